@@ -23,12 +23,13 @@ import pyarrow.compute as pc
 from benchmarks.elasticsearch_inputs import batches
 from benchmarks.machine import describe, load
 from benchmarks.store_table import table
+from esjobs import Settings
 from esjobs.api.factory import open_store
 from esjobs.core.query import Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from esjobs.store.base import JobStore
 from esjobs.store.elastic.asking.aggregation import aggregate
 from esjobs.store.elastic.fields.field_map import load_field_map

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import describe
-from esjobs.api.opening import open as open_session
-from esjobs.settings import Settings
+from esjobs import Settings
+from esjobs import open as open_session
+from scheduler.notifications.settings import NotifySettings
 from tests.scheduler.crashes import Victim, moments
 from tests.scheduler.notifications.servers import MailServer, mail_server
 from tests.scheduler.rows import visible_rows
@@ -85,7 +86,7 @@ def told(settings: Settings, mails: MailServer) -> Settings:
     ]
     notify = {"mail": mails.settings(security="none"), "recipients": people}
     return settings.model_copy(
-        update={"notify": type(settings.notify).model_validate(notify)},
+        update={"notify": NotifySettings.model_validate(notify)},
     )
 
 

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 import esjobs
 from benchmarks.grids import Grid, Truth, make_jobs, window
+from esjobs import Settings
 from esjobs.schema.speed import METHOD_VERSION
-from esjobs.settings import Settings
 from esjobs.speed.settings import FitSettings
 
 Floats = npt.NDArray[np.float64]

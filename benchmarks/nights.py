@@ -24,10 +24,10 @@ from typing import Any
 
 from benchmarks.child import run
 from benchmarks.machine import describe, load
-from esjobs.api.opening import open as open_session
+from esjobs import Settings
+from esjobs import open as open_session
 from esjobs.api.session import Session
 from esjobs.records.demo import Grid
-from esjobs.settings import Settings
 from tests.scheduler.stage import Hands
 
 FIRST = date(2025, 2, 1)

@@ -10,12 +10,13 @@ import pyarrow as pa
 
 import esjobs
 from dashboards.pages import HEADLINE
+from esjobs import Settings
 from esjobs.core.arrow import PUT_SCHEMA, table_schema
 from esjobs.core.tables import Table
 from esjobs.core.words import ALL_TYPES
 from esjobs.schema.catalogue import table
 from esjobs.schema.speed import SPEED
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from esjobs.store.base import Change, JobStore, Pointed
 
 FIRST = datetime(2025, 10, 1, tzinfo=UTC)

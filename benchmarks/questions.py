@@ -27,9 +27,10 @@ from benchmarks.child import run
 from benchmarks.machine import describe, load, publish
 from benchmarks.questions_asked import MONTH, MONTH_BEFORE, QUESTIONS
 from benchmarks.questions_sides import MEMORY, PREFIX, Side, write_names
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.records.demo import Grid
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 
 LAST, DAYS, QUEUES = date(2025, 6, 29), 70, 100
 SITES = 20

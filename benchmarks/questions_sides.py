@@ -60,9 +60,10 @@ class Side:
 
 def _of_esjobs(store: str) -> Answer:
     import esjobs
+    from esjobs import Settings
     from esjobs.cli.query import query
     from esjobs.render.charts.query import text_picture
-    from esjobs.settings import ClusterSettings, Settings
+    from esjobs.settings import ClusterSettings
 
     settings = Settings(store=store, memory=MEMORY, cluster=ClusterSettings(prefix=PREFIX))
     session = esjobs.open(settings=settings, read_only=True)

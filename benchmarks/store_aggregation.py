@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import esjobs
+from esjobs import Settings
 from esjobs.core.query import Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.settings import Settings
 
 WAYS = ("store", "sql", "step", "sql-table")
 

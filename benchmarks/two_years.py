@@ -21,8 +21,9 @@ from typing import Any
 
 import esjobs
 from benchmarks.machine import describe, load
+from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.settings import ClusterSettings, RetentionSettings, Settings
+from esjobs.settings import ClusterSettings, RetentionSettings
 from tests.contract.jobs import job
 from tests.elastic.foreign import CATALOGUE, make_index, plain, write
 from tests.servers.memory import in_memory

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.flags.evidence import Key, NightRuns, StoredVerdicts
 from esjobs.flags.nights import Walk, remembered_nights
@@ -34,7 +35,6 @@ from esjobs.flags.settings import WatchSettings
 from esjobs.flags.states import Evidence, Sighting
 from esjobs.records.demo import LAST_DAY, Grid
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_STATES
-from esjobs.settings import Settings
 from esjobs.speed.settings import FitSettings
 from esjobs.store.base import JobStore, Retired
 

@@ -14,7 +14,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.records.jobs.query import METRICS
 from esjobs.records.jobs.questions.metrics import GENERIC
 from esjobs.render import bundles
-from esjobs.schema.catalogue import CAPABILITIES, TABLES
+from esjobs.schema.catalogue import OF_CAPABILITY, TABLES
 
 HERE = Path(__file__).parent
 OBJECTS = HERE.parent / "kibana_objects"
@@ -50,7 +50,9 @@ def _command(command: click.Command, path: tuple[str, ...]) -> list[str]:
     parts = [f"## {name}\n", "```text", command.get_help(context), "```\n"]
     if isinstance(command, click.Group):
         for child in command.list_commands(context):
-            parts += _command(command.commands[child], (*path, child))
+            inner = command.get_command(context, child)
+            assert inner is not None, child  # noqa: S101
+            parts += _command(inner, (*path, child))
     return parts
 
 
@@ -95,9 +97,9 @@ def _fields() -> str:
 
 def _tables() -> str:
     lines = ["# Result tables\n", _NOTE]
-    for capability in CAPABILITIES:
-        links = ", ".join(f"[{table.name}](#{table.name})" for table in capability.tables)
-        lines.append(f"- {capability.name}: {links}")
+    for name, tables in OF_CAPABILITY.items():
+        links = ", ".join(f"[{table.name}](#{table.name})" for table in tables)
+        lines.append(f"- {name}: {links}")
     lines.append("")
     for table in TABLES:
         lines += [

@@ -69,9 +69,9 @@ __all__ = [
     "open",
 ]
 _HOMES = {
-    "open": "esjobs.api.opening",
+    "open": "esjobs.entry",
     "Session": "esjobs.api.session",
-    "Settings": "esjobs.settings",
+    "Settings": "esjobs.entry",
     "Window": "esjobs.core.window",
 }
 """Where names come from; every other one is an error."""

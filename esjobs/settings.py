@@ -3,17 +3,14 @@
 The command line wins over the environment, the environment over the file. Unknown keys are refused.
 """
 
-import contextlib
-import dataclasses
-import json
 import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from platformdirs import user_data_path
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -21,33 +18,19 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    create_model,
     field_validator,
 )
 from pydantic_core import PydanticCustomError
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
-from pydantic_settings.exceptions import SettingsError as SourceError
 
+from esjobs.core import environment
+from esjobs.core.capability import Capability
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
 from esjobs.core.sections import Section
 from esjobs.core.setting_types import Count, Number, no_flag
 from esjobs.core.words import NOT_MEASURED, OF_LAUNCHES
-from esjobs.flags.drift.settings import DriftSettings
-from esjobs.flags.settings import WatchSettings
-from esjobs.issues.settings import DetectSettings
-from esjobs.pop.settings import TalpSettings
-from esjobs.records.clusters.settings import ClustersSettings
-from esjobs.scores.settings import EfficiencySettings
-from esjobs.similar.settings import SimilarSettings
-from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
-from scheduler.notifications.settings import NotifySettings
-from scheduler.settings import NightsSettings
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B|B|bytes|(%))\s*", re.IGNORECASE)
@@ -72,13 +55,6 @@ def _bytes(size: re.Match[str]) -> float:
     """The bytes of a size that is no share."""
     step = 1024 if size[3] else 1000
     return float(size[1]) * float(step) ** " KMGT".index((size[2] or " ").upper())
-
-
-def _list_in(value: object) -> object:
-    if isinstance(value, str) and value.startswith("["):
-        with contextlib.suppress(ValueError):
-            return json.loads(value)
-    return value
 
 
 def _rule_error(name: str, value: object, accepted: str) -> PydanticCustomError:
@@ -154,16 +130,15 @@ class RetentionSettings(BaseModel):
     all of it when not set."""
 
 
-class Settings(BaseSettings):
-    """All settings, validated and frozen."""
+class Settings(BaseModel):
+    """All settings, validated and frozen; :func:`with_sections` adds the sections of capabilities.
 
-    model_config = SettingsConfigDict(
-        env_prefix="ESJOBS_",
-        env_nested_delimiter="__",
-        extra="forbid",
-        frozen=True,
-        hide_input_in_errors=True,
-    )
+    ``capabilities``: those whose sections these settings have.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, validate_default=True)
+
+    capabilities: ClassVar[tuple[Capability, ...]] = ()
 
     store: str = Field(default_factory=lambda: f"duckdb:{default_store_path()}", repr=False)
     """Where jobs and results live: ``duckdb:PATH``, ``duckdb::memory:``, or the address of a cluster."""
@@ -172,18 +147,11 @@ class Settings(BaseSettings):
     wait_s: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=86_400)] = 10.0
     """How long to wait for others who have the file of an embedded store: who writes has it alone."""
     cluster: ClusterSettings = ClusterSettings()
-    fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()
     retention: RetentionSettings = RetentionSettings()
-    nights: NightsSettings = NightsSettings()
-    watch: WatchSettings = WatchSettings()
-    notify: NotifySettings = NotifySettings()
-    drift: DriftSettings = DriftSettings()
-    efficiency: EfficiencySettings = EfficiencySettings()
-    clusters: ClustersSettings = ClustersSettings()
-    detect: DetectSettings = DetectSettings()
-    talp: TalpSettings = TalpSettings()
-    similar: SimilarSettings = SimilarSettings()
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
 
     def section(self, kind: type[Section]) -> Section:
         """Return the section of a type, such as ``FitSettings``."""
@@ -210,8 +178,7 @@ class Settings(BaseSettings):
         for name, value in rules.items():
             if isinstance(value, bool):
                 raise _rule_error(name, value, "no true or false")
-        # pydantic decodes the lists of its own models in the environment, not those of a dataclass
-        return {name: _list_in(value) for name, value in rules.items()}
+        return rules
 
     @field_validator("rules")
     @classmethod
@@ -228,25 +195,15 @@ class Settings(BaseSettings):
     def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
         return [("store", self.place), *super().__repr_args__()]
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment wins over what :func:`load` passes from the file."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        if isinstance(env_settings, EnvSettingsSource) and _is_switch(*NOT_MEASURED):
-            name = NOT_MEASURED[0].lower()
-            env_settings.env_vars = {key: text for key, text in env_settings.env_vars.items() if key != name}
-        return env_settings, init_settings
 
-
-def _is_switch(variable: str, value: str) -> bool:
-    return os.environ.get(variable) == value
+@cache
+def with_sections(capabilities: tuple[Capability, ...]) -> type[Settings]:
+    """Return the class of settings that have the sections of some capabilities."""
+    sections = {name: model.load() for each in capabilities for name, model in each.sections}
+    fields: dict[str, Any] = {name: (model, model()) for name, model in sections.items()}
+    made = create_model("Settings", __base__=Settings, **fields)
+    made.capabilities = capabilities
+    return made
 
 
 def secret(text: str) -> SecretStr:
@@ -256,19 +213,23 @@ def secret(text: str) -> SecretStr:
 
 def default_store_path() -> Path:
     """The embedded store in the user's data directory; nothing is created here."""
-    return user_data_path("esjobs") / "jobs.duckdb"
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "esjobs" / "jobs.duckdb"
 
 
 def load(
     config: Path | None = None,
     store: str | None = None,
     *,
+    kind: type[Settings] = Settings,
     jobs_index: str | None = None,
     field_map: str | None = None,
     read_all: bool = False,
     wait_s: float | None = None,
 ) -> Settings:
     """Read settings from the file (if named) and the environment; what else is given overrides both.
+
+    ``kind``: the class of the settings, with the sections of capabilities.
 
     Raises :class:`SettingsError` in one line that names the file, the key, the value and what is accepted.
     """
@@ -285,17 +246,14 @@ def load(
         except RecursionError as error:
             raise SettingsError(f"{config} is nested too deeply; settings stand in one table each") from error
     where = str(config) if config is not None else "the environment (ESJOBS_...)"
-    _refuse_unknown(values, where)
-    _refuse_unknown(_named_in_environment(), "the environment (ESJOBS_...)")
+    ignored = {*OF_LAUNCHES, *([NOT_MEASURED[0]] if _is_switch(*NOT_MEASURED) else [])}
+    named = environment.read(os.environ, kind, ignored)
+    _refuse_unknown(kind, values, where)
+    _refuse_unknown(kind, named, "the environment (ESJOBS_...)")
     try:
-        settings = Settings(**values)  # type: ignore[arg-type]
+        settings = kind(**environment.merged(values, named))
     except ValidationError as error:
         raise _unaccepted(error, config) from error
-    except SourceError as error:
-        raise SettingsError(
-            f"a setting in {where} cannot be read ({error}); lists are written as JSON, "
-            f"such as {_LIST_EXAMPLE}"
-        ) from error
     given = {"jobs_index": jobs_index, "field_map": field_map}
     chosen: dict[str, object] = {name: value for name, value in given.items() if value is not None}
     if read_all:
@@ -358,43 +316,22 @@ def _short(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:99]}…"
 
 
-def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
+def _is_switch(variable: str, value: str) -> bool:
+    return os.environ.get(variable) == value
+
+
+def _refuse_unknown(kind: type[Settings], values: Mapping[str, object], where: str) -> None:
     """Name an unknown key and the keys that exist: a misspelt setting must not be passed over."""
-    sections = {"": tuple(Settings.model_fields), **_sections()}
-    for section, known in sections.items():
-        given = values if not section else values.get(section)
-        if isinstance(given, Mapping):
-            prefix = f"{section}." if section else ""
-            for key in given:
-                if key not in known:
-                    accepted = ", ".join(prefix + name for name in known)
-                    raise SettingsError(f"no setting '{prefix}{key}', found in {where}; there are {accepted}")
+    known = environment.keys_of(kind)
+    _refuse_unknown_of("", known, values, where)
+    for section, annotation in known.items():
+        inner, keys = values.get(section), environment.keys_of(annotation)
+        if keys and isinstance(inner, Mapping):
+            _refuse_unknown_of(f"{section}.", keys, inner, where)
 
 
-def _sections() -> dict[str, tuple[str, ...]]:
-    """The settings that are tables, each with its keys: models, and the dataclass of the rules."""
-    kinds = {name: field.annotation for name, field in Settings.model_fields.items()}
-    return {
-        name: tuple(kind.model_fields)
-        if issubclass(kind, BaseModel)
-        else tuple(field.name for field in dataclasses.fields(kind))
-        for name, kind in kinds.items()
-        if isinstance(kind, type) and (issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind))
-    }
-
-
-def _named_in_environment() -> dict[str, object]:
-    """The settings that environment variables name, nested by two underscores; values are not read here."""
-    named: dict[str, object] = {}
-    for variable in os.environ:
-        if variable.startswith("ESJOBS_") and variable not in OF_LAUNCHES:
-            if variable == NOT_MEASURED[0] and _is_switch(*NOT_MEASURED):
-                continue
-            section, _, key = variable.removeprefix("ESJOBS_").lower().partition("__")
-            if key:
-                inner = named.setdefault(section, {})
-                if isinstance(inner, dict):
-                    inner[key.partition("__")[0]] = None
-            else:
-                named.setdefault(section, None)
-    return named
+def _refuse_unknown_of(prefix: str, known: Iterable[str], values: Iterable[str], where: str) -> None:
+    for key in values:
+        if key not in known:
+            accepted = ", ".join(prefix + name for name in known)
+            raise SettingsError(f"no setting '{prefix}{key}', found in {where}; there are {accepted}")

@@ -1,1 +1,15 @@
-"""The service that runs the nights: its calendar, loop and metrics. None of it knows what a night does."""
+"""The nights: their steps in order, the ledger, and the service that runs them."""
+
+from esjobs.core.capability import Capability, Lazy, StepEntry
+
+CAPABILITY = Capability(
+    "nights",
+    sections=(("nights", Lazy("scheduler.settings:NightsSettings")),),
+    steps=(
+        StepEntry("ingest", Lazy("scheduler.files:INGEST")),
+        StepEntry("aggregate", Lazy("scheduler.aggregating:AGGREGATE"), after=("ingest", "talp")),
+        StepEntry("prune", Lazy("scheduler.retention:PRUNE"), after=("notify",)),
+    ),
+    facade=Lazy("scheduler.nights:Nights"),
+    offers={"nights.headline": Lazy("scheduler.settings:headline")},
+)

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
-from esjobs.api.peers import load_files
 from esjobs.core.errors import InputError
 from esjobs.core.identity import content_id
+from esjobs.records.ingest.formats import sources
+from esjobs.records.loading import load_files
+from esjobs.records.night import NightAccount, NightStep, NightWork
 from esjobs.store.base import JobStore
-from scheduler.settings import NightlyFiles
-from scheduler.work import NightAccount, NightWork
+from scheduler.settings import NightlyFiles, NightsSettings
 
 _KEY = "files that nights have read"
 _PLACE = "{night}"
@@ -21,7 +22,7 @@ _MOST_REMEMBERED = 5_000
 
 def ingest_files(work: NightWork) -> NightAccount:
     """Read the files that the settings name, as far as they are new or have changed."""
-    settings = work.settings.nights
+    settings = work.settings.section(NightsSettings)
     seen = _seen(work.store)
     rows_in = rows_out = 0
     notes = [f"no file {name}" for name in lacking(settings.ingest, work.night)]
@@ -30,7 +31,7 @@ def ingest_files(work: NightWork) -> NightAccount:
             name, state = content_id({"path": str(path), "fill": [source.format, *source.fill]}), _state(path)
             if seen.get(name) == state:
                 continue
-            report = load_files(work.session, source.format, [path], source.fill)
+            report = load_files(work.context, sources.source(source.format), [path], source.fill)
             rows_in += report.rows_in
             rows_out += report.rows_out
             notes.append(f"{path.name}: {report.rows_in} rows, {report.n_dropped} rejected, {report.run}")
@@ -57,7 +58,7 @@ def lacking(sources: Iterable[NightlyFiles], night: date) -> list[str]:
 
 def files_inputs(work: NightWork) -> str:
     """A digest of the files that there are, and of how they are read."""
-    settings = work.settings.nights
+    settings = work.settings.section(NightsSettings)
     return content_id(
         {
             "files": [
@@ -101,3 +102,6 @@ def _remember(store: JobStore, name: str, state: str) -> dict[str, str]:
             del seen[min((other for other in seen if other != name), key=lambda other: _changed(seen[other]))]
         if store.compare_and_set(_KEY, text, json.dumps(seen, sort_keys=True)):
             return seen
+
+
+INGEST = NightStep("ingest", ingest_files, inputs=files_inputs, idle=True, first=True)

@@ -6,18 +6,19 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, TypeVar
 
-from esjobs.core.clock import Clock
 from esjobs.core.errors import EsjobsError, SchemaError, StoreBusyError, StoreError
 from esjobs.core.query import Days
 from esjobs.core.version import __version__
 from esjobs.publish.publication import read_table
+from esjobs.records.context import Context
+from esjobs.records.night import NightAccount, NightStep, NightWork, Schedule
 from esjobs.schema.jobs import DAYS
+from esjobs.speed.night import question_of
 from scheduler.files import lacking
-from scheduler.fitting import question_of
 from scheduler.ledger import Ledger, Row
 from scheduler.patience import REAL_TIME, Patience
+from scheduler.settings import NightsSettings
 from scheduler.windows import headline_of, windows_of
-from scheduler.work import NightAccount, NightStep, NightWork
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
@@ -27,7 +28,7 @@ NO_JOBS = "no jobs ended on this day"
 
 
 class NightRunner:
-    """Runs nights over one session, a step at a time.
+    """Runs nights over the store of a session, a step at a time.
 
     ``steps``: what a night consists of. ``alive`` is called between steps: it renews the right to run nights,
     and raises when another process has taken it.
@@ -35,19 +36,17 @@ class NightRunner:
 
     def __init__(
         self,
-        session: Any,
-        clock: Clock,
+        context: Context,
         steps: Sequence[NightStep],
         *,
         alive: Callable[[], None] = lambda: None,
         patience: Patience = REAL_TIME,
     ) -> None:
-        self._session = session
-        self._clock = clock
+        self._context = context
         self._steps = steps
         self._alive = alive
         self._patience = patience
-        self._ledger = Ledger(session.store, clock)
+        self._ledger = Ledger(context.store, context.clock)
         self._prepared: set[date] = set()
 
     def prepare(self, night: date) -> None:
@@ -74,8 +73,7 @@ class NightRunner:
 
     def _attempt(self, night: date, *, again: bool = False) -> "_Attempt":
         return _Attempt(
-            self._session,
-            self._clock,
+            self._context,
             self._steps,
             self._ledger,
             self._alive,
@@ -91,8 +89,7 @@ class _Attempt:
 
     def __init__(
         self,
-        session: Any,
-        clock: Clock,
+        context: Context,
         steps: Sequence[NightStep],
         ledger: Ledger,
         alive: Callable[[], None],
@@ -103,14 +100,16 @@ class _Attempt:
         begun: bool,
     ) -> None:
         self._begun = begun
-        self._work = NightWork(session.store, session.settings, night, clock, session)
+        self._settings = settings = context.settings.section(NightsSettings)
+        schedule = Schedule(settings.windows, settings.headline, settings.late_days)
+        self._work = NightWork(context, night, schedule)
         self._steps = steps
         self._ledger = ledger
         self._alive = alive
         self._patience = patience
         self._again = again
         self._began = patience.timer()
-        self._deadline = patience.deadline(session.settings.nights)
+        self._deadline = patience.deadline(settings)
         self._row: Row = {}
         self._known: dict[str, Row] = {}
         self._accounts: dict[str, Row] = {}
@@ -242,9 +241,8 @@ class _Attempt:
             self._row |= {"windows": None, "runs": None}
             return False
         first = self._patiently(work.store.span).first
-        settings = work.settings.nights
-        windows = windows_of(work.night, settings.windows, first.date() if first else work.night)
-        headline = headline_of(windows, settings.headline)
+        windows = windows_of(work.night, work.schedule.windows, first.date() if first else work.night)
+        headline = headline_of(windows, work.schedule.headline)
         self._work = work = replace(work, windows=windows, headline=headline)
         self._row["windows"] = ",".join(f"{window.days}d" for window in windows)
         self._row["runs"] = ",".join(question_of(work, window).run for window in windows)
@@ -289,9 +287,9 @@ class _Attempt:
         work = self._work
         return self._patience.until_answered(
             ask,
-            lambda error: _may_pass(error, work.settings.store),
+            lambda error: _may_pass(error, work.settings.place),
             self._deadline,
-            work.settings.nights,
+            self._settings,
             f"night {work.night}: ",
         )
 
@@ -304,7 +302,13 @@ def _may_pass(error: Exception, store: str) -> bool:
 def why_missing(work: NightWork) -> str:
     """Why a night is missing that was run: its day has no jobs, perhaps because a file did not come."""
     return "; ".join(
-        [NO_JOBS, *(f"no file {name}" for name in lacking(work.settings.nights.ingest, work.night))]
+        [
+            NO_JOBS,
+            *(
+                f"no file {name}"
+                for name in lacking(work.settings.section(NightsSettings).ingest, work.night)
+            ),
+        ]
     )
 
 

@@ -7,22 +7,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from esjobs.core.clock import Clock
 from esjobs.core.errors import UsageError
+from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.publish.publication import rows_table
+from esjobs.records.context import Context
 from esjobs.records.jobs.aggregate import days_behind
+from esjobs.records.night import NightStep
 from esjobs.schema.nights import NIGHTS
+from esjobs.settings import RetentionSettings
+from esjobs.store.base import JobStore
 from esjobs.store.lease import Lease
+from scheduler.condition import Condition, condition
 from scheduler.files import lacking, names_night
 from scheduler.forgetting import forget_nights
 from scheduler.ledger import Ledger, Row, days_between
 from scheduler.night import NightRunner
+from scheduler.notifications.notifier import Notifier
 from scheduler.patience import REAL_TIME, Patience
-from scheduler.steps import NIGHT_STEPS
+from scheduler.settings import NightsSettings
+from scheduler.steps import night_steps
 from scheduler.unwritten import Unwritten
 from scheduler.witnesses import last_complete_day, require_plausible
-from scheduler.work import NightStep
 
 _LONGEST_STEP_S = 1_800.0
 """A step may be silent for so long before another process takes the nights over from one elsewhere."""
@@ -38,20 +44,42 @@ class Nights:
 
     def __init__(
         self,
-        session: Any,
-        clock: Clock,
+        context: Context,
         *,
-        steps: Sequence[NightStep] = NIGHT_STEPS,
+        steps: Sequence[NightStep] | None = None,
         patience: Patience = REAL_TIME,
     ) -> None:
-        self._session = session
-        self._clock = clock
-        self._steps = steps
+        self._context = context
+        self._clock = context.clock
+        self._settings = context.settings.section(NightsSettings)
+        self._rules = context.settings.section(CleaningRules)
+        self._given_steps = steps
         self._patience = patience
+
+    @property
+    def _store(self) -> JobStore:
+        return self._context.store
 
     @cached_property
     def _ledger(self) -> Ledger:
-        return Ledger(self._session.store, self._clock)
+        return Ledger(self._store, self._clock)
+
+    @property
+    def _steps(self) -> Sequence[NightStep]:
+        """Those of the capabilities, which are imported when nights are run."""
+        if self._given_steps is None:
+            return night_steps(self._context.settings.capabilities)
+        return self._given_steps
+
+    @property
+    def notifications(self) -> Notifier:
+        """Notifications: ``s.nights.notifications.send(night)``; also ``preview``, ``test`` and ``log``."""
+        notifier: Notifier = self._context.facade("notifications")
+        return notifier
+
+    def health(self) -> Condition:
+        """How the installation is: nights, flags, fits, the newest job; what the metrics tell."""
+        return condition(self._store, self._clock(), self._settings.ingest_stopped_h)
 
     @property
     def due(self) -> date:
@@ -85,12 +113,12 @@ class Nights:
         def chosen(runner: NightRunner) -> list[date]:
             due = self.due
             self._require_plausible(due)
-            if self._session.settings.nights.ingest:
+            if self._settings.ingest:
                 runner.prepare(due)
             late = self._with_late_records(due)
             missing = self._missing(due - timedelta(days=1))
             self._mark(runner, missing, unwritten)
-            wanted = missing[: self._session.settings.nights.catch_up]
+            wanted = missing[: self._settings.catch_up]
             return sorted({*late, *wanted, due})
 
         return self._run(chosen)
@@ -127,20 +155,18 @@ class Nights:
         number of nights by table.
         """
         with self._lease().turn(0.0):
-            return forget_nights(self._session.store, self._clock().date() if after is None else after)
+            return forget_nights(self._store, self._clock().date() if after is None else after)
 
     def _run(self, choice: _Choice, *, again: bool = False) -> list[Row]:
         lease = self._lease()
         with lease.turn(0.0):
-            runner = NightRunner(
-                self._session, self._clock, self._steps, alive=lease.keep, patience=self._patience
-            )
+            runner = NightRunner(self._context, self._steps, alive=lease.keep, patience=self._patience)
             return [runner.run(night, again=again) for night in choice(runner)]
 
     def _lease(self) -> Lease:
         return Lease(
-            self._session.store,
-            self._session.settings.place,
+            self._store,
+            self._context.settings.place,
             self._clock,
             what="running nights",
             request_s=_LONGEST_STEP_S,
@@ -150,9 +176,9 @@ class Nights:
 
     def _require_plausible(self, night: date) -> None:
         """Files of a night are evidence, too, where the name of each has the day."""
-        files = [source for source in self._session.settings.nights.ingest if names_night(source)]
+        files = [source for source in self._settings.ingest if names_night(source)]
         if not files or lacking(files, night):
-            require_plausible(self._session.store, self._clock, night)
+            require_plausible(self._store, self._clock, night)
 
     def _missing(self, last: date, first: date | None = None, *, with_jobs_only: bool = True) -> list[date]:
         """The nights up to one that are not done, oldest first.
@@ -175,7 +201,7 @@ class Nights:
         filled: set[date] = set()
         if recent:
             window = Window.of_days(min(recent), max(recent))
-            days = self._session.store.day_fingerprints(window).column("day").to_pylist()
+            days = self._store.day_fingerprints(window).column("day").to_pylist()
             filled = recent & set(days)
         return [night for night in nights if night not in empty or night in filled]
 
@@ -185,7 +211,7 @@ class Nights:
         if since > before:
             return []
         window = Window.of_days(since, before)
-        changed = days_behind(self._session.store, window, self._session.settings.rules)
+        changed = days_behind(self._store, window, self._rules)
         if not changed:
             return []
         rows = self._ledger.nights(min(changed), before)
@@ -205,12 +231,12 @@ class Nights:
         """The first night that must have an account: the first there is, as far as retention keeps each."""
         if not stored:
             return None
-        settings = self._session.settings
-        days = max(settings.retention.keep_daily, settings.nights.late_days, 1)
+        kept = self._context.settings.section(RetentionSettings).keep_daily
+        days = max(kept, self._settings.late_days, 1)
         return max(min(stored), last - timedelta(days=days - 1))
 
     def _late_since(self, due: date) -> date:
-        return due - timedelta(days=self._session.settings.nights.late_days)
+        return due - timedelta(days=self._settings.late_days)
 
     def _require_over(self, night: date | None) -> None:
         if night is not None and night > self.due:

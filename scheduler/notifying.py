@@ -1,19 +1,21 @@
 """Telling people, as a step of the night; also of one that failed."""
 
 from esjobs.issues.recurrence import recurrences
+from esjobs.issues.settings import DetectSettings
+from esjobs.records.night import NightAccount, NightStep, NightWork
 from scheduler.ledger import Ledger
 from scheduler.night import why_missing
 from scheduler.notifications.gathering import ingest_stopped, night_notices
 from scheduler.notifications.job_issues import MOST, job_issue, more_job_issues
 from scheduler.notifications.notices import Notice
-from scheduler.notifications.notifier import Notifier
-from scheduler.notifications.step import office_of
-from scheduler.work import NightAccount, NightWork
+from scheduler.notifications.notifier import notifier
+from scheduler.notifications.settings import NotifySettings
+from scheduler.settings import NightsSettings
 
 
 def _job_issues(work: NightWork) -> list[Notice]:
     """Users and projects whose jobs of the night have issues, and had none for a while."""
-    detect = work.settings.detect
+    detect = work.settings.section(DetectSettings)
     found = list(recurrences(work.store, work.night, detect.told_from, detect.quiet_days))
     notices = [
         job_issue(
@@ -36,9 +38,9 @@ def _job_issues(work: NightWork) -> list[Notice]:
 
 def notify_night(work: NightWork) -> NightAccount:
     """Tell what the night changed, and what went wrong; send what waits in the outbox."""
-    if not work.settings.notify.recipients:
+    if not work.settings.section(NotifySettings).recipients:
         return NightAccount()
-    report = Notifier(work.session.opener, office_of(work.session)).send(work.night, alerts=_alerts(work))
+    report = notifier(work.context).send(work.night, alerts=_alerts(work))
     told = tuple(f"{count} {name}" for name, count in report.counts.items())
     return NightAccount(report.rows_in, report.rows_out, (*told, *report.notes))
 
@@ -52,8 +54,11 @@ def _alerts(work: NightWork) -> list[Notice]:
             [{"night": work.night, "state": "missing", "reason": why_missing(work)}], since=work.night
         )
     alerts += _job_issues(work)
-    now, hours = work.clock(), work.settings.nights.ingest_stopped_h
+    now, hours = work.clock(), work.settings.section(NightsSettings).ingest_stopped_h
     last = work.store.span().last
     if last is not None and (now - last).total_seconds() > 3600 * hours:
         alerts.append(ingest_stopped(last, hours, now))
     return alerts
+
+
+NOTIFY = NightStep("notify", notify_night, idle=True, after_failure=True)

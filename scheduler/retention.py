@@ -3,20 +3,21 @@
 from collections.abc import Sequence
 from datetime import date
 
-from esjobs.api.runs import Runs
+from esjobs.publish.retention import Keep
+from esjobs.records.jobs.retention import prune_all
+from esjobs.records.night import NightAccount, NightStep, NightWork
+from esjobs.settings import RetentionSettings
 from scheduler.ledger import Ledger
-from scheduler.work import NightAccount, NightWork
 
 
 def prune_night(work: NightWork) -> NightAccount:
     """Prune by the settings (``[retention]``), as ``esjobs prune`` does, and the ledger with it."""
-    report = Runs(work.session).prune()
-    settings = work.settings.retention
+    settings = work.settings.section(RetentionSettings)
+    keep = Keep(settings.keep_newest, settings.keep_daily, settings.keep_weekly, settings.keep_monthly)
+    report = prune_all(work.store, keep, settings.keep_bucket_months)
     ledger = Ledger(work.store, work.clock)
     nights = [row["night"] for row in ledger.nights()]
-    kept = kept_nights(
-        nights, settings.keep_newest, settings.keep_daily, settings.keep_weekly, settings.keep_monthly
-    )
+    kept = kept_nights(nights, keep.newest, keep.daily, keep.weekly, keep.monthly)
     gone = sorted(set(nights) - kept - {work.night})
     ledger.remove(gone)
     return NightAccount(
@@ -50,3 +51,6 @@ def _week(night: date) -> tuple[int, int]:
 
 def _month(night: date) -> tuple[int, int]:
     return night.year, night.month
+
+
+PRUNE = NightStep("prune", prune_night, idle=True)

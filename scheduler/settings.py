@@ -93,5 +93,5 @@ class NightsSettings(BaseModel):
 
 
 def headline(settings: Sections) -> int:
-    """Days of the window whose verdicts are remembered from night to night."""
+    """Days of the window whose results people see where they name none."""
     return settings.section(NightsSettings).headline

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.cli.demo import demonstrate
-from esjobs.settings import Settings
 
 pytest_plugins = ["tests.servers.plugin"]
 

@@ -3,7 +3,6 @@
 import ast
 import fnmatch
 import functools
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,7 +38,7 @@ def nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.Call]:
 
 
 def imports(path: Path, found: dict[str, Path] | None = None) -> set[str]:
-    """Absolute names of everything a file imports, lazily or not; type-checking blocks included."""
+    """Absolute names of everything a file imports, lazily or not; types and ``Lazy`` references included."""
     names: set[str] = set()
     known = MODULES if found is None else found
     for node in nodes(path):
@@ -51,6 +50,10 @@ def imports(path: Path, found: dict[str, Path] | None = None) -> set[str]:
             names.update(
                 f"{module}.{alias.name}" if f"{module}.{alias.name}" in known else module
                 for alias in node.names
+            )
+        elif isinstance(node.func, ast.Name) and node.func.id == "Lazy":
+            names.update(
+                str(each.value).partition(":")[0] for each in node.args if isinstance(each, ast.Constant)
             )
     return names
 
@@ -161,12 +164,6 @@ ROOMS = {
 Capabilities do not import each other: what one needs of another is a table, or comes in as a function.
 """
 
-OFFENDERS = {
-    "esjobs.settings": r".+\.settings",
-    "esjobs.api.session": r"scheduler\..+",
-}
-"""Module -> what it imports from above; each goes with the registry of capabilities, none is added."""
-
 _CALCULATING = {"numpy", "pyarrow", "pydantic"}
 
 THIRD_PARTY: dict[str, set[str]] = {
@@ -176,7 +173,7 @@ THIRD_PARTY: dict[str, set[str]] = {
         *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec", "tenacity"),
         *("elasticsearch", "elastic_transport", "opensearchpy"),
     },
-    "esjobs.settings": {"pydantic", "pydantic_settings"},
+    "esjobs.settings": {"pydantic"},
     "esjobs.publish": {"numpy", "pyarrow"},
     "esjobs.records.ingest.formats": {"numpy", "pyarrow", "msgspec"},
     **{
@@ -242,7 +239,6 @@ ONLY_IMPORTERS: dict[str, tuple[str, ...]] = {
     "threadpoolctl": ("fitters/threads.py",),
     "click": ("esjobs/cli/*",),
     "pydantic": ("*/settings.py", "esjobs/core/setting_types.py"),
-    "pydantic_settings": ("esjobs/settings.py",),
     "altair": ("esjobs/records/answer.py",),
     "apscheduler": ("scheduler/*",),
     "prometheus_client": ("scheduler/metrics.py", "scheduler/endpoint.py"),
@@ -277,10 +273,6 @@ def room(name: str, known: Iterable[str]) -> str:
     return max(holding, key=len, default=name)
 
 
-def _offends(name: str, target: str) -> bool:
-    return name in OFFENDERS and re.fullmatch(OFFENDERS[name], target) is not None
-
-
 def breaches(name: str, found: dict[str, Path], known: dict[str, set[str]]) -> list[str]:
     """What a module imports that its room, one of those known, may not."""
     here = room(name, known)
@@ -292,7 +284,7 @@ def breaches(name: str, found: dict[str, Path], known: dict[str, set[str]]) -> l
     for target in sorted(imports(found[name], found)):
         top = target.split(".")[0]
         upwards = top in PACKAGES and room(target, known) not in known[here]
-        if (upwards and not _offends(name, target)) or (top in parties and top not in beyond):
+        if upwards or (top in parties and top not in beyond):
             told.append(f"{name} imports {target}")
     return told
 
@@ -303,26 +295,19 @@ def test_imports_go_down_only() -> None:
     assert not found, "\n".join(found)
 
 
-def test_every_offender_still_offends() -> None:
-    known = rooms(MODULES)
-    for name in OFFENDERS:
-        above = [each for each in imports(MODULES[name]) if room(each, known) not in known[room(name, known)]]
-        assert any(_offends(name, each) for each in above), f"{name} is mended; take it out of OFFENDERS"
-
-
 def _outer(name: str) -> str:
     parts = name.split(".")
     return parts[0] if parts[0] != "esjobs" else ".".join(parts[:2])
 
 
 def test_rooms_lie_on_few_floors_without_knots() -> None:
-    """Of top-level folders, by all imports but those of offenders; entry points count as one room."""
+    """Of top-level folders, by all imports; entry points count as one room."""
     below: dict[str, set[str]] = defaultdict(set)
     for name, path in MODULES.items():
         if name in ("esjobs", "esjobs.__main__"):
             continue
         ours = {each for each in imports(path) if each.split(".")[0] in PACKAGES and each != "esjobs"}
-        below[_outer(name)] |= {_outer(each) for each in ours if not _offends(name, each)} - {_outer(name)}
+        below[_outer(name)] |= {_outer(each) for each in ours} - {_outer(name)}
 
     @functools.cache
     def floor(here: str, trail: tuple[str, ...] = ()) -> int:

@@ -100,14 +100,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / package, home / package, ignore=shutil.ignore_patterns("__pycache__"))
     (home / "esjobs" / "schema" / "weather.py").write_text(TABLES)
     listed = home / "esjobs" / "schema" / "catalogue.py"
-    text = listed.read_text()
-    (entry,) = (
-        line for line in text.splitlines(keepends=True) if line.startswith('    Capability("publish"')
-    )
-    text = text.replace(entry, entry + '    Capability("weather", (WEATHER,)),\n')
-    listed.write_text(
-        text.replace("\n\n@dataclass", "\nfrom esjobs.schema.weather import WEATHER\n\n\n@dataclass", 1)
-    )
+    listed.write_text(listed.read_text().replace('    "runs",\n', '    "runs",\n    "weather",\n'))
     (home / "dashboards" / "panels" / "weather.py").write_text(PANEL)
     listed = home / "dashboards" / "panels" / "__init__.py"
     text = listed.read_text()

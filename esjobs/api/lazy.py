@@ -11,10 +11,13 @@ Made = TypeVar("Made")
 
 
 class FacadeOf(Generic[Made]):
-    """Attribute of a session that builds its facade once, with the context of the session."""
+    """Attribute of a session that builds its facade once, with the context of the session.
 
-    def __init__(self, where: str) -> None:
-        self._lazy = Lazy(where)
+    ``source``: name of a capability, or ``module:class``.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
         self._name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -27,6 +30,7 @@ class FacadeOf(Generic[Made]):
     def __get__(self, session: "Session | None", owner: type) -> "FacadeOf[Made] | Made":
         if session is None:
             return self
-        made: Any = self._lazy.load()(session._context)
+        context, source = session._context, self._source
+        made: Any = Lazy(source).load()(context) if ":" in source else context.facade(source)
         vars(session)[self._name] = made
         return made  # type: ignore[no-any-return]

@@ -1,6 +1,7 @@
 """One open store and everything that can be asked of it; the command line is a thin layer over this."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from esjobs.api.lazy import FacadeOf
 from esjobs.api.page import Page
-from esjobs.api.peers import after_ingest, peers
 from esjobs.core.arguments import Names, QueryOptions, Where, WindowLike
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoResultError, StoreError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from esjobs.api.export import Export
     from esjobs.api.runs import Runs
+    from esjobs.api.speed import DrawnSpeed
     from esjobs.api.tables import Tables
     from esjobs.flags.facade import Flags
     from esjobs.issues.facade import Issues
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from esjobs.render.profile.profile import Profile
     from esjobs.scores.facade import Scores
     from esjobs.similar.facade import Similar
-    from esjobs.speed.facade import Speed
-    from scheduler.facade import Nightly
 
 
 class Session:
@@ -57,23 +56,23 @@ class Session:
     """Exports: ``s.export.jobs("jobs.parquet")``."""
     declared: "FacadeOf[Declared]" = FacadeOf("esjobs.records.facade:Declared")
     """Declared and reference scores: ``s.declared.import_values("corepower.csv")``."""
-    speed: "FacadeOf[Speed]" = FacadeOf("esjobs.speed.facade:Speed")
+    speed: "FacadeOf[DrawnSpeed]" = FacadeOf("esjobs.api.speed:DrawnSpeed")
     """Steps of the fit, and comparison of runs: ``s.speed.compare()``."""
-    flags: "FacadeOf[Flags]" = FacadeOf("esjobs.flags.facade:Flags")
+    flags: "FacadeOf[Flags]" = FacadeOf("flags")
     """Deviations and their history: ``s.flags.verdicts()``."""
-    scores: "FacadeOf[Scores]" = FacadeOf("esjobs.scores.facade:Scores")
+    scores: "FacadeOf[Scores]" = FacadeOf("scores")
     """Scores of jobs: ``s.scores.rank("user")``."""
-    issues: "FacadeOf[Issues]" = FacadeOf("esjobs.issues.facade:Issues")
+    issues: "FacadeOf[Issues]" = FacadeOf("issues")
     """Issues of jobs: ``s.issues.detect()``."""
-    pop: "FacadeOf[Pop]" = FacadeOf("esjobs.pop.facade:Pop")
+    pop: "FacadeOf[Pop]" = FacadeOf("pop")
     """Parallel efficiency: ``s.pop.gather()``."""
-    similar: "FacadeOf[Similar]" = FacadeOf("esjobs.similar.facade:Similar")
+    similar: "FacadeOf[Similar]" = FacadeOf("similar")
     """Similar jobs: ``s.similar.jobs("4711")``."""
-    noise: "FacadeOf[Noise]" = FacadeOf("esjobs.noise.facade:Noise")
+    noise: "FacadeOf[Noise]" = FacadeOf("noise")
     """Cost of monitoring: ``s.noise.keep("ldms-1s", off, on)``."""
-    provisioning: "FacadeOf[Provisioning]" = FacadeOf("esjobs.provisioning.facade:Provisioning")
+    provisioning: "FacadeOf[Provisioning]" = FacadeOf("provisioning")
     """Quality of provisioning: ``s.provisioning.waiting("queue")``."""
-    nights: "FacadeOf[Nightly]" = FacadeOf("scheduler.facade:Nightly")
+    nights: "FacadeOf[Any]" = FacadeOf("nights")
     """Nightly runs: ``s.nights.tend()`` does what is due."""
 
     def __init__(
@@ -91,15 +90,7 @@ class Session:
         self._called = settings.place if called is None else called
         self._opener = opener
         self._settings = settings
-        self._context = Context(
-            lambda: self.store,
-            settings,
-            clock,
-            progress,
-            read_only=read_only,
-            location=settings.place,
-            peers=peers(),
-        )
+        self._context = Context(lambda: self.store, settings, clock, progress, read_only)
 
     @property
     def store(self) -> JobStore:
@@ -128,6 +119,13 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """Facade of a capability that has no attribute above: one of another package."""
+        if not name.startswith("_"):
+            with suppress(LookupError):
+                return self._context.facade(name)
+        raise AttributeError(f"a session has no attribute '{name}'")
 
     def __repr__(self) -> str:
         return f"<esjobs.Session {', '.join(self._facts().values())}>"
@@ -169,12 +167,11 @@ class Session:
         :class:`esjobs.records.ingest.base.Source`. ``fill``: ``FIELD=VALUE`` texts or a mapping, for fields
         that a record lacks. Raises :class:`UsageError` for an object that is not a source.
         """
-        report = self._records.ingest(form, files, source=source, fill=fill, dry_run=dry_run)
-        return report if dry_run else after_ingest(self._context, report)
+        return self._records.ingest(form, files, source=source, fill=fill, dry_run=dry_run)
 
     def undo(self, load: str) -> RunReport:
         """Undo a load and restore what it had replaced."""
-        return after_ingest(self._context, self._records.undo(load))
+        return self._records.undo(load)
 
     def forget_user(
         self, name: str, *, pseudonymise: bool = False, keep_texts: bool = False, dry_run: bool = False

@@ -8,15 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from esjobs.api.opening import open as open_session
 from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, standing
+from esjobs.entry import open as open_session
 from esjobs.records.demo.course import Course
 from esjobs.records.demo.grid import Grid
 from esjobs.records.export.jobs import write_jobs
 from esjobs.records.jobs.aggregate import Progress
+from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
 
 
@@ -63,12 +64,12 @@ def demonstrate(
         ingested = session.ingest("jobs", job_file)
         session.declared.import_values(declared_file)
         reports = session.run(window)
-        detected = session.issues.detect(window)
-        scored = session.scores.compute(window)
-        explained = session.flags.decompose(window)
-        watched = session.flags.update(days[-1])
-        report = session.report().save(folder / "report.html")
-        headline = session.settings.fit.methods[0]
+        detected = session.detect(window)
+        scored = session.score(window)
+        explained = session.reasons(window)
+        watched = session.watch(days[-1])
+        report = session.report(folder / "report.html")
+        headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (
             session.tables.read(what, level="site", type=ALL_TYPES, method=headline).rows
             for what in ("flags", "conclusions")

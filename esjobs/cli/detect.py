@@ -46,8 +46,9 @@ def check(obj: Context, files: tuple[Path, ...]) -> None:
     """
     from esjobs.issues.rules.listing import change_lines, changes
     from esjobs.issues.rules.reading import read_rules
+    from esjobs.issues.settings import DetectSettings
 
-    usual = obj.settings().detect.rules
+    usual = obj.settings().section(DetectSettings).rules
     before, after = read_rules(usual), read_rules((*usual, *files))
     click.echo(f"{len(after.rules)} rules")
     for what, names in changes(before, after).items():
@@ -72,8 +73,9 @@ def show_rules(obj: Context, name: str | None, form: str, out: str) -> None:
     """The rules in force, or the one of NAME: conditions, limits, severities, hints."""
     from esjobs.issues.rules.listing import rules_table
     from esjobs.issues.rules.reading import read_rules
+    from esjobs.issues.settings import DetectSettings
 
-    rows = rules_table(read_rules(obj.settings().detect.rules), name)
+    rows = rules_table(read_rules(obj.settings().section(DetectSettings).rules), name)
     if form == "table" and name is None:
         rows = rows.select(["name", "kind", "area", "meaning", "limits", "severity"])
     emit(rows, form, out, prose=["meaning", "when", "limits", "hint", "severity"])

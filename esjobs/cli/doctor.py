@@ -7,13 +7,13 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pyarrow as pa
 
-from esjobs.api.opening import open as open_session
 from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError
 from esjobs.core.query import In, NotLike
 from esjobs.core.version import __version__
 from esjobs.core.window import format_time
 from esjobs.core.words import ALL_TYPES
+from esjobs.entry import open as open_session
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import count_rows, read_table
 from esjobs.publish.stored import stored_runs
@@ -24,6 +24,7 @@ from esjobs.schema.jobs import LOADS
 from esjobs.schema.notifications import NOTIFICATIONS, WITHHELD
 from esjobs.settings import Settings
 from esjobs.store.base import Ailing
+from scheduler.notifications.settings import NotifySettings
 
 _PACKAGES = (
     "duckdb",
@@ -153,14 +154,14 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
 
 def _notification_findings(session: Session) -> Iterator[_Finding]:
     """Messages that could not be delivered yet, where somebody is to be told anything."""
-    recipients = session.settings.notify.recipients
+    recipients = session.settings.section(NotifySettings).recipients
     if not recipients:
         return
     late = count_rows(session.store, NOTIFICATIONS, [In("state", ("failed",))])
     text = f"{len(recipients)} recipients, {late} messages could not be delivered yet"
     withheld = count_rows(session.store, NOTIFICATIONS, [In("state", (WITHHELD,))])
     if withheld:
-        text += f"; {withheld} to sites are {session.settings.notify.why_withheld}"
+        text += f"; {withheld} to sites are {session.settings.section(NotifySettings).why_withheld}"
     todo = "see: esjobs notify log --state failed; try: esjobs notify test" if late else ""
     yield "notifications", FAILED if late else "ok", text, todo
 

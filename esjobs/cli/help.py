@@ -5,8 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-_FIRST_SENTENCE = 200
-"""Characters of a command in the list: so many that none is cut off."""
+from esjobs.cli.registry import Group
 
 _Command = TypeVar("_Command", bound=click.Command)
 
@@ -38,19 +37,14 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 def write_groups(
     formatter: click.HelpFormatter,
-    groups: Mapping[str, tuple[str, Sequence[click.Command]]],
+    groups: Sequence[Group],
 ) -> None:
     """The commands of a program by what they are for, with one example a group."""
-    width = max(len(each.name or "") for _, commands in groups.values() for each in commands)
-    for name, (shown, commands) in groups.items():
-        with formatter.section(name):
-            formatter.write_dl(
-                [
-                    ((each.name or "").ljust(width), each.get_short_help_str(_FIRST_SENTENCE))
-                    for each in commands
-                ]
-            )
-            _write_line(formatter, f"Example: {shown}")
+    width = max(len(each.name) for group in groups for each in group.commands)
+    for group in groups:
+        with formatter.section(group.name):
+            formatter.write_dl([(each.name.ljust(width), each.help) for each in group.commands])
+            _write_line(formatter, f"Example: {group.example}")
     with formatter.section("Examples run on the demo, after this"):
         _write_line(formatter, DEMO)
 

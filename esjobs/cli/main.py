@@ -14,31 +14,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
-from esjobs.cli import (
-    dashboards,
-    detect,
-    efficiency,
-    files,
-    flags,
-    jobs,
-    nights,
-    noise,
-    notify,
-    profile,
-    provisioning,
-    query,
-    results,
-    similar,
-    steps,
-    symbols,
-    system,
-    talp,
-    why,
-)
 from esjobs.cli.help import write_groups
 from esjobs.cli.log_lines import JsonLines, LogLines
 from esjobs.cli.options import Context, FiniteRange
+from esjobs.cli.registry import COMMANDS, GROUPS
 from esjobs.cli.start import OUT_OF_MEMORY, end, lacks_memory
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -103,7 +84,22 @@ class _Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, imported now."""
+        del ctx
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = entry.load.load()
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands that begin so, from the registry: none is imported for it; and global options."""
+        names = [each for each in COMMANDS.values() if each.name.startswith(incomplete)]
+        items = [CompletionItem(each.name, help=each.help) for each in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 @contextlib.contextmanager
@@ -228,75 +224,6 @@ def main(
         quiet=quiet,
         own_process=ctx.obj is PROGRAM,
     )
-
-
-GROUPS: dict[str, tuple[str, tuple[click.Command, ...]]] = {
-    "Everyday (ask, look, tell)": (
-        "esjobs show flags --level site --type all",
-        (
-            results.show,
-            query.query,
-            profile.site,
-            profile.cpu,
-            jobs.jobs,
-            results.compare,
-            results.report,
-            flags.flags,
-            detect.job,
-            similar.similar,
-            efficiency.rank,
-            provisioning.provision,
-            results.export,
-            jobs.sql,
-            results.list_fields,
-            nights.nights,
-            system.demo,
-        ),
-    ),
-    "Steps (from records to verdicts)": (
-        "esjobs run --window 2025-06-01/2025-07-01",
-        (
-            steps.ingest,
-            steps.corepower,
-            why.reference,
-            steps.run,
-            steps.aggregate,
-            steps.fit,
-            steps.correlate,
-            steps.flag,
-            flags.watch,
-            why.drift,
-            why.reasons,
-            detect.detect,
-            efficiency.score,
-            talp.talp,
-            symbols.symbols,
-            files.fit_file,
-            files.line_file,
-        ),
-    ),
-    "Upkeep (nights, messages, stores)": (
-        "esjobs doctor",
-        (
-            system.setup,
-            system.doctor,
-            nights.serve,
-            nights.catch_up,
-            nights.rerun,
-            notify.notify,
-            detect.rules,
-            noise.noise,
-            dashboards.dashboards,
-            steps.prune,
-            system.forget_user,
-        ),
-    ),
-}
-"""The commands by what they are for, with one example each."""
-
-for _, _commands in GROUPS.values():
-    for _command in _commands:
-        main.add_command(_command)
 
 
 def program() -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from esjobs.api.factory import embedded_file
-from esjobs.api.opening import open as open_session
 from esjobs.api.session import Session
 from esjobs.cli.rlimits import require_open_files
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import BooksError, ClockError, EsjobsError, InputError, SchemaError, StoreBusyError
+from esjobs.entry import open as open_session
+from esjobs.pop.settings import TalpSettings
 from esjobs.settings import Settings
 from scheduler.calendar import Calendar
 from scheduler.condition import Condition, condition
@@ -22,6 +23,7 @@ from scheduler.metrics import Metrics
 from scheduler.nights import Nights
 from scheduler.patience import REAL_TIME, Patience
 from scheduler.service import Errand, Service, Tended, serve
+from scheduler.settings import NightsSettings
 from scheduler.unwritten import Unwritten, forget, note, noted
 from scheduler.witnesses import last_complete_day
 
@@ -53,10 +55,10 @@ class Trigger:
 
         def tended() -> tuple[list[Row], Condition]:
             with self._session() as session:
-                rows = Nights(session, self.clock, patience=self.patience).tend(reason)
+                rows = Nights(session._context, patience=self.patience).tend(reason)
                 return rows, self.condition_of(session)
 
-        chosen = self.settings.nights
+        chosen = self.settings.section(NightsSettings)
         deadline = self.patience.deadline(chosen)
         try:
             told = self.patience.until_answered(tended, self._may_pass, deadline, chosen)
@@ -91,7 +93,7 @@ class Trigger:
 
     def condition_of(self, session: Session) -> Condition:
         """How the installation is."""
-        return condition(session.store, self.clock(), self.settings.nights.ingest_stopped_h)
+        return condition(session.store, self.clock(), self.settings.section(NightsSettings).ingest_stopped_h)
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
@@ -101,7 +103,9 @@ class Trigger:
     @property
     def _creates(self) -> bool:
         """True if a night reads files: it can be the first thing that happens to a store."""
-        return bool(self.settings.nights.ingest or self.settings.talp.spools)
+        return bool(
+            self.settings.section(NightsSettings).ingest or self.settings.section(TalpSettings).spools
+        )
 
     def _may_pass(self, error: Exception) -> bool:
         if isinstance(error, SchemaError | BooksError):
@@ -117,7 +121,7 @@ def require_files(settings: Settings, rows: Sequence[Row]) -> None:
     if not rows:
         return
     night = rows[-1]["night"]
-    names = lacking(settings.nights.ingest, night)
+    names = lacking(settings.section(NightsSettings).ingest, night)
     if names:
         raise InputError(
             f"night {night}: no file {', '.join(names)}, which nights.ingest names; look at what "
@@ -128,7 +132,7 @@ def require_files(settings: Settings, rows: Sequence[Row]) -> None:
 def serve_nights(settings: Settings) -> None:
     """Serve until the process is told to end. Raises :class:`EsjobsError` for settings that cannot work."""
     require_open_files()
-    chosen = settings.nights
+    chosen = settings.section(NightsSettings)
     calendar = Calendar(chosen.cron, chosen.time_zone)
     trigger = Trigger(settings)
     metrics = Metrics()
@@ -149,7 +153,7 @@ def _errands(settings: Settings, metrics: Metrics) -> list[Errand]:
 
     What could be gathered is stored before spools that could not be read are told as a failure.
     """
-    if not settings.talp.spools:
+    if not settings.section(TalpSettings).spools:
         return []
 
     def gather() -> None:
@@ -160,5 +164,5 @@ def _errands(settings: Settings, metrics: Metrics) -> list[Errand]:
         if report.counts["spools not read"]:
             raise InputError("; ".join(report.notes))
 
-    every = timedelta(minutes=settings.talp.every_minutes)
+    every = timedelta(minutes=settings.section(TalpSettings).every_minutes)
     return [Errand("talp", every, gather, system_clock, metrics)]

@@ -71,8 +71,8 @@ class Context:
 
         A command that only reads says nothing: it shares a file with others who read, and changes nothing.
         """
-        from esjobs.api.opening import open as open_session
         from esjobs.cli.terminal import progress_bar
+        from esjobs.entry import open as open_session
 
         with (
             progress_bar(quiet=self.quiet) as progress,
@@ -84,7 +84,7 @@ class Context:
 
     def settings(self) -> "Settings":
         """The file, the environment and the options, in the order in which they win."""
-        from esjobs.settings import load
+        from esjobs.entry import load
 
         return load(
             self.config,

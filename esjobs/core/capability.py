@@ -1,6 +1,6 @@
-"""Definition of a capability: its settings, commands, night steps and facade, none of them imported yet."""
+"""Definition of a capability: its settings, night steps and facade, none of them imported yet."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -31,7 +31,7 @@ class StepEntry:
 class Capability:
     """Everything that a capability adds to the program.
 
-    ``section``: name and model of its section of the settings. ``facade``: class behind ``s.NAME``, built
+    ``sections``: names and models of its sections of the settings. ``facade``: class behind ``s.NAME``, built
     with a :class:`~esjobs.records.context.Context`. ``offers``: functions for other capabilities, by name.
     ``after_ingest``: function of a context and the account of a load, called after each ingest. Tables and
     kinds of runs stand in ``esjobs.schema``.
@@ -41,5 +41,25 @@ class Capability:
     sections: tuple[tuple[str, Lazy], ...] = ()
     steps: tuple[StepEntry, ...] = ()
     facade: Lazy | None = None
-    offers: Mapping[str, Lazy] = field(default_factory=dict)
+    offers: Mapping[str, Lazy] = field(default_factory=dict, hash=False)
     after_ingest: Lazy | None = None
+
+
+def ordered(steps: Iterable[StepEntry]) -> tuple[StepEntry, ...]:
+    """Return steps in the order of a night: each after those it names, otherwise as they come.
+
+    Raises :class:`ValueError` for steps that wait for each other, or for one that does not exist.
+
+    >>> step = Lazy("esjobs.core.version:__version__")
+    >>> [each.name for each in ordered([StepEntry("fit", step, ("ingest",)), StepEntry("ingest", step)])]
+    ['ingest', 'fit']
+    """
+    waiting = list(steps)
+    done: dict[str, StepEntry] = {}
+    while waiting:
+        ready = next((each for each in waiting if done.keys() >= set(each.after)), None)
+        if ready is None:
+            raise ValueError(f"no order for the steps {', '.join(each.name for each in waiting)}")
+        done[ready.name] = ready
+        waiting.remove(ready)
+    return tuple(done.values())

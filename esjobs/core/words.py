@@ -88,4 +88,4 @@ OF_LAUNCHES = frozenset(
 )
 """Variables of the environment that launches under TALP read (``launch.sh``); they are no settings."""
 NOT_MEASURED = ("ESJOBS_TALP", "off")
-"""The variable and the value by which a launch is not measured; with any other it is the setting ``talp``."""
+"""Variable and value that switch a launch off; with any other value it is an unknown setting."""

@@ -1,0 +1,10 @@
+"""Footprints, tags and issues of jobs."""
+
+from esjobs.core.capability import Capability, Lazy, StepEntry
+
+CAPABILITY = Capability(
+    "issues",
+    sections=(("issues", Lazy("esjobs.issues.settings:DetectSettings")),),
+    steps=(StepEntry("detect", Lazy("esjobs.issues.night:DETECT"), after=("aggregate",)),),
+    facade=Lazy("esjobs.issues.facade:Issues"),
+)

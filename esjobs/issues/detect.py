@@ -34,7 +34,7 @@ from esjobs.issues.series_jobs import jobs_without_series
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.records.series.blocks import Block
-from esjobs.schema.issues import DETECT_TABLES, DETECTED_DAYS, FOOTPRINTS, ISSUES, MEASURES
+from esjobs.schema.issues import DETECTED_DAYS, FOOTPRINTS, ISSUES, MEASURES, TABLES
 from esjobs.schema.series import SERIES
 from esjobs.store.base import Change, JobStore, Retired
 
@@ -93,7 +93,7 @@ def detect(
     if progress:
         progress("detecting", len(stale), len(stale))
     emptied: list[Change] = [
-        Retired(table, str(day)) for day in sorted(set(made) - set(marks)) for table in DETECT_TABLES
+        Retired(table, str(day)) for day in sorted(set(made) - set(marks)) for table in TABLES
     ]
     if emptied:
         store.publish(emptied)
@@ -122,7 +122,7 @@ def marks_of(store: JobStore, judging: Judging, window: Window) -> dict[date, st
         beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
         parts = {
             "by": judging.digest,
-            "layouts": [table.layout for table in DETECT_TABLES],
+            "layouts": [table.layout for table in TABLES],
             "jobs": [prints.get(each, "") for each in (beside if day in series else [day])],
             "series": [sorted(series.get(each, []), key=str) for each in beside],
         }

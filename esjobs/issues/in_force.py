@@ -3,14 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from esjobs.core.identity import content_id
+from esjobs.core.sections import Sections
 from esjobs.issues.catalogue import USUAL
 from esjobs.issues.rules.reading import read_rules
 from esjobs.issues.rules.rule import Rules
+from esjobs.issues.settings import DetectSettings
 from esjobs.records.clusters.description import Clusters
 from esjobs.records.clusters.reading import read_clusters
+from esjobs.records.clusters.settings import ClustersSettings
 
 METHOD = "2"
 """Raised when the same jobs and rules give other rows: days are made again then."""
@@ -37,10 +39,12 @@ class Judging:
         return frozenset(named | set(USUAL))
 
 
-def in_force(settings: Any, more_rules: Iterable[Path] = ()) -> Judging:
-    """What the settings say (sections ``detect`` and ``clusters``); ``more_rules``: files read after theirs.
+def in_force(settings: Sections, more_rules: Iterable[Path] = ()) -> Judging:
+    """What the settings say (sections ``issues`` and ``clusters``); ``more_rules``: files read after theirs.
 
     Raises :class:`InputError` for a file that is wrong; nothing is in force then.
     """
-    rules = read_rules((*settings.detect.rules, *more_rules))
-    return Judging(rules, read_clusters(settings.clusters.files), settings.detect.block_values)
+    chosen = settings.section(DetectSettings)
+    rules = read_rules((*chosen.rules, *more_rules))
+    clusters = read_clusters(settings.section(ClustersSettings).files)
+    return Judging(rules, clusters, chosen.block_values)

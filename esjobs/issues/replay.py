@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Days, In
+from esjobs.core.sections import Sections
 from esjobs.core.window import Window
 from esjobs.issues.catalogue import detector_named
 from esjobs.issues.facts import Facts, fields_needed, job_keys, metrics_needed
@@ -67,7 +68,7 @@ class _Verdicts:
     wasted_gpu_hours: npt.NDArray[np.float64]
 
 
-def replayed(store: JobStore, settings: Any, files: Iterable[Path], window: Window | None) -> pa.Table:
+def replayed(store: JobStore, settings: Sections, files: Iterable[Path], window: Window | None) -> pa.Table:
     """What files of rules would change, read after those of the settings; see :func:`replay`.
 
     ``window``: whole days; None: all days with jobs or series. Raises :class:`InputError` for a wrong file.

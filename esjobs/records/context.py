@@ -1,16 +1,19 @@
 """Working context of a capability: the store, settings and clock of one session."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from esjobs.core.arguments import WindowLike
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoJobsError
+from esjobs.core.report import RunReport
 from esjobs.core.sections import Sections
 from esjobs.core.window import Window
-from esjobs.records.jobs.aggregate import Progress
-from esjobs.store.base import JobStore
+
+if TYPE_CHECKING:
+    from esjobs.records.jobs.aggregate import Progress
+    from esjobs.store.base import JobStore
 
 
 @dataclass(frozen=True)
@@ -18,22 +21,24 @@ class Context:
     """Argument of every facade.
 
     ``opener`` returns the store, opening it at first use. ``progress``: called with the work, the amount done
-    and the total. ``location``: the store as messages name it. ``peers``: functions that other capabilities
-    offer, by name (``scores.rank``).
+    and the total.
     """
 
-    opener: Callable[[], JobStore]
+    opener: "Callable[[], JobStore]"
     settings: Sections
     clock: Clock
-    progress: Progress | None = None
+    progress: "Progress | None" = None
     read_only: bool = False
-    location: str = ""
-    peers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     @property
-    def store(self) -> JobStore:
+    def store(self) -> "JobStore":
         """The open store."""
         return self.opener()
+
+    @property
+    def peers(self) -> Mapping[str, Callable[..., Any]]:
+        """Functions that capabilities offer to each other, by name (``scores.rank``)."""
+        return _Offers(self.settings)
 
     def days(self, window: WindowLike) -> Window:
         """Whole days of a window; None means all days with jobs.
@@ -47,6 +52,20 @@ class Context:
             raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
         return Window.of_days(span.first.date(), span.last.date())
 
+    def facade(self, name: str) -> Any:
+        """Build the facade of a capability; :class:`LookupError` where it has none."""
+        for capability in self.settings.capabilities:
+            if capability.name == name and capability.facade is not None:
+                return capability.facade.load()(self)
+        raise LookupError(f"no capability '{name}' with a facade; open the session by esjobs.open")
+
+    def ingested(self, report: RunReport) -> RunReport:
+        """Call what capabilities do after each ingest; the account of the load with what they add to it."""
+        for capability in self.settings.capabilities:
+            if capability.after_ingest is not None:
+                report = capability.after_ingest.load()(self, report)
+        return report
+
 
 class Facade:
     """Base of the facades: ``s.NAME`` of a session."""
@@ -58,3 +77,20 @@ class Facade:
     def read_only(self) -> bool:
         """True if the session was opened for reading."""
         return self._context.read_only
+
+
+class _Offers(Mapping[str, Callable[..., Any]]):
+    """Offered functions, each imported when it is taken."""
+
+    def __init__(self, settings: Sections) -> None:
+        self._offers = {name: lazy for each in settings.capabilities for name, lazy in each.offers.items()}
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        function: Callable[..., Any] = self._offers[name].load()
+        return function
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._offers)
+
+    def __len__(self) -> int:
+        return len(self._offers)

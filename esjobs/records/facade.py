@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,38 +36,25 @@ class Records(Facade):
         dry_run: bool,
     ) -> RunReport:
         """Load files of a format: :meth:`Session.ingest`."""
-        from esjobs.records.ingest.base import parse_fill, require_source, settable
+        from esjobs.records.ingest.base import require_source
         from esjobs.records.ingest.formats import sources
-        from esjobs.records.ingest.formats.declared_values import DeclaredValues
         from esjobs.records.ingest.frames import as_file, is_frame
-        from esjobs.records.jobs.corepower import ingest_declared
-        from esjobs.records.jobs.ingest import ingest
+        from esjobs.records.loading import load_files
 
         if (form is None) == (source is None):
             raise UsageError("name a format or give a source, one of them: s.ingest('panda', files)")
         chosen = sources.source(form) if form is not None else require_source(source)
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
-        step = partial(ingest_declared, "ingest") if isinstance(chosen, DeclaredValues) else ingest
-        filled = parse_fill(pairs, settable(chosen))
         named: AbstractContextManager[Any] = as_file(files) if is_frame(files) else nullcontext(files)
-        context = self._context
         with named as named_files:
-            return step(
-                context.opener,
-                chosen,
-                paths(named_files),
-                filled,
-                dry_run=dry_run,
-                now=context.clock(),
-                progress=context.progress,
-            )
+            return load_files(self._context, chosen, paths(named_files), pairs, dry_run=dry_run)
 
     @writes
     def undo(self, load: str) -> RunReport:
         """Undo a load: :meth:`Session.undo`."""
         from esjobs.records.jobs.undo import undo
 
-        return undo(self._context.store, load, TABLES)
+        return self._context.ingested(undo(self._context.store, load, TABLES))
 
     @writes
     def forget_user(self, name: str, *, pseudonymise: bool, keep_texts: bool, dry_run: bool) -> "Forgotten":

@@ -69,3 +69,5 @@ ACCOUNTING = Table(
     shown=columns("month site vo processors n_jobs core_s cpu_s efficiency hs06_per_core declared remark"),
     order=columns("month site vo -core_s"),
 )
+
+TABLES = (ACCOUNTING,)

@@ -30,3 +30,5 @@ COREPOWER = Table(
         "level name corepower benchmark origin valid_from rc_site parent_corepower source import_id"
     ),
 )
+
+TABLES = (COREPOWER,)

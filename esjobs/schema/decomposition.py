@@ -93,3 +93,6 @@ REASON = Kind(
     command="esjobs reasons",
 )
 """Why does a name deviate."""
+
+TABLES = REASON.tables
+KINDS = (REASON,)

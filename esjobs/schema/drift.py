@@ -98,3 +98,6 @@ DRIFT = Kind(
     command="esjobs drift",
 )
 """When did a name become faster or slower."""
+
+TABLES = (*DRIFT.tables, DAILY_FACTORS)
+KINDS = (DRIFT,)

@@ -7,7 +7,7 @@ STATES = ("new", "open", "acknowledged", "resolved")
 """What a flag can be."""
 STANDING_OPEN = ("open", "acknowledged")
 """The states of a flag that was opened and is not closed."""
-KINDS = (
+EVENT_KINDS = (
     "noticed",
     "opened",
     "closed",
@@ -109,7 +109,7 @@ FLAG_EVENTS = Table(
         TYPE,
         _NAME,
         _SITE,
-        column("kind", "keyword", ", ".join(KINDS), values=KINDS),
+        column("kind", "keyword", ", ".join(EVENT_KINDS), values=EVENT_KINDS),
         column("from_state", "keyword", "state before; null of what was never flagged"),
         column("to_state", "keyword", "state after", values=STATES),
         *_DEVIATION,
@@ -165,4 +165,4 @@ FLAG_NOTES = Table(
     order=columns("-entered_at name kind"),
 )
 
-WATCH_TABLES = (FLAG_STATES, FLAG_EVENTS, FLAG_NOTES, FLAG_NIGHTS)
+TABLES = (FLAG_STATES, FLAG_EVENTS, FLAG_NOTES, FLAG_NIGHTS)

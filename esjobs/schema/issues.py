@@ -158,5 +158,5 @@ DETECTED_DAYS = Table(
     order=columns("-day"),
 )
 
-DETECT_TABLES: tuple[Table, ...] = (ISSUES, MEASURES, FOOTPRINTS, DETECTED_DAYS)
+TABLES: tuple[Table, ...] = (ISSUES, MEASURES, FOOTPRINTS, DETECTED_DAYS)
 """Every table of this capability."""

@@ -138,3 +138,5 @@ LOAD_TABLES = Table(
     ),
     made_by="ingest",
 )
+
+TABLES = (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)

@@ -58,3 +58,5 @@ NIGHT_STEPS = Table(
     shown=columns("night step state seconds rows_in rows_out reason"),
     order=("night", "position"),
 )
+
+TABLES = (NIGHTS, NIGHT_STEPS)

@@ -30,3 +30,5 @@ NOISE_COSTS = Table(
     order=columns("collector collective bytes ranks"),
 )
 """A row a collector and configuration."""
+
+TABLES = (NOISE_COSTS,)

@@ -42,3 +42,5 @@ NOTIFICATIONS = Table(
     shown=columns("night recipient channel address state attempts first_at sent_at subject error"),
     order=("-first_at", "recipient"),
 )
+
+TABLES = (NOTIFICATIONS,)

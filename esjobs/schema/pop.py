@@ -284,4 +284,4 @@ POP_CHANGES = Table(
     order=columns("-day application region cpus metric"),
 )
 
-TALP_TABLES = (POP, ORPHANS, SCALING, POP_CHANGES, TALP_REPORTS)
+TABLES = (POP, ORPHANS, SCALING, POP_CHANGES, TALP_REPORTS)

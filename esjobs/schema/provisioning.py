@@ -3,7 +3,7 @@
 from esjobs.core.tables import Table, column, columns
 from esjobs.schema.provisioning_names import AREAS
 
-KINDS = ("index", "area", "input")
+ROW_KINDS = ("index", "area", "input")
 """What a row of an index is about."""
 ORIGINS = ("measured", "entered", "missing")
 """Where the value of an input is from."""
@@ -16,7 +16,7 @@ QUALITY = Table(
         column("assessment", "keyword", "follows from centre and period; made again it is replaced"),
         column("centre", "keyword", "who provides, as the questionnaire names it"),
         column("period", "keyword", "what of the time it is about: half-open, UTC"),
-        column("kind", "keyword", "index, one of the areas, or one input of an area", values=KINDS),
+        column("kind", "keyword", "index, one of the areas, or one input of an area", values=ROW_KINDS),
         column("area", "keyword", "the area; null of the index", values=tuple(AREAS)),
         column(
             "priority", "keyword", "how much centres care for the area", values=("high", "moderate", "low")
@@ -65,4 +65,4 @@ CONTACTS = Table(
     order=columns("-contacted_on user project"),
 )
 
-PROVISIONING_TABLES = (QUALITY, CONTACTS)
+TABLES = (QUALITY, CONTACTS)

@@ -51,3 +51,5 @@ REFERENCES = Table(
     ),
     order=columns("benchmark cpu_model smt cores value_per_core"),
 )
+
+TABLES = (REFERENCES,)

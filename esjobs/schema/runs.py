@@ -85,3 +85,5 @@ LATEST_RUNS = Table(
     shown=columns("kind window_days scope run window_start window_end shown"),
     order=("kind", "scope", "window_days"),
 )
+
+TABLES = (*ACCOUNT, LATEST_RUNS)

@@ -52,7 +52,7 @@ SCORES = Table(
             "node_hours_from",
             "keyword",
             "nodes: as recorded; cluster: cores over those of a described node; cpu: over those that the CPU "
-            "string names; assumed: over the setting efficiency.cores_per_node",
+            "string names; assumed: over the setting scores.cores_per_node",
             values=("nodes", "cluster", "cpu", "assumed"),
         ),
         column(
@@ -114,3 +114,5 @@ SCORE_CHOICES = ("sum", *(name for name in RANKED if name != "score_sum"))
 WEIGHTS = ("node_hours", "core_hours")
 BEST_IS_HIGH = ("cpu_efficiency",)
 """What is good when it is large; everything else is good at 0."""
+
+TABLES = (SCORES,)

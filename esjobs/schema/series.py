@@ -32,3 +32,5 @@ SERIES = Table(
     shown=columns("source job_id metric scope unit start_time step_s n_samples n_gaps remark"),
     order=columns("source job_id metric scope unit"),
 )
+
+TABLES = (SERIES,)

@@ -85,3 +85,5 @@ PREDICTED_SCORES = Table(
     order=columns("end_time source job_id score_name"),
 )
 """A row a job and score."""
+
+TABLES = (EXECUTABLES, PREDICTED_SCORES)

@@ -597,3 +597,6 @@ SPEED = Kind(
     command="esjobs run",
 )
 """How fast queues and CPU models are, and who deviates."""
+
+TABLES = SPEED.tables
+KINDS = (SPEED,)

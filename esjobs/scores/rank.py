@@ -251,7 +251,7 @@ def _notes(
         if assumed:
             notes.append(
                 f"{percent(assumed)} of the node-hours are core-hours over an assumed size of nodes "
-                "(efficiency.cores_per_node): what compares are the means, not the node-hours"
+                "(scores.cores_per_node): what compares are the means, not the node-hours"
             )
     return tuple(notes)
 

@@ -1,9 +1,8 @@
 """Scoring with what the settings name: the weights of issues, and the descriptions of clusters."""
 
-from typing import Protocol
-
 from esjobs.core.identity import content_id
 from esjobs.core.report import RunReport
+from esjobs.core.sections import Sections
 from esjobs.core.window import Window
 from esjobs.records.clusters.description import Clusters
 from esjobs.records.clusters.reading import read_clusters
@@ -13,22 +12,10 @@ from esjobs.scores.settings import EfficiencySettings
 from esjobs.store.base import JobStore
 
 
-class ScoreSettings(Protocol):
-    """The sections of the settings that scores need."""
-
-    @property
-    def efficiency(self) -> EfficiencySettings:
-        """How issues add up, and how large nodes are."""
-
-    @property
-    def clusters(self) -> ClustersSettings:
-        """Which files describe machines."""
-
-
 def score_window(
     store: JobStore,
     window: Window,
-    settings: ScoreSettings,
+    settings: Sections,
     rebuild: bool = False,
     progress: Progress | None = None,
 ) -> RunReport:
@@ -36,11 +23,11 @@ def score_window(
 
     Raises :class:`InputError` for a description of a cluster that cannot be read.
     """
-    clusters = read_clusters(settings.clusters.files)
+    clusters = read_clusters(settings.section(ClustersSettings).files)
     return score(
         store,
         window,
-        settings.efficiency,
+        settings.section(EfficiencySettings),
         clusters.described,
         clusters=_digest(clusters),
         rebuild=rebuild,
@@ -48,10 +35,10 @@ def score_window(
     )
 
 
-def score_digest(store: JobStore, window: Window, settings: ScoreSettings) -> str:
+def score_digest(store: JobStore, window: Window, settings: Sections) -> str:
     """A text that moves with anything that the scores of a window are made from."""
-    clusters = read_clusters(settings.clusters.files)
-    marks = day_marks(store, window, settings.efficiency, _digest(clusters))
+    clusters = read_clusters(settings.section(ClustersSettings).files)
+    marks = day_marks(store, window, settings.section(EfficiencySettings), _digest(clusters))
     return content_id({"days": {str(day): mark for day, mark in marks.items()}})
 
 

@@ -1,0 +1,11 @@
+"""Speed factors of queues and CPU models, their lines and verdicts."""
+
+from esjobs.core.capability import Capability, Lazy, StepEntry
+
+CAPABILITY = Capability(
+    "speed",
+    sections=(("fit", Lazy("esjobs.speed.settings:FitSettings")),),
+    steps=(StepEntry("fit", Lazy("esjobs.speed.night:FIT"), after=("score",)),),
+    facade=Lazy("esjobs.speed.facade:Speed"),
+)
+"""Days are scored before windows are fitted, which takes longest."""

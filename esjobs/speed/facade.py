@@ -9,7 +9,7 @@ from esjobs.records.choice import chosen_values, with_values
 from esjobs.records.context import Facade
 from esjobs.records.jobs.conditions import canonical
 from esjobs.records.names import spelling
-from esjobs.schema.speed import FACTORS, FLAGS, LINES, SPEED
+from esjobs.schema.speed import FACTORS, SPEED
 from esjobs.speed.question import SpeedQuestion
 from esjobs.store.checks import writes
 
@@ -98,30 +98,6 @@ class Speed(Facade):
 
         context = self._context
         return runs_compared(context.store, run_a, run_b, since=window_of(since, context.clock))
-
-    def line(
-        self,
-        level: str = "site",
-        type: str = "all",  # noqa: A002
-        method: str | None = None,
-        run: str | None = None,
-    ) -> Answer:
-        """Factors against declared corepower, to be drawn with :meth:`Answer.plot`.
-
-        ``method``: the default method of the run unless named.
-        """
-        from esjobs.publish.finding import find_run, read_results
-        from esjobs.records.jobs.conditions import row_filters
-
-        store = self._context.store
-        drawn = find_run(store, SPEED, (FLAGS.made_by,), run)
-        fit = SpeedQuestion.of_run(drawn).fit
-        values = {"level": (level,), "processing_type": (type,), "method": (method or fit.methods[0],)}
-        flags, lines = (
-            read_results(store, table, drawn, list(row_filters(table, values))) for table in (FLAGS, LINES)
-        )
-        draw = self._context.peers["render.line_chart"]
-        return Answer(flags, run=drawn, chart=lambda: draw(flags, lines, fit.deviation_limit))
 
     def _chain(self) -> "Chain":
         from esjobs.speed.chain import Chain

@@ -10,10 +10,13 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError
 from esjobs.core.report import RunReport
+from esjobs.records.context import Context
+from esjobs.speed.settings import FitSettings
 from esjobs.store.base import JobStore
 from scheduler.notifications.log import log_rows
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.preview import Previewed, preview
+from scheduler.notifications.settings import NotifySettings
 from scheduler.notifications.sources import last_night
 from scheduler.notifications.step import Office, notify_night
 from scheduler.notifications.trial import Tried, try_recipients
@@ -63,6 +66,14 @@ class Notifier:
                 "no night was ever run, so there is nothing to tell; see: esjobs serve --once"
             )
         return chosen
+
+
+def notifier(context: Context) -> Notifier:
+    """Return the notifier of a session."""
+    settings = context.settings
+    limit = settings.section(FitSettings).deviation_limit
+    office = Office(settings.section(NotifySettings), limit, context.clock, settings.place)
+    return Notifier(context.opener, office)
 
 
 def _rows(told: Sequence[Any], kind: type) -> pa.Table:

@@ -8,9 +8,7 @@ from datetime import date, timedelta
 
 from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
-from esjobs.records.context import Context
 from esjobs.schema.notifications import WAITING, WITHHELD
-from esjobs.speed.settings import FitSettings
 from esjobs.store.base import JobStore
 from esjobs.store.lease import Lease
 from scheduler.notifications.gathering import undelivered
@@ -72,13 +70,6 @@ class Office:
         """The right to send; it outlasts the longest attempt, so that two never send at once."""
         longest = self.settings.timeout_s * 2 + 60.0
         return Lease(store, self.location, what="sending notifications", request_s=longest)
-
-
-def office_of(context: Context) -> Office:
-    """What sends for the store of a session."""
-    settings = context.settings
-    limit = settings.section(FitSettings).deviation_limit
-    return Office(settings.section(NotifySettings), limit, context.clock, context.location)
 
 
 def notify_night(

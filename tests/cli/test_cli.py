@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import esjobs
 from esjobs.cli.main import main
+from esjobs.cli.registry import COMMANDS
 from esjobs.cli.terminal import print_report
 from esjobs.core.report import RunReport
 from tests.cli.running import job_file, run, run_apart
@@ -31,7 +32,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_every_command_has_help() -> None:
-    for name, command in main.commands.items():
+    for name, command in ((each.name, each.load.load()) for each in COMMANDS.values()):
         assert run(name, "--help").exit_code == 0
         assert command.help, name
 

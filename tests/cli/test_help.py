@@ -13,6 +13,8 @@ from click.testing import CliRunner
 
 from esjobs.cli import main as cli
 from esjobs.cli.help import examples_of
+from esjobs.cli.registry import COMMANDS as REGISTERED
+from esjobs.cli.registry import GROUPS
 from tests.cli.running import run
 
 
@@ -23,7 +25,10 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
         return
     if command.invoke_without_command:
         yield " ".join(path), command
-    for name, child in command.commands.items():
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        assert child is not None
         yield from commands(child, (*path, name))
 
 
@@ -79,12 +84,18 @@ def test_examples_are_understood(line: str) -> None:
 def test_help_lists_every_command_once_in_a_group_with_an_example() -> None:
     shown = run("--help").stdout
     listed = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", shown, re.MULTILINE)
-    assert sorted(listed) == sorted(cli.main.commands)
-    for group, (line, members) in cli.GROUPS.items():
-        section = shown.partition(f"{group}:\n")[2].partition("\n\n")[0]
-        assert f"Example: {line}" in section
-        assert shlex.split(line)[1] in {member.name for member in members}
+    assert sorted(listed) == sorted(REGISTERED)
+    for group in GROUPS:
+        section = shown.partition(f"{group.name}:\n")[2].partition("\n\n")[0]
+        assert f"Example: {group.example}" in section
+        assert shlex.split(group.example)[1] in {member.name for member in group.commands}
     assert not re.search(r"\.\.\.$", shown.partition("-h, --help")[2], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_the_registry_has_each_command_and_its_sentence(name: str) -> None:
+    command = REGISTERED[name].load.load()
+    assert (command.name, command.get_short_help_str(200)) == (name, REGISTERED[name].help)
 
 
 MENTIONED = re.compile(r"\b(IMPORT|QUEUE|CPU|JOBID|RECIPIENT)\b|://|rules\.toml|HS23scores")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.api.opening import open as open_session
+from esjobs import open as open_session
 from esjobs.core.errors import StoreError
 
 pytestmark = pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not installed")

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from esjobs import Settings
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules
 from esjobs.core.words import OF_LAUNCHES
+from esjobs.entry import load
+from esjobs.pop.settings import TalpSettings
 from esjobs.pop.wrapper import SCRIPT
-from esjobs.settings import Settings, load
 from tests.cli.running import run
 
 REFUSED = (
@@ -112,12 +114,12 @@ def test_variables_of_launches_under_talp_are_no_settings(monkeypatch: pytest.Mo
     assert set(re.findall(r"ESJOBS_TALP_[A-Z]+", script)) == OF_LAUNCHES
     for name in OF_LAUNCHES:
         monkeypatch.setenv(name, "/scratch/talp")
-    monkeypatch.setenv("ESJOBS_TALP__EVERY_MINUTES", "7")
-    assert load().talp.every_minutes == 7
+    monkeypatch.setenv("ESJOBS_POP__EVERY_MINUTES", "7")
+    assert load().section(TalpSettings).every_minutes == 7
     monkeypatch.setenv("ESJOBS_TALP", "off")
-    assert load().talp.every_minutes == 7
-    monkeypatch.setenv("ESJOBS_TALP", '{"timeout_s": 9}')
-    assert (load().talp.timeout_s, load().talp.every_minutes) == (9, 7)
+    assert load().section(TalpSettings).every_minutes == 7
+    monkeypatch.setenv("ESJOBS_POP", '{"timeout_s": 9}')
+    assert (load().section(TalpSettings).timeout_s, load().section(TalpSettings).every_minutes) == (9, 7)
     monkeypatch.setenv("ESJOBS_TALP", "on")
     with pytest.raises(SettingsError):
         load()

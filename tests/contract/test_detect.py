@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.issues.made_jobs import made_series, put_records, put_series, record

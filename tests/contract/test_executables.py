@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.similar.test_programs import put_programs

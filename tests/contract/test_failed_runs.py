@@ -2,9 +2,9 @@
 
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.contract.jobs import job, put
 

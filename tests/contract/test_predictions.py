@@ -2,8 +2,8 @@
 
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import memory_session
 from tests.issues.made_jobs import START

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.contract.jobs import START, Row, job, put

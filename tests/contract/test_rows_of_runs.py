@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.schema.speed import FLAGS, SPEED
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load

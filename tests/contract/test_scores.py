@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.window import Window
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import memory_session
 from tests.contract.jobs import START, Row, job

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.pop.reports import as_report, minimal, put_job, real_reports, written

@@ -8,7 +8,7 @@ import pytest
 from esjobs.flags.notes import acknowledge, answer
 from esjobs.flags.overview import flag_history, open_flags
 from esjobs.publish.publication import read_table
-from esjobs.schema.flags import FLAG_STATES, WATCH_TABLES
+from esjobs.schema.flags import FLAG_STATES, TABLES
 from esjobs.store.base import JobStore
 from tests.conftest import memory_session
 from tests.flags.verdict_nights import LONG, SETTINGS, VerdictNights, night, verdict
@@ -20,7 +20,7 @@ HOSTILE = "Q'; DROP TABLE flags; -- \"é\\\t"
 
 def remembered(store: JobStore) -> dict[str, list[str]]:
     """Every row of every table, as texts."""
-    return {table.name: sorted(map(str, read_table(store, table).to_pylist())) for table in WATCH_TABLES}
+    return {table.name: sorted(map(str, read_table(store, table).to_pylist())) for table in TABLES}
 
 
 def course(store: JobStore) -> list[dict[str, list[str]]]:

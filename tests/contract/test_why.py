@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.window import Window
 from esjobs.records.demo.grid import LAST_DAY, Grid
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 

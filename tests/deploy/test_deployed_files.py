@@ -11,8 +11,9 @@ import yaml
 from click.testing import CliRunner
 
 from esjobs.cli.main import main
-from esjobs.settings import load
+from esjobs.entry import load
 from scheduler.calendar import Calendar
+from scheduler.settings import NightsSettings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -41,9 +42,9 @@ def unit(path: Path) -> configparser.ConfigParser:
 
 
 def test_the_settings_are_read() -> None:
-    read = load(SETTINGS)
-    assert read.nights.windows == (7, 30, 90)
-    Calendar(read.nights.cron, read.nights.time_zone)
+    read = load(SETTINGS).section(NightsSettings)
+    assert read.windows == (7, 30, 90)
+    Calendar(read.cron, read.time_zone)
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)

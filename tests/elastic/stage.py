@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, write_jobs
 from tests.steps.visible import RESULTS, Contents, at, contents, same

@@ -9,7 +9,8 @@ import pytest
 
 from esjobs.cli.doctor import examine
 from esjobs.core.errors import EsjobsError, StoreError
-from esjobs.settings import load, secret
+from esjobs.entry import load
+from esjobs.settings import secret
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.setup import role
 from esjobs.store.elastic.transport.access import Access

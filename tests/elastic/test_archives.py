@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
+from esjobs import Settings
 from esjobs.cli.main import main
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Count, Filter, In, Maximum, NotLike, Query, Range, Select, Sum, SumWhere
@@ -19,7 +20,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.records.jobs.field_check import check_fields
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from esjobs.store.elastic.asking import aggregation, composite, cuts, reading
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs

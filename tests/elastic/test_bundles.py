@@ -27,6 +27,7 @@ from dashboards.targets.portable.visualizations import columns_of_table
 from dashboards.targets.vegalite.sums import HOUR_S
 from dashboards.view.ask import asked as asked_of_store
 from dashboards.view.rows import Row, keeps
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.clock import system_clock
 from esjobs.core.query import Count, Present, Query
@@ -39,7 +40,7 @@ from esjobs.schema.issues import ISSUES
 from esjobs.schema.kinds import Kind
 from esjobs.schema.scores import SCORES
 from esjobs.schema.speed import SPEED
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from esjobs.store.base import Pointed
 from scheduler.ledger import Ledger
 from tests.dashboards.answers import UNSCORED, answered

@@ -12,13 +12,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.cli.main import main
 from esjobs.core.errors import SettingsError, StoreError, UsageError
 from esjobs.core.query import Count, In, Query, Select, Sum
 from esjobs.core.rules import CleaningRules
 from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from esjobs.store.elastic.asking import aggregation
 from esjobs.store.elastic.fields.field_map import bundled, load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoJobsError
 from esjobs.core.report import RunReport
 from esjobs.schema.jobs import BUCKETS
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from tests.contract.jobs import Row, batch, job
 from tests.elastic.foreign import CATALOGUE, make_index, plain
 from tests.servers.plugin import server_params

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from tests.servers.server import Server
 
 FILL = {"processing_type": "simul", "end_time": "2018-08-15T12:00:00Z"}

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.api.opening import open as open_session
+from esjobs import Settings
+from esjobs import open as open_session
 from esjobs.cli.nightly import Trigger
 from esjobs.core.errors import StoreBusyError, StoreError
-from esjobs.settings import Settings
+from esjobs.records.night import NightAccount, NightWork
 from esjobs.store.lease import Lease
 from scheduler.nights import Nights
-from scheduler.steps import NIGHT_STEPS
-from scheduler.work import NightAccount, NightWork
+from scheduler.notifications.settings import NotifySettings
 from tests.scheduler.notifications.servers import mail_server
 from tests.scheduler.rows import visible_rows
-from tests.scheduler.stage import FIRST, Hands, Stage, days, settings_of, staged
+from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, Stage, days, settings_of, staged
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Request, answers
 from tests.servers.server import Server
@@ -100,7 +100,7 @@ def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
             before = visible_rows(stage.store, ("buckets", "days", "nights", "night_steps"))
         plain = settings(proxy.url, index_prefix, deadline_h=1)
         notify = {"mail": mails.settings(security="none"), "recipients": [OPERATOR]}
-        told = plain.model_copy(update={"notify": type(plain.notify).model_validate(notify)})
+        told = plain.model_copy(update={"notify": NotifySettings.model_validate(notify)})
         trigger = Trigger(told, hands.clock, hands.patience)
         refused = answers(503, {"error": {"type": "unavailable", "reason": "made up"}, "status": 503})
         proxy.on(lambda _: True, refused, times=None)
@@ -152,7 +152,7 @@ def test_of_two_services_one_works_and_that_of_a_dead_one_is_taken_over(
             return NightAccount()
 
         steps = [replace(step, function=prune) if step.name == "prune" else step for step in NIGHT_STEPS]
-        one.nights = Nights(one.session, hands.clock, steps=steps, patience=hands.patience)
+        one.nights = Nights(one.session._context, steps=steps, patience=hands.patience)
         assert [row["state"] for row in one.trigger(FIRST)] == ["done"]
         # one that died elsewhere leaves its lease, which ends by itself
         hands.morning_after(FIRST + timedelta(days=1))

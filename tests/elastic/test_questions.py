@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.cli.demo import demonstrate
 from esjobs.core.errors import ReadOnlyError, UsageError
 from esjobs.schema.catalogue import TABLES
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 

@@ -10,9 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.factory import open_store
 from esjobs.core.errors import EsjobsError, SettingsError, UsageError
-from esjobs.settings import ClusterSettings, Settings, load
+from esjobs.entry import load
+from esjobs.settings import ClusterSettings
 from tests.cli.running import run_apart
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Request, answers

@@ -18,11 +18,12 @@ from dashboards.targets.vegalite.index import MOST_ROWS, body, hits, index_of
 from dashboards.targets.vegalite.marks import Spec
 from dashboards.view.ask import asked
 from dashboards.view.rows import Row
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.query import Count, Maximum, Minimum, Sum
 from esjobs.schema.catalogue import table
 from esjobs.schema.speed import SPEED
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 from tests.dashboards.answers import answered, at, without_context
 from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg
 from tests.servers.plugin import server_params

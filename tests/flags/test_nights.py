@@ -17,7 +17,7 @@ from esjobs.publish.publication import read_table, rows_table
 from esjobs.publish.retention import prune
 from esjobs.schema.catalogue import KINDS
 from esjobs.schema.declared import COREPOWER
-from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_NOTES, FLAG_STATES, WATCH_TABLES
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_NOTES, FLAG_STATES, TABLES
 from esjobs.store.base import JobStore, Retired
 from tests.conftest import memory_session
 from tests.flags.verdict_nights import LONG, SETTINGS, SHORT, VerdictNights, night, verdict
@@ -36,7 +36,7 @@ def told(store: JobStore) -> dict[str, list[dict[str, Any]]]:
     """All that is remembered, in an order that follows from the rows."""
     return {
         table.name: sorted(read_table(store, table).to_pylist(), key=lambda row: str(list(row.values())))
-        for table in WATCH_TABLES
+        for table in TABLES
     }
 
 
@@ -220,7 +220,7 @@ def published() -> Iterator[VerdictNights]:
 def forget(nights: VerdictNights) -> None:
     """As if no night had been watched and nobody had entered anything."""
     changes = []
-    for table in WATCH_TABLES:
+    for table in TABLES:
         column = read_table(nights.store, table, columns=[table.partition]).column(0).to_pylist()
         changes += [Retired(table, str(value)) for value in sorted(set(column), key=str)]
     nights.store.publish(changes)

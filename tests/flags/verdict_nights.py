@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from esjobs import Settings
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.flags.nights import watch
@@ -13,7 +14,6 @@ from esjobs.publish.publication import Outcome, rows_table
 from esjobs.publish.publisher import Publisher
 from esjobs.publish.question import Question
 from esjobs.schema.speed import FLAGS, SPEED
-from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 
 FIRST = date(2025, 1, 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import esjobs
-from esjobs.settings import Settings
+from esjobs import Settings
 from tests.issues.made_jobs import START, busy, cores, made_series, put_records, put_series, record, series
 
 CLUSTER = """
@@ -25,7 +25,7 @@ peak_mem_bw_b_s = 1e11
 def session(tmp_path: Path) -> Iterator[esjobs.Session]:
     described = tmp_path / "clusters.toml"
     described.write_text(CLUSTER)
-    settings = Settings(clusters={"files": [described]})  # type: ignore[arg-type]
+    settings = Settings(clusters={"files": [described]})
     with esjobs.open("duckdb::memory:", settings=settings) as opened:
         yield opened
 

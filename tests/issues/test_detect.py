@@ -8,6 +8,7 @@ import pytest
 
 import esjobs
 from esjobs.core.errors import InputError, UsageError
+from esjobs.issues.settings import DetectSettings
 from tests.conftest import with_settings
 from tests.issues.made_jobs import START, N, busy, cores, made_series, put_records, put_series, record, series
 
@@ -172,7 +173,9 @@ def test_rules_that_are_wrong_change_nothing(detected: esjobs.Session, tmp_path:
     detected = with_settings(
         detected,
         detected.settings.model_copy(
-            update={"detect": detected.settings.detect.model_copy(update={"rules": (wrong,)})}
+            update={
+                "issues": detected.settings.section(DetectSettings).model_copy(update={"rules": (wrong,)})
+            }
         ),
     )
     with pytest.raises(InputError, match=r"site\.toml, line"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import esjobs
+from esjobs.issues.settings import DetectSettings
 from tests.conftest import with_settings
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
 
@@ -94,7 +95,7 @@ def test_a_rule_of_a_detector_may_tell_another_number(session: esjobs.Session, t
     session = with_settings(
         session,
         session.settings.model_copy(
-            update={"detect": session.settings.detect.model_copy(update={"rules": (path,)})}
+            update={"issues": session.settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
         ),
     )
     put_records(session, tmp_path, [record("one core idle")])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs.issues.settings import DetectSettings
 from tests.conftest import with_settings
 from tests.issues.made_jobs import put_records
 
@@ -22,8 +23,8 @@ def store() -> Iterator[esjobs.Session]:
 def with_rules(session: esjobs.Session, folder: Path, text: str) -> None:
     path = folder / "site.toml"
     path.write_text(text)
-    detect = session.settings.detect.model_copy(update={"rules": (path,)})
-    session = with_settings(session, session.settings.model_copy(update={"detect": detect}))
+    detect = session.settings.section(DetectSettings).model_copy(update={"rules": (path,)})
+    session = with_settings(session, session.settings.model_copy(update={"issues": detect}))
 
 
 def found(session: esjobs.Session) -> set[str]:

@@ -7,6 +7,7 @@ import pytest
 
 import esjobs
 from esjobs.core.errors import InputError, NoResultError
+from esjobs.issues.settings import DetectSettings
 from esjobs.schema.series import SERIES
 from esjobs.store.base import Retired
 from tests.conftest import with_settings
@@ -75,7 +76,9 @@ def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, t
     settings = detected.settings
     detected = with_settings(
         detected,
-        settings.model_copy(update={"detect": settings.detect.model_copy(update={"rules": (path,)})}),
+        settings.model_copy(
+            update={"issues": settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
+        ),
     )
     detected.issues.detect()
     after = flagged(detected)
@@ -123,7 +126,9 @@ def test_a_variant_that_was_not_measured_is_measured_and_nothing_written(
     settings = detected.settings
     detected = with_settings(
         detected,
-        settings.model_copy(update={"detect": settings.detect.model_copy(update={"rules": (path,)})}),
+        settings.model_copy(
+            update={"issues": settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
+        ),
     )
     detected.issues.detect()
     found = detected.tables.issues(detector="memory-leak").rows.to_pylist()

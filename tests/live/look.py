@@ -23,8 +23,8 @@ from typing import Any
 import requests
 from playwright.sync_api import Page, sync_playwright
 
+from esjobs import Settings
 from esjobs.api.dashboard_servers import import_dashboards
-from esjobs.settings import Settings
 
 PANELS = """() => [...document.querySelectorAll(
     '[data-test-subj="embeddablePanel"],[data-test-subj="dashboardPanel"]')]

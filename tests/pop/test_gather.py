@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.cli.main import main
 from esjobs.core.errors import InputError, StoreError, UsageError
 from esjobs.core.report import RunReport
 from esjobs.pop.gathering import gather
 from esjobs.pop.settings import SpoolSettings, TalpSettings, spools_of
-from esjobs.settings import Settings
 from tests.conftest import NOW, memory_session
 from tests.pop.reports import as_report, minimal, put_job, written
 
@@ -233,8 +233,8 @@ def test_a_host_that_does_not_answer_is_one_line(spool: Path) -> None:
         (("nowhere",), "install"),
     ):
         settings = TalpSettings(spools=(SpoolSettings(folder=f"login1:{spool}"),), rsync=rsync, timeout_s=0.2)
-        with memory_session(Settings(talp=settings)) as session, pytest.raises(InputError, match=said):
-            session.pop.gather()
+        with memory_session(Settings(pop=settings)) as session, pytest.raises(InputError, match=said):
+            session.gather_talp()
 
 
 def test_the_command(spool: Path, tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from esjobs.cli.main import main
+from esjobs.entry import load
 from esjobs.pop.formulas import judged
+from esjobs.pop.settings import TalpSettings
 from esjobs.schema.pop import STATUSES
-from esjobs.settings import load
 from tests.pop.test_formulas import rows_of
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "talp.md").read_text(encoding="utf-8")
@@ -66,5 +67,5 @@ def test_every_status_is_explained() -> None:
 def test_the_settings_are_settings(tmp_path: Path) -> None:
     path = tmp_path / "esjobs.toml"
     path.write_text(block("toml"))
-    settings = load(path, "duckdb::memory:").talp
+    settings = load(path, "duckdb::memory:").section(TalpSettings)
     assert [spool.source for spool in settings.spools] == ["slurm"]

@@ -35,7 +35,7 @@ class Installation:
     def configure(self, *spools: Path) -> None:
         """Write the settings, with these spools."""
         text = f'store = "{self.store}"\n[nights]\nlisten = "nothing"\ncron = "0 0 29 2 *"\n'
-        text += "".join(f'[[talp.spools]]\nfolder = "{spool}"\nsource = "slurm"\n' for spool in spools)
+        text += "".join(f'[[pop.spools]]\nfolder = "{spool}"\nsource = "slurm"\n' for spool in spools)
         self.settings.write_text(text)
 
     def fill(self, n: int) -> set[str]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
@@ -20,7 +21,6 @@ from esjobs.core.words import LEVELS
 from esjobs.publish.publication import read_table
 from esjobs.records.tasks.sums import read_sums
 from esjobs.schema.jobs import BUCKETS, DAYS
-from esjobs.settings import Settings
 from esjobs.speed.fit_input import FitInputs
 from tests.conftest import memory_session
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_jobs, put

@@ -9,9 +9,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError
-from esjobs.settings import ClusterSettings, Settings
+from esjobs.settings import ClusterSettings
 
 WINDOW = "2018-08-10/2018-08-12"
 """The two days of the jobs of :func:`tests.steps.grids.grid_jobs`."""

@@ -10,11 +10,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from esjobs.api.opening import open as open_session
-from esjobs.settings import Settings
+from esjobs import Settings
+from esjobs import open as open_session
+from esjobs.records.night import NightAccount, NightStep, NightWork
 from scheduler.nights import Nights
-from scheduler.steps import NIGHT_STEPS
-from scheduler.work import NightAccount, NightStep, NightWork
+from tests.scheduler.stage import NIGHT_STEPS
 
 _CONTEXT = mp.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
@@ -39,7 +39,7 @@ def _night(settings: dict[str, Any], now: datetime, to: Connection) -> None:
     steps = [_announced(step, to) for step in NIGHT_STEPS]
     with open_session(settings=Settings.model_validate(settings), clock=lambda: now) as session:
         to.send("open")
-        rows = Nights(session, lambda: now, steps=steps).tend()
+        rows = Nights(session._context, steps=steps).tend()
         to.send([(row["night"], row["state"], row["reason"]) for row in rows])
 
 

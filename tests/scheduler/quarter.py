@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.records.demo import Declaration, Grid
 from esjobs.records.demo.truth import QueueTruth
-from esjobs.settings import Settings
 from scheduler.calendar import Calendar
 from scheduler.condition import condition
 from scheduler.metrics import Metrics
@@ -60,7 +60,7 @@ class Quarter:
 
     def live(self, session: Session, folder: Path, nights: int = NIGHTS) -> None:
         """All nights, one trigger a day."""
-        self._nights = Nights(session, lambda: self.now)
+        self._nights = Nights(replace(session._context, clock=lambda: self.now))
         self._session = session
         calendar = Calendar("30 3 * * *", ZONE)
         service = Service(calendar, self._tend, lambda: self.now, Metrics())

@@ -7,17 +7,19 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from esjobs.api.opening import open as open_session
+from esjobs import Settings
+from esjobs import open as open_session
 from esjobs.api.session import Session
+from esjobs.capabilities import CAPABILITIES
 from esjobs.records.demo import Grid
-from esjobs.settings import Settings
+from esjobs.records.night import NightStep
 from esjobs.store.base import JobStore
 from scheduler.nights import Nights
 from scheduler.patience import Patience
-from scheduler.steps import NIGHT_STEPS
-from scheduler.work import NightStep
+from scheduler.steps import night_steps
 
 FIRST = date(2025, 6, 1)
+NIGHT_STEPS = night_steps(CAPABILITIES)
 
 
 @dataclass
@@ -63,7 +65,7 @@ class Stage:
         self.session = session
         self.hands = hands
         self.grid = Grid(jobs_per_day=400, n_sites=20, n_models=8)
-        self.nights = Nights(session, hands.clock, steps=steps, patience=hands.patience)
+        self.nights = Nights(session._context, steps=steps, patience=hands.patience)
 
     @property
     def store(self) -> JobStore:

@@ -4,8 +4,8 @@ import shutil
 from datetime import timedelta
 from pathlib import Path
 
-from esjobs.api.opening import open as open_session
-from esjobs.settings import Settings
+from esjobs import Settings
+from esjobs import open as open_session
 from tests.scheduler.crashes import Victim, moments
 from tests.scheduler.rows import visible_rows
 from tests.scheduler.stage import FIRST, Hands, days, settings_of, staged

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from esjobs.api.opening import open as open_session
+from esjobs import Settings
+from esjobs import open as open_session
 from esjobs.api.session import Session
 from esjobs.cli.main import main
 from esjobs.cli.nightly import Trigger, require_files
@@ -18,7 +19,6 @@ from esjobs.publish.publication import read_table
 from esjobs.records.demo import Grid
 from esjobs.records.export.jobs import write_jobs
 from esjobs.schema.jobs import LOADS
-from esjobs.settings import Settings
 from esjobs.store.files.destination import writing
 from scheduler import files
 from tests.scheduler.stage import FIRST, Hands, days, settings_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.api.opening import open as open_session
-from esjobs.settings import Settings
+from esjobs import Settings
+from esjobs import open as open_session
 from tests.scheduler.notifications.servers import MailServer, mail_server
 from tests.scheduler.stage import FIRST, Hands, Stage, days
 
@@ -35,7 +35,7 @@ def stage(tmp_path: Path, server: MailServer) -> Iterator[Stage]:
             "store": f"duckdb:{tmp_path / 'jobs.duckdb'}",
             "fit": {"methods": ("gamma",)},
             "nights": {"windows": (2,), "headline": 2, "late_days": 2},
-            "detect": {"quiet_days": QUIET_DAYS},
+            "issues": {"quiet_days": QUIET_DAYS},
             "notify": {"mail": server.settings(security="none"), "recipients": people},
         }
     )

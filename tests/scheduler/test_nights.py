@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from esjobs.core.errors import StoreBusyError, UsageError
+from esjobs.records.night import NightAccount, NightWork
+from esjobs.speed.night import fit_window
 from esjobs.store.lease import Lease
-from scheduler.fitting import fit_window
-from scheduler.steps import NIGHT_STEPS
-from scheduler.work import NightAccount, NightWork
 from tests.scheduler.rows import visible_rows
-from tests.scheduler.stage import FIRST, Hands, Stage, days, staged
+from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, Stage, days, staged
 
 
 def shown_runs(stage: Stage) -> dict[int, bool]:
@@ -53,7 +52,7 @@ def test_what_is_declared_in_the_middle_of_a_night_is_told_by_all_of_it_next_tim
     def fit_and_import(work: NightWork) -> NightAccount:
         account = fit_window(work)
         if declared.exists():
-            work.session.import_corepower(declared)
+            stage.session.import_corepower(declared)
             declared.unlink()
         return account
 

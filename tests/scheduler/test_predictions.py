@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from esjobs.api.opening import open as open_session
+from esjobs import Settings
+from esjobs import open as open_session
 from esjobs.api.session import Session
 from esjobs.records.demo import Grid
-from esjobs.settings import Settings
 from tests.scheduler.stage import Hands
 from tests.similar.made_families import END, jobs_of, put_families, put_scores, row_of
 
@@ -33,7 +33,7 @@ def opened(folder: Path, hands: Hands, **similar: object) -> Session:
         "store": f"duckdb:{folder / 'jobs.duckdb'}",
         "fit": {"methods": ("gamma",)},
         "nights": {"windows": (2,), "headline": 2, "late_days": 1},
-        "efficiency": {"nightly": False},
+        "scores": {"nightly": False},
         "similar": similar,
     }
     return open_session(settings=Settings.model_validate(settings), clock=hands.clock)

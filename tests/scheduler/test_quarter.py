@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from esjobs.api.opening import open as open_session
+from esjobs import open as open_session
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import read_table
 from esjobs.schema.catalogue import table

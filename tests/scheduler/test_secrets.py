@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from esjobs.api.opening import open as open_session
+from esjobs import open as open_session
 from esjobs.publish.publication import read_table
 from esjobs.schema.catalogue import TABLES
 from scheduler.condition import condition

@@ -61,7 +61,7 @@ def assert_one_line(ended: "subprocess.CompletedProcess[str]", words: str) -> No
 
 def results(store: Path) -> dict[str, list[str]]:
     """What readers see but accounts of nights, as far as an older night has it."""
-    from esjobs.api.opening import open as open_session
+    from esjobs import open as open_session
 
     with open_session(settings=settings_of(f"duckdb:{store}")) as session:
         return visible_rows(session.store, ("nights", "night_steps"))

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from esjobs.api.opening import open as open_session
+from esjobs import open as open_session
 from esjobs.cli.nightly import Trigger
 from esjobs.core.errors import StoreError
+from esjobs.records.night import NightAccount, NightStep, NightWork
 from scheduler.ledger import Ledger
-from scheduler.steps import NIGHT_STEPS
+from scheduler.notifications.settings import NotifySettings
 from scheduler.unwritten import note, noted
-from scheduler.work import NightAccount, NightStep, NightWork
 from tests.scheduler.notifications.servers import mail_server
-from tests.scheduler.stage import FIRST, Hands, settings_of, staged
+from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, settings_of, staged
 
 SECOND, THIRD = FIRST + timedelta(days=1), FIRST + timedelta(days=2)
 OPERATOR = {"name": "operator", "role": "operator", "channel": "mail", "address": "operator@grid.example"}
@@ -32,7 +32,7 @@ def test_the_next_process_tells_why_a_night_has_no_account(
     with mail_server() as server:
         plain = settings_of(f"duckdb:{store}", catch_up=0)
         notify = {"mail": server.settings(security="none"), "recipients": [OPERATOR]}
-        settings = plain.model_copy(update={"notify": type(plain.notify).model_validate(notify)})
+        settings = plain.model_copy(update={"notify": NotifySettings.model_validate(notify)})
         content = store.read_bytes()
         store.write_bytes(b"something else" * 1000)
         hands.morning_after(SECOND)

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoJobsError
 from esjobs.core.query import Count, Query, Sum
 from esjobs.core.tables import columns
 from esjobs.records.clusters.settings import ClustersSettings
+from esjobs.records.night import NightWork, Schedule
 from esjobs.schema.scores import MEASURES, SCORE_NAMES, SCORES
 from esjobs.scores import score as step
+from esjobs.scores.night import score_inputs, score_night
 from esjobs.scores.settings import EfficiencySettings
-from esjobs.settings import Settings
-from scheduler.scoring import score_inputs, score_night
-from scheduler.work import NightWork
-from tests.conftest import NOW, memory_session, with_settings
+from tests.conftest import memory_session, with_settings
 from tests.contract.jobs import START, Row, day, job, put
 from tests.scores.made_jobs import CPUS, detected, made_jobs, put_all
 from tests.scores.per_job import scores_of_job
@@ -212,7 +212,7 @@ def test_issues_make_scores_of_the_jobs_that_were_watched() -> None:
     assert rows["2"]["score_io_reason"] == "no monitoring data of input and output"
     assert rows["3"]["score_mpi_reason"] == "no monitoring data of the network"
     assert (rows["1"]["issues_variant"], rows["3"]["issues_variant"]) == ("product", None)
-    with memory_session(Settings(efficiency=EfficiencySettings(issues="sum", weight_minor=0.4))) as session:
+    with memory_session(Settings(scores=EfficiencySettings(issues="sum", weight_minor=0.4))) as session:
         put_all(session.store, [job(1)])
         detected(session.store, 0, issues)
         session.scores.compute()
@@ -234,7 +234,7 @@ def test_days_are_scored_again_when_anything_they_rest_on_moves() -> None:
         assert session.scores.compute().counts["days scored"] == 1
         detected(session.store, 2, [{"job_id": "1", "area": "io", "severity": "major", "share_frac": 0.1}])
         assert session.scores.compute().counts["days scored"] == 1
-        larger = with_settings(session, Settings(efficiency=EfficiencySettings(cores_per_node=32)))
+        larger = with_settings(session, Settings(scores=EfficiencySettings(cores_per_node=32)))
         assert larger.scores.compute().counts["days scored"] == 3
         assert larger.scores.compute(rebuild=True).counts["days scored"] == 3
         session.store.undo_load("late")
@@ -298,10 +298,10 @@ def test_a_store_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
 
 def test_a_night_scores_its_jobs_unless_it_is_told_not_to() -> None:
     for nightly in (True, False):
-        settings = Settings(efficiency=EfficiencySettings(nightly=nightly))
+        settings = Settings(scores=EfficiencySettings(nightly=nightly))
         with memory_session(settings) as session:
             put(session.store, "a", job(1))
-            work = NightWork(session.store, settings, day(0), lambda: NOW, session)
+            work = NightWork(session._context, day(0), Schedule((7, 30, 90), 30, 7))
             before = score_inputs(work)
             account = score_night(work)
             assert (account.rows_out, len(rows_of(session))) == ((1, 1) if nightly else (0, 0))

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import platformdirs
-
 from tests.servers.account import Account
 from tests.servers.missing import MissingToolError
 from tests.servers.products import Product
@@ -45,7 +43,8 @@ def cache_folder() -> Path:
     """``esjobs-tests`` in the user's cache; for root, whose home is closed to the servers, in /var/cache."""
     if os.geteuid() == 0 and not os.environ.get("XDG_CACHE_HOME"):
         return ROOT_CACHE / CACHE_NAME
-    return platformdirs.user_cache_path(CACHE_NAME)
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / CACHE_NAME
 
 
 @contextmanager

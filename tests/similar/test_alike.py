@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
-from esjobs.settings import Settings
 from esjobs.similar.alike import alike
 from esjobs.similar.knowledge import knowledge_base
 from esjobs.similar.settings import SimilarSettings

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import UsageError
-from esjobs.settings import Settings
 from esjobs.similar.learned import LearnedSimilarity
 from esjobs.similar.settings import SimilarSettings
 from tests.similar.test_programs import put_programs

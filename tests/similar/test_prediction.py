@@ -8,11 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.cli.main import main
 from esjobs.core.errors import NoResultError, SettingsError, UsageError
+from esjobs.entry import load
 from esjobs.issues.many_jobs import job_stories
-from esjobs.settings import Settings, load
 from esjobs.similar.alike import NONE_KNOWN
 from esjobs.similar.knowledge import knowledge_base
 from esjobs.similar.settings import SimilarSettings
@@ -240,9 +241,9 @@ def test_limits_that_make_no_sense_are_refused(text: str, said: str, tmp_path: P
 def test_limits_of_which_one_alone_is_set_are_taken(tmp_path: Path) -> None:
     given = tmp_path / "esjobs.toml"
     given.write_text("[similar]\nfine = 0.5\n")
-    assert load(given).similar.fine == 0.5
+    assert load(given).section(SimilarSettings).fine == 0.5
     given.write_text("[similar]\nfine = 0.1\ncoarse = 0.1\n")
-    assert load(given).similar.coarse == 0.1
+    assert load(given).section(SimilarSettings).coarse == 0.1
 
 
 def test_the_commands(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 import esjobs
 from benchmarks.grids import Grid, Truth, make_jobs, window
 from benchmarks.honesty import Tally, add, run_grid
-from esjobs.settings import Settings
+from esjobs import Settings
 from esjobs.speed.settings import FitSettings
 
 SMALL = Grid(sites=30, tasks=36, sites_per_task=12)

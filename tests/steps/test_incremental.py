@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError
@@ -17,7 +18,6 @@ from esjobs.core.rules import CleaningRules
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import VARIANTS
-from esjobs.settings import Settings
 from esjobs.store.base import Aggregate, Retired
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import memory_session

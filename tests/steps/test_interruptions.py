@@ -306,7 +306,7 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 from esjobs.core.arrow import PUT_SCHEMA
-from esjobs.api.opening import open as open_session
+from esjobs import open as open_session
 
 def rows():
     yield pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)

@@ -11,6 +11,7 @@ import pytest
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.render.report import report_data
+from esjobs.speed.settings import FitSettings
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load
 
@@ -74,7 +75,7 @@ def test_of_one_window_the_run_made_last_is_shown(session: Session) -> None:
     other = Session(
         session.store,
         session.settings.model_copy(
-            update={"fit": session.settings.fit.model_copy(update={"min_name_jobs": 40})}
+            update={"fit": session.settings.section(FitSettings).model_copy(update={"min_name_jobs": 40})}
         ),
         clock=lambda: NOW + timedelta(days=1),
     )

@@ -18,6 +18,7 @@ from esjobs.core.tables import Table, column
 from esjobs.core.window import Window
 from esjobs.issues.in_force import in_force
 from esjobs.schema.catalogue import TABLES
+from esjobs.scores.settings import EfficiencySettings
 from tests.cli.running import job_file
 
 WINDOW = Window.of_days(date(2018, 8, 10), date(2018, 8, 14))
@@ -26,7 +27,7 @@ Marks = Callable[[Session], Mapping[date, str]]
 
 
 def of_scores(session: Session) -> Mapping[date, str]:
-    settings = session.settings.efficiency
+    settings = session.settings.section(EfficiencySettings)
     return esjobs.scores.score.day_marks(session.store, WINDOW, settings, "")
 
 

@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.window import Window
 from esjobs.schema import catalogue as capabilities
 from esjobs.schema.catalogue import TABLES
-from esjobs.settings import Settings
 from esjobs.speed.settings import FitSettings
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load, site_names, write_jobs

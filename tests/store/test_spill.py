@@ -18,7 +18,7 @@ from tests.contract.jobs import job, put
 SPILLING = """
 import sys
 import esjobs
-from esjobs.settings import Settings
+from esjobs import Settings
 with esjobs.open(settings=Settings(store=sys.argv[1], memory="60MB")) as session:
     session.sql("SELECT i, hash(i)::VARCHAR AS h FROM range(200000000) AS t(i) ORDER BY h")
 """

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError, StoreError, UsageError
-from esjobs.settings import Settings
 from tests.contract.jobs import batch, hours, job
 
 

@@ -1,0 +1,10 @@
+"""Factors of single days, and changes in them."""
+
+from esjobs.core.capability import Capability, Lazy, StepEntry
+
+CAPABILITY = Capability(
+    "drift",
+    sections=(("drift", Lazy("esjobs.flags.drift.settings:DriftSettings")),),
+    steps=(StepEntry("drift", Lazy("esjobs.flags.drift.night:DRIFT"), after=("fit",)),),
+    offers={"drift.limits": Lazy("esjobs.flags.drift.settings:limits")},
+)

@@ -21,7 +21,7 @@ class DriftSettings(BaseModel):
     """Relative change that matters; told is one that is larger by two errors."""
 
 
-def relevance(settings: Sections) -> tuple[float, float]:
-    """Significance and relative size from which a change is reported."""
-    drift = settings.section(DriftSettings)
-    return drift.significance, drift.smallest
+def limits(settings: Sections) -> tuple[float, float]:
+    """Significance and smallest size of changes that are reported, for whoever looks for changes."""
+    section = settings.section(DriftSettings)
+    return section.significance, section.smallest

@@ -8,11 +8,24 @@ from esjobs.core.errors import UsageError
 from esjobs.core.query import Count, Query
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
+from esjobs.publish.retention import Keep, prune
+from esjobs.schema.catalogue import KINDS, TABLES
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import JobStore, Retired
 
 _OF_JOBS = (BUCKETS, DAYS)
 """A day of jobs has its buckets and its books; people count it once."""
+
+
+def prune_all(
+    store: JobStore, keep: Keep | int, months: int | None = None, *, dry_run: bool = False
+) -> RunReport:
+    """Prune runs of every kind, and what is kept per day of all but the newest months; None: of no month."""
+    report = prune(store, KINDS, keep, dry_run=dry_run)
+    if months is None:
+        return report
+    per_day = [table for table in TABLES if table.partition == "day"]
+    return prune_days(store, per_day, months, report, dry_run=dry_run)
 
 
 def prune_days(

@@ -7,7 +7,7 @@ import pyarrow as pa
 from dashboards.targets.html.charts import line_chart
 
 
-def drawn(flags: pa.Table, lines: pa.Table, limit: float) -> dict[str, Any]:
+def drawn_line(flags: pa.Table, lines: pa.Table, limit: float) -> dict[str, Any]:
     """Vega-Lite specification of the chart; ``limit``: half-width of its band."""
     from esjobs.core.frames import frame_of
 

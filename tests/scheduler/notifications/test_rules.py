@@ -8,10 +8,10 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from esjobs.core.errors import SettingsError
-from esjobs.settings import load
+from esjobs.entry import load
 from scheduler.notifications.notices import KINDS, Notice
 from scheduler.notifications.rules import matches, takes, without_match
-from scheduler.notifications.settings import Recipient
+from scheduler.notifications.settings import NotifySettings, Recipient
 from tests.scheduler.notifications.made_up import (
     NIGHT,
     SECRET,
@@ -161,9 +161,10 @@ def test_no_value_of_a_refused_setting_is_shown(tmp_path: Path, mail: str) -> No
 def test_a_password_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESJOBS_NOTIFY__MAIL__PASSWORD", SECRET)
     made = load(written(tmp_path, [site()], 'user = "u"'))
-    assert made.notify.mail is not None
-    assert made.notify.mail.password is not None
-    assert made.notify.mail.password.get_secret_value() == SECRET
+    mail = made.section(NotifySettings).mail
+    assert mail is not None
+    assert mail.password is not None
+    assert mail.password.get_secret_value() == SECRET
     assert SECRET not in repr(made)
     monkeypatch.setenv("ESJOBS_NOTIFY__MALE__PASSWORD", SECRET)
     with pytest.raises(SettingsError, match=r"no setting 'notify\.male'") as raised:
@@ -172,4 +173,4 @@ def test_a_password_comes_from_the_environment(tmp_path: Path, monkeypatch: pyte
 
 
 def test_no_recipient_needs_no_server() -> None:
-    assert load().notify.recipients == ()
+    assert load().section(NotifySettings).recipients == ()

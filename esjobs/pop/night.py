@@ -3,9 +3,10 @@
 from datetime import UTC, timedelta
 
 from esjobs.core.errors import InputError
-from esjobs.pop.facade import Pop
 from esjobs.pop.joining import is_used
-from scheduler.work import NightAccount, NightWork
+from esjobs.pop.reports import gather_reports, join_reports
+from esjobs.pop.settings import TalpSettings
+from esjobs.records.night import NightAccount, NightStep, NightWork
 
 
 def talp_night(work: NightWork) -> NightAccount:
@@ -17,28 +18,31 @@ def talp_night(work: NightWork) -> NightAccount:
     notes = _gathered(work) if _is_due(work) else ()
     if not is_used(work.store):
         return NightAccount(notes=notes)
-    joined = Pop(work.session).join()
+    joined = join_reports(work.context)
     aside = joined.counts["reports kept aside"]
-    told = (f"{aside} reports without a job",) if aside else ()
-    return NightAccount(joined.rows_in, joined.rows_out, (*notes, *told))
+    without_job = (f"{aside} reports without a job",) if aside else ()
+    return NightAccount(joined.rows_in, joined.rows_out, (*notes, *without_job))
 
 
 def _gathered(work: NightWork) -> tuple[str, ...]:
-    spools = work.settings.talp.spools
+    spools = work.settings.section(TalpSettings).spools
     if not spools:
         return ()
     try:
-        report = Pop(work.session).gather(join=False)
+        report = gather_reports(work.context)
     except InputError as error:
         return (f"{len(spools)} of {len(spools)} spools not read", str(error))
     failed = report.counts["spools not read"]
-    told = (f"{failed} of {len(spools)} spools not read",) if failed else ()
-    return (f"{report.counts['gathered']} reports gathered", *told, *report.notes)
+    unread = (f"{failed} of {len(spools)} spools not read",) if failed else ()
+    return (f"{report.counts['gathered']} reports gathered", *unread, *report.notes)
 
 
 def _is_due(work: NightWork) -> bool:
-    """Whether it is the newest night: of many that are made up for, one looks into the spools.
+    """True if it is the newest night: of many that are made up for, one looks into the spools.
 
     A host that does not answer would be waited for once in each of them.
     """
     return work.night == work.clock().astimezone(UTC).date() - timedelta(days=1)
+
+
+TALP = NightStep("talp", talp_night, idle=True)

@@ -1,25 +1,23 @@
 """Fits, lines and verdicts of the windows of a night."""
 
-from dataclasses import replace
-
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days
 from esjobs.core.window import Window
 from esjobs.publish.latest import prefer_length
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import stored_runs
+from esjobs.records.night import NightAccount, NightStep, NightWork
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.jobs import DAYS
 from esjobs.schema.speed import SPEED
 from esjobs.speed.question import SpeedQuestion
-from scheduler.work import NightAccount, NightWork
 
 
 def fit_window(work: NightWork) -> NightAccount:
     """Fit, correlate and flag one window, from the buckets that are there; published in one switch."""
     from esjobs.speed.chain import Chain
 
-    prefer_length(work.store, SPEED, work.settings.nights.headline)
+    prefer_length(work.store, SPEED, work.schedule.headline)
     fitted, *_, flagged = Chain(work.store, work.clock).judge(question_of(work, _window(work)))
     return NightAccount(fitted.rows_in, flagged.rows_out, (f"run {fitted.run}", *flagged.notes))
 
@@ -45,14 +43,9 @@ def _inputs_of(work: NightWork, window: Window) -> str:
 
 
 def fit_stands(work: NightWork) -> bool:
-    """Whether the run of the window is complete in the store."""
+    """True if the run of the window is complete in the store."""
     run = question_of(work, _window(work)).run
     return any(item.complete for item in stored_runs(work.store, SPEED, run))
-
-
-def runs_inputs(work: NightWork) -> str:
-    """A digest of what all windows of the night were fitted from: for steps that follow from its runs."""
-    return content_id({str(window): fit_inputs(replace(work, window=window)) for window in work.windows})
 
 
 def question_of(work: NightWork, window: Window) -> SpeedQuestion:
@@ -64,3 +57,6 @@ def _window(work: NightWork) -> Window:
     if work.window is None:
         raise ValueError("this step is done per window, and was given none")
     return work.window
+
+
+FIT = NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True)

@@ -1,0 +1,15 @@
+"""The memory of flags, as a step of the night."""
+
+from esjobs.flags.nights import watch
+from esjobs.flags.settings import WatchSettings
+from esjobs.records.night import NightAccount, NightStep, NightWork
+
+
+def watch_night(work: NightWork) -> NightAccount:
+    """Bring states and events of flags up to the night, and on through those after it that are done."""
+    report = watch(work.store, work.night, work.settings.section(WatchSettings), work.schedule.headline)
+    counts = tuple(f"{count} {name}" for name, count in report.counts.items())
+    return NightAccount(report.rows_in, report.rows_out, (*counts, *report.notes))
+
+
+WATCH = NightStep("watch", watch_night)

@@ -1,0 +1,50 @@
+"""Reports of TALP in a session: gathered from spools, joined with the records of their jobs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from esjobs.core.errors import UsageError
+from esjobs.core.report import RunReport
+from esjobs.pop.gathering import gather
+from esjobs.pop.joining import is_used, join
+from esjobs.pop.settings import TalpSettings, spools_of
+from esjobs.records.context import Context
+from esjobs.records.ingest.formats.talp import Talp
+from esjobs.records.jobs.ingest import ingest
+
+
+def gather_reports(context: Context, spools: Sequence[str] = (), source: str | None = None) -> RunReport:
+    """Take finished reports from spools, those of the settings unless named.
+
+    ``source``: what records of jobs have as theirs, for spools that are named. Raises :class:`UsageError`
+    where there is no spool, :class:`InputError` when none can be read.
+    """
+    settings = context.settings.section(TalpSettings)
+    chosen = spools_of(spools, source) if spools else settings.spools
+    if not chosen:
+        raise UsageError("no spool to gather from; name a folder, or set pop.spools in the settings")
+
+    def put(files: Sequence[Path], of_source: str | None) -> RunReport:
+        fill = {} if of_source is None else {"source": of_source}
+        return ingest(lambda: context.store, Talp(), list(files), fill, now=context.clock())
+
+    return gather(context.store, settings, chosen, put, context.clock().timestamp())
+
+
+def join_reports(context: Context, *, rebuild: bool = False) -> RunReport:
+    """Join reports with the records of their jobs; ``rebuild``: of every day."""
+    significance, smallest = context.peers["drift.limits"](context.settings)
+    return join(context.store, rebuild=rebuild, significance=significance, smallest=smallest)
+
+
+def joined(context: Context, report: RunReport) -> RunReport:
+    """The account of a load with what it means for reports, where there are any."""
+    if not is_used(context.store):
+        return report
+    done = join_reports(context)
+    if not done.counts["days"]:
+        return report
+    of_jobs, aside = (done.counts[name] for name in ("reports joined", "reports kept aside"))
+    note = f"reports of TALP: {of_jobs:,} of known jobs, {aside:,} kept aside"
+    return replace(report, notes=(*report.notes, note, *done.notes))

@@ -1,0 +1,37 @@
+"""A load of files: read, stored, and what capabilities do after it."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from esjobs.core.report import RunReport
+from esjobs.records.context import Context
+from esjobs.records.ingest.base import Source, parse_fill, settable
+from esjobs.records.ingest.formats.declared_values import DeclaredValues
+from esjobs.records.jobs.corepower import ingest_declared
+from esjobs.records.jobs.ingest import ingest
+
+
+def load_files(
+    context: Context,
+    source: Source,
+    files: Sequence[Path],
+    fill: Sequence[str] = (),
+    *,
+    dry_run: bool = False,
+) -> RunReport:
+    """Read files of a format into the store; all of them or none.
+
+    ``fill``: ``FIELD=VALUE`` texts; fills fields where a record lacks them.
+    """
+    step = partial(ingest_declared, "ingest") if isinstance(source, DeclaredValues) else ingest
+    report = step(
+        lambda: context.store,
+        source,
+        files,
+        parse_fill(fill, settable(source)),
+        dry_run=dry_run,
+        now=context.clock(),
+        progress=context.progress,
+    )
+    return report if dry_run else context.ingested(report)
