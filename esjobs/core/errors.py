@@ -24,6 +24,7 @@
 A message is one line and ends with what the reader can do. Everything else that escapes is a defect.
 """
 
+from esjobs.core.redact import redact
 from esjobs.core.text import visible
 
 
@@ -31,11 +32,14 @@ class EsjobsError(Exception):
     """Root of all errors that are meant for people.
 
     ``str(error)`` is one line, which a terminal shows and does not obey: names and values that a message
-    quotes come from files and may hold anything.
+    quotes come from files and may hold anything. Secrets that were used are not in it.
     """
 
     def __str__(self) -> str:
-        return visible(super().__str__())
+        return visible(redact(super().__str__()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class UsageError(EsjobsError, ValueError):
