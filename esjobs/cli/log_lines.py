@@ -1,4 +1,4 @@
-"""Forms of the log on standard error: lines for people, or JSON for what collects logs. Neither shows a secret."""
+"""Forms of the log on standard error: lines for people, or JSON for collectors; no secrets in them."""
 
 import json
 import logging

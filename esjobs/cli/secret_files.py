@@ -63,4 +63,6 @@ def _has_secret(value: object) -> bool:
     return login is not None or not _SECRETS.isdisjoint(value) or any(map(_has_secret, value.values()))
 
 
-_SECRETS = set().union(*map(_secret_names, (ClusterSettings, MailSettings, Recipient, NotifySettings)))
+_SECRETS: set[str] = set().union(
+    *(_secret_names(model) for model in (ClusterSettings, MailSettings, Recipient, NotifySettings))
+)

@@ -14,7 +14,7 @@
     │   ├── PartialAnswerError  a cluster answered for a part of what was asked
     │   ├── PublishedError      aliases of a cluster and the record of what is published differ
     │   └── SchemaError         the store was laid out by another version
-    ├── ClockError              the clock of this machine runs ahead of all that the store knows
+    ├── ClockError              the clock of this machine runs ahead of what the store knows, or years behind
     ├── NoResultError           a step needs a result that no earlier step has published
     ├── TooLargeError           what is asked does not fit into the memory that is free
     ├── BooksError              counts that must agree do not; nothing was published
@@ -95,7 +95,7 @@ class SchemaError(StoreError):
 
 
 class ClockError(EsjobsError):
-    """The clock is ahead of the newest job and of the server's own time; nothing was run."""
+    """The clock is ahead of the newest job and of the server's own time, or years behind; nothing was run."""
 
 
 class NoResultError(EsjobsError):

@@ -1,4 +1,4 @@
-"""Redaction of secrets: no message, log line or stored reason contains one, in whatever form a server repeats it.
+"""Redaction of secrets: no message, log line or stored reason contains one, in whatever form it comes back.
 
 Code that takes a secret out of its wrapper calls :func:`remember`. Everything that is shown passes through
 :func:`redact`: texts of errors, lines of the log, tracebacks. The list is one per process, because an error
@@ -20,23 +20,19 @@ _SHORTEST_INSIDE = 5
 _LONGEST = 4096
 """Characters of a secret that are looked for in one go; a longer one is looked for in pieces."""
 
-_remembered: frozenset[str] = frozenset()
+_remembered: set[str] = set()
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]")
 _BASE64_REST = re.compile(r"(?:[A-Za-z0-9+/_-]|\\/|%2[bBfF])*(?:=|%3[dD])*")
 
 
 def remember(*secrets: str | None) -> None:
     """Hide these from now on, and of an address also its login, its query and its path."""
-    global _remembered
-    found = {form for secret in secrets if secret for form in _parts(secret)}
-    if not found <= _remembered:
-        _remembered |= found
+    _remembered.update(form for secret in secrets if secret for form in _parts(secret))
 
 
 def forget() -> None:
     """Hide nothing any more."""
-    global _remembered
-    _remembered = frozenset()
+    _remembered.clear()
 
 
 def redact(text: str) -> str:
@@ -52,7 +48,7 @@ def redact(text: str) -> str:
     """
     if not _remembered:
         return text
-    plain, inside = _patterns(_remembered)
+    plain, inside = _patterns(frozenset(_remembered))
     return plain.sub(HIDDEN, _without_base64(text, inside))
 
 

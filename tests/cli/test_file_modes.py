@@ -1,4 +1,4 @@
-"""Files with names of people are for their owner, whatever the umask: every file that the program makes is looked at."""
+"""Files with names of people are for their owner, whatever the umask: modes of every file that is made."""
 
 import json
 import os

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.running import run, run_apart
 from tests.servers.echo import Echo, echo
 
-PASSWORD = "pw/With+odd&\"signs'<é>"
+PASSWORD = "pw/With+odd&\"signs'<é>"  # noqa: S105  of a server of the tests
 LOGIN = f"reader:{quote(PASSWORD, safe='')}"
 KEY_ID, KEY = "VuaCfGcBCdbkQm-e5aOx", "ui2lp2axTNmsyakw9tvNnw"
 

@@ -1,13 +1,14 @@
-"""Rights of new files: names of people stand in them, so that nobody but their owner reads them unless it is said.
+"""Rights of new files: names of people stand in them, so their owner alone may read them unless it is said.
 
-The umask decides nothing: it is often 022 where nobody has thought of it. What exists keeps its mode. There is
-one decision per process, as there is one umask.
+The umask decides nothing: it is often 022 where nobody has thought of it. What exists keeps its mode. There
+is one decision per process, as there is one umask.
 """
 
 import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -18,22 +19,29 @@ Share = Literal["nobody", "group", "all"]
 
 _MASKS: dict[Share, int] = {"nobody": 0o077, "group": 0o027, "all": 0o022}
 
-_share: Callable[[], Share] = lambda: "nobody"  # noqa: E731  the usual answer, until somebody gives another
-_lock = threading.Lock()
-_n_masked = 0
-_umask = 0
+
+@dataclass
+class _Process:
+    """The decision of this process, and its umask while ``n_masked`` threads have another one."""
+
+    share: Callable[[], Share] = lambda: "nobody"
+    n_masked: int = 0
+    umask: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_process = _Process()
 
 
 def share_with(share: Share | Callable[[], Share]) -> None:
     """Share new files with these; a function is called when the first file is made."""
-    global _share
-    _share = share if callable(share) else lambda: share
+    _process.share = share if callable(share) else lambda: share
 
 
 def mask() -> int:
     """The rights that new files and folders do not have, as a umask."""
     try:
-        return _MASKS[_share()]
+        return _MASKS[_process.share()]
     except EsjobsError:
         # whoever has broken settings gets an error of them, and files of their own
         return _MASKS["nobody"]
@@ -71,15 +79,14 @@ def mask_like(file: Path) -> int:
 @contextlib.contextmanager
 def masked(umask: int) -> Iterator[None]:
     """Set the umask for what a library makes; other threads have it too, and the first of several decides."""
-    global _n_masked, _umask
-    with _lock:
-        if _n_masked == 0:
-            _umask = os.umask(umask)
-        _n_masked += 1
+    with _process.lock:
+        if _process.n_masked == 0:
+            _process.umask = os.umask(umask)
+        _process.n_masked += 1
     try:
         yield
     finally:
-        with _lock:
-            _n_masked -= 1
-            if _n_masked == 0:
-                os.umask(_umask)
+        with _process.lock:
+            _process.n_masked -= 1
+            if _process.n_masked == 0:
+                os.umask(_process.umask)
