@@ -263,8 +263,7 @@ class Answers:
         if run is not None and "run" not in table.column_names:
             raise UsageError(f"{table.name} belong to no run; leave the run out")
         if table.name == "corepower":
-            rows = _with_values(declared_table(self._store, window), chosen)
-            return rows.select(columns or table.column_names)
+            return _with_values(declared_table(self._store, window), chosen)
         if window is not None:
             where.extend(_within(table, window))
         rows = read_table(self._store, table, where, columns)

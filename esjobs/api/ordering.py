@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.api.arguments import Names, count_of_runs, split
+from esjobs.core.arrow import schema_of
 from esjobs.core.errors import UsageError
 from esjobs.core.tables import Table
 from esjobs.records.names.spelling import column_named
@@ -61,6 +62,11 @@ class Ordering:
 
     def applied(self, rows: pa.Table) -> pa.Table:
         """The rows in this order, missing values last and equal ones as they were."""
+        for name in (*self.columns, *(name for name, _ in self.keys)):
+            if name not in rows.column_names:
+                # a view of the table may leave columns out
+                column = pa.nulls(rows.num_rows, schema_of([self.table.column(name)]).field(0).type)
+                rows = rows.append_column(name, column)
         if self.keys:
             # Arrow's default: null last, NaN before it
             rows = rows.take(pc.sort_indices(rows, sort_keys=list(self.keys)))

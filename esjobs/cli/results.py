@@ -89,6 +89,8 @@ def show(
         raise click.UsageError("--plot draws in the terminal; a file is drawn with --format svg, png or html")
     if (plot or drawn) and columns is not None:
         raise click.UsageError("a picture has columns of its own; leave --columns out")
+    if columns is not None and not columns.strip(", "):
+        raise click.UsageError("--columns names no column; leave it out for every one")
     table = capabilities.table(what)
     for_terminal = form == "table" and not drawn
     has_bytes = columns is None and any(item.type == "bytes" for item in table.columns)

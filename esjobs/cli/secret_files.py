@@ -4,8 +4,7 @@ import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-from pydantic import BaseModel, SecretStr
+from typing import Any
 
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.store.elastic.transport.access import login_of
@@ -26,8 +25,8 @@ def exposed(config: Path | None, settings: Settings) -> Iterator[tuple[Path, int
             yield file, mode
 
 
-def _models(value: object) -> Iterator[BaseModel]:
-    if isinstance(value, BaseModel):
+def _models(value: object) -> Iterator[Any]:
+    if hasattr(type(value), "model_fields"):
         yield value
         for name in type(value).model_fields:
             yield from _models(getattr(value, name))
@@ -36,7 +35,7 @@ def _models(value: object) -> Iterator[BaseModel]:
             yield from _models(each)
 
 
-def _files(model: BaseModel) -> Iterator[Path]:
+def _files(model: Any) -> Iterator[Path]:
     """Files named beside a secret (``password_file``), and the private key of a client."""
     secret = {f"{name}_file" for name in _secret_names(type(model))} | {"key"}
     for name in type(model).model_fields:
@@ -45,8 +44,8 @@ def _files(model: BaseModel) -> Iterator[Path]:
             yield value
 
 
-def _secret_names(model: type[BaseModel]) -> set[str]:
-    return {name for name, field in model.model_fields.items() if field.annotation == SecretStr | None}
+def _secret_names(model: Any) -> set[str]:
+    return {name for name, field in model.model_fields.items() if "SecretStr" in str(field.annotation)}
 
 
 def _holds_secret(config: Path) -> bool:
