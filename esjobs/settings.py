@@ -46,6 +46,7 @@ from esjobs.scores.settings import EfficiencySettings
 from esjobs.similar.settings import SimilarSettings
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
+from esjobs.store.files.sharing import Share
 from scheduler.notifications.settings import NotifySettings
 from scheduler.settings import NightsSettings
 
@@ -171,6 +172,8 @@ class Settings(BaseSettings):
     """How much memory the embedded store may use before it spills to disk."""
     wait_s: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=86_400)] = 10.0
     """How long to wait for others who have the file of an embedded store: who writes has it alone."""
+    share: Share = "nobody"
+    """Who may read the files that are made, beside their owner: ``nobody``, the ``group``, or ``all``."""
     cluster: ClusterSettings = ClusterSettings()
     fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()

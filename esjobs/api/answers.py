@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Unpack
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Unpack, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +12,7 @@ from esjobs.api.arguments import (
     Filters,
     Names,
     QueryOptions,
+    ShowOptions,
     Where,
     WindowLike,
     conditions,
@@ -18,10 +20,12 @@ from esjobs.api.arguments import (
     split,
     window_of,
 )
+from esjobs.api.ordering import Ordering
 from esjobs.core import fields
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import Days, Filter, In
+from esjobs.core.row_filters import ROW_FILTERS
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import Table
 from esjobs.core.verdict_order import verdict_order
@@ -41,19 +45,6 @@ from esjobs.store.base import JobStore, SpeakingSQL
 if TYPE_CHECKING:
     from esjobs.records.jobs.query import Answer
 
-_COLUMNS = {
-    "level": "level",
-    "type": "processing_type",
-    "name": "name",
-    "site": "rc_site",
-    "method": "method",
-    "user": "user",
-    "project": "project",
-    "detector": "detector",
-    "application": "application",
-}
-"""Keyword of a filter to the column that it chooses by."""
-
 
 class Answers:
     """The questions of a session by the same names, with Arrow tables for answers: no frame is made.
@@ -66,20 +57,24 @@ class Answers:
         self._clock = clock
         self._rules = rules
 
-    def show(self, what: str, *, columns: Sequence[str] = (), **filters: Unpack[Filters]) -> pa.Table:
-        """The rows of a result table; as :meth:`Session.show`.
-
-        ``columns``: those to read where a table has columns of bytes, which nobody looks at in a terminal.
-        """
-        spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
+    def show(self, what: str, **options: Unpack[ShowOptions]) -> pa.Table:
+        """The rows of a result table; as :meth:`Session.show`. Only the columns that are needed are read."""
+        spelling.refuse_unknown_keywords(options, get_type_hints(ShowOptions))
         table = capabilities.table(what)
-        given: Mapping[str, Any] = filters
-        chosen = {column: _chosen(keyword, given.get(keyword)) for keyword, column in _COLUMNS.items()}
-        within = window_of(filters.get("window"), self._clock)
-        rows = spelling.chosen_rows(
-            table, chosen, lambda values: self._rows(table, filters.get("run"), within, values, columns)
+        given: Mapping[str, Any] = options
+        order = Ordering.of(
+            table, given.get("sort"), given.get("descending"), given.get("top"), given.get("columns")
         )
-        return _at_least(table, rows, filters.get("min_severity"))
+        chosen = {
+            each.columns_in(table.column_names): _chosen(each.name, given.get(each.name))
+            for each in ROW_FILTERS
+        }
+        within = window_of(options.get("window"), self._clock)
+        read = order.read(name for columns, values in chosen.items() if values for name in columns)
+        rows = spelling.chosen_rows(
+            table, chosen, lambda values: self._rows(table, options.get("run"), within, values, read)
+        )
+        return order.applied(_at_least(table, rows, options.get("min_severity")))
 
     def verdicts(self, **filters: Unpack[Filters]) -> pa.Table:
         """The headline; as :meth:`Session.verdicts`."""
@@ -203,14 +198,10 @@ class Answers:
         changes = compare_runs(
             self._store, run_a, run_b, since=window_of(since, self._clock), methods=listed(method)
         )
+        given = {"level": level, "type": type, "name": name, "site": site}
         chosen = {
-            column: _chosen(keyword, values)
-            for keyword, column, values in (
-                ("level", "level", level),
-                ("type", "processing_type", type),
-                ("name", "name", name),
-                ("site", "rc_site", site),
-            )
+            each.columns_in(FACTORS.column_names): _chosen(each.name, given.get(each.name))
+            for each in ROW_FILTERS
         }
         # chosen afterwards: the common scale of two runs is that of all their names
         return spelling.chosen_rows(FACTORS, chosen, lambda values: _with_values(changes, values))
@@ -258,7 +249,7 @@ class Answers:
         table: Table,
         run: str | None,
         window: Window | None,
-        chosen: Mapping[str, Sequence[str]],
+        chosen: spelling.Chosen,
         columns: Sequence[str] = (),
     ) -> pa.Table:
         """The rows of a result table that have the chosen values, in the order in which they are shown."""
@@ -268,26 +259,28 @@ class Answers:
         where = list(conditions_on.row_filters(table, chosen))
         kind = capabilities.kind_of(table)
         if kind is not None:
-            return read_results(self._store, table, self._find(kind, table, run, window), where)
+            return read_results(self._store, table, self._find(kind, table, run, window), where, columns)
         if run is not None and "run" not in table.column_names:
             raise UsageError(f"{table.name} belong to no run; leave the run out")
         if table.name == "corepower":
             return _with_values(declared_table(self._store, window), chosen)
         if window is not None:
             where.extend(_within(table, window))
-        light = columns if any(item.type == "bytes" for item in table.columns) else ()
-        rows = read_table(self._store, table, where, light)
+        rows = read_table(self._store, table, where, columns)
         if table == LOADS:
             from esjobs.records.jobs.entered import entered_loads
 
-            rows = pa.concat_tables([rows, entered_loads(self._store, capabilities.TABLES)])
+            entered = entered_loads(self._store, capabilities.TABLES)
+            rows = pa.concat_tables([rows, entered.select(rows.column_names)])
         if run is not None:
             rows = rows.filter(pc.starts_with(rows.column("run"), run))
             if not rows.num_rows:
                 raise NoResultError(f"no run '{run}'; list them with: esjobs show runs")
-        order = table.order or table.column_names[:6]
         return rows.sort_by(
-            [(name.removeprefix("-"), "descending" if name[0] == "-" else "ascending") for name in order]
+            [
+                (name.removeprefix("-"), "descending" if name[0] == "-" else "ascending")
+                for name in table.shown_order
+            ]
         )
 
     def _chosen_rows(self, table: Table, run: str | None, window: Window | None) -> list[Filter]:
@@ -314,13 +307,15 @@ def _at_least(table: Table, rows: pa.Table, severity: str | None) -> pa.Table:
         raise UsageError(f"{table.name} have no severity; leave min_severity out")
     if severity not in SEVERITIES:
         raise UsageError(f"there is no severity '{severity}'; there are {', '.join(SEVERITIES)}")
-    return _with_values(rows, {"severity": SEVERITIES[SEVERITIES.index(severity) :]})
+    return _with_values(rows, {("severity",): SEVERITIES[SEVERITIES.index(severity) :]})
 
 
-def _with_values(rows: pa.Table, chosen: Mapping[str, Sequence[str]]) -> pa.Table:
-    for column, values in chosen.items():
+def _with_values(rows: pa.Table, chosen: spelling.Chosen) -> pa.Table:
+    for columns, values in chosen.items():
         if values:
-            rows = rows.filter(pc.is_in(rows.column(column), pa.array(values, pa.string())))
+            accepted = pa.array(values, pa.string())
+            has_one = [pc.is_in(rows.column(column), accepted) for column in columns]
+            rows = rows.filter(reduce(pc.or_, has_one))
     return rows
 
 

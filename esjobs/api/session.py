@@ -41,6 +41,7 @@ from esjobs.schema.speed import FLAGS, SPEED
 from esjobs.settings import Settings, load
 from esjobs.store.base import JobStore, require_store
 from esjobs.store.checks import writes
+from esjobs.store.files.sharing import share_with
 
 if TYPE_CHECKING:
     import altair as alt
@@ -127,6 +128,7 @@ class Session(ResultTables):
         self._opener = opener
         self.read_only = read_only
         self.settings = settings
+        share_with(settings.share)
         self._progress = progress
         self._clock = clock
 

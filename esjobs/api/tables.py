@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Unpack
 
 from esjobs.api.answers import Answers
-from esjobs.api.arguments import Filters, WindowLike
+from esjobs.api.arguments import Filters, ShowOptions, WindowLike
 from esjobs.core.tables import Table
 from esjobs.render.frames import frame_of
 from esjobs.schema import catalogue as capabilities
@@ -34,7 +34,7 @@ class ResultTables:
         """
         return frame_of(self.arrow.verdicts(**filters))
 
-    def show(self, what: str, **filters: Unpack[Filters]) -> "pd.DataFrame":
+    def show(self, what: str, **options: Unpack[ShowOptions]) -> "pd.DataFrame":
         """The rows of a result table, those of the latest run unless ``run`` names another.
 
         The latest run is the complete one of the newest window; a restricted run (``tasks``, ``where``) or an
@@ -46,10 +46,15 @@ class ResultTables:
         rows are given, buckets and days of the window, runs of the run and of exactly the window; where these
         mean nothing they are refused.
 
+        ``sort``: a column or several; missing values come last. ``descending`` None: numbers from the
+        largest, names and times from the first. ``top``: so many rows, of the usual order without ``sort``.
+        ``columns``: these and no others, in this order; no others are read.
+
         Raises :class:`NoResultError` when no run has the results, :class:`KeywordError` (a TypeError) for an
-        unknown filter, and :class:`UsageError` for a value that no row has; both name what is close.
+        unknown keyword, and :class:`UsageError` for a column that the table lacks and a value that no row
+        has; all name what is close.
         """
-        return frame_of(self.arrow.show(what, **filters))
+        return frame_of(self.arrow.show(what, **options))
 
     def run_shown(
         self, what: str, *, run: str | None = None, window: WindowLike = None
@@ -64,11 +69,11 @@ class ResultTables:
 def _reader(table: Table) -> Callable[..., Any]:
     """The method that shows a table."""
 
-    def read(self: ResultTables, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        return self.show(table.name, **filters)
+    def read(self: ResultTables, **options: Unpack[ShowOptions]) -> "pd.DataFrame":
+        return self.show(table.name, **options)
 
     read.__name__ = read.__qualname__ = table.name
-    read.__doc__ = f"{table.meaning[0].upper()}{table.meaning[1:]}; filters as in :meth:`show`."
+    read.__doc__ = f"{table.meaning[0].upper()}{table.meaning[1:]}; keywords as in :meth:`show`."
     return read
 
 

@@ -113,7 +113,7 @@ def doctor(obj: Context, form: str, out: str) -> None:
     from esjobs.cli.doctor import examine
     from esjobs.records.jobs.field_check import FAILED
 
-    checks = examine(obj.settings, str(obj.config) if obj.config else "defaults and environment")
+    checks = examine(obj.settings, obj.config)
     emit(checks, form, out, prose=["value", "what_to_do"])
     if FAILED in checks.column("state").to_pylist():
         raise SystemExit(1)

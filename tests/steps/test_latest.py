@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from esjobs.api.arguments import Filters
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.render.report import report_data
@@ -167,7 +168,7 @@ def test_what_lacks_of_a_run_is_told_by_the_command_that_makes_it(session: Sessi
     session.aggregate(LATE)
     first = session.fit(LATE).run
     for what, step in asked.items():
-        for chosen in ({}, {"run": first}, {"window": LATE}):
+        for chosen in (Filters(), Filters(run=first), Filters(window=LATE)):
             with pytest.raises(NoResultError, match=f"or make it: esjobs {step} --window {LATE}$"):
                 session.show(what, **chosen)
     with pytest.raises(NoResultError, match=f"or make it: esjobs flag --window {LATE}$"):
