@@ -236,10 +236,13 @@ class JobStore(Protocol):
     def check_fields(self) -> list[FieldState]:
         """Every stored field, in the order of the catalogue, as the place of the jobs has it now."""
 
-    def set_up(self, *, dry_run: bool = False, mend: bool = False) -> Preparation:
+    def set_up(
+        self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
+    ) -> Preparation:
         """Make what the store lacks before anything is written, or only say what; again: nothing is left.
 
-        ``mend``: also put right what readers see, where somebody else has changed it.
+        ``mend``: also put right what readers see, where somebody else has changed it. ``start_empty``: names
+        of tables that people enter and that go on without rows that are lost.
         """
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from the network and no extension is installed.
 import contextlib
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -260,9 +260,11 @@ class DuckStore:
         ]
 
     @writes
-    def set_up(self, *, dry_run: bool = False, mend: bool = False) -> Preparation:
+    def set_up(
+        self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
+    ) -> Preparation:
         """Nothing to do: opening a file lays it out."""
-        del dry_run, mend
+        del dry_run, mend, start_empty
         return Preparation((), "")
 
     def close(self) -> None:

@@ -228,6 +228,8 @@ _WAYS_OUT: dict[str, str] = {
     "cluster.blocks); lift the block and run it again",
     "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
     "index_closed_exception": "somebody has closed the index; open it (POST /INDEX/_open) and run it again",
+    "invalid_alias_name_exception": "an index has the name of an alias of esjobs: see 'esjobs doctor'",
+    "invalid_index_name_exception": "an alias has the name of an index of esjobs: 'esjobs setup --mend'",
     "index_not_found_exception": "run 'esjobs setup', or name the jobs' index",
     "es_rejected_execution_exception": "the cluster is overloaded; run it again later",
     "circuit_breaking_exception": "the cluster lacks memory; run it again later or for fewer days at a time",
