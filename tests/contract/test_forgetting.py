@@ -97,8 +97,8 @@ def test_no_table_and_no_job_names_the_person_any_more(store: JobStore) -> None:
     again = forget_user(store, TABLES, NAME)
     assert again.account.num_rows == 0
     # versions that had lost are without the name, too
-    assert store.undo_load("c") == 1
-    assert store.undo_load("b") == 2
+    assert store.undo_load("c").jobs == 1
+    assert store.undo_load("b").jobs == 2
     assert [row["user"] for row in _jobs(store)] == [None, OTHER]
     assert not any(NAME in str(row["job_id"]) for row in _jobs(store))
 
