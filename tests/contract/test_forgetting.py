@@ -70,7 +70,7 @@ def _put(store: JobStore) -> None:
     of_ann = {"user": NAME, "application": f"/home/{NAME}/run.py", "task_id": f"{NAME}:crab_1"}
     put(store, "a", job(f"{NAME}@host#1", end_time=hours(1), **of_ann), job(2, end_time=hours(2), user=OTHER))
     put(store, "b", job(f"{NAME}@host#1", end_time=hours(3), **of_ann), job(4, end_time=hours(4), **of_ann))
-    put(store, "c", {**job(4, end_time=hours(4)), "cpu_s": None, **of_ann})
+    put(store, "c", {**job(4, end_time=hours(4)), "cpu_s": None, "wall_s": 1.5, **of_ann})
 
 
 # a name may be anywhere: every table has it in every column that can name somebody

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
-from esjobs.store.elastic.jobs.leftovers import removal
+from esjobs.store.elastic.jobs.leftovers import emptied
 from esjobs.store.elastic.jobs.versions import MERGED, Version, contributing, identity_of, of_loads
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import Action
@@ -37,11 +37,11 @@ class Covered:
         for version in versions:
             if version.stored and version.load != MERGED and version.load in loads:
                 of_jobs[version.identity].append(version)
-        for identity, of_job in of_jobs.items():
+        for of_job in of_jobs.values():
             ordered = sorted(of_loads(of_job), key=lambda version: version.merit, reverse=True)
             kept = contributing([each for each in ordered if each.end_time == ordered[0].end_time])
             gone = [each for each in ordered if each not in kept]
             self.versions += len(gone)
             for each in gone:
                 self.loads.update(better.load for better in ordered if better.merit > each.merit)
-                self.actions.append(removal(each.where, each.name, identity, {identity}))
+                self.actions.append(emptied(each))

@@ -9,6 +9,7 @@ belongs to no load, and all versions wait hidden, so that any load can be undone
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -74,7 +75,7 @@ class Version:
         """What decides between versions: the greatest comes first."""
         return (self.end_time, self.load, self.row)
 
-    @property
+    @cached_property
     def known(self) -> Known:
         """What it knows of the job."""
         return known_of(self.document)
