@@ -134,7 +134,7 @@ class ClusterSettings(BaseModel):
 
 
 class RetentionSettings(BaseModel):
-    """Which runs ``esjobs prune`` keeps, of every kind, length of windows and restriction; which buckets.
+    """Runs that ``esjobs prune`` keeps, of every kind, length of windows and restriction; buckets; loads.
 
     Nothing is removed but by ``prune``. The defaults leave every night of two months, one a week of a year
     and one a month of ten years; the runs that are kept do not grow beyond. Buckets stay.
@@ -153,6 +153,8 @@ class RetentionSettings(BaseModel):
     keep_bucket_months: Count | None = None
     """What is kept per day (buckets, books, daily factors, scores, issues) of so many of the newest months;
     all of it when not set."""
+    undo_days: Number = 7
+    """Days for which a load that has replaced versions of jobs can be undone; 0: these are not kept."""
 
 
 class Settings(BaseSettings):

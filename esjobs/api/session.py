@@ -743,17 +743,20 @@ class Session(ResultTables):
         bucket_months: int | None = None,
         dry_run: bool = False,
     ) -> RunReport:
-        """Remove the results of old runs, and buckets of old months; jobs and what people entered stay.
+        """Remove results of old runs, buckets of old months, and what old loads replaced.
+
+        Jobs and what people entered stay.
 
         ``keep``: of each kind, so many runs stay, the latest and those made last. ``newest``, ``daily``,
         ``weekly``, ``monthly``: of each kind, length of windows and restriction, the newest runs and one of
         each day, week and month, so many of them; the latest always stays, also with 0. With nothing
         given the settings decide (``retention``). ``bucket_months``: what is kept per day (buckets, books,
         daily factors, scores, issues) of so many of the newest months stays; with nothing given the settings
-        decide, and where they do not, all stay. ``dry_run``: notes say what would go, and why.
+        decide, and where they do not, all stay. Versions of jobs that a load replaced stay for
+        ``retention.undo_days``. ``dry_run``: notes say what would go, and why.
         """
         from esjobs.publish.retention import Keep, prune
-        from esjobs.records.jobs.retention import prune_days
+        from esjobs.records.jobs.retention import prune_days, prune_replaced
 
         given = {"newest": newest, "daily": daily, "weekly": weekly, "monthly": monthly}
         for name, number in {"keep": keep, **given}.items():
@@ -768,10 +771,10 @@ class Session(ResultTables):
             self.store, KINDS, keep if keep is not None else Keep(**(rule or usual)), dry_run=dry_run
         )
         months = settings.keep_bucket_months if bucket_months is None else bucket_months
-        if months is None:
-            return report
-        per_day = [table for table in TABLES if table.partition == "day"]
-        return prune_days(self.store, per_day, months, report, dry_run=dry_run)
+        if months is not None:
+            per_day = [table for table in TABLES if table.partition == "day"]
+            report = prune_days(self.store, per_day, months, report, dry_run=dry_run)
+        return prune_replaced(self.store, settings.undo_days, self._clock(), report, dry_run=dry_run)
 
     @property
     def nightly(self) -> "Nights":

@@ -27,6 +27,7 @@ from esjobs.store.base import (
     PutCounts,
     Rewrite,
     Span,
+    Undone,
 )
 from esjobs.store.checks import by_name, require_known, writes
 from esjobs.store.duck.compile_sql import compile_read, compile_select
@@ -105,10 +106,17 @@ class ElasticStore:
         return self._jobs.put(batches, load_id)
 
     @writes
-    def undo_load(self, load_id: str) -> int:
-        """Take back the rows of a load, show again what they had replaced; the number of jobs it had."""
+    def undo_load(self, load_id: str) -> Undone:
+        """Take back the rows of a load, show again what they had replaced; see :class:`JobStore`."""
         self._require_own()
         return self._jobs.undo(load_id)
+
+    @writes
+    def prune_versions(self, loads: Collection[str], *, dry_run: bool = False) -> int:
+        """Remove the versions of jobs that other versions of these loads have replaced; how many."""
+        self._open()
+        # jobs of others have no versions
+        return self._jobs.prune(loads, dry_run=dry_run) if self._foreign is None else 0
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
         """Stream jobs as of the moment of the call, in batches of at most 10 000 rows."""
