@@ -26,9 +26,10 @@ def exposed(config: Path | None, settings: Settings) -> Iterator[tuple[Path, int
 
 
 def _models(value: object) -> Iterator[Any]:
-    if hasattr(type(value), "model_fields"):
+    fields: Any = getattr(type(value), "model_fields", None)
+    if fields is not None:
         yield value
-        for name in type(value).model_fields:
+        for name in fields:
             yield from _models(getattr(value, name))
     elif isinstance(value, tuple):
         for each in value:
