@@ -107,7 +107,7 @@ class Nights:
 
         ``unwritten``: why the trigger before failed, where that could not be written down. The nights that it
         is about and that have no account have failed for this reason, which is told before they are made up
-        for. Raises :class:`ClockError` when the clock seems to be ahead, see :mod:`scheduler.witnesses`.
+        for. Raises :class:`ClockError` when the clock seems to be wrong, see :mod:`scheduler.witnesses`.
         """
 
         def chosen(runner: NightRunner) -> list[date]:

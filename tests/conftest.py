@@ -11,6 +11,7 @@ import esjobs
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.cli.demo import demonstrate
+from esjobs.core import redact
 
 pytest_plugins = ["tests.servers.plugin"]
 
@@ -49,6 +50,13 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     for name in [name for name in os.environ if name.startswith("ESJOBS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
+
+
+@pytest.fixture(autouse=True)
+def no_secrets_of_other_tests() -> Iterator[None]:
+    """No test hides what another one has used."""
+    yield
+    redact.forget()
 
 
 @pytest.fixture

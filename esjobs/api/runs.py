@@ -4,12 +4,12 @@ from esjobs.core.arguments import WindowLike, count_of_runs, window_of
 from esjobs.core.errors import UsageError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.publish.retention import Keep, prune
+from esjobs.publish.retention import Keep
 from esjobs.publish.stored import StoredRun
 from esjobs.records.context import Facade
-from esjobs.records.jobs.retention import prune_days
+from esjobs.records.jobs.retention import prune_all
 from esjobs.records.shown import run_of
-from esjobs.schema.catalogue import KINDS, TABLES, table
+from esjobs.schema.catalogue import table
 from esjobs.settings import RetentionSettings
 from esjobs.store.checks import writes
 
@@ -43,7 +43,9 @@ class Runs(Facade):
         bucket_months: int | None = None,
         dry_run: bool = False,
     ) -> RunReport:
-        """Remove results of old runs, and buckets of old months; jobs and entered data stay.
+        """Remove results of old runs, buckets of old months and replaced versions of jobs.
+
+        Jobs and entered data stay.
 
         ``keep``: number of runs of each kind that stay. ``newest``, ``daily``, ``weekly``, ``monthly``: per
         kind, window length and restriction, the newest runs and one of each of the last days, weeks and
@@ -59,9 +61,12 @@ class Runs(Facade):
             raise UsageError(f"prune takes a number of runs, or a rule ({', '.join(named)}); leave one out")
         store, settings = self._context.store, self._context.settings.section(RetentionSettings)
         usual = {name: getattr(settings, f"keep_{name}") for name in rule}
-        report = prune(store, KINDS, keep if keep is not None else Keep(**(named or usual)), dry_run=dry_run)
         months = settings.keep_bucket_months if bucket_months is None else bucket_months
-        if months is None:
-            return report
-        per_day = [each for each in TABLES if each.partition == "day"]
-        return prune_days(store, per_day, months, report, dry_run=dry_run)
+        return prune_all(
+            store,
+            keep if keep is not None else Keep(**(named or usual)),
+            months,
+            settings.undo_days,
+            self._context.clock(),
+            dry_run=dry_run,
+        )

@@ -22,6 +22,7 @@ from esjobs.records.facade import Records
 from esjobs.records.jobs.aggregate import Progress
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
+from esjobs.store.files.sharing import share_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +91,7 @@ class Session:
         self._called = settings.place if called is None else called
         self._opener = opener
         self._settings = settings
+        share_with(settings.share)
         self._context = Context(lambda: self.store, settings, clock, progress, read_only)
 
     @property

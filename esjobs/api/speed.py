@@ -26,7 +26,11 @@ class DrawnSpeed(Speed):
         store = self._context.store
         stored = find_run(store, SPEED, (FLAGS.made_by,), run)
         fit = SpeedQuestion.of_run(stored).fit
-        values = {"level": (level,), "processing_type": (type,), "method": (method or fit.methods[0],)}
+        values = {
+            ("level",): (level,),
+            ("processing_type",): (type,),
+            ("method",): (method or fit.methods[0],),
+        }
         flags, lines = (
             read_results(store, table, stored, list(row_filters(table, values))) for table in (FLAGS, LINES)
         )

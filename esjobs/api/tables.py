@@ -1,13 +1,13 @@
 """Result tables of a session: ``s.tables``."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Unpack
 
 import pyarrow as pa
 
-from esjobs.core.arguments import Filters, Names, WindowLike, listed, window_of
+from esjobs.core.arguments import Names, ShowOptions, WindowLike, listed, window_of
 from esjobs.core.errors import UsageError
 from esjobs.records.answer import Answer
 from esjobs.records.context import Context
@@ -29,14 +29,16 @@ class Tables:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def read(self, table: str, /, *, columns: Sequence[str] = (), **filters: Unpack[Filters]) -> Answer:
+    def read(self, table: str, /, **options: Unpack[ShowOptions]) -> Answer:
         """Rows of a table in their order; :attr:`Answer.run` is the run that they belong to.
 
-        ``columns``: those to read of a table with columns of bytes. Raises :class:`NoResultError` when no run
-        has the results, :class:`KeywordError` (a TypeError) for an unknown filter, :class:`UsageError` for a
-        value that no row has; both name what is close.
+        ``sort``: one column or several; missing values come last. ``descending`` None: numbers from the
+        largest, names and times from the first. ``top``: the first N rows. ``columns``: these only, in this
+        order. Raises :class:`NoResultError` when no run has the results, :class:`KeywordError` (a TypeError)
+        for an unknown keyword, :class:`UsageError` for a column that the table lacks and a value that no row
+        has; all name what is close.
         """
-        return show_table(self._context.store, self._context.clock, table, filters, columns)
+        return show_table(self._context.store, self._context.clock, table, options)
 
     def batches(
         self, name: str, *, window: WindowLike = None, run: str | None = None, columns: Names = ()

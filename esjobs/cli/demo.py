@@ -19,6 +19,7 @@ from esjobs.records.export.jobs import write_jobs
 from esjobs.records.jobs.aggregate import Progress
 from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
+from esjobs.store.files.sharing import make_folder
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _tell(progress: Progress | None, what: str) -> None:
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise InputError(
             f"cannot make the folder {folder} for the demo: {error.strerror}; choose another one with --out"

@@ -211,13 +211,15 @@ def run(
 @rows_options
 @click.pass_obj
 def prune(obj: Context, /, keep: int | None, dry_run: bool, form: str, out: str, **rule: int | None) -> None:
-    """Remove the results of old runs, and buckets of old months; jobs and what people entered stay.
+    """Remove results of old runs, buckets of old months, and what old loads replaced.
 
+    Jobs and what people entered stay.
     Without an option the settings decide ([retention]). --keep-newest, -daily, -weekly and -monthly count for
     every length of windows and every restriction on its own: what any of those given keeps stays, and always
     the latest run, also with 0. --keep counts all runs and goes with none of these. Buckets stay unless the
     settings or --keep-bucket-months say of how many months; made again they can be as long as the jobs are
-    there.
+    there. Versions of jobs that a load replaced stay for undo_days ([retention]); after that the load cannot
+    be undone.
     """
     with obj.session(writes=True) as session:
         report = session.runs.prune(keep, **rule, dry_run=dry_run)

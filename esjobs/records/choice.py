@@ -1,30 +1,24 @@
 """Choice of rows of a result table by keywords."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.arguments import Names, listed
 from esjobs.core.errors import UsageError
-
-FILTER_COLUMNS = {
-    "level": "level",
-    "type": "processing_type",
-    "name": "name",
-    "site": "rc_site",
-    "method": "method",
-    "user": "user",
-    "project": "project",
-    "detector": "detector",
-    "application": "application",
-}
-"""Keyword of a filter -> column."""
+from esjobs.core.row_filters import ROW_FILTERS
+from esjobs.core.tables import Table
+from esjobs.records.names.spelling import Chosen
 
 
-def chosen_values(filters: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
-    """Columns and the values that keywords choose; none of a keyword that is absent or None."""
-    return {column: values_of(keyword, filters.get(keyword)) for keyword, column in FILTER_COLUMNS.items()}
+def chosen_values(table: Table, filters: Mapping[str, object]) -> Chosen:
+    """Columns of a table and the values that filters choose; none for a filter that is absent or None."""
+    return {
+        each.columns_in(table.column_names): values_of(each.name, filters.get(each.name))
+        for each in ROW_FILTERS
+    }
 
 
 def values_of(keyword: str, values: "Names | object | None") -> tuple[str, ...]:
@@ -36,9 +30,11 @@ def values_of(keyword: str, values: "Names | object | None") -> tuple[str, ...]:
     return chosen
 
 
-def with_values(rows: pa.Table, chosen: Mapping[str, Sequence[str]]) -> pa.Table:
-    """Rows that have one of the values in each column."""
-    for column, values in chosen.items():
+def with_values(rows: pa.Table, chosen: Chosen) -> pa.Table:
+    """Rows that have one of the values in any column of each group."""
+    for columns, values in chosen.items():
         if values:
-            rows = rows.filter(pc.is_in(rows.column(column), pa.array(values, pa.string())))
+            accepted = pa.array(values, pa.string())
+            has_one = [pc.is_in(rows.column(column), accepted) for column in columns]
+            rows = rows.filter(reduce(pc.or_, has_one))
     return rows

@@ -1,12 +1,12 @@
 """Rows of a result table as people ask for them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arguments import Filters, window_of
+from esjobs.core.arguments import ShowOptions, window_of
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import Days, Filter, In
@@ -21,31 +21,34 @@ from esjobs.records.declared.values import declared_table
 from esjobs.records.jobs import conditions as conditions_on
 from esjobs.records.jobs.entered import entered_loads
 from esjobs.records.names import spelling
+from esjobs.records.ordering import Ordering
 from esjobs.schema import catalogue
 from esjobs.schema.issues import SEVERITIES
 from esjobs.schema.jobs import LOADS
 from esjobs.store.base import JobStore
 
 
-def show_table(
-    store: JobStore, clock: Clock, name: str, filters: Mapping[str, Any], columns: Sequence[str] = ()
-) -> Answer:
-    """Rows of a result table that the filters choose, in the order in which they are shown.
+def show_table(store: JobStore, clock: Clock, name: str, options: Mapping[str, Any]) -> Answer:
+    """Rows of a result table as keywords (:class:`~esjobs.core.arguments.ShowOptions`) choose and order them.
 
-    ``columns``: those to read of a table with columns of bytes. Raises :class:`NoResultError` when no run has
-    the results, :class:`KeywordError` for an unknown filter, :class:`UsageError` for a value that no row has.
+    Only the columns that are needed are read. Raises :class:`NoResultError` when no run has the results,
+    :class:`KeywordError` for an unknown keyword, :class:`UsageError` for a column that the table lacks and a
+    value that no row has.
     """
-    spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
+    spelling.refuse_unknown_keywords(options, get_type_hints(ShowOptions))
     table = catalogue.table(name)
-    within = window_of(filters.get("window"), clock)
-    run = filters.get("run")
-    found = run_of(store, table, run, within)
-    rows = spelling.chosen_rows(
-        table,
-        chosen_values(filters),
-        lambda values: _rows(store, table, found or run, within, values, columns),
+    order = Ordering.of(
+        table, options.get("sort"), options.get("descending"), options.get("top"), options.get("columns")
     )
-    return Answer(_at_least(table, rows, filters.get("min_severity")), run=found)
+    chosen = chosen_values(table, options)
+    within = window_of(options.get("window"), clock)
+    run = options.get("run")
+    found = run_of(store, table, run, within)
+    columns = order.read(name for names, values in chosen.items() if values for name in names)
+    rows = spelling.chosen_rows(
+        table, chosen, lambda values: _rows(store, table, found or run, within, values, columns)
+    )
+    return Answer(order.applied(_at_least(table, rows, options.get("min_severity"))), run=found)
 
 
 def run_of(store: JobStore, table: Table, run: str | None, window: Window | None) -> StoredRun | None:
@@ -74,29 +77,31 @@ def _rows(
     table: Table,
     run: StoredRun | str | None,
     window: Window | None,
-    chosen: Mapping[str, Sequence[str]],
+    chosen: spelling.Chosen,
     columns: Sequence[str],
 ) -> pa.Table:
     where = list(conditions_on.row_filters(table, chosen))
     if isinstance(run, StoredRun):
-        return read_results(store, table, run, where)
+        return read_results(store, table, run, where, columns)
     if run is not None:
         _require_run(table)
     if table.name == "corepower":
         return with_values(declared_table(store, window), chosen)
     if window is not None:
         where.extend(_within(table, window))
-    light = columns if any(item.type == "bytes" for item in table.columns) else ()
-    rows = read_table(store, table, where, light)
+    rows = read_table(store, table, where, columns)
     if table == LOADS:
-        rows = pa.concat_tables([rows, entered_loads(store, catalogue.TABLES)])
+        entered = entered_loads(store, catalogue.TABLES)
+        rows = pa.concat_tables([rows, entered.select(rows.column_names)])
     if run is not None:
         rows = rows.filter(pc.starts_with(rows.column("run"), run))
         if not rows.num_rows:
             raise NoResultError(f"no run '{run}'; list them with: esjobs show runs")
-    order = table.order or table.column_names[:6]
     return rows.sort_by(
-        [(name.removeprefix("-"), "descending" if name[0] == "-" else "ascending") for name in order]
+        [
+            (name.removeprefix("-"), "descending" if name[0] == "-" else "ascending")
+            for name in table.shown_order
+        ]
     )
 
 
@@ -113,7 +118,7 @@ def _at_least(table: Table, rows: pa.Table, severity: str | None) -> pa.Table:
         raise UsageError(f"{table.name} have no severity; leave min_severity out")
     if severity not in SEVERITIES:
         raise UsageError(f"there is no severity '{severity}'; there are {', '.join(SEVERITIES)}")
-    return with_values(rows, {"severity": SEVERITIES[SEVERITIES.index(severity) :]})
+    return with_values(rows, {("severity",): SEVERITIES[SEVERITIES.index(severity) :]})
 
 
 def _within(table: Table, window: Window) -> list[Filter]:

@@ -106,7 +106,7 @@ def test_the_printed_role_is_enough(
         monkeypatch.setenv(f"ESJOBS_CLUSTER__{key.upper()}", value)
     nodes = guarded.json("GET", "_nodes/stats/indices/search")["nodes"].values()
     assert sum(node["indices"]["search"]["open_contexts"] for node in nodes) == 0
-    findings = examine(lambda: load(None, guarded.url), "the test").to_pandas()
+    findings = examine(lambda: load(None, guarded.url), None).to_pandas()
     assert "failed" not in set(findings["state"])
     assert findings.set_index("check").loc["table factors", "state"] == "ok"
     assert guarded.security is not None

@@ -47,6 +47,29 @@ def test_nothing_is_run_while_the_clock_is_ahead_and_everything_is_as_ever_after
         assert set(stage.states().values()) == {"done"}
 
 
+@pytest.mark.parametrize("now", [date(1970, 1, 1), FIRST - timedelta(days=3 * 365)])
+def test_nothing_is_run_while_the_clock_is_years_behind(tmp_path: Path, now: date) -> None:
+    with staged(tmp_path) as stage:
+        stage.live(*days(FIRST, 3))
+        before = known(stage)
+        with pytest.raises(ClockError) as raised:
+            stage.trigger(now)
+        assert str(FIRST + timedelta(days=2)) in str(raised.value)
+        assert "\n" not in str(raised.value)
+        with pytest.raises(ClockError):
+            stage.nights.catch_up()
+        assert known(stage) == before
+        (row,) = stage.live(FIRST + timedelta(days=3))
+        assert row["state"] == "done"
+
+
+def test_a_record_with_a_wrong_year_stops_no_night(tmp_path: Path) -> None:
+    with staged(tmp_path) as stage:
+        stage.arrive(date(2060, 1, 1), jobs=20, seed=2)
+        (row,) = stage.live(FIRST)
+        assert (row["night"], row["state"]) == (FIRST, "done")
+
+
 def test_nights_without_jobs_follow_each_other_a_day_at_a_time(tmp_path: Path) -> None:
     with staged(tmp_path) as stage:
         stage.live(FIRST)

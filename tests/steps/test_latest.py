@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from esjobs.api.session import Session
+from esjobs.core.arguments import Filters
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.render.report import report_data
 from esjobs.speed.settings import FitSettings
@@ -170,7 +171,7 @@ def test_what_lacks_of_a_run_is_told_by_the_command_that_makes_it(session: Sessi
     session.speed.aggregate(LATE)
     first = session.speed.fit(LATE).run
     for what, step in asked.items():
-        for chosen in ({}, {"run": first}, {"window": LATE}):
+        for chosen in (Filters(), Filters(run=first), Filters(window=LATE)):
             with pytest.raises(NoResultError, match=f"or make it: esjobs {step} --window {LATE}$"):
                 session.tables.read(what, **chosen).to_pandas()
     with pytest.raises(NoResultError, match=f"or make it: esjobs flag --window {LATE}$"):

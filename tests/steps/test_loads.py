@@ -2,6 +2,7 @@
 
 import resource
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,14 +11,17 @@ import pytest
 import esjobs
 from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoResultError, StoreError
+from esjobs.core.report import RunReport
 from esjobs.publish.publication import read_table
 from esjobs.records.ingest.refusals import LISTED
 from esjobs.records.jobs.undo import undo
 from esjobs.schema.catalogue import TABLES
-from esjobs.schema.jobs import LOADS
+from esjobs.schema.jobs import LOAD_TABLES, LOADS
+from esjobs.settings import RetentionSettings, Settings
 from esjobs.store.base import Change, JobStore
 from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file
+from tests.conftest import NOW
 
 HEADER = "job_id,site,end_time,cpu_s\n"
 GOOD, REFUSED = "1,CERN,2018-08-10T12:00:00Z,5\n", "2,CERN,2018-08-10T12:00:00Z,much\n"
@@ -36,7 +40,7 @@ def test_reading_a_file_again_leaves_the_account_of_the_load(session: Session, t
     assert before[:5] == ("complete", 2, 1, 0, 1)
     assert "esjobs show rejects" in first.notes[-1]
     again = session.ingest("jobs", path)
-    assert again.counts == {"stored": 0, "updated": 1}
+    assert again.counts == {"stored": 0, "updated": 1, "unchanged": 1}
     assert "was read before" in again.notes[-1]
     assert account(session) == before
     assert len(session.tables.rejects().to_pandas()) == 1
@@ -69,6 +73,64 @@ def test_a_load_is_taken_back_once(session: Session, tmp_path: Path) -> None:
     with pytest.raises(NoResultError, match="show loads"):
         session.undo(load)
     assert "show rejects" not in " ".join(session.ingest("jobs", path).notes)
+
+
+def loaded(session: Session, path: Path, *numbers: int) -> RunReport:
+    """Ingest jobs 0, 1, ... with these numbers of seconds."""
+    rows = (f"{job},CERN,2018-08-10T12:00:00Z,{cpu_s}\n" for job, cpu_s in enumerate(numbers))
+    path.write_text(HEADER + "".join(rows))
+    return session.ingest("jobs", path)
+
+
+def test_unchanged_rows_are_counted_where_a_load_is_accounted_for(session: Session, tmp_path: Path) -> None:
+    loaded(session, tmp_path / "a.csv", 1, 2, 3)
+    mark = session.store.day_fingerprints(None)
+    same = loaded(session, tmp_path / "b.csv", 1, 2, 3)
+    assert session.store.day_fingerprints(None) == mark
+    some = loaded(session, tmp_path / "c.csv", 1, 2, 4, 5)
+    assert same.counts == {"stored": 0, "updated": 3, "unchanged": 3}
+    assert some.counts == {"stored": 1, "updated": 3, "unchanged": 2}
+    assert "3 updated (of them 2 unchanged)" in some.headline
+    for table in (LOADS, LOAD_TABLES):
+        rows = read_table(session.store, table, columns=["load_id", "unchanged"]).to_pylist()
+        assert {row["load_id"]: row["unchanged"] for row in rows}[some.run] == 2
+        assert sorted(row["unchanged"] for row in rows) == [0, 2, 3]
+
+
+def test_undo_names_the_loads_whose_equal_rows_were_not_stored(session: Session, tmp_path: Path) -> None:
+    first = loaded(session, tmp_path / "a.csv", 1, 2, 3).run
+    second = loaded(session, tmp_path / "b.csv", 1, 2).run
+    assert session.undo(second).notes == ()
+    second = loaded(session, tmp_path / "b.csv", 1, 2).run
+    (note,) = session.undo(first).notes
+    assert f"{second} 2" in note
+    assert session.store.span().jobs == 0
+    assert loaded(session, tmp_path / "b.csv", 1, 2).counts["stored"] == 2
+
+
+@pytest.mark.parametrize(("undo_days", "age", "goes"), [(7, 6, False), (7, 7, True), (0, 0, True)])
+def test_what_a_load_replaced_stays_for_a_number_of_days(
+    tmp_path: Path, undo_days: int, age: int, *, goes: bool
+) -> None:
+    now = NOW
+    settings = Settings(retention=RetentionSettings(undo_days=undo_days))
+    with esjobs.open("duckdb::memory:", settings=settings, clock=lambda: now) as session:
+        first = loaded(session, tmp_path / "a.csv", 1, 2).run
+        second = loaded(session, tmp_path / "b.csv", 1, 3).run
+        now += timedelta(days=age)
+        for dry_run in (True, False):
+            report = session.prune(dry_run=dry_run)
+            assert report.counts.get("replaced versions of jobs", 0) == goes
+            assert len(report.notes) == (goes and dry_run)
+        assert session.prune().counts.get("replaced versions of jobs", 0) == 0
+        if goes:
+            with pytest.raises(StoreError, match="undo_days"):
+                session.undo(second)
+            assert len(session.show("loads")) == 2
+        else:
+            session.undo(second)
+        session.undo(first)
+        assert session.store.span().jobs == goes
 
 
 def test_what_came_to_nothing_leaves_no_file(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_the_session_goes_on_after_sql(session: Session) -> None:
     session.store.put_jobs([batch([job(100), job(101)])], "b")
     assert session.store.span().jobs == 32
     assert len(session.jobs(where="job_id=100,101").to_pandas()) == 2
-    assert session.store.undo_load("b") == 2
+    assert session.store.undo_load("b").jobs == 2
 
 
 def test_a_question_without_end_is_ended(session: Session) -> None:
