@@ -3,6 +3,7 @@
 from esjobs.publish.finding import find_run, read_results
 from esjobs.records.answer import Answer
 from esjobs.records.jobs.conditions import row_filters
+from esjobs.records.names.spelling import Chosen
 from esjobs.render.charts.line import drawn_line
 from esjobs.schema.speed import FLAGS, LINES, SPEED
 from esjobs.speed.facade import Speed
@@ -26,7 +27,7 @@ class DrawnSpeed(Speed):
         store = self._context.store
         stored = find_run(store, SPEED, (FLAGS.made_by,), run)
         fit = SpeedQuestion.of_run(stored).fit
-        values = {
+        values: Chosen = {
             ("level",): (level,),
             ("processing_type",): (type,),
             ("method",): (method or fit.methods[0],),
