@@ -42,8 +42,8 @@ def statement(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pa
 
 
 _STALE = (
-    f"(datum.age > {STALE_DAYS} ? 'As of ' + utcFormat(toDate(datum.window_end) - 1, '%Y-%m-%d') + ', ' + "
-    "format(datum.age, '.0f') + ' days ago: too old to be sent.' : '')"
+    f"(datum.age > {STALE_DAYS} ? 'Data as of ' + utcFormat(toDate(datum.window_end) - 1, '%Y-%m-%d') + "
+    "' (' + format(datum.age, ',.0f') + ' days ago). Too old to send.' : '')"
 )
 """What is said of a conclusion whose window ended long ago."""
 
@@ -72,7 +72,10 @@ def caption(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
 _FAILED = "(datum.failed_night !== null && toDate(datum.failed_night) >= toDate(datum.data_end))"
 """A night that failed counts as long as no later day is in the numbers."""
 _NEWEST = "(datum.data_end ? utcFormat(toDate(datum.data_end) - 1, '%Y-%m-%d') : 'unknown')"
-_AGO = "(isValid(datum.age) ? ', ' + format(max(datum.age, 0), '.0f') + ' days ago' : '')"
+_AGO = (
+    "(!isValid(datum.age) ? '' : datum.age >= 0.5 && datum.age < 1.5 ? ' (1 day ago)' : "
+    "' (' + format(max(datum.age, 0), ',.0f') + ' days ago)')"
+)
 
 
 def _judged(panel: Panel, source: Source, joins: dict[str, Source]) -> list[Step]:
@@ -106,7 +109,8 @@ _FILL: Spec = {"field": "colour", "type": "nominal", "scale": None, "legend": No
 def as_of(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
     """One line about a run: may its numbers be used, its window, its id, its newest day with jobs."""
     window = " + ' to ' + ".join(
-        f"utcFormat(toDate(datum.{end}), '%Y-%m-%d')" for end in ("window_start", "window_end")
+        f"utcFormat(toDate(datum.{end}) - {less}, '%Y-%m-%d')"
+        for end, less in (("window_start", 0), ("window_end", 1))
     )
     said = (
         "'May these numbers be used? ' + datum.word + '. Newest day with jobs: ' + "

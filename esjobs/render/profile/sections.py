@@ -46,7 +46,7 @@ def source(profile: Profile, now: datetime | None = None) -> str:
         return f"{where}; no speed factors yet: esjobs run"
     age = Freshness(profile.run.reach, now)
     return f"{profile.run.title}, method {profile.method}; {age.sentence}" + (
-        ": too old to be sent" if age.stale else ""
+        "; too old to send" if age.stale else ""
     )
 
 
