@@ -183,6 +183,6 @@ def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
         "layers": [layer],
         "legend": {"isVisible": False, "position": "right"},
         "preferredSeriesType": "bar_horizontal",
-        "valueLabels": "show",
+        "valueLabels": "hide",
     }
     return lens(panel, panel.title, "lnsXY", columns, shown, method, prefix)

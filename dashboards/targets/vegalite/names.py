@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from dashboards.spec import Panel
-from dashboards.targets.vegalite.forms import NUMBER, SIGNED
+from dashboards.targets.vegalite.forms import NUMBER, PERCENT
 from dashboards.targets.vegalite.index import TYPE_COLUMNS
 from dashboards.targets.vegalite.marks import (
     BAND,
@@ -203,7 +203,7 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
 def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """Names from top to bottom in the order of the rows, each with its value and error bar."""
     field, label = panel.entry("x"), panel.entry("label")
-    form = SIGNED if panel.band else NUMBER
+    form = PERCENT if panel.band else NUMBER  # the title says which side is which
     title = _FASTER if panel.band else field.title
     top = {
         "format": form,

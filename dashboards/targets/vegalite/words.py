@@ -3,6 +3,7 @@
 import json
 
 from dashboards.spec import Panel
+from dashboards.targets.vegalite.forms import COUNT, PERCENT, text_of
 from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec, assembled, columns_of
 from dashboards.targets.vegalite.sources import Source, Step
 from esjobs.core.freshness import FRESH_DAYS, STALE_DAYS
@@ -43,7 +44,7 @@ def statement(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pa
 
 _STALE = (
     f"(datum.age > {STALE_DAYS} ? 'Data as of ' + utcFormat(toDate(datum.window_end) - 1, '%Y-%m-%d') + "
-    "' (' + format(datum.age, ',.0f') + ' days ago). Too old to send.' : '')"
+    f"' (' + {text_of('datum.age', COUNT)} + ' days ago). Too old to send.' : '')"
 )
 """What is said of a conclusion whose window ended long ago."""
 
@@ -136,7 +137,7 @@ def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) 
     rest = (
         "'. The fit of all queues: ' + datum.status + "
         "(datum.minuit_valid === false ? ', but Minuit does not accept its minimum' : '') + "
-        "', ' + format(datum.n_jobs, ',d') + ' jobs, ' + format(datum.jobs_share, '.0%') + "
+        f"', ' + {text_of('datum.n_jobs', COUNT)} + ' jobs, ' + {text_of('datum.jobs_share', PERCENT)} + "
         "' of those in buckets, ' + datum.n_names + ' queues.' + "
         f"({_FAILED} ? ' The night of ' + "
         "utcFormat(toDate(datum.failed_night), '%Y-%m-%d') + ' failed.' : '')"
