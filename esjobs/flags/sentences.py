@@ -3,7 +3,7 @@
 from datetime import date
 from typing import TYPE_CHECKING
 
-from esjobs.core.numbers import signed_interval, signed_percent
+from esjobs.core.numbers import declared, signed_interval, signed_percent
 from esjobs.core.words import ALL_TYPES, noun
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def returned(flag: "Flag") -> str:
 def declared(flag: "Flag", before: float, since: date) -> str:
     """A declaration that changed."""
     benchmark = f" {flag.benchmark} per core" if flag.benchmark else ""
-    return f"{_who(flag)} declares {flag.corepower:.4g}{benchmark} from {since} on, before {before:.4g}."
+    return f"{_who(flag)} declares {declared(flag.corepower)}{benchmark} from {since} on, before {declared(before)}."
 
 
 def acknowledged(flag: "Flag") -> str:

@@ -48,7 +48,7 @@ def test_every_page_of_the_demo_says_how_old_it_is(demo: Session) -> None:
         head = page[: page.index("</header>")]
         assert OLD in head, name
         assert 'data-light="No"' in head, name
-        assert "2025-06-01 to 2025-07-01" in head, name
+        assert "2025-06-01 to 2025-06-30" in head, name
         assert "Synthetic data" in head, name
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from dashboards.targets.vegalite.sources import Step
 from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, LEAST_ALIKE, NOISE_SIGMAS
 
-DIFFERS, LIKE_REST = "differs from the rest", "does not"
+DIFFERS, LIKE_REST = "differs", "like the rest"
 
 _ENOUGH = f"datum.alike_n_jobs - datum.like_n_jobs >= {LEAST_ALIKE!r} * (datum.all_n_jobs - datum.n_jobs)"
 """True where enough jobs are left when the names that lie apart are left out of the rest."""

@@ -195,6 +195,10 @@ def _drawn(panel: Panel, source: Source, rate: Rate, manner: _Manner, paint: Pai
     return assembled(source, steps, layers, paint)
 
 
+_LINES = "regexp('(.{1,' + max(24, floor(width / 5.6)) + '})( +|$)', 'g')"
+"""An expression: what takes a text apart into lines as long as the chart is wide."""
+
+
 def _sentence(panel: Panel) -> Spec:
     """How many names differ, and how many of them are drawn, in a line below the chart."""
     told = f"({SENTENCE}) + (datum.names > {panel.most[0]} ? ' ' + {drawn_of(panel)} + '.' : '')"
@@ -202,9 +206,16 @@ def _sentence(panel: Panel) -> Spec:
         "name": "sentence",
         "transform": [
             {"aggregate": [{"op": "max", "field": each, "as": each} for each in ("n", "names", "most_jobs")]},
-            {"calculate": told, "as": "told"},
+            {"calculate": f"replace(({told}), {_LINES}, '$1\\n')", "as": "told"},
         ],
-        "mark": {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 11},
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "baseline": "top",
+            "color": MUTED,
+            "fontSize": 11,
+            "lineBreak": "\n",
+        },
         "encoding": {
             "x": {"value": 0},
             "y": {"value": {"expr": "height + 30"}},

@@ -16,6 +16,7 @@ the
 import math
 from dataclasses import dataclass
 
+from esjobs.core.numbers import declared
 from esjobs.core.words import JUDGED, Verdict
 from esjobs.records.declared.origin import Declared
 
@@ -151,5 +152,8 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     if evidence.declared.origin == "none":
         return "undeclared", "no declared corepower"
     if evidence.declared.origin == "default":
-        return "undeclared", f"the declared {evidence.declared.corepower:.4g} is a default, not a measurement"
+        return (
+            "undeclared",
+            f"the declared {declared(evidence.declared.corepower)} is a default, not a measurement",
+        )
     return None
