@@ -14,6 +14,7 @@ from dashboards.pages import PAGES
 from dashboards.spec import JOBS, Page, View, Where
 from dashboards.view.ask import groups
 from esjobs.api.session import Session
+from esjobs.core.numbers import percent
 from esjobs.core.query import Count
 from esjobs.core.window import Window
 from tests.dashboards.answers import UNSCORED
@@ -196,13 +197,13 @@ def test_sums_over_what_is_chosen_are_those_of_the_store(
     shares = chart.locator(".numbers_marks text").all_text_contents()
     assert names[-len(ranked) :] == [row["site"] for row in ranked]
     # texts are painted in the order of the groups, which is that of jobs
-    assert sorted(shares) == sorted(f"{100 * row['cpu_s'] / row['core_s']:.0f}\u202f%" for row in ranked)
+    assert sorted(shares) == sorted(percent(row["cpu_s"] / row["core_s"]) for row in ranked)
     coverage = opened.page.locator("#efficiency-coverage .numbers_marks text").all_text_contents()
     everything = View(JOBS.name, where=(Where("processing_type", ("evgen",)),), metrics=(Count(),))
     (total,) = groups(demo.store, everything, window=Window.parse("2025-06-01/2025-07-01")) or []
     known = replace(everything, where=(*everything.where, Where("cores")))
     (with_cores,) = groups(demo.store, known, window=Window.parse("2025-06-01/2025-07-01")) or []
-    assert coverage[2] == f"{100 * with_cores['n_jobs'] / total['n_jobs']:.1f}\u202f%"
+    assert coverage[2] == percent(with_cores["n_jobs"] / total["n_jobs"])
     assert opened.complaints == []
 
 
@@ -237,7 +238,7 @@ def test_names_are_ranked_as_the_command_ranks_them(
     rows = demo.scores.rank(by, score).rows.to_pylist()
     assert len(rows) > 3
     assert sorted(told.all_text_contents()) == sorted(
-        f"{row['score']:.0f} ({100 * row['coverage']:.0f}\u202f%)" for row in rows
+        f"{row['score']:.0f} ({percent(row['coverage'])})" for row in rows
     )
 
 

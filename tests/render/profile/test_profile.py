@@ -13,6 +13,7 @@ from dashboards.targets.html.profile import Curve
 from esjobs.api.session import Session
 from esjobs.core.arguments import Filters
 from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.numbers import number
 from esjobs.core.window import Window
 from esjobs.records.demo.grid import LAST_DAY
 from esjobs.records.names.spelling import by_words
@@ -87,7 +88,7 @@ def test_shares_factors_and_prediction_are_those_of_the_tables(grid: Session) ->
     (factor,) = shown(grid, "factors", level="site", type="all", method="gamma", name=name)
     assert [row["mix_k"] for row in profile.factors if row["processing_type"] == "all"] == [factor["mix_k"]]
     text = str(profile)
-    assert f"predict a factor of {factor['mix_k']:.4g}" in text
+    assert f"predict a factor of {number(float(str(factor['mix_k'])))}" in text
     assert {row["part"] for row in profile.reasons} == {
         row["part"] for row in shown(grid, "reasons", name=name)
     }
