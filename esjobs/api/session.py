@@ -122,12 +122,14 @@ class Session:
     ) -> None:
         self.close()
 
-    def __getattr__(self, name: str) -> Any:
-        """Facade of a capability that has no attribute above: one of another package."""
-        if not name.startswith("_"):
-            with suppress(LookupError):
-                return self._context.facade(name)
-        raise AttributeError(f"a session has no attribute '{name}'")
+    if not TYPE_CHECKING:  # so that a misspelt attribute is an error of types
+
+        def __getattr__(self, name: str) -> Any:
+            """Facade of a capability that has no attribute above: one of another package."""
+            if not name.startswith("_"):
+                with suppress(LookupError):
+                    return self._context.facade(name)
+            raise AttributeError(f"a session has no attribute '{name}'")
 
     def __repr__(self) -> str:
         return f"<esjobs.Session {', '.join(self._facts().values())}>"
@@ -169,19 +171,18 @@ class Session:
         :class:`esjobs.records.ingest.base.Source`. ``fill``: ``FIELD=VALUE`` texts or a mapping, for fields
         that a record lacks. Raises :class:`UsageError` for an object that is not a source.
         """
-        return self._records.ingest(form, files, source=source, fill=fill, dry_run=dry_run)
+        return Records(self._context).ingest(form, files, source=source, fill=fill, dry_run=dry_run)
 
     def undo(self, load: str) -> RunReport:
         """Undo a load and restore what it had replaced."""
-        return self._records.undo(load)
+        return Records(self._context).undo(load)
 
     def forget_user(
         self, name: str, *, pseudonymise: bool = False, keep_texts: bool = False, dry_run: bool = False
     ) -> "Forgotten":
         """Remove a person's name from jobs and every table: :mod:`esjobs.records.jobs.forgetting`."""
-        return self._records.forget_user(
-            name, pseudonymise=pseudonymise, keep_texts=keep_texts, dry_run=dry_run
-        )
+        how = {"pseudonymise": pseudonymise, "keep_texts": keep_texts, "dry_run": dry_run}
+        return Records(self._context).forget_user(name, **how)
 
     def run(
         self, window: WindowLike = None, *, tasks: Names = (), where: Where = (), rebuild: bool = False
@@ -298,7 +299,3 @@ class Session:
         if out is not None:
             page.save(out)
         return page
-
-    @property
-    def _records(self) -> Records:
-        return Records(self._context)

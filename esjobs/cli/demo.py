@@ -65,10 +65,10 @@ def demonstrate(
         ingested = session.ingest("jobs", job_file)
         session.declared.import_values(declared_file)
         reports = session.run(window)
-        detected = session.detect(window)
-        scored = session.score(window)
-        explained = session.reasons(window)
-        watched = session.watch(days[-1])
+        detected = session.issues.detect(window)
+        scored = session.scores.compute(window)
+        explained = session.flags.decompose(window)
+        watched = session.flags.update(days[-1])
         report = session.report(folder / "report.html")
         headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (

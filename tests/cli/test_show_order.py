@@ -41,15 +41,14 @@ def test_every_format_has_the_same_rows_and_columns(filled: Path, tmp_path: Path
     run("show", *asked, "--format", "parquet", "--out", str(tmp_path / "x.parquet"), store=filled)
     assert pq.read_table(tmp_path / "x.parquet").to_pylist() == wanted
     with esjobs.open(f"duckdb:{filled}", read_only=True) as session:
-        frame = session.show(
-            "factors",
+        frame = session.tables.factors(
             method="gamma",
             type="all",
             sort=["n_jobs", "name"],
             descending=False,
             top=5,
             columns=["name", "n_jobs", "level"],
-        )
+        ).to_pandas()
     assert frame.to_dict("records") == wanted
     title, heading, *lines = run("show", *asked, store=filled).stdout.splitlines()
     assert heading.split() == ["name", "n", "jobs", "level"] or heading.split() == ["name", "n_jobs", "level"]
@@ -84,11 +83,11 @@ def test_every_table_is_sorted_and_cut(filled: Path, what: str) -> None:
     plain = [item.name for item in table.columns if item.type not in ("map", "list", "bytes")]
     with esjobs.open(f"duckdb:{filled}", read_only=True) as session:
         try:
-            everything = session.arrow.show(what)
+            everything = session.tables.read(what).rows
         except esjobs.NoResultError:
             return
         for name in plain:
-            rows = session.arrow.show(what, sort=name, top=4, columns=[name, plain[0]])
+            rows = session.tables.read(what, sort=name, top=4, columns=[name, plain[0]]).rows
             assert rows.column_names == list(dict.fromkeys([name, plain[0]]))
             assert rows.num_rows == min(4, everything.num_rows)
     for form in ("table", "csv"):
@@ -116,7 +115,7 @@ def test_packed_columns_have_no_order(filled: Path) -> None:
     series = next(table for table in TABLES if table.name == "series")
     packed = next(item.name for item in series.columns if item.type == "bytes")
     with esjobs.open(f"duckdb:{filled}", read_only=True) as session, pytest.raises(UsageError):
-        session.show("series", sort=packed)
+        session.tables.series(sort=packed).to_pandas()
 
 
 def test_a_name_chooses_by_whatever_column_has_names(filled: Path) -> None:

@@ -234,7 +234,7 @@ def test_a_host_that_does_not_answer_is_one_line(spool: Path) -> None:
     ):
         settings = TalpSettings(spools=(SpoolSettings(folder=f"login1:{spool}"),), rsync=rsync, timeout_s=0.2)
         with memory_session(Settings(pop=settings)) as session, pytest.raises(InputError, match=said):
-            session.gather_talp()
+            session.pop.gather()
 
 
 def test_the_command(spool: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_what_is_declared_in_the_middle_of_a_night_is_told_by_all_of_it_next_tim
     def fit_and_import(work: NightWork) -> NightAccount:
         account = fit_window(work)
         if declared.exists():
-            stage.session.import_corepower(declared)
+            stage.session.declared.import_values(declared)
             declared.unlink()
         return account
 

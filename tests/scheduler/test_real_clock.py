@@ -51,7 +51,7 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path:
 def test_the_night_of_a_clock_of_1970_is_refused_in_one_line(tmp_path: Path) -> None:
     with staged(tmp_path) as stage:
         stage.live(*days(FIRST, 2))
-        before = stage.session.arrow.show("nights").to_pylist()
+        before = stage.session.tables.nights().rows.to_pylist()
     ended = run_apart(
         *("--store", f"duckdb:{tmp_path / 'jobs.duckdb'}", "serve", "--once"),
         LD_PRELOAD=str(LIBRARY),
@@ -64,4 +64,4 @@ def test_the_night_of_a_clock_of_1970_is_refused_in_one_line(tmp_path: Path) -> 
     assert "1970-01-01" in line
     assert str(FIRST + timedelta(days=1)) in line
     with staged(tmp_path) as stage:
-        assert stage.session.arrow.show("nights").to_pylist() == before
+        assert stage.session.tables.nights().rows.to_pylist() == before

@@ -119,14 +119,14 @@ def test_what_a_load_replaced_stays_for_a_number_of_days(
         second = loaded(session, tmp_path / "b.csv", 1, 3).run
         now += timedelta(days=age)
         for dry_run in (True, False):
-            report = session.prune(dry_run=dry_run)
+            report = session.runs.prune(dry_run=dry_run)
             assert report.counts.get("replaced versions of jobs", 0) == goes
             assert len(report.notes) == (goes and dry_run)
-        assert session.prune().counts.get("replaced versions of jobs", 0) == 0
+        assert session.runs.prune().counts.get("replaced versions of jobs", 0) == 0
         if goes:
             with pytest.raises(StoreError, match="undo_days"):
                 session.undo(second)
-            assert len(session.show("loads")) == 2
+            assert len(session.tables.loads().to_pandas()) == 2
         else:
             session.undo(second)
         session.undo(first)
