@@ -69,7 +69,7 @@ def demonstrate(
         scored = session.scores.compute(window)
         explained = session.flags.decompose(window)
         watched = session.flags.update(days[-1])
-        report = session.report(folder / "report.html")
+        report = session.report().save(folder / "report.html")
         headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (
             session.tables.read(what, level="site", type=ALL_TYPES, method=headline).rows

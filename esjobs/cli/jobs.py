@@ -20,7 +20,11 @@ _FORMATS = click.Choice(["table", "csv", "json", "jsonl", "parquet"])
 @where_option
 @window_option
 @click.option(
-    "--columns", default=_SHOWN, show_default=True, metavar="FIELD[,FIELD]", help="Fields of a job to give."
+    "--columns",
+    default=_SHOWN,
+    show_default=True,
+    metavar="FIELD[,FIELD]",
+    help="Columns to show: fields of a job.",
 )
 @click.option(
     "--sort", metavar="FIELD", help="Sort by: a field, the smallest first; jobs without a value come last."

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     help="Issues of at least this severity.",
 )
 @click.option("--run", "run_id", metavar="RUN", help="Which run: its id; default: the latest.")
-@click.option("--sort", metavar="COLUMN[,COLUMN]", help="Sort by these columns; missing values come last.")
+@click.option("--sort", metavar="COLUMN[,COLUMN]", help="Sort by: these columns; missing values come last.")
 @click.option(
     "--desc/--asc",
     "descending",
@@ -57,7 +57,9 @@ if TYPE_CHECKING:
     metavar="N",
     help="So many rows, of the usual order without --sort; 0: every row.",
 )
-@click.option("--columns", metavar="COLUMN[,COLUMN]", help="These columns, in this order (docs/tables.md).")
+@click.option(
+    "--columns", metavar="COLUMN[,COLUMN]", help="Columns to show: these, in this order (docs/tables.md)."
+)
 @click.option("--plot", is_flag=True, help="Draw it here: efficiencies against size, of scaling.")
 @window_option
 @rows_or_picture_options

@@ -20,11 +20,11 @@ def store() -> Iterator[esjobs.Session]:
         yield session
 
 
-def with_rules(session: esjobs.Session, folder: Path, text: str) -> None:
+def with_rules(session: esjobs.Session, folder: Path, text: str) -> esjobs.Session:
     path = folder / "site.toml"
     path.write_text(text)
     detect = session.settings.section(DetectSettings).model_copy(update={"rules": (path,)})
-    session = with_settings(session, session.settings.model_copy(update={"issues": detect}))
+    return with_settings(session, session.settings.model_copy(update={"issues": detect}))
 
 
 def found(session: esjobs.Session) -> set[str]:
@@ -86,7 +86,7 @@ def test_the_job_of_supercloud_leaks_once_its_start_is_left_out(
     (collapse,) = store.tables.issues(detector="collapse").rows.to_pylist()
     # what is left is one core of 32
     assert datetime(2021, 1, 26, tzinfo=UTC) < collapse["begin"] < datetime(2021, 1, 26, 1, tzinfo=UTC)
-    with_rules(store, tmp_path, TRIMMED)
+    store = with_rules(store, tmp_path, TRIMMED)
     store.issues.detect()
     assert found(store) == {"low-load", "collapse", "memory-leak"}
     (leak,) = store.tables.issues(detector="memory-leak").rows.to_pylist()

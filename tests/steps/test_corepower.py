@@ -312,7 +312,7 @@ def test_origins(session: Session, tmp_path: Path) -> None:
     assert flags["origin"].loc[list(expected)].to_dict() == expected
     assert set(flags.loc[["SITE01", "SITE02", "SITE03", "SITE04"], "verdict"]) == {"undeclared"}
     assert flags.loc["SITE01", "corepower_parent"] == 16.886
-    assert "its site carries 16.89" in str(flags.loc["SITE01", "sentence"])
+    assert "its site carries 16.886" in str(flags.loc["SITE01", "sentence"])
     assert flags.loc["SITE00", "rc_site"] == "RC0"
     assert flags.loc["SITE06", "corepower"] == pytest.approx(15.3 * 1.025, rel=1e-2)
     line = session.tables.lines(level="site", type="all", method="gamma").to_pandas().iloc[0]
@@ -343,7 +343,7 @@ def test_cric_serves_a_default_and_the_parent_is_never_substituted(
     assert np.isnan(flag["deviation"])
     assert np.isnan(flag["proposed_corepower"])
     assert "default" in flag["sentence"]
-    assert "16.89" in flag["sentence"]
+    assert "16.886" in flag["sentence"]
 
 
 def test_a_later_table_without_countries_takes_none_away(session: Session, tmp_path: Path) -> None:
