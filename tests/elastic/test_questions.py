@@ -123,13 +123,13 @@ def test_jobs_of_others_are_asked_by_their_own_names(server: Server, index_prefi
 def test_opensearch_says_what_to_take_instead(server: Server, index_prefix: str) -> None:
     with (
         esjobs.open(settings=settings(server, index_prefix.rstrip("-"))) as session,
-        pytest.raises(UsageError, match=r"is opensearch: take s.show\('flags'\), or opensearchpy.Search on"),
+        pytest.raises(UsageError, match=r"is opensearch: use s.tables.flags\(\), or opensearchpy.Search on"),
     ):
         session.tables.search("flags")
 
 
 def test_an_embedded_store_says_what_to_take_instead() -> None:
-    refused = pytest.raises(UsageError, match=r"needs Elasticsearch, .* take s.show\('flags'\), s.query\(\)")
+    refused = pytest.raises(UsageError, match=r"Elasticsearch only; use s.tables.flags\(\)")
     with esjobs.open("duckdb::memory:") as session, refused:
         session.tables.search("flags")
 

@@ -10,10 +10,11 @@ from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, ask
 _EXISTS = "resource_already_exists_exception"
 
 
-def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:
+def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> bool:
     """Make an index; one that an earlier version made gets the fields that it lacks, and our layout.
 
-    Raises :class:`SchemaError` when it has a field of another type, except for :func:`outdated_fields`.
+    Returns True if there was none. Raises :class:`SchemaError` when it has a field of another type, except
+    for :func:`outdated_fields`.
     """
     try:
         cluster.call("PUT", f"/{name}", layout)
@@ -21,6 +22,8 @@ def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None
         if error.kind != _EXISTS:
             raise
         _bring_up(cluster, name, layout["mappings"])
+        return False
+    return True
 
 
 def _bring_up(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:

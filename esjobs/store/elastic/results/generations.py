@@ -147,10 +147,11 @@ class Results:
     def _ensure(self, table: Table, index: str) -> None:
         first = self._names.rows(table)
 
-        def make() -> None:
-            ensure_index(self._cluster, first, rows_index(table, self._how))
-            if index != first:
-                ensure_index(self._cluster, index, rows_index(table, self._how, monthly=True))
+        def make() -> bool:
+            made = ensure_index(self._cluster, first, rows_index(table, self._how))
+            if index == first:
+                return made
+            return ensure_index(self._cluster, index, rows_index(table, self._how, monthly=True)) or made
 
         self._shown.ensure_index(table, index, make)
 

@@ -116,13 +116,13 @@ class Published:
             )
         self.adopted |= adopted
 
-    def ensure_index(self, table: Table, index: str, make: Callable[[], None]) -> None:
+    def ensure_index(self, table: Table, index: str, make: Callable[[], bool]) -> None:
         """Make an index, and record that nothing is seen of it, before its first row.
 
-        One that is gone while the record says that it has rows is not made again.
+        One that is gone while the record says that it has rows is not made again. ``make`` gives True if
+        there was none: another process may have dropped a month, and its record, since this one recorded it.
         """
-        if index in self._recorded:
-            make()
+        if index in self._recorded and not make():
             return
         months = [month] if (month := self._names.month(table, index)) else []
         aliases = self.aliases(table, months)
