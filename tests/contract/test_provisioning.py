@@ -84,7 +84,7 @@ def asked(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
         "quality": lambda: session.tables.quality().rows,
         "noise_costs": lambda: session.tables.noise_costs().rows,
     }
-    return {name: answer().to_pylist() for name, answer in answers.items()}
+    return {name: list(answer()) for name, answer in answers.items()}
 
 
 def test_every_engine_keeps_and_tells_the_same(store: JobStore, tmp_path: Path) -> None:
