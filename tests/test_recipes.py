@@ -31,6 +31,8 @@ WEATHER = Table(
     shown=columns("name degrees"),
     order=("-degrees",),
 )
+
+TABLES = (WEATHER,)
 '''
 
 PANEL = '''"""A panel that a test makes up."""

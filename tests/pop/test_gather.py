@@ -162,7 +162,7 @@ def test_a_spool_that_is_gone_does_not_keep_the_others(session: Session, spool: 
 
 
 def test_without_a_spool_it_says_what_to_set(session: Session) -> None:
-    with pytest.raises(UsageError, match=r"talp\.spools"):
+    with pytest.raises(UsageError, match=r"pop\.spools"):
         session.gather_talp()
 
 
@@ -188,7 +188,7 @@ def test_a_spool_of_another_host(remote: tuple[str, ...], shared_data: Path, spo
     aged(written(spool, minimal(), "notes.json"))
     broken = aged(written(spool, "{", "talp.1.0.n.1.json"))
     settings = Settings(
-        talp=TalpSettings(spools=(SpoolSettings(folder=f"login1:{spool}", source="slurm"),), rsync=remote)
+        pop=TalpSettings(spools=(SpoolSettings(folder=f"login1:{spool}", source="slurm"),), rsync=remote)
     )
     with memory_session(settings) as session:
         put_job(session.store)
