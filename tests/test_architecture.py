@@ -52,7 +52,7 @@ def imports(path: Path, found: dict[str, Path] | None = None) -> set[str]:
                 for alias in node.names
             )
         elif isinstance(node.func, ast.Name) and node.func.id == "Lazy":
-            names.update(each.value.partition(":")[0] for each in node.args if isinstance(each, ast.Constant))
+            names.add(ast.literal_eval(node.args[0]).partition(":")[0])
     return names
 
 
