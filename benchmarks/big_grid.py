@@ -85,7 +85,11 @@ def verdicts(store: Path, truth: dict[str, Any]) -> dict[str, Any]:
     import esjobs as product
 
     with product.open(f"duckdb:{store}") as session:
-        flags, factors, fits = session.flags(), session.factors(), session.fits()
+        flags, factors, fits = (
+            session.tables.flags().to_pandas(),
+            session.tables.factors().to_pandas(),
+            session.tables.fits().to_pandas(),
+        )
     told: dict[str, Any] = {"fits": len(fits)}
     for level in ("site", "cpu_model"):
         mine = factors[(factors.level == level) & (factors.processing_type == "all")]

@@ -193,7 +193,7 @@ def seen(settings: Settings, only: tuple[str, ...] = ()) -> dict[str, list[str]]
 def latest(settings: Settings) -> list[str]:
     """The flags that people see."""
     with open_session(settings=settings) as session:
-        return sorted(map(repr, session.arrow.show("flags").to_pylist()))
+        return sorted(map(repr, session.tables.flags().rows.to_pylist()))
 
 
 def compare(

@@ -91,8 +91,8 @@ def grid_days(grid: Grid) -> dict[str, Days]:
                 first + timedelta(days=last - WINDOW_DAYS + 1), first + timedelta(days=last)
             )
             session.run(window)
-            session.drift(window)
-        rows = session.arrow.show("daily_factors").to_pylist()
+            session.flags.drift(window)
+        rows = session.tables.daily_factors().rows.to_pylist()
     return {level: _matrix([row for row in rows if row["level"] == level]) for level in ("site", "cpu_model")}
 
 

@@ -27,11 +27,11 @@ from benchmarks.elasticsearch_task import Task
 from benchmarks.machine import cpu_s_of
 from esjobs import Settings
 from esjobs.api.factory import open_store
+from esjobs.core.frames import spare_pandas
 from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS, aggregate
-from esjobs.render.frames import spare_pandas
 from esjobs.schema.jobs import BUCKETS
 from esjobs.settings import ClusterSettings
 from esjobs.store.base import JobStore

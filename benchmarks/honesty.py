@@ -178,7 +178,7 @@ def run_grid(grid: Grid, seed: int, settings: Mapping[str, Any]) -> tuple[Truth,
             session.ingest("jobs", path)
             session.run(window())
             found = {
-                name: getattr(session, name)()
+                name: session.tables[name].to_pandas()
                 for name in ("flags", "factors", "fits", "tasks", "conclusions")
             }
     return truth, found

@@ -57,7 +57,7 @@ def main() -> None:
         made = make_store(folder, asked.jobs, asked.nights)
         with esjobs.open(f"duckdb:{folder / 'grid.duckdb'}") as session:
             began = time.perf_counter()
-            first = session.export_html(folder / "pages")
+            first = session.export.html(folder / "pages")
             written_s = time.perf_counter() - began
         rows = opened(first.parent, asked.repeat, asked.chromium)
     measured = {
@@ -92,7 +92,7 @@ def make_store(folder: Path, jobs: int, nights: int) -> dict[str, Any]:
 
 def earlier_nights(session: Session, nights: int) -> None:
     """Publish the rows of the latest run as those of so many nights, this one among them."""
-    shown = session.show("latest_runs")
+    shown = session.tables.latest_runs().to_pandas()
     run = str(shown[shown["shown"]]["run"].iloc[0])
     held = {each: _rows(session, each, run) for each in (*_OF_RUNS, *_ACCOUNT)}
     rng = np.random.default_rng(1)

@@ -94,7 +94,7 @@ def _night(session: Session, hands: Hands, grid: Grid, number: int) -> float:
     session.store.put_jobs(grid.jobs(day), f"day {number}")
     hands.morning_after(day)
     began = time.process_time()
-    (row,) = session.nightly.tend()
+    (row,) = session.nights.tend()
     assert row["state"] == "done", row
     return time.process_time() - began
 
@@ -125,8 +125,8 @@ def one_night(store: Path) -> None:
     hands = Hands()
     hands.morning_after(FIRST)
     with open_session(settings=settings(store, (7, 30, 90)), clock=hands.clock) as session:
-        (row,) = session.nightly.tend()
-        steps = session.arrow.show("night_steps").to_pylist()
+        (row,) = session.nights.tend()
+        steps = session.tables.night_steps().rows.to_pylist()
     told = {step["step"]: step["seconds"] for step in steps}
     print(json.dumps({"state": row["state"], "stored": row["jobs"], "steps": told}))
 

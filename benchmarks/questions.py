@@ -86,7 +86,7 @@ def make(store: str, jobs: int) -> None:
             ]
             header = "level,name,corepower,rc_site"
             file.write_text("\n".join([header, *declared]) + "\n", encoding="utf-8")
-            session.import_corepower(file, benchmark="HS06")
+            session.declared.import_values(file, benchmark="HS06")
             for window in (MONTH_BEFORE, MONTH):
                 session.run("/".join(window))
             write_names(session, folder)
@@ -94,7 +94,7 @@ def make(store: str, jobs: int) -> None:
 
 def names_of(session: Session) -> list[dict[str, str]]:
     """The WLCG sites of most jobs with more than two CPU models, each with its queues."""
-    rows = session.arrow.query(("rc_site", "site", "cpu_model"), "jobs").to_pylist()
+    rows = session.query(("rc_site", "site", "cpu_model"), "jobs").rows.to_pylist()
     models: dict[str, set[str]] = {}
     queues: dict[str, dict[str, None]] = {}
     for row in rows:

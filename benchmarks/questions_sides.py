@@ -82,19 +82,19 @@ def _of_esjobs(store: str) -> Answer:
             case "query":
                 given = dict(options(tuple(arguments)))
                 plot = given.pop("plot")
-                answer = session.arrow.ask(**given)
+                answer = session.query(**given).details
                 if plot:
                     text_picture(answer, 120)
                 return answer.table
             case "show":
-                return session.arrow.show("flags", name=names["queue"], level="site")
+                return session.tables.flags(name=names["queue"], level="site").rows
             case "site":
                 str(session.site(names["site"]))
             case "compare":
-                return session.arrow.compare()
+                return session.speed.compare().rows
             case "jobs":
                 where = [f"rc_site={names['site']}", "efficiency<10%"]
-                return session.arrow.jobs(where=where, top=50).read_all()
+                return session.jobs(where=where, top=50).batches().read_all()
         return None
 
     def prepared(one: Asked, names: Names) -> Callable[[], pa.Table | None]:

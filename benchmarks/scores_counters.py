@@ -178,7 +178,7 @@ def measure(folder: Path, number: int, some: int, repeats: int) -> dict[str, Any
         steps = []
         for _ in range(repeats):
             began, busy = time.perf_counter(), time.process_time()
-            report = session.score(window, rebuild=True)
+            report = session.scores.compute(window, rebuild=True)
             steps.append((time.perf_counter() - began, time.process_time() - busy))
         known = {name: report.counts[f"{name} known"] for name in ("score_cpu", "score_mem")}
         names = ("cpu_raw", "smt", "counters")

@@ -108,7 +108,7 @@ def whole_step(path: Path, window: Window, settings: Settings) -> Timing:
     """The aggregate step of a session that takes every day as stale; ends when the file is closed."""
     with esjobs.open(f"duckdb:{path}", settings=settings) as session:
         clock = _Clock()
-        report = session.aggregate(window, rebuild=True)
+        report = session.speed.aggregate(window, rebuild=True)
     return clock.stop(report.counts["new buckets"])
 
 

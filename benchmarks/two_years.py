@@ -89,7 +89,7 @@ def _history(server: Server, months: int, nights: int, jobs: int) -> Iterator[di
             while day < last:
                 _day(server, day, jobs)
                 day += timedelta(days=1)
-            session.aggregate(f"{start:%F}/{last:%F}")
+            session.speed.aggregate(f"{start:%F}/{last:%F}")
             while day < end:
                 _day(server, day, jobs)
                 day += timedelta(days=1)
@@ -117,7 +117,7 @@ def _night(server: Server, session: Session, end: datetime) -> dict[str, float]:
     began = time.perf_counter()
     try:
         session.run(f"{end - timedelta(days=WINDOW_DAYS):%F}/{end:%F}")
-        session.prune()
+        session.runs.prune()
     finally:
         cluster._send = send
     return {

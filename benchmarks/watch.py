@@ -181,7 +181,7 @@ def declare(session: Session, grid: Grid, wrong: Mapping[str, float], valid: dat
                 value = value / factors[row.name] / (1 + wrong.get(row.name, 0.0))
             cells = ["" if cell is None else cell for cell in (value, row.benchmark)]
             writer.writerow([row.level, row.name, *cells, valid, row.rc_site or "", "", "benchmark"])
-    session.import_corepower(file)
+    session.declared.import_values(file)
 
 
 def ingest(session: Session, grid: Grid, number: int, wrong: Mapping[str, float], folder: Path) -> None:
@@ -249,7 +249,7 @@ def evaluate(session: Session, wrong: Mapping[str, float], policy: Policy, tally
     settings = WatchSettings(margin=policy.margin, replay_nights=1000)
     walk = Walk(store, day(FIRST_NIGHT), day(DAYS - 1), settings, Chosen(store, policy), ())
     store.publish([], walk.changes)
-    events: list[dict[str, Any]] = session.arrow.show("flag_events").to_pylist()
+    events: list[dict[str, Any]] = session.tables.flag_events().rows.to_pylist()
     flags = compared(session)
     tally.site_nights += sum(n for (name, kind), n in flags.items() if kind == "all" and name not in wrong)
     tally.kind_nights += sum(n for (name, kind), n in flags.items() if kind != "all" and name not in wrong)

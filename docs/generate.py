@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from dashboards.targets.saved_objects.digest import digest
 from docs.jobs_page import jobs_page
 from esjobs.cli import main as cli
 from esjobs.core import fields
@@ -32,8 +33,12 @@ def pages() -> dict[str, str]:
 
 
 def objects() -> dict[str, str]:
-    """File name to content of every bundle of dashboards."""
-    return {f"{target}.ndjson": bundles.bundle_of(target) for target in bundles.TARGETS}
+    """File name to content of every bundle of dashboards, and of its digest."""
+    made = {target: bundles.bundle_of(target) for target in bundles.TARGETS}
+    return {
+        **{f"{target}.ndjson": text for target, text in made.items()},
+        **{f"{target}.md": digest(target, text) for target, text in made.items()},
+    }
 
 
 def _cli() -> str:

@@ -5,7 +5,7 @@ import esjobs
 with esjobs.open("duckdb:jobs.duckdb") as session:
     session.ingest("panda", ["jobs.csv"])
     session.run(window=("2018-08-01", "2018-09-01"))
-    session.flags()
+    session.flags.verdicts()
 """
 
 from importlib import import_module
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from esjobs.core.version import __version__
 
 if TYPE_CHECKING:
-    from esjobs.api.session import Session, open  # noqa: A004
+    from esjobs.api.opening import open  # noqa: A004
+    from esjobs.api.session import Session
     from esjobs.core.errors import (
         BlockedError,
         BooksError,

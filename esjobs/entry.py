@@ -3,7 +3,7 @@
 from functools import partial, update_wrapper
 
 from esjobs import settings as settings_module
-from esjobs.api import session as session_module
+from esjobs.api import opening
 from esjobs.capabilities import CAPABILITIES
 from esjobs.settings import with_sections
 
@@ -11,5 +11,5 @@ Settings = with_sections(CAPABILITIES)
 Settings.__module__ = __name__
 load = update_wrapper(partial(settings_module.load, kind=Settings), settings_module.load)
 open = update_wrapper(  # noqa: A001  used as esjobs.open(...)
-    partial(session_module.open, capabilities=CAPABILITIES), session_module.open
+    partial(opening.open, capabilities=CAPABILITIES), opening.open
 )

@@ -31,6 +31,7 @@ from esjobs.core.sections import Section
 from esjobs.core.setting_types import Count, Number, no_flag
 from esjobs.core.words import NOT_MEASURED, OF_LAUNCHES
 from esjobs.store.elastic.transport.access import without_login
+from esjobs.store.files.sharing import Share
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B|B|bytes|(%))\s*", re.IGNORECASE)
@@ -109,7 +110,7 @@ class ClusterSettings(BaseModel):
 
 
 class RetentionSettings(BaseModel):
-    """Which runs ``esjobs prune`` keeps, of every kind, length of windows and restriction; which buckets.
+    """Runs that ``esjobs prune`` keeps, of every kind, length of windows and restriction; buckets; loads.
 
     Nothing is removed but by ``prune``. The defaults leave every night of two months, one a week of a year
     and one a month of ten years; the runs that are kept do not grow beyond. Buckets stay.
@@ -128,6 +129,8 @@ class RetentionSettings(BaseModel):
     keep_bucket_months: Count | None = None
     """What is kept per day (buckets, books, daily factors, scores, issues) of so many of the newest months;
     all of it when not set."""
+    undo_days: Number = 7
+    """Days for which a load that has replaced versions of jobs can be undone; 0: these are not kept."""
 
 
 class Settings(BaseModel):
@@ -146,6 +149,8 @@ class Settings(BaseModel):
     """How much memory the embedded store may use before it spills to disk."""
     wait_s: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=86_400)] = 10.0
     """How long to wait for others who have the file of an embedded store: who writes has it alone."""
+    share: Share = "nobody"
+    """Who may read the files that are made, beside their owner: ``nobody``, the ``group``, or ``all``."""
     cluster: ClusterSettings = ClusterSettings()
     rules: CleaningRules = CleaningRules()
     retention: RetentionSettings = RetentionSettings()

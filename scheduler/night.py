@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, TypeVar
 
-from esjobs.core.errors import EsjobsError, SchemaError, StoreBusyError, StoreError
+from esjobs.core.errors import EsjobsError, PublishedError, SchemaError, StoreBusyError, StoreError
 from esjobs.core.query import Days
 from esjobs.core.version import __version__
 from esjobs.publish.publication import read_table
@@ -295,8 +295,8 @@ class _Attempt:
 
 
 def _may_pass(error: Exception, store: str) -> bool:
-    """Whether trouble may be over in a while: that of a cluster, not that of a file of our own."""
-    return not store.startswith("duckdb:") and not isinstance(error, SchemaError)
+    """True if trouble may be over in a while: that of a cluster, unless a person has to mend it."""
+    return not store.startswith("duckdb:") and not isinstance(error, SchemaError | PublishedError)
 
 
 def why_missing(work: NightWork) -> str:

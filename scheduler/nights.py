@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +16,14 @@ from esjobs.records.jobs.aggregate import days_behind
 from esjobs.records.night import NightStep
 from esjobs.schema.nights import NIGHTS
 from esjobs.settings import RetentionSettings
+from esjobs.store.base import JobStore
 from esjobs.store.lease import Lease
 from scheduler.condition import Condition, condition
 from scheduler.files import lacking, names_night
 from scheduler.forgetting import forget_nights
 from scheduler.ledger import Ledger, Row, days_between
 from scheduler.night import NightRunner
+from scheduler.notifications.notifier import Notifier
 from scheduler.patience import REAL_TIME, Patience
 from scheduler.settings import NightsSettings
 from scheduler.steps import night_steps
@@ -47,13 +50,19 @@ class Nights:
         patience: Patience = REAL_TIME,
     ) -> None:
         self._context = context
-        self._store = context.store
         self._clock = context.clock
         self._settings = context.settings.section(NightsSettings)
         self._rules = context.settings.section(CleaningRules)
         self._given_steps = steps
         self._patience = patience
-        self._ledger = Ledger(self._store, self._clock)
+
+    @property
+    def _store(self) -> JobStore:
+        return self._context.store
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return Ledger(self._store, self._clock)
 
     @property
     def _steps(self) -> Sequence[NightStep]:
@@ -61,6 +70,12 @@ class Nights:
         if self._given_steps is None:
             return night_steps(self._context.settings.capabilities)
         return self._given_steps
+
+    @property
+    def notifications(self) -> Notifier:
+        """Notifications: ``s.nights.notifications.send(night)``; also ``preview``, ``test`` and ``log``."""
+        notifier: Notifier = self._context.facade("notifications")
+        return notifier
 
     def health(self) -> Condition:
         """How the installation is: nights, flags, fits, the newest job; what the metrics tell."""
@@ -92,7 +107,7 @@ class Nights:
 
         ``unwritten``: why the trigger before failed, where that could not be written down. The nights that it
         is about and that have no account have failed for this reason, which is told before they are made up
-        for. Raises :class:`ClockError` when the clock seems to be ahead, see :mod:`scheduler.witnesses`.
+        for. Raises :class:`ClockError` when the clock seems to be wrong, see :mod:`scheduler.witnesses`.
         """
 
         def chosen(runner: NightRunner) -> list[date]:

@@ -14,7 +14,7 @@ def prune_night(work: NightWork) -> NightAccount:
     """Prune by the settings (``[retention]``), as ``esjobs prune`` does, and the ledger with it."""
     settings = work.settings.section(RetentionSettings)
     keep = Keep(settings.keep_newest, settings.keep_daily, settings.keep_weekly, settings.keep_monthly)
-    report = prune_all(work.store, keep, settings.keep_bucket_months)
+    report = prune_all(work.store, keep, settings.keep_bucket_months, settings.undo_days, work.clock())
     ledger = Ledger(work.store, work.clock)
     nights = [row["night"] for row in ledger.nights()]
     kept = kept_nights(nights, keep.newest, keep.daily, keep.weekly, keep.monthly)

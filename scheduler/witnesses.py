@@ -1,19 +1,24 @@
 """Evidence, beside the clock of this machine, that a night is over.
 
 A clock that is ahead once makes nights of the future: sixty that are "missing", retention that counts from
-them, mails about them. So a trigger runs a night only where something else reaches nearly as far.
+them, mails about them. So a trigger runs a night only where something else reaches nearly as far. A clock
+without a battery starts in 1970, and would run a night for which there can be no jobs.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from esjobs.core.clock import Clock
 from esjobs.core.errors import ClockError
+from esjobs.core.query import Count, Query
+from esjobs.core.window import Window
 from esjobs.store.base import JobStore, ServerClock
 from scheduler.ledger import Ledger
 
 _TOLERANCE = timedelta(days=1)
 """A night may lie so far behind the newest evidence: the day may have no jobs."""
+_LONGEST_BACK = timedelta(days=366)
+"""A night may lie so far before most jobs: records of the past are brought in, and some have a wrong year."""
 
 
 def last_complete_day(now: datetime) -> date:
@@ -26,12 +31,13 @@ def last_complete_day(now: datetime) -> date:
 
 
 def require_plausible(store: JobStore, clock: Clock, night: date) -> None:
-    """Raise :class:`ClockError` for a night more than a day after all evidence.
+    """Raise :class:`ClockError` for a night more than a day after all evidence, or years before most jobs.
 
     Evidence is the end of the newest job and the time of the store's server. Where the store has no server,
     the newest night that was run: nights without jobs follow each other a day at a time. A store without any
     evidence takes every night. Costs what ``span`` costs, and a search that reads no document.
     """
+    _require_no_past(store, night)
     evidence = list(_evidence(store, clock, night))
     if not evidence:
         return
@@ -40,6 +46,21 @@ def require_plausible(store: JobStore, clock: Clock, night: date) -> None:
         raise ClockError(
             f"the night of {night} was not run: it lies {(night - newest).days} days after {newest}, {what}; "
             f"set the clock of this machine, or, if it is right: esjobs catch-up --to {night}"
+        )
+
+
+def _require_no_past(store: JobStore, night: date) -> None:
+    span = store.span()
+    if span.last is None or span.last.date() - night <= _LONGEST_BACK:
+        return
+    later = Window(datetime.combine(night + _LONGEST_BACK, time(), UTC), span.last + timedelta(seconds=1))
+    n_later = store.aggregate(Query((), (Count("n"),), later, books=False)).table.column("n")[0].as_py()
+    # a single record may have a wrong year
+    if 2 * n_later > span.jobs:
+        raise ClockError(
+            f"the night of {night} was not run: it lies {(span.last.date() - night).days} days before "
+            f"{span.last.date()}, the day of the newest job; set the clock of this machine, or, if it is "
+            f"right: esjobs catch-up --to {night}"
         )
 
 

@@ -11,6 +11,7 @@ import esjobs
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.cli.demo import demonstrate
+from esjobs.core import redact
 
 pytest_plugins = ["tests.servers.plugin"]
 
@@ -51,11 +52,23 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
 
 
+@pytest.fixture(autouse=True)
+def no_secrets_of_other_tests() -> Iterator[None]:
+    """No test hides what another one has used."""
+    yield
+    redact.forget()
+
+
 @pytest.fixture
 def session() -> Iterator[Session]:
     """A session over an empty store in memory."""
     with memory_session() as opened:
         yield opened
+
+
+def with_settings(session: Session, settings: Settings) -> Session:
+    """Another session over the same store, at the same time."""
+    return Session(session.store, settings, clock=session._context.clock)
 
 
 def memory_session(settings: Settings | None = None) -> Session:

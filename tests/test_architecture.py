@@ -52,7 +52,9 @@ def imports(path: Path, found: dict[str, Path] | None = None) -> set[str]:
                 for alias in node.names
             )
         elif isinstance(node.func, ast.Name) and node.func.id == "Lazy":
-            names.add(ast.literal_eval(node.args[0]).partition(":")[0])
+            names.update(
+                str(each.value).partition(":")[0] for each in node.args if isinstance(each, ast.Constant)
+            )
     return names
 
 
@@ -70,7 +72,6 @@ _RECORDS = {
     *_PUBLISH,
     "esjobs.records",
     *(f"esjobs.records.{each}" for each in ("names", "declared", "references", "jobs", "tasks", "clusters")),
-    *("esjobs.records.context", "esjobs.records.night"),
     *("esjobs.records.series", "esjobs.records.accounting", "esjobs.records.export", *_PACKED, *_INGEST),
 }
 _FITTING = {*_RECORDS, "fitters"}
@@ -111,8 +112,6 @@ ROOMS = {
     },
     "esjobs.records.tasks": {*_NAMED, "esjobs.records.jobs", "esjobs.records.tasks", "fitters.layout"},
     "esjobs.records": _RECORDS,
-    "esjobs.records.context": {"esjobs.core", "esjobs.store", "esjobs.records.jobs"},
-    "esjobs.records.night": {*_PUBLISH, "esjobs.records.context", "esjobs.records.jobs"},
     "esjobs.issues.detectors": {"esjobs.issues.detectors"},
     "esjobs.issues": {*_RECORDS, "esjobs.issues", "esjobs.issues.detectors"},
     **{f"esjobs.{each}": {*_FITTING, f"esjobs.{each}"} for each in FITTING},
@@ -168,7 +167,7 @@ Capabilities do not import each other: what one needs of another is a table, or 
 _CALCULATING = {"numpy", "pyarrow", "pydantic"}
 
 THIRD_PARTY: dict[str, set[str]] = {
-    "esjobs.core": {"numpy", "pyarrow", "pydantic"},
+    "esjobs.core": {"numpy", "pandas", "pyarrow", "pydantic"},
     "esjobs.schema": set(),
     "esjobs.store": {
         *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec", "tenacity"),
@@ -186,13 +185,13 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.records.series.rows": {"numpy", "pyarrow"},
     "esjobs.records.accounting": {"numpy", "pyarrow"},
     "esjobs.records.clusters": {"pydantic"},
-    "esjobs.records": set(),
+    "esjobs.records": {"pandas", "pyarrow", "altair"},
     "esjobs.issues.detectors": {"numpy", "scipy"},
     "esjobs.noise": {"numpy", "pyarrow", "scipy"},
     "esjobs.provisioning": {*_CALCULATING, "scipy"},
     "esjobs.similar": {*_CALCULATING, "elftools", "gensim"},
-    "esjobs.render": {"numpy", "pyarrow", "pandas"},
-    "esjobs.api": {"numpy", "pyarrow", "pandas", "altair"},
+    "esjobs.render": {"numpy", "pyarrow"},
+    "esjobs.api": {"pyarrow", "pandas"},
     "scheduler": {
         *(*_CALCULATING, "apscheduler", "prometheus_client"),
         *("jinja2", "markupsafe", "PIL", "requests", "urllib3", "tenacity"),
@@ -240,7 +239,7 @@ ONLY_IMPORTERS: dict[str, tuple[str, ...]] = {
     "threadpoolctl": ("fitters/threads.py",),
     "click": ("esjobs/cli/*",),
     "pydantic": ("*/settings.py", "esjobs/core/setting_types.py"),
-    "altair": ("esjobs/api/session.py",),
+    "altair": ("esjobs/records/answer.py",),
     "apscheduler": ("scheduler/*",),
     "prometheus_client": ("scheduler/metrics.py", "scheduler/endpoint.py"),
     "jinja2": ("dashboards/targets/html/*", "scheduler/notifications/wording.py"),

@@ -31,9 +31,80 @@ WEATHER = Table(
     shown=columns("name degrees"),
     order=("-degrees",),
 )
-
 TABLES = (WEATHER,)
 '''
+
+CAPABILITY = {
+    "__init__.py": '''"""Weather where jobs ran."""
+
+from esjobs.core.capability import Capability, Lazy, StepEntry
+
+CAPABILITY = Capability(
+    "weather",
+    sections=(("weather", Lazy("esjobs.weather.settings:WeatherSettings")),),
+    steps=(StepEntry("thermometer", Lazy("esjobs.weather.night:READ"), after=("score",)),),
+    facade=Lazy("esjobs.weather.facade:Weather"),
+)
+''',
+    "settings.py": '''"""Settings of the weather."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class WeatherSettings(BaseModel):
+    """Where the thermometer hangs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    wall: str = "north"
+''',
+    "night.py": '''"""Weather of a night."""
+
+from esjobs.records.night import NightAccount, NightStep, NightWork
+from esjobs.weather.settings import WeatherSettings
+
+
+def read(work: NightWork) -> NightAccount:
+    """Read the thermometer."""
+    return NightAccount(notes=(work.settings.section(WeatherSettings).wall,))
+
+
+READ = NightStep("thermometer", read)
+''',
+    "facade.py": '''"""Weather in a session: ``s.weather``."""
+
+from esjobs.records.context import Facade
+from esjobs.weather.settings import WeatherSettings
+
+
+class Weather(Facade):
+    """Weather where jobs ran."""
+
+    def wall(self) -> str:
+        """Return the wall of the thermometer."""
+        return self._context.settings.section(WeatherSettings).wall
+''',
+}
+
+COMMAND = '''"""Weather on the command line."""
+
+import click
+
+from esjobs.cli.options import Context
+
+
+@click.command()
+@click.pass_obj
+def weather(obj: Context) -> None:
+    """Print the wall of the thermometer."""
+    with obj.session() as session:
+        click.echo(session.weather.wall())
+'''
+
+ENTRY = """    CommandEntry(
+        "weather", Lazy("esjobs.cli.weather:weather"), "Print the wall of the thermometer."
+    ),
+"""
 
 PANEL = '''"""A panel that a test makes up."""
 
@@ -59,7 +130,7 @@ from dashboards.targets.vegalite.charts import from_index
 from dashboards.view.ask import asked
 
 with esjobs.open(sys.argv[1]) as session:
-    rows = session.weather()
+    rows = session.tables.weather().to_pandas()
     names = [row["name"] for row in asked(session.store, panel("warmth").view)]
 page = render(ReportData(more={"weather": rows}))
 block = page[page.index('id="warmth"'):]
@@ -90,7 +161,7 @@ rows = [
 with esjobs.open(sys.argv[1]) as session:
     batch = pa.RecordBatch.from_pylist(rows, schema=table_schema(WEATHER))
     session.store.publish([session.store.replace(WEATHER, "2026-01-01", [batch])])
-    print(session.weather(name="bnl")["degrees"].tolist())
+    print(session.tables.weather(name="bnl").rows["degrees"].to_pylist())
 """
 
 
@@ -103,6 +174,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "esjobs" / "schema" / "weather.py").write_text(TABLES)
     listed = home / "esjobs" / "schema" / "catalogue.py"
     listed.write_text(listed.read_text().replace('    "runs",\n', '    "runs",\n    "weather",\n'))
+    folder = home / "esjobs" / "weather"
+    folder.mkdir()
+    for name, text in CAPABILITY.items():
+        (folder / name).write_text(text)
+    (home / "esjobs" / "cli" / "weather.py").write_text(COMMAND)
+    listed = home / "esjobs" / "cli" / "registry.py"
+    listed.write_text(listed.read_text().replace("_EVERYDAY = (\n", f"_EVERYDAY = (\n{ENTRY}", 1))
     (home / "dashboards" / "panels" / "weather.py").write_text(PANEL)
     listed = home / "dashboards" / "panels" / "__init__.py"
     text = listed.read_text()
@@ -182,3 +260,17 @@ def test_a_panel_is_one_file_and_one_line(copy: Path, tmp_path: Path) -> None:
         "index": "esjobs-weather",
         "columns": ["name", "degrees"],
     }
+
+
+def test_a_capability_is_a_folder_and_one_line(copy: Path, tmp_path: Path) -> None:
+    """Its settings, step of the night and facade follow from the line; a command has one of its own."""
+    store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
+    run(copy, "write.py", store)
+    settings = tmp_path / "esjobs.toml"
+    settings.write_text('[weather]\nwall = "south"\n')
+    assert run(copy, "-m", "esjobs", "--store", store, "weather") == "north\n"
+    assert run(copy, "-m", "esjobs", "--store", store, "--config", str(settings), "weather") == "south\n"
+    assert "Print the wall of the thermometer." in run(copy, "-m", "esjobs", "--help")
+    steps = "from esjobs.capabilities import CAPABILITIES; from scheduler.steps import night_steps"
+    names = run(copy, "-c", f"{steps}; print(*(step.name for step in night_steps(CAPABILITIES)))").split()
+    assert names.index("score") < names.index("thermometer")

@@ -14,7 +14,7 @@ from dashboards.panels.efficiency import (
     TIME_USED,
 )
 from dashboards.spec import JOBS, WASTED_IS, Choice, Entry, Page, Panel, View, Where, stacked
-from esjobs.core.query import Count, Sum, SumProduct
+from esjobs.core.query import Count, Moment, Sum, SumProduct
 from esjobs.core.states import CANCELLED, FAILED, FINISHED
 
 SECTION = "Efficiency"
@@ -23,15 +23,26 @@ _EMPTY = "No job of the chosen time and filters says this, or the index of jobs 
 CORE_S = SumProduct("wall_s", "cores", "core_s")
 KNOWN = (Where("cpu_s"), Where("wall_s"), Where("cores", above=0))
 """Jobs of which CPU time, wall-clock time and cores are known: a ratio of sums is over the same jobs."""
-_SUMS = (Sum("cpu_s", "cpu_s"), CORE_S, Count())
+_SUMS = (
+    Sum("cpu_s", "cpu_s"),
+    CORE_S,
+    Moment(("cpu_s", "cpu_s"), "cpu_s_sq"),
+    Moment(("cpu_s", "wall_s", "cores"), "cpu_s_x_core_s"),
+    Moment(("wall_s", "wall_s", "cores", "cores"), "core_s_sq"),
+    Count(),
+)
+_WASTED_SUMS = (Sum("cpu_s", "cpu_s"), CORE_S, Count())
 _OF_200 = "Of the 200 with most jobs. "
-_ABOUT = _OF_200 + "CPU time over wall-clock time × cores, of all jobs in which the three are known."
+_INDEPENDENT = (
+    "95 % intervals take jobs for independent: those of one task are not quite. Names with five jobs or more."
+)
+_ABOUT = f"{_OF_200}CPU time over wall-clock time × cores, of all jobs that say all three. {_INDEPENDENT}"
 
 
 def _shares(name: str, what: str, column: str, heading: str, most: int) -> Panel:
     return Panel(
         f"efficiency-by-{name}",
-        f"CPU time over core time by {what}, most core time first (dashed: all of them)",
+        f"CPU time over core time by {what}, most core time first, with 95 % intervals (dashed: all of them)",
         "shares",
         SECTION,
         View(JOBS.name, where=KNOWN, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
@@ -51,7 +62,7 @@ def _wasted(name: str, what: str, column: str, heading: str, most: int) -> Panel
         f"Core-hours without CPU time by {what}, the most first",
         "waste",
         SECTION,
-        View(JOBS.name, where=KNOWN, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
+        View(JOBS.name, where=KNOWN, by=(column,), metrics=_WASTED_SUMS, sort=("-n_jobs",)),
         _OF_200 + WASTED_IS,
         fields=(
             Entry(column, heading, "name", "label"),
@@ -90,10 +101,7 @@ LOST_HOURS = Panel(
     empty="No job of the chosen time and filters failed, or the index of jobs lacks a field of a filter.",
 )
 
-_AGAINST_REST = (
-    "By the lower end of 95 % intervals, which take jobs for independent: those of one task are not quite. "
-    "Queues with five jobs or more."
-)
+_AGAINST_REST = f"By the lower end. {_INDEPENDENT}"
 
 ENDS = Panel(
     "efficiency-ends",

@@ -16,7 +16,7 @@ def _wasted(by: str, heading: str) -> Panel:
     """Core-hours without CPU time, per name."""
     return Panel(
         f"people-wasted-by-{by}",
-        f"Core-hours without CPU time by {by}, the most first: click one",
+        f"Core-hours without CPU time by {by}, the 20 with most: click one",
         "bars",
         SECTION,
         View(
@@ -186,8 +186,9 @@ READ_ME = Panel(
         (
             "Scores",
             "0 best, 100 worst. Means over jobs, weighted by node-hours; in brackets the part of these of "
-            "which the score is known: compare no two without looking at it. Dashed: all together. Scores of "
-            "several families of CPUs are of several definitions; esjobs rank says which.",
+            "which the score is known: compare no two without looking at it. Dashed: all together. Order: by "
+            "the lower end of 95 % intervals, which take jobs for independent; five scored jobs or more. "
+            "Scores of several families of CPUs are of several definitions; esjobs rank says which.",
         ),
     ),
 )

@@ -36,8 +36,8 @@ HOW_MANY = Panel(
     QUEUES.view,
     tiles=(
         Tile(
-            "queues are chosen; charts over time draw 8 at most. Choose a WLCG site or a queue above, or in "
-            "the search bar.",
+            "queues are chosen; charts over time draw 8 at most, the first by verdict or of most jobs. "
+            "Choose a WLCG site or a queue above, or in the search bar.",
             one="queue is chosen.",
         ),
     ),
@@ -49,7 +49,7 @@ BY_TYPE = Panel(
     "Speed factor by processing type, each fitted alone (bars: one standard error)",
     "dots-with-errors",
     "One site",
-    View("flags", where=(Where("k"),), level="site", types="every", sort=("name", "processing_type")),
+    View("flags", where=(Where("k"),), level="site", types="every", sort=("rank",)),
     fields=(
         Entry("name", "Queue", "name", "label"),
         Entry("processing_type", "Type", "name", "group"),

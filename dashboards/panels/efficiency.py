@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dashboards.spec import Entry, Panel, View, Where
-from esjobs.core.query import Count, Sum, SumProduct, SumWhere
+from esjobs.core.query import Count, Moment, Sum, SumProduct, SumWhere
 
 SCORES = ("score_cpu", "score_mem", "score_mpi", "score_io", "score_gpu", "score_gpumem")
 """The scores of a job, 0 best and 100 worst: what its users and projects are ranked by."""
@@ -41,7 +41,7 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
     """Names by the weighted mean of a score, of those with most node-hours."""
     return Panel(
         f"{score.replace('_', '-')}-by-{by.replace('_', '-')}",
-        f"{title} by {what}, the worst first (0 best, 100 worst; dashed: all of them)",
+        f"{title} by {what}, the surely worst first (0 best, 100 worst; dashed: all of them)",
         "weighted",
         _SECTION,
         View(
@@ -53,12 +53,17 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
                 # panels of a page share their sums, so each has a name of its own
                 SumProduct(score, "node_hours", f"{score}_hours"),
                 SumWhere("node_hours", (score,), f"{score}_known"),
+                SumProduct(f"{score}_sq", "node_hours", f"{score}_hours_sq"),
+                Moment(("node_hours", "node_hours"), f"{score}_known_sq", (score,)),
+                Moment((), f"{score}_hours_jobs", (score,)),
                 Sum("node_hours", "node_hours"),
                 Count(),
             ),
             sort=("-node_hours",),
         ),
         "Mean over jobs, weighted by their node-hours; in brackets the part of these of which it is known. "
+        "By the lower end of 95 % intervals, which take jobs, and their hours and scores, for independent; "
+        "five scored jobs or more. "
         "Scores of several families of CPUs are of several definitions: esjobs rank says which.",
         fields=(
             Entry(by, what.capitalize(), "name", "label"),
@@ -82,10 +87,18 @@ def used(what: str, over: str, under: str, by: str, who: str) -> Panel:
             types="every",
             where=(Where(by), Where(over), Where(under)),
             by=(by,),
-            metrics=(Sum(over, f"{what}_used"), Sum(under, f"{what}_asked"), Count()),
+            metrics=(
+                Sum(over, f"{what}_used"),
+                Sum(under, f"{what}_asked"),
+                Moment((over, over), f"{what}_used_sq"),
+                Moment((over, under), f"{what}_used_x_{what}_asked"),
+                Moment((under, under), f"{what}_asked_sq"),
+                Count(),
+            ),
             sort=(f"-{what}_asked",),
         ),
-        "A ratio of sums over the jobs that say both; above 100 %: more than was asked for.",
+        "A ratio of sums over the jobs that say both; above 100 %: more than was asked for. 95 % intervals "
+        "take jobs for independent; users with five jobs or more.",
         fields=(
             Entry(by, who.capitalize(), "name", "label"),
             Entry(
@@ -129,7 +142,7 @@ RANKINGS = tuple(
         replace(
             ranking(name, name, by, by),
             id=f"people-{name.replace('_', '-')}-by-{by}",
-            title=f"{name} by {by}, the worst first",
+            title=f"{name} by {by}, the surely worst first",
             description="",
         )
         for by in ("project", "user")

@@ -11,6 +11,7 @@ import requests
 import urllib3
 
 from esjobs.core.errors import DashboardsError, UsageError
+from esjobs.core.redact import excerpt
 
 _LARGEST_ANSWER = 64 << 20
 """Bytes. An export of our objects is a few megabytes; what answers more is no such server."""
@@ -48,7 +49,7 @@ class Answer:
         """What the server says about a refusal, in one line of at most 300 characters; may be empty."""
         found = self.json()
         text = found.get("message") if isinstance(found, dict) else None
-        return " ".join(str(text or "").split())[:300]
+        return excerpt(str(text or ""), 300)
 
 
 class Client:
@@ -231,4 +232,4 @@ def _cause(error: BaseException) -> str:
         if inner is None:
             break
         seen = inner
-    return (" ".join(str(seen).split()) or type(seen).__name__)[:200]
+    return excerpt(str(seen), 200) or type(seen).__name__

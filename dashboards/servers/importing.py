@@ -10,6 +10,7 @@ from dashboards.servers.present import present
 from dashboards.servers.product import Server
 from dashboards.servers.spaces import path_of
 from esjobs.core.errors import DashboardsError
+from esjobs.core.redact import excerpt
 
 _IMPORT = "/api/saved_objects/_import"
 
@@ -103,7 +104,7 @@ def _sentence(error: Mapping[str, Any], server: Server) -> str:
         return (
             "another space has an object with this id; import into one space, or with a --prefix of its own"
         )
-    said = " ".join(str(error.get("message") or kind or "no reason given").split())[:300]
+    said = excerpt(str(error.get("message") or kind or "no reason given"), 300)
     return f"{said}; see the log of {server}, or import --target portable"
 
 

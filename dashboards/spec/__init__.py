@@ -7,7 +7,7 @@ panels, in order, are listed in :mod:`dashboards.panels`.
 """
 
 from dashboards.spec.fields import Entry, Role, Show
-from dashboards.spec.jobs import JOBS, OWN, WASTED_IS, JobsIndex, Known, lacking, multipliers
+from dashboards.spec.jobs import JOBS, OWN, WASTED_IS, JobsIndex, Known, factors_of, lacking, multipliers
 from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
 from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, hinted, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
@@ -41,6 +41,7 @@ __all__ = [
     "Tile",
     "View",
     "Where",
+    "factors_of",
     "has_levels",
     "hinted",
     "lacking",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from dashboards.spec.panels import Panel
 from dashboards.spec.views import Mean, View
 from esjobs.core import fields
-from esjobs.core.query import SumProduct, metric_fields
+from esjobs.core.query import Metric, Moment, Sum, SumProduct, metric_fields
 from esjobs.core.tables import Table
 
 JOBS = Table(
@@ -88,9 +88,28 @@ def multipliers(view: View) -> tuple[str, ...]:
 
     Of squares an index knows the sum.
     """
-    products = [metric for metric in view.metrics if isinstance(metric, SumProduct)]
-    factors = [metric.right for metric in products if metric.left != metric.right]
-    return tuple(name for name in dict.fromkeys(factors) if name not in view.by)
+    products = [factors_of(metric) for metric in view.metrics if not isinstance(metric, Mean)]
+    whole = [
+        name
+        for factors in products
+        if len(set(factors)) > 1
+        for name in factors
+        if fields.field(name).type == "integer"
+    ]
+    return tuple(name for name in dict.fromkeys(whole) if name not in view.by)
+
+
+def factors_of(metric: Metric) -> tuple[str, ...]:
+    """The fields whose product is added up; none where jobs are counted."""
+    match metric:
+        case Sum(name):
+            return (name,)
+        case SumProduct(left, right):
+            return (left, right)
+        case Moment(factors):
+            return factors
+        case _:
+            return ()
 
 
 def _asked(view: View) -> Iterator[str]:

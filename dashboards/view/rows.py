@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from dashboards.spec import Entry, Mean, View, Where, table
-from esjobs.core.query import Count, Maximum, Metric, Minimum, SumProduct, metric_fields
+from esjobs.core.query import Count, Maximum, Metric, Minimum, Moment, SumProduct, metric_fields
 from esjobs.core.words import ALL_TYPES
 
 Row = dict[str, Any]
@@ -210,6 +210,8 @@ def _measured(metric: Metric | Mean, rows: Sequence[Row]) -> Any:
             return math.fsum(value for (value,) in known) / len(known)
         case SumProduct():
             return float(sum(left * right for left, right in known))
+        case Moment(factors):
+            return float(sum(math.prod(each[: len(factors)]) for each in known))
         case _:
             return float(sum(value for value, *_ in known))
 

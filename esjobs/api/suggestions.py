@@ -16,7 +16,7 @@ def unmatched_conditions(
     for name, conditions in parse_conditions(where).items():
         values = [value for each in conditions if each.operator == "=" for value in each.values]
         if len(values) > 1 and fields.field(name).type == "keyword" and fields.field(name).groupable:
-            stored = session.arrow.query(name, window=window).column(name).drop_null()
+            stored = session.query(name, window=window).rows.column(name).drop_null()
             there = set(map(str, stored.to_pylist()))
             for value in values:
                 if value not in there:

@@ -1,76 +1,83 @@
-"""The result tables of a store as frames: one method for each of them, and ``show`` for any."""
+"""Result tables of a session: ``s.tables``."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Unpack
 
-from esjobs.api.answers import Answers
-from esjobs.api.arguments import Filters, WindowLike
-from esjobs.core.tables import Table
-from esjobs.render.frames import frame_of
-from esjobs.schema import catalogue as capabilities
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pandas as pd
+from esjobs.core.arguments import Names, ShowOptions, WindowLike, listed, window_of
+from esjobs.core.errors import UsageError
+from esjobs.records.answer import Answer
+from esjobs.records.context import Context
+from esjobs.records.jobs.field_check import check_fields
+from esjobs.records.jobs.streams import streamed_rows
+from esjobs.records.shown import row_choice, show_table
+from esjobs.schema import catalogue
 
-    from esjobs.publish.stored import StoredRun
 
+class Tables:
+    """Every result table by its name: ``s.tables.flags(level="queue")``, ``s.tables["flags"]``.
 
-class ResultTables:
-    """What a session gives of its results; every table of the catalogue is a method: ``s.flags(...)``."""
+    Rows are those of the latest run unless ``run`` names another: the complete, unrestricted one of the
+    newest window. Tables of no run give all rows, or those of a ``window``. Filters (``level``, ``type``,
+    ``name``, ``site``, ``method``, ...) take one value or several; case does not matter where only one value
+    is meant.
+    """
 
-    if TYPE_CHECKING:
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
-        @property
-        def arrow(self) -> Answers:
-            """The same answers as Arrow tables."""
+    def read(self, table: str, /, **options: Unpack[ShowOptions]) -> Answer:
+        """Rows of a table in their order; :attr:`Answer.run` is the run that they belong to.
 
-        def __getattr__(self, name: str) -> Callable[..., "pd.DataFrame"]: ...
-
-    def verdicts(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """The headline: verdicts of the queues, all types together, by the headline method.
-
-        What may be sent comes first, the largest deviation first. Filters as in :meth:`show`: ``level``,
-        ``type`` and ``method`` name others.
+        ``sort``: one column or several; missing values come last. ``descending`` None: numbers from the
+        largest, names and times from the first. ``top``: the first N rows. ``columns``: these only, in this
+        order. Raises :class:`NoResultError` when no run has the results, :class:`KeywordError` (a TypeError)
+        for an unknown keyword, :class:`UsageError` for a column that the table lacks and a value that no row
+        has; all name what is close.
         """
-        return frame_of(self.arrow.verdicts(**filters))
+        return show_table(self._context.store, self._context.clock, table, options)
 
-    def show(self, what: str, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """The rows of a result table, those of the latest run unless ``run`` names another.
+    def batches(
+        self, name: str, *, window: WindowLike = None, run: str | None = None, columns: Names = ()
+    ) -> pa.RecordBatchReader:
+        """Stream the rows of a table as Arrow batches, in no order: memory does not grow with them."""
+        store = self._context.store
+        table = catalogue.table(name)
+        where = row_choice(store, table, run, window_of(window, self._context.clock))
+        return streamed_rows(store, table, where, listed(columns))
 
-        The latest run is the complete one of the newest window; a restricted run (``tasks``, ``where``) or an
-        incomplete one counts only where there is no other. :meth:`run_shown` says which one it is.
+    def fields(self) -> Answer:
+        """Fields of the jobs index: foreign name, state, type, and cost of asking for them."""
+        checked = check_fields(self._context.store)
+        return Answer(pa.Table.from_pylist([asdict(each) for each in checked]))
 
-        ``level``, ``type``, ``name``, ``method``, and ``site``, the WLCG site behind a queue: one value or
-        several; only tables with such columns take them. Upper and lower case of a value do not matter where
-        only one is meant. Buckets, days, loads, rejects, runs and corepower belong to no run: all visible
-        rows are given, buckets and days of the window, runs of the run and of exactly the window; where these
-        mean nothing they are refused.
+    def search(self, name: str = "flags") -> Any:
+        """Return a search of ``elasticsearch.dsl`` on the latest rows of a table, or on ``jobs``.
 
-        Raises :class:`NoResultError` when no run has the results, :class:`KeywordError` (a TypeError) for an
-        unknown filter, and :class:`UsageError` for a value that no row has; both name what is close.
+        Hits are typed; the alias (``esjobs-latest-flags``) is searched without any filter but yours. Raises
+        :class:`UsageError` for a store other than Elasticsearch.
         """
-        return frame_of(self.arrow.show(what, **filters))
+        table = None if name == "jobs" else catalogue.table(name)
+        ask = getattr(self._context.store, "search", None)
+        if ask is None:
+            raise UsageError(
+                f"elasticsearch.dsl searches Elasticsearch only; use s.tables.{name}() or s.query()"
+            )
+        return ask(table)
 
-    def run_shown(
-        self, what: str, *, run: str | None = None, window: WindowLike = None
-    ) -> "StoredRun | None":
-        """The run whose rows :meth:`show` gives; None for tables that belong to no run.
+    def __getitem__(self, name: str) -> Answer:
+        return self.read(name)
 
-        Raises :class:`NoResultError` when no run has the results.
-        """
-        return self.arrow.run_shown(what, run=run, window=window)
+    def __iter__(self) -> Iterator[str]:
+        return (table.name for table in catalogue.TABLES)
 
+    def __getattr__(self, name: str) -> Callable[..., Answer]:
+        if not any(table.name == name for table in catalogue.TABLES):
+            raise AttributeError(f"no table '{name}'; there are {', '.join(self)}")
+        return partial(self.read, name)
 
-def _reader(table: Table) -> Callable[..., Any]:
-    """The method that shows a table."""
-
-    def read(self: ResultTables, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        return self.show(table.name, **filters)
-
-    read.__name__ = read.__qualname__ = table.name
-    read.__doc__ = f"{table.meaning[0].upper()}{table.meaning[1:]}; filters as in :meth:`show`."
-    return read
-
-
-for _table in capabilities.TABLES:
-    setattr(ResultTables, _table.name, _reader(_table))
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self})

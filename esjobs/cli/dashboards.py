@@ -87,7 +87,7 @@ def _write_pages(obj: Context, out: Path, most_jobs: int = 300) -> None:
     from esjobs.core.text import visible
 
     with obj.session() as session:
-        first = session.export_html(out, job_pages=most_jobs)
+        first = session.export.html(out, job_pages=most_jobs)
     if not obj.quiet:
         click.echo(f"pages written; open {visible(str(first))}", err=True)
 

@@ -19,6 +19,7 @@ from esjobs.records.export.jobs import write_jobs
 from esjobs.records.jobs.aggregate import Progress
 from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
+from esjobs.store.files.sharing import make_folder
 
 
 @dataclass(frozen=True)
@@ -62,16 +63,16 @@ def demonstrate(
             write_jobs((batch for day in days for batch in grid.jobs(day)), stream, "parquet")
         _write_declarations(grid, declared_file)
         ingested = session.ingest("jobs", job_file)
-        session.import_corepower(declared_file)
+        session.declared.import_values(declared_file)
         reports = session.run(window)
-        detected = session.detect(window)
-        scored = session.score(window)
-        explained = session.reasons(window)
-        watched = session.watch(days[-1])
-        report = session.report(folder / "report.html")
+        detected = session.issues.detect(window)
+        scored = session.scores.compute(window)
+        explained = session.flags.decompose(window)
+        watched = session.flags.update(days[-1])
+        report = session.report().save(folder / "report.html")
         headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (
-            session.arrow.show(what, level="site", type=ALL_TYPES, method=headline)
+            session.tables.read(what, level="site", type=ALL_TYPES, method=headline).rows
             for what in ("flags", "conclusions")
         )
     judged = flags.select(["name", "verdict", "confirmed", "deviation"]).to_pylist()
@@ -99,7 +100,7 @@ def _tell(progress: Progress | None, what: str) -> None:
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise InputError(
             f"cannot make the folder {folder} for the demo: {error.strerror}; choose another one with --out"

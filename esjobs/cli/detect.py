@@ -21,7 +21,7 @@ def detect(obj: Context, window: str | None, rebuild: bool, form: str, out: str)
     Days are made that lack them, or whose jobs, series or rules changed. What is found: esjobs show issues.
     """
     with obj.session(writes=True) as session:
-        report = session.detect(window, rebuild=rebuild)
+        report = session.issues.detect(window, rebuild=rebuild)
     emit_reports([report], form, out)
 
 
@@ -92,7 +92,7 @@ def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form
 
     FILE... is read after the rules of the settings. Both are applied to what esjobs detect has measured.
     """
-    from esjobs.api.arguments import window_of
+    from esjobs.core.arguments import window_of
     from esjobs.issues.replay import replayed
 
     with obj.session() as session:
@@ -119,11 +119,9 @@ def job(obj: Context, job_id: str, source: str | None, out: str | None) -> None:
         story = session.job(job_id, source=source)
     if out is None:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        for line in page_lines(story, shutil.get_terminal_size().columns, colour=colour):
+        for line in page_lines(story.content, shutil.get_terminal_size().columns, colour=colour):
             click.echo(line)
         return
-    from esjobs.render.job_page import write_job_page
-
-    write_job_page(story, out)
+    story.save(out)
     if out != "-" and not obj.quiet:
         click.echo(f"page written to {visible(out)}", err=True)

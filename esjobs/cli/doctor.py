@@ -4,10 +4,12 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pyarrow as pa
 
 from esjobs.api.session import Session
+from esjobs.cli.secret_files import exposed
 from esjobs.core.errors import EsjobsError
 from esjobs.core.query import In, NotLike
 from esjobs.core.version import __version__
@@ -42,16 +44,16 @@ _AGAIN = "mend what the message says, then run esjobs doctor again"
 _Finding = tuple[str, str, str, str]
 
 
-def examine(settings: Callable[[], Settings], where: str) -> pa.Table:
-    """Columns check, state (``ok``, ``missing``, ``failed``), value, what to do. Never raises our errors.
+def examine(settings: Callable[[], Settings], config: Path | None) -> pa.Table:
+    """Columns check, state (``ok``, ``missing``, ``warning``, ``failed``), value, what to do.
 
-    ``settings``: reads the settings, which may fail; ``where``: where they come from.
+    ``settings``: reads the settings, which may fail; ``config``: their file. Never raises our errors.
     """
-    findings = zip(*_findings(settings, where), strict=True)
+    findings = zip(*_findings(settings, config), strict=True)
     return pa.table(list(map(pa.array, findings)), ["check", "state", "value", "what_to_do"])
 
 
-def _findings(read: Callable[[], Settings], where: str) -> Iterator[_Finding]:
+def _findings(read: Callable[[], Settings], config: Path | None) -> Iterator[_Finding]:
     yield "esjobs", "ok", __version__, ""
     yield "python", "ok", f"{platform.python_version()} at {sys.executable}", ""
     for package in _PACKAGES:
@@ -64,7 +66,9 @@ def _findings(read: Callable[[], Settings], where: str) -> Iterator[_Finding]:
     except EsjobsError as error:
         yield "settings", FAILED, str(error), _AGAIN
         return
-    yield "settings", "ok", where, ""
+    yield "settings", "ok", "defaults and environment" if config is None else str(config), ""
+    for file, mode in exposed(config, settings):
+        yield "secrets", "warning", f"{file} has mode {mode:03o}: others may read it", f"chmod 600 {file}"
     try:
         with open_session(settings=settings, create=False, read_only=True) as session:
             yield "store", "ok", settings.place, ""
@@ -126,7 +130,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
 
 def _night_findings(session: Session) -> Iterator[_Finding]:
     """The nights, where there are any: as the metrics of the service tell them."""
-    known = session.condition()
+    known = session.nights.health()
     if known.future:
         yield (
             "nights of the future",
@@ -177,7 +181,7 @@ def _field_findings(session: Session) -> Iterator[_Finding]:
 
 def _result_findings(session: Session) -> Iterator[_Finding]:
     reasons: dict[str, str] = {}
-    for row in session.arrow.show("fits").to_pylist():
+    for row in session.tables.fits().rows.to_pylist():
         if row["status"] != "ok" and row["processing_type"] == ALL_TYPES:
             reasons.setdefault(row["level"], row["reason"])
     for level, reason in reasons.items():

@@ -28,7 +28,7 @@ def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) 
     job. Days are scored again when their jobs, what was detected of them, or the settings changed.
     """
     with obj.session(writes=True) as session:
-        report = session.score(window, rebuild=rebuild)
+        report = session.scores.compute(window, rebuild=rebuild)
     emit_reports([report], form, out)
 
 
@@ -76,9 +76,12 @@ def rank(
 
     coverage: the part of the hours of a name in which the score is known. node_hours and n_jobs are of all
     of its jobs. spread: weighted standard deviation over jobs. Scores are 0 at best, cpu_efficiency is 1.
+    score_low, score_high: its 95 % interval, jobs of one user, queue and application being alike; differs:
+    more than 3 standard errors from the rest. The surely worst come first; of fewer than 5 jobs nothing is
+    said, and they come last.
     """
     with obj.session() as session:
-        ranked = session.ranking(
+        ranked = session.scores.rank(
             by, chosen, window=window, top=top or None, weight=weight, variant=variant, predicted=predicted
         )
     if not obj.quiet:

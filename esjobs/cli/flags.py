@@ -41,7 +41,7 @@ def watch(obj: Context, night: datetime | None, form: str, out: str) -> None:
     follow.
     """
     with obj.session(writes=True) as session:
-        report = session.watch(None if night is None else night.date())
+        report = session.flags.update(None if night is None else night.date())
     emit_reports([report], form, out)
 
 
@@ -68,7 +68,7 @@ def flags(ctx: click.Context, states: tuple[str, ...], form: str, out: str) -> N
 
     obj: Context = ctx.obj
     with obj.session() as session:
-        rows = session.arrow.open_flags(states or None)
+        rows = session.flags.open(states or None).rows
     if form == "table":
         rows, title = open_flags_for_people(rows)
         emit(rows, form, out, title=title)
@@ -90,7 +90,7 @@ def ack(
 ) -> None:
     """Acknowledge the open flags of NAME: nothing is sent until a day; then they are open again."""
     with obj.session(writes=True) as session:
-        report = session.acknowledge_flag(
+        report = session.flags.acknowledge(
             name, until=until.date(), by=who, note=text, level=level, processing_type=kind
         )
     emit_reports([report], "table", "-")
@@ -113,7 +113,7 @@ def ack(
 def answer(obj: Context, name: str, text: str, who: str | None, level: str | None, kind: str | None) -> None:
     """Keep what a site answered about the flags of NAME; it changes no state."""
     with obj.session(writes=True) as session:
-        report = session.answer_flag(name, text=text, by=who, level=level, processing_type=kind)
+        report = session.flags.answer(name, text=text, by=who, level=level, processing_type=kind)
     emit_reports([report], "table", "-")
 
 
@@ -127,7 +127,7 @@ def answer(obj: Context, name: str, text: str, who: str | None, level: str | Non
 def history(obj: Context, name: str, level: str | None, kind: str | None, form: str, out: str) -> None:
     """Everything that happened to the flags of NAME, oldest first."""
     with obj.session() as session:
-        rows = session.arrow.flag_history(name, level=level, processing_type=kind)
+        rows = session.flags.events(name, level=level, processing_type=kind).rows
     if form == "table":
         rows = rows.select(["night", "processing_type", "kind", "sentence", "evidence"])
     emit(rows, form, out, prose=["sentence", "evidence"])

@@ -20,7 +20,11 @@ _FORMATS = click.Choice(["table", "csv", "json", "jsonl", "parquet"])
 @where_option
 @window_option
 @click.option(
-    "--columns", default=_SHOWN, show_default=True, metavar="FIELD[,FIELD]", help="Fields of a job to give."
+    "--columns",
+    default=_SHOWN,
+    show_default=True,
+    metavar="FIELD[,FIELD]",
+    help="Columns to show: fields of a job.",
 )
 @click.option(
     "--sort", metavar="FIELD", help="Sort by: a field, the smallest first; jobs without a value come last."
@@ -70,9 +74,11 @@ def jobs(
         title = ""
         if form == "table":
             # also says where the stored jobs lie when there are none
-            counted = session.arrow.query((), ("jobs",), where=where, window=window)
+            counted = session.query((), ("jobs",), where=where, window=window).rows
             title = _title(counted.column("jobs")[0].as_py(), limit, sort, desc=desc)
-        rows = session.arrow.jobs(where=where, window=window, columns=names, sort=sort, desc=desc, top=limit)
+        rows = session.jobs(
+            where=where, window=window, columns=names, sort=sort, desc=desc, top=limit
+        ).batches()
         write_batches(rows, form, out, title=title, spreadsheet=spreadsheet)
 
 
@@ -116,7 +122,9 @@ def sql(obj: Context, statement: str, timeout_s: float, form: str, out: str, spr
 
     _require_csv(form, spreadsheet=spreadsheet)
     with obj.session() as session, _bounds(obj, session.settings.memory_bytes, timeout_s):
-        write_batches(session.arrow.sql(statement, timeout_s=timeout_s), form, out, spreadsheet=spreadsheet)
+        write_batches(
+            session.sql(statement, timeout_s=timeout_s).batches(), form, out, spreadsheet=spreadsheet
+        )
 
 
 def _bounds(obj: Context, memory_bytes: float, timeout_s: float) -> AbstractContextManager[None]:

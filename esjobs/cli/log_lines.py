@@ -1,10 +1,15 @@
-"""How the log reads on standard error: lines for people, or JSON for what collects logs."""
+"""Forms of the log on standard error: lines for people, or JSON for collectors; no secrets in them."""
 
 import json
 import logging
+import sys
+import threading
+import traceback
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any
 
+from esjobs.core.redact import redact
 from esjobs.core.text import visible
 
 
@@ -13,11 +18,11 @@ class LogLines(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's own name
         """One line."""
-        return visible(super().formatMessage(record))
+        return visible(redact(super().formatMessage(record)))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
         """The lines of a traceback."""
-        return "\n".join(map(visible, super().formatException(ei).split("\n")))
+        return "\n".join(map(visible, redact(super().formatException(ei)).split("\n")))
 
 
 class JsonLines(logging.Formatter):
@@ -29,8 +34,18 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": visible(record.getMessage()),
+            "message": visible(redact(record.getMessage())),
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
+            told["traceback"] = redact(self.formatException(record.exc_info))
         return json.dumps(told)
+
+
+def redact_tracebacks() -> None:
+    """Hide secrets in the tracebacks that end the process or a thread of it."""
+
+    def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        sys.stderr.write(redact("".join(traceback.format_exception(kind, error, trace))))
+
+    sys.excepthook = show
+    threading.excepthook = lambda ended: show(ended.exc_type, ended.exc_value, ended.exc_traceback)

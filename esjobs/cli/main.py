@@ -24,6 +24,7 @@ from esjobs.cli.start import OUT_OF_MEMORY, end, lacks_memory
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
 from esjobs.core.version import __version__
+from esjobs.store.files.sharing import share_with
 
 _GLOBAL = (
     "--store",
@@ -224,6 +225,7 @@ def main(
         quiet=quiet,
         own_process=ctx.obj is PROGRAM,
     )
+    share_with(lambda: ctx.obj.settings().share)
 
 
 def program() -> None:

@@ -55,7 +55,7 @@ class Trigger:
 
         def tended() -> tuple[list[Row], Condition]:
             with self._session() as session:
-                rows = Nights(session._context(), patience=self.patience).tend(reason)
+                rows = Nights(session._context, patience=self.patience).tend(reason)
                 return rows, self.condition_of(session)
 
         chosen = self.settings.section(NightsSettings)
@@ -158,7 +158,7 @@ def _errands(settings: Settings, metrics: Metrics) -> list[Errand]:
 
     def gather() -> None:
         with open_session(settings=settings, create=True) as session:
-            report = session.gather_talp()
+            report = session.pop.gather()
         if report.rows_out or report.counts["new junk"]:
             _log.info("%s", report.headline)
         if report.counts["spools not read"]:

@@ -53,7 +53,7 @@ def nights(ctx: click.Context, first: datetime | None, last: datetime | None, fo
         return
     obj: Context = ctx.obj
     with obj.session() as session:
-        rows = session.nightly.show(_day(first), _day(last))
+        rows = session.nights.show(_day(first), _day(last))
     if form == "table":
         rows = rows.select(["night", "state", "reason", "jobs", "seconds"])
     emit(rows, form, out, prose=["reason"])
@@ -69,7 +69,7 @@ def forget(obj: Context, after: datetime | None) -> None:
     Removed are their accounts, messages, states and events of flags; never jobs, buckets or runs.
     """
     with obj.session(writes=True) as session:
-        removed = session.nightly.forget(_day(after))
+        removed = session.nights.forget(_day(after))
     click.echo(", ".join(f"{name}: {count} nights removed" for name, count in removed.items()), err=True)
 
 
@@ -90,7 +90,7 @@ def catch_up(
 ) -> None:
     """Run the nights that are missing or failed, oldest first. Exit code 1 when one failed."""
     with obj.session(writes=True) as session:
-        rows = session.nightly.catch_up(_day(first), _day(last), limit)
+        rows = session.nights.catch_up(_day(first), _day(last), limit)
     _tell(rows, form, out)
 
 
@@ -102,7 +102,7 @@ def catch_up(
 def rerun(obj: Context, night: datetime, form: str, out: str) -> None:
     """Run a night again, every step of it. NIGHT: a date, the day that is aggregated."""
     with obj.session(writes=True) as session:
-        row = session.nightly.rerun(night.date())
+        row = session.nights.rerun(night.date())
     _tell([row], form, out)
 
 

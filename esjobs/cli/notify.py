@@ -31,7 +31,7 @@ def try_out(obj: Context, recipients: tuple[str, ...], form: str, out: str) -> N
     Exit code 1 when one was not accepted.
     """
     with obj.session(writes=True, late=True) as session:
-        rows = session.notifier.test(recipients)
+        rows = session.nights.notifications.test(recipients)
     emit(rows, form, out, prose=["error", "notes"])
     if "failed" in rows.column("outcome").to_pylist():
         raise SystemExit(1)
@@ -51,7 +51,7 @@ def try_out(obj: Context, recipients: tuple[str, ...], form: str, out: str) -> N
 def preview(obj: Context, night: datetime | None, out: Path) -> None:
     """Write the messages of a night as files: what each recipient gets. Nothing is sent."""
     with obj.session() as session:
-        rows = session.notifier.preview(night.date() if night else None, out)
+        rows = session.nights.notifications.preview(night.date() if night else None, out)
     emit(rows, "table", "-", prose=["subject", "files"])
 
 
@@ -68,7 +68,7 @@ def send(obj: Context, night: datetime | None, retry: bool, form: str, out: str)
     esjobs notify log.
     """
     with obj.session(writes=True) as session:
-        report = session.notifier.send(night.date() if night else None, retry=retry)
+        report = session.nights.notifications.send(night.date() if night else None, retry=retry)
     emit_reports([report], form, out)
     if report.counts:
         raise SystemExit(1)
@@ -97,7 +97,7 @@ def log(
 ) -> None:
     """What was sent, when, to whom, what failed and why, and what sites answered; the newest first."""
     with obj.session() as session:
-        rows = session.notifier.log(
+        rows = session.nights.notifications.log(
             recipients=recipients,
             states=states,
             first=first.date() if first else None,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from esjobs.core.clock import Clock, system_clock
+from esjobs.core.row_filters import ROW_FILTERS
 from esjobs.core.text import visible
-from esjobs.core.words import LEVELS, METHODS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,7 +126,7 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
         context = click.get_current_context()
         context.meta[_SPREADSHEET] = spreadsheet
         if context.obj.own_process and format_of(given["form"], given["out"]) != "parquet":
-            from esjobs.render.frames import spare_pandas
+            from esjobs.core.frames import spare_pandas
 
             spare_pandas()
         return function(*arguments, **given)
@@ -167,19 +167,22 @@ def _meant(ctx: click.Context, _option: click.Parameter, window: str | None) -> 
     return str(meant)
 
 
-level_option = click.option(
-    "--level",
-    multiple=True,
-    type=click.Choice(LEVELS, case_sensitive=False),
-    help="Queues (site) or CPU models (cpu_model); default: both.",
-)
-method_option = click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    type=click.Choice(METHODS, case_sensitive=False),
-    help="Whose results: a method of the fit; default: the headline in tables, else all.",
-)
+def filter_options(*names: str) -> Callable[[_Function], _Function]:
+    """The filters of result tables by these names; without names all of them."""
+
+    def decorated(function: _Function) -> _Function:
+        for each in reversed(ROW_FILTERS):
+            if each.name in names or not names:
+                choices = click.Choice(each.choices, case_sensitive=False) if each.choices else None
+                metavar = None if each.choices else each.name.upper()
+                function = click.option(
+                    f"--{each.name}", multiple=True, type=choices, metavar=metavar, help=each.help
+                )(function)
+        return function
+
+    return decorated
+
+
 rebuild_option = click.option(
     "--rebuild", is_flag=True, help="Do again what is up to date: every day of the window."
 )

@@ -47,8 +47,8 @@ def waiting(obj: Context, by: str, where: tuple[str, ...], window: str | None, f
     days that are like the day before.
     """
     with obj.session() as session:
-        rows = session.provisioning.waiting(by, window=window, where=where)
-    emit(rows, form, out, title=f"waiting by {by}: seconds from submission to start")
+        answer = session.provisioning.waiting(by, window=window, where=where)
+    emit(answer.rows, form, out, title=f"waiting by {by}: seconds from submission to start")
 
 
 @example("esjobs provision used --by project")
@@ -58,8 +58,8 @@ def waiting(obj: Context, by: str, where: tuple[str, ...], window: str | None, f
 def used(obj: Context, by: str, where: tuple[str, ...], window: str | None, form: str, out: str) -> None:
     """What jobs use of the time, memory and cores that they ask for, most core-hours first."""
     with obj.session() as session:
-        rows = session.provisioning.used(by, window=window, where=where)
-    emit(rows, form, out, title=f"used of what was requested, by {by}")
+        answer = session.provisioning.used(by, window=window, where=where)
+    emit(answer.rows, form, out, title=f"used of what was requested, by {by}")
 
 
 @example("esjobs provision lost --by project")
@@ -72,8 +72,8 @@ def lost(obj: Context, by: str, where: tuple[str, ...], window: str | None, form
     lost_share: of the core-hours of the jobs of the name that finished or failed.
     """
     with obj.session() as session:
-        rows = session.provisioning.lost(by, window=window, where=where)
-    emit(rows, form, out, title=f"core-hours lost in failed jobs, by {by}")
+        answer = session.provisioning.lost(by, window=window, where=where)
+    emit(answer.rows, form, out, title=f"core-hours lost in failed jobs, by {by}")
 
 
 @example("esjobs provision questions")
@@ -96,7 +96,7 @@ def index(obj: Context, file: Path, form: str, out: str) -> None:
     """
     with obj.session(writes=True) as session:
         report = session.provisioning.index(file)
-        rows = session.provisioning.indexed(report.run)
+        rows = session.provisioning.indexed(report.run).rows
     _say_notes(obj, report.notes)
     emit(
         rows, form, out, title=f"index of {report.window}: {report.rows_out} of {report.rows_in} inputs known"
@@ -178,9 +178,9 @@ def effects(obj: Context, score: str, days: int, form: str, out: str) -> None:
     effect: change less that of others with the same score before, with its 95 % interval.
     """
     with obj.session() as session:
-        rows, together = session.provisioning.effects_together(score, days=days)
-    emit(rows, form, out, title=f"{score}: {days} days before each contact, and {days} after it")
-    _say_overall(obj, together, high_is_good=score in BEST_IS_HIGH)
+        answer = session.provisioning.effects(score, days=days)
+    emit(answer.rows, form, out, title=f"{score}: {days} days before each contact, and {days} after it")
+    _say_overall(obj, answer.details, high_is_good=score in BEST_IS_HIGH)
 
 
 def _say_overall(obj: Context, together: "Overall | None", *, high_is_good: bool) -> None:

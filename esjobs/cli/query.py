@@ -72,7 +72,7 @@ def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> Non
     from esjobs.cli.terminal import say
 
     with obj.session() as session:
-        answer = session.arrow.ask(**asked)
+        answer = session.query(**asked).details
         hint(obj, unmatched_conditions(session, asked["where"], asked["window"]))
     if form in PICTURES:
         from esjobs.render.charts.query import write_picture

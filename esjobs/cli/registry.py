@@ -236,7 +236,7 @@ _UPKEEP = (
     CommandEntry(
         "prune",
         Lazy("esjobs.cli.steps:prune"),
-        "Remove the results of old runs, and buckets of old months; jobs and what people entered stay.",
+        "Remove results of old runs, buckets of old months, and what old loads replaced.",
     ),
     CommandEntry(
         "forget-user",

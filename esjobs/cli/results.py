@@ -11,8 +11,7 @@ from esjobs.cli.options import (
     PICTURES,
     Context,
     emit,
-    level_option,
-    method_option,
+    filter_options,
     rows_options,
     rows_or_picture_options,
     spreadsheet_option,
@@ -36,45 +35,50 @@ if TYPE_CHECKING:
 @example("esjobs show flags --level site --type all", "esjobs show factors --name ALDER-HEP --format csv")
 @click.command()
 @click.argument("what", type=click.Choice([table.name for table in TABLES]))
-@level_option
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")
-@click.option("--site", "sites", multiple=True, metavar="SITE", help="WLCG site: all its queues.")
-@method_option
-@click.option("--user", "users", multiple=True, metavar="USER", help="Of jobs: who they ran for.")
-@click.option("--project", "projects", multiple=True, metavar="PROJECT", help="Of jobs: what they count for.")
-@click.option(
-    "--detector", "detectors", multiple=True, metavar="NAME", help="Issues of this rule or detector."
-)
-@click.option("--application", "applications", multiple=True, metavar="NAME", help="Of jobs: what they ran.")
+@filter_options()
 @click.option(
     "--min-severity",
     type=click.Choice(SEVERITIES, case_sensitive=False),
     help="Issues of at least this severity.",
 )
 @click.option("--run", "run_id", metavar="RUN", help="Which run: its id; default: the latest.")
+@click.option("--sort", metavar="COLUMN[,COLUMN]", help="Sort by: these columns; missing values come last.")
+@click.option(
+    "--desc/--asc",
+    "descending",
+    default=None,
+    help="The largest first; or the smallest; without, numbers from the largest, names from A.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="So many rows, of the usual order without --sort; 0: every row.",
+)
+@click.option(
+    "--columns", metavar="COLUMN[,COLUMN]", help="Columns to show: these, in this order (docs/tables.md)."
+)
 @click.option("--plot", is_flag=True, help="Draw it here: efficiencies against size, of scaling.")
 @window_option
 @rows_or_picture_options
 @click.pass_obj
 def show(
     obj: Context,
+    /,
     what: str,
-    level: tuple[str, ...],
-    types: tuple[str, ...],
-    names: tuple[str, ...],
-    sites: tuple[str, ...],
-    methods: tuple[str, ...],
-    users: tuple[str, ...],
-    projects: tuple[str, ...],
-    detectors: tuple[str, ...],
-    applications: tuple[str, ...],
     min_severity: str | None,
     run_id: str | None,
+    sort: str | None,
+    descending: bool | None,
+    top: int,
+    columns: str | None,
     plot: bool,
     window: str | None,
     form: str,
     out: str,
+    **filters: tuple[str, ...],
 ) -> None:
     """Show stored results; those of the latest run: complete, unrestricted, of the newest window.
 
@@ -85,28 +89,29 @@ def show(
         raise click.UsageError(f"there is no picture of {what}; of {SCALING.name} there is one")
     if plot and (form != "table" or out != "-"):
         raise click.UsageError("--plot draws in the terminal; a file is drawn with --format svg, png or html")
+    if (plot or drawn) and columns is not None:
+        raise click.UsageError("a picture has columns of its own; leave --columns out")
+    if columns is not None and not columns.strip(", "):
+        raise click.UsageError("--columns names no column; leave it out for every one")
+    table = capabilities.table(what)
+    for_terminal = form == "table" and not drawn
+    has_bytes = columns is None and any(item.type == "bytes" for item in table.columns)
     with obj.session() as session:
-        shown = session.run_shown(what, run=run_id, window=window)
-        only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
-        # the very run that the title names, also when another one is published meanwhile
-        run_id = run_id if shown is None else shown.run
-        rows = session.arrow.show(
+        answer = session.tables.read(
             what,
-            columns=capabilities.table(what).shown if form == "table" and not drawn else (),
-            level=level or None,
-            type=types or None,
-            name=names or None,
-            site=sites or None,
-            method=methods or None,
-            user=users or None,
-            project=projects or None,
-            detector=detectors or None,
-            application=applications or None,
+            sort=sort,
+            descending=descending,
+            top=None if for_terminal else top,
+            # a terminal needs more columns to word verdicts, and none of bytes
+            columns=(table.shown if has_bytes else None) if for_terminal else columns,
             min_severity=min_severity,
             run=run_id,
             window=window,
+            **{name: values or None for name, values in filters.items()},
         )
         costs = session.noise.sentences() if what == "scores" else ()
+    rows, shown = answer.rows, answer.run
+    only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
     if plot:
         import shutil
 
@@ -119,10 +124,14 @@ def show(
 
         write_picture(rows, form, out)
     elif form == "table":
+        from esjobs.core.arguments import split
         from esjobs.render.columns import for_people
 
-        headline = [] if methods or shown is None or shown.headline is None else [shown.headline]
-        rows, title, prose = for_people(what, rows, headline)
+        headline = [] if filters["method"] or shown is None or shown.headline is None else [shown.headline]
+        rows, title, prose = for_people(what, rows, headline, split(columns or ()))
+        if top and rows.num_rows > top:
+            title = ", ".join(filter(None, [title, f"{top:,} of {rows.num_rows:,} rows"]))
+            rows = rows.slice(0, top)
         titles = ("" if shown is None else shown.title, only_restricted, title)
         emit(rows, form, out, title=", ".join(filter(None, titles)), prose=prose)
         if costs and not obj.quiet:
@@ -142,17 +151,13 @@ def show(
 @click.command()
 @click.argument("run_a", metavar="[RUN", required=False)
 @click.argument("run_b", metavar="[RUN]]", required=False)
-@level_option
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")
-@click.option("--site", "sites", multiple=True, metavar="SITE", help="WLCG site: all its queues.")
+@filter_options("level", "type", "name", "site", "method")
 @click.option(
     "--since",
     metavar="WINDOW",
     help="Instead of the run before: the last one whose data ended with this window, or before one that "
     "is not over.",
 )
-@method_option
 @top_option(20)
 @rows_options
 @click.pass_obj
@@ -161,10 +166,10 @@ def compare(
     run_a: str | None,
     run_b: str | None,
     level: tuple[str, ...],
-    types: tuple[str, ...],
-    names: tuple[str, ...],
-    sites: tuple[str, ...],
-    methods: tuple[str, ...],
+    type: tuple[str, ...],  # noqa: A002  the name of the option
+    name: tuple[str, ...],
+    site: tuple[str, ...],
+    method: tuple[str, ...],
     since: str | None,
     top: int,
     form: str,
@@ -177,21 +182,21 @@ def compare(
     Tables show the headline method unless --method names another; the other formats have every row.
     """
     with obj.session() as session:
-        first, second = session.runs_compared(run_a, run_b, since)
-        rows = session.arrow.compare(
+        first, second = session.speed.pair(run_a, run_b, since)
+        rows = session.speed.compare(
             first.run,
             second.run,
             level=level or None,
-            type=types or None,
-            name=names or None,
-            site=sites or None,
-            method=methods,
-        )
+            type=type or None,
+            name=name or None,
+            site=site or None,
+            method=method,
+        ).rows
     title = f"a: {first.title}; b: {second.title}"
     if form == "table":
         from esjobs.render.columns import compared_for_people
 
-        headlines = [] if methods else [run.headline for run in (first, second) if run.headline is not None]
+        headlines = [] if method else [run.headline for run in (first, second) if run.headline is not None]
         rows, alike, summary = compared_for_people(rows, headlines, all_rows=top == 0)
         title = "; ".join(filter(None, (title, summary, alike)))
         if not rows.num_rows and out == "-":
@@ -215,7 +220,7 @@ def hint(obj: Context, lines: Iterable[str]) -> None:
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
     """Without a window everything stored was taken: say which span that is."""
     if window is None and not obj.quiet:
-        click.echo(f"window: {session.stored_window()} (all that is stored)", err=True)
+        click.echo(f"window: {session.runs.window()} (all that is stored)", err=True)
 
 
 @example("esjobs fields")
@@ -226,7 +231,7 @@ def list_fields(ctx: click.Context, form: str, out: str) -> None:
     """Every field and metric that queries take, with unit and meaning."""
     if ctx.invoked_subcommand is not None:
         return
-    from esjobs.api.session import fields_table
+    from esjobs.records.jobs.catalogue import fields_table
 
     emit(fields_table(), form, out, prose=["meaning"])
 
@@ -238,7 +243,7 @@ def list_fields(ctx: click.Context, form: str, out: str) -> None:
 def check(obj: Context, form: str, out: str) -> None:
     """Hold the field map against the jobs' index; exit code 1 when it lacks what every job needs."""
     with obj.session() as session:
-        checked = session.arrow.check_fields()
+        checked = session.tables.fields().rows
     emit(checked, form, out, prose=["note", "effect"])
     if not obj.quiet:
         states = checked.column("check").to_pylist()
@@ -314,7 +319,7 @@ def export(
                 )
             emit(rows, chosen, out, spreadsheet=spreadsheet)
         else:
-            jobs = session.export_jobs(
+            jobs = session.export.jobs(
                 out,
                 form=cast("Any", form or ("csv" if out == "-" else None)),
                 where=where,
@@ -333,7 +338,10 @@ def _rows_out(
     session: "Session", what: str, where: tuple[str, ...], window: str | None, key: Path | None
 ) -> "pa.Table":
     """All rows at once, without names if there is a key."""
-    rows = session.batches(what, where=where, window=window).read_all()
+    if what == "jobs":
+        rows = session.jobs(where=where, window=window).rows
+    else:
+        rows = session.tables.read(what, window=window).rows
     if key is None:
         return rows
     from pyarrow import Table

@@ -66,12 +66,15 @@ def job(
         _by_programs(obj, job_id, source, top, window, form, out)
         return
     with obj.session() as session:
-        found = session.similar_jobs(job_id, source=source, window=window, top=top or None, metrics=metrics)
+        found = session.similar.jobs(job_id, source=source, window=window, top=top or None, metrics=metrics)
     if not obj.quiet:
         from esjobs.cli.terminal import say
 
-        say(f"note: {found.n_compared:,} jobs compared in {', '.join(found.metrics)}", err=True)
-        for reason, count in found.left_out.items():
+        say(
+            f"note: {found.details.n_compared:,} jobs compared in {', '.join(found.details.metrics)}",
+            err=True,
+        )
+        for reason, count in found.details.left_out.items():
             say(f"note: {count:,} not compared, {reason}", err=True)
     emit(found.rows, form, out, title=f"jobs most like {visible(job_id)}")
 
@@ -80,18 +83,18 @@ def _by_programs(
     obj: Context, job_id: str, source: str | None, top: int, window: str | None, form: str, out: str
 ) -> None:
     with obj.session() as session:
-        found = session.similar_programs(job_id, source=source, window=window, top=top or None)
+        found = session.similar.programs(job_id, source=source, window=window, top=top or None)
     if not obj.quiet:
         from esjobs.cli.terminal import say
 
-        say(f"note: {found.n_compared:,} jobs compared by the symbols of their programs", err=True)
-        for reason, count in found.left_out.items():
+        say(f"note: {found.details.n_compared:,} jobs compared by the symbols of their programs", err=True)
+        for reason, count in found.details.left_out.items():
             say(f"note: {count:,} not compared by symbols: {reason}", err=True)
     emit(
         found.rows,
         form,
         out,
-        title=f"jobs of programs most like {visible(found.program)} of {visible(job_id)}",
+        title=f"jobs of programs most like {visible(found.details.program)} of {visible(job_id)}",
     )
 
 
@@ -107,7 +110,7 @@ def predict(obj: Context, window: str | None, form: str, out: str) -> None:
     them out unless asked. Jobs without similar ones get none, and are counted.
     """
     with obj.session(writes=True) as session:
-        report = session.predict_scores(window)
+        report = session.similar.predict(window)
     emit_reports([report], form, out)
 
 
@@ -123,5 +126,5 @@ def evaluate(obj: Context, most: int, form: str, out: str) -> None:
     cover_95: the part whose measured score is within the error.
     """
     with obj.session() as session:
-        rows = session.arrow_evaluation(most or None)
+        rows = session.similar.evaluate(most or None).rows
     emit(rows, form, out, title="measured jobs predicted from others")

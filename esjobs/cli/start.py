@@ -15,7 +15,6 @@ import os
 import signal
 import subprocess
 import sys
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -112,8 +111,10 @@ def leave(code: int, text: str = "") -> NoReturn:
 
 
 def _run() -> None:
+    from esjobs.cli.log_lines import redact_tracebacks
     from esjobs.cli.main import PROGRAM, main
 
+    redact_tracebacks()
     main(obj=PROGRAM, prog_name="esjobs")
 
 
@@ -134,7 +135,7 @@ def _run_supervised(given: str) -> NoReturn:
         code = 1
         if lacks_memory(error) or _is_short():
             leave(1, OUT_OF_MEMORY)
-        traceback.print_exception(error)
+        sys.excepthook(type(error), error, error.__traceback__)
     end(code)
 
 

@@ -98,7 +98,7 @@ def import_corepower(
     """
     form_in, file = form_and_file(given, ("csv", "cric"), old_form, "--format", default="csv")
     with obj.session(writes=True, create=True, late=True) as session:
-        report = session.import_corepower(
+        report = session.declared.import_values(
             file, form=form_in, benchmark=benchmark, level=level, valid_from=valid_from
         )
     emit_reports([report], "table", "-")
@@ -111,7 +111,7 @@ def import_corepower(
 def remove_corepower(obj: Context, import_id: str) -> None:
     """Take an import back; esjobs show corepower names them."""
     with obj.session(writes=True) as session:
-        report = session.remove_corepower(import_id)
+        report = session.declared.remove(import_id)
     emit_reports([report], "table", "-")
 
 
@@ -124,7 +124,7 @@ def remove_corepower(obj: Context, import_id: str) -> None:
 def aggregate(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
     """Make the buckets of the window: jobs cleaned, grouped and summed, every job accounted for."""
     with obj.session(writes=True) as session:
-        report = session.aggregate(window, rebuild=rebuild)
+        report = session.speed.aggregate(window, rebuild=rebuild)
     emit_reports([report], form, out)
 
 
@@ -139,7 +139,7 @@ def fit(
 ) -> None:
     """Fit speed factors of queues and CPU models from the buckets of the window."""
     with obj.session(writes=True) as session:
-        report = session.fit(window, tasks=tasks, where=where)
+        report = session.speed.fit(window, tasks=tasks, where=where)
     emit_reports([report], form, out)
 
 
@@ -151,7 +151,7 @@ def fit(
 def correlate(obj: Context, window: str | None, form: str, out: str) -> None:
     """Fit the line through the origin to the newest factors of the window."""
     with obj.session(writes=True) as session:
-        report = session.correlate(window)
+        report = session.speed.correlate(window)
     emit_reports([report], form, out)
 
 
@@ -163,7 +163,7 @@ def correlate(obj: Context, window: str | None, form: str, out: str) -> None:
 def flag(obj: Context, window: str | None, form: str, out: str) -> None:
     """Judge the newest factors of the window: deviations, verdicts, their stability."""
     with obj.session(writes=True) as session:
-        report = session.flag(window)
+        report = session.speed.flag(window)
     emit_reports([report], form, out)
 
 
@@ -186,7 +186,7 @@ def run(
     """Aggregate, fit, correlate and flag; results become visible together at the end."""
     with obj.session(writes=True) as session:
         reports = session.run(window, tasks=tasks, where=where, rebuild=rebuild)
-        conclusions = session.arrow.show("conclusions", run=reports[-1].run)
+        conclusions = session.tables.conclusions(run=reports[-1].run).rows
     emit_reports(reports, form, out)
     if form == "table" and not obj.quiet:
         from esjobs.cli.terminal import print_conclusion
@@ -211,14 +211,16 @@ def run(
 @rows_options
 @click.pass_obj
 def prune(obj: Context, /, keep: int | None, dry_run: bool, form: str, out: str, **rule: int | None) -> None:
-    """Remove the results of old runs, and buckets of old months; jobs and what people entered stay.
+    """Remove results of old runs, buckets of old months, and what old loads replaced.
 
+    Jobs and what people entered stay.
     Without an option the settings decide ([retention]). --keep-newest, -daily, -weekly and -monthly count for
     every length of windows and every restriction on its own: what any of those given keeps stays, and always
     the latest run, also with 0. --keep counts all runs and goes with none of these. Buckets stay unless the
     settings or --keep-bucket-months say of how many months; made again they can be as long as the jobs are
-    there.
+    there. Versions of jobs that a load replaced stay for undo_days ([retention]); after that the load cannot
+    be undone.
     """
     with obj.session(writes=True) as session:
-        report = session.prune(keep, **rule, dry_run=dry_run)
+        report = session.runs.prune(keep, **rule, dry_run=dry_run)
     emit_reports([report], form, out)

@@ -24,5 +24,5 @@ def scan(obj: Context, paths: tuple[str, ...], module: str | None, form: str, ou
     reason. Scanned again, a file is updated. Jobs find their program by what their record names.
     """
     with obj.session(writes=True, create=True) as session:
-        report = session.scan_symbols(paths, module=module)
+        report = session.similar.scan(paths, module=module)
     emit_reports([report], form, out)

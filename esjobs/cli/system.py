@@ -45,13 +45,23 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--mend", is_flag=True, help="Put aliases that somebody has changed right, from the record.")
 @click.option(
+    "--start-empty",
+    multiple=True,
+    metavar="TABLE",
+    help="With --mend: go on without lost rows of a table that people enter; repeat for more.",
+)
+@click.option(
     "--dashboards", metavar="URL", help="Bring the dashboards into the server at this address, too."
 )
 @click.pass_obj
-def setup(obj: Context, dry_run: bool, mend: bool, dashboards: str | None) -> None:
+def setup(
+    obj: Context, dry_run: bool, mend: bool, start_empty: tuple[str, ...], dashboards: str | None
+) -> None:
     """Make the indices and aliases that a cluster lacks; print the role that esjobs needs."""
+    if start_empty and not mend:
+        raise click.UsageError("--start-empty goes with --mend")
     with obj.session(writes=True, create=True) as session:
-        prepared = session.store.set_up(dry_run=dry_run, mend=mend)
+        prepared = session.store.set_up(dry_run=dry_run, mend=mend, start_empty=start_empty)
     for line in prepared.done or ("nothing is missing",):
         click.echo(line, err=True)
     if prepared.role:
@@ -113,7 +123,7 @@ def doctor(obj: Context, form: str, out: str) -> None:
     from esjobs.cli.doctor import examine
     from esjobs.records.jobs.field_check import FAILED
 
-    checks = examine(obj.settings, str(obj.config) if obj.config else "defaults and environment")
+    checks = examine(obj.settings, obj.config)
     emit(checks, form, out, prose=["value", "what_to_do"])
     if FAILED in checks.column("state").to_pylist():
         raise SystemExit(1)

@@ -24,7 +24,7 @@ def join(obj: Context, rebuild: bool, form: str, out: str) -> None:
     ingest does it of itself after every load; by hand it is needed where records of jobs come by other ways.
     """
     with obj.session(writes=True) as session:
-        report = session.join_talp(rebuild=rebuild)
+        report = session.pop.join(rebuild=rebuild)
     emit_reports([report], form, out)
 
 
@@ -46,7 +46,7 @@ def gather(obj: Context, folders: tuple[str, ...], source: str | None, form: str
     has them. What is no report stays, is counted, and is logged once.
     """
     with obj.session(writes=True, create=True) as session:
-        report = session.gather_talp(folders, source=source)
+        report = session.pop.gather(folders, source=source)
     emit_reports([report], form, out)
 
 

@@ -27,7 +27,7 @@ def import_references(obj: Context, given: tuple[str, ...], old_form: str | None
     """
     form_in, file = form_and_file(given, REFERENCE_FORMS, old_form, "--form")
     with obj.session(writes=True, create=True, late=True) as session:
-        report = session.import_references(file, form=form_in)
+        report = session.declared.import_references(file, form=form_in)
     emit_reports([report], "table", "-")
 
 
@@ -38,7 +38,7 @@ def import_references(obj: Context, given: tuple[str, ...], old_form: str | None
 def remove_references(obj: Context, import_id: str) -> None:
     """Take an import back; esjobs show references names them."""
     with obj.session(writes=True) as session:
-        report = session.remove_references(import_id)
+        report = session.declared.remove_references(import_id)
     emit_reports([report], "table", "-")
 
 
@@ -53,7 +53,7 @@ def drift(obj: Context, window: str | None, form: str, out: str) -> None:
     Of the window of a run; default: the latest. esjobs show drifts has what was seen.
     """
     with obj.session(writes=True) as session:
-        report = session.drift(window)
+        report = session.flags.drift(window)
     emit_reports([report], form, out)
 
 
@@ -68,5 +68,5 @@ def reasons(obj: Context, window: str | None, form: str, out: str) -> None:
     Of the window of a run; default: the latest. esjobs show reasons has the parts.
     """
     with obj.session(writes=True) as session:
-        report = session.reasons(window)
+        report = session.flags.decompose(window)
     emit_reports([report], form, out)

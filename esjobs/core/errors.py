@@ -14,7 +14,7 @@
     │   ├── PartialAnswerError  a cluster answered for a part of what was asked
     │   ├── PublishedError      aliases of a cluster and the record of what is published differ
     │   └── SchemaError         the store was laid out by another version
-    ├── ClockError              the clock of this machine runs ahead of all that the store knows
+    ├── ClockError              the clock of this machine runs ahead of what the store knows, or years behind
     ├── NoResultError           a step needs a result that no earlier step has published
     ├── TooLargeError           what is asked does not fit into the memory that is free
     ├── BooksError              counts that must agree do not; nothing was published
@@ -24,6 +24,7 @@
 A message is one line and ends with what the reader can do. Everything else that escapes is a defect.
 """
 
+from esjobs.core.redact import redact
 from esjobs.core.text import visible
 
 
@@ -31,11 +32,14 @@ class EsjobsError(Exception):
     """Root of all errors that are meant for people.
 
     ``str(error)`` is one line, which a terminal shows and does not obey: names and values that a message
-    quotes come from files and may hold anything.
+    quotes come from files and may hold anything. Secrets that were used are not in it.
     """
 
     def __str__(self) -> str:
-        return visible(super().__str__())
+        return visible(redact(super().__str__()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class UsageError(EsjobsError, ValueError):
@@ -91,7 +95,7 @@ class SchemaError(StoreError):
 
 
 class ClockError(EsjobsError):
-    """The clock is ahead of the newest job and of the server's own time; nothing was run."""
+    """The clock is ahead of the newest job and of the server's own time, or years behind; nothing was run."""
 
 
 class NoResultError(EsjobsError):

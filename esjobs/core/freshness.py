@@ -64,10 +64,10 @@ class Freshness:
         if self.days is None or self.now is None:
             return ""
         days = round(self.days)
-        return f", {days:,} day{'s' * (days != 1)} before {self.now.date().isoformat()}"
+        return f" ({days:,} day{'s' * (days != 1)} before {self.now.date().isoformat()})"
 
     @property
     def sentence(self) -> str:
         """The newest day with jobs, and its age."""
-        more = "; jobs of the demo are made up" if self.made_up else ""
+        more = "; synthetic data of the demo" if self.made_up else ""
         return f"newest day with jobs {self.newest}{self.ago}{more}"

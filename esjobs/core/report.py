@@ -44,6 +44,8 @@ class RunReport:
         text = f"{self.step}: {self.rows_in:,} {self.rows_are}"
         if "stored" in self.counts and self.rows_become == "rows":
             text += f" = {self.counts['stored']:,} stored + {self.counts['updated']:,} updated"
+            if self.counts.get("unchanged"):
+                text += f" (of them {self.counts['unchanged']:,} unchanged)"
             text += f" + {self.n_dropped:,} rejected"
         else:
             text += f", {self.rows_out:,} {self.rows_become}"

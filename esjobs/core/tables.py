@@ -83,6 +83,11 @@ class Table:
         return self.partition == "run"
 
     @property
+    def shown_order(self) -> tuple[str, ...]:
+        """The columns by which its rows are shown, the largest first behind ``-``."""
+        return self.order or self.column_names[:6]
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         """Names in the order in which they are shown."""
         return tuple(column.name for column in self.columns)

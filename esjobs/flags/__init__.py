@@ -6,4 +6,5 @@ CAPABILITY = Capability(
     "flags",
     sections=(("flags", Lazy("esjobs.flags.settings:WatchSettings")),),
     steps=(StepEntry("watch", Lazy("esjobs.flags.night:WATCH"), after=("fit", "reasons")),),
+    facade=Lazy("esjobs.flags.facade:Flags"),
 )

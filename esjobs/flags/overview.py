@@ -10,7 +10,7 @@ from esjobs.core.query import In
 from esjobs.core.tables import columns
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import read_table
-from esjobs.records.names.spelling import chosen_rows
+from esjobs.records.names.spelling import Chosen, chosen_rows
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
 from esjobs.store.base import JobStore
 
@@ -70,10 +70,14 @@ def flag_history(
     Raises :class:`esjobs.core.errors.UsageError` for a name that was never flagged, with what is close to it.
     """
 
-    def read(chosen: Mapping[str, Sequence[str]]) -> pa.Table:
-        return read_table(store, FLAG_EVENTS, [In(column, tuple(chosen[column])) for column in chosen])
+    def read(chosen: Chosen) -> pa.Table:
+        return read_table(store, FLAG_EVENTS, [In(column, tuple(chosen[column,])) for (column,) in chosen])
 
-    chosen = {"name": (name,), "level": tuple(levels), "processing_type": tuple(processing_types)}
+    chosen: Chosen = {
+        ("name",): (name,),
+        ("level",): tuple(levels),
+        ("processing_type",): tuple(processing_types),
+    }
     rows = chosen_rows(FLAG_EVENTS, chosen, read)
     order = [(column, "ascending") for column in ("night", "level", "processing_type", "place")]
     return rows.sort_by(order)

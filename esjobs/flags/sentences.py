@@ -3,7 +3,8 @@
 from datetime import date
 from typing import TYPE_CHECKING
 
-from esjobs.core.numbers import signed_interval, signed_percent
+from esjobs.core.numbers import MISSING, signed_interval, signed_percent
+from esjobs.core.numbers import declared as as_declared
 from esjobs.core.words import ALL_TYPES, noun
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def returned(flag: "Flag") -> str:
 def declared(flag: "Flag", before: float, since: date) -> str:
     """A declaration that changed."""
     benchmark = f" {flag.benchmark} per core" if flag.benchmark else ""
-    return f"{_who(flag)} declares {flag.corepower:.4g}{benchmark} from {since} on, before {before:.4g}."
+    now = MISSING if flag.corepower is None else as_declared(flag.corepower)
+    return f"{_who(flag)} declares {now}{benchmark} from {since} on, before {as_declared(before)}."
 
 
 def acknowledged(flag: "Flag") -> str:

@@ -6,4 +6,5 @@ CAPABILITY = Capability(
     "issues",
     sections=(("issues", Lazy("esjobs.issues.settings:DetectSettings")),),
     steps=(StepEntry("detect", Lazy("esjobs.issues.night:DETECT"), after=("aggregate",)),),
+    facade=Lazy("esjobs.issues.facade:Issues"),
 )

@@ -6,16 +6,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from esjobs.core.clock import Clock
 from esjobs.core.errors import UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.report import RunReport
 from esjobs.core.text import visible
-from esjobs.noise.recorded import GATE, read_runs
+from esjobs.noise.recorded import read_runs
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.schema.noise import NOISE_COSTS
 from esjobs.store.base import JobStore
-from esjobs.store.checks import writes
 
 if TYPE_CHECKING:
     from esjobs.noise.analysis import Told
@@ -23,48 +21,34 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 200
 
 
-class NoiseBudget:
-    """What collectors of monitoring data cost; ``s.noise`` of a session."""
-
-    def __init__(self, store: JobStore, clock: Clock, *, read_only: bool = False) -> None:
-        self._store = store
-        self._clock = clock
-        self.read_only = read_only
-
-    @writes
-    def keep(self, collector: str, off: Path, on: Path, *, gate: float = GATE) -> "tuple[Told, RunReport]":
-        """Compare runs without and with a collector, and keep what it costs; made again it is replaced.
-
-        Raises :class:`InputError` for files that are wrong, :class:`UsageError` for a name that cannot be
-        kept; nothing is written then. ``s.show("noise_costs")`` has the rows.
-        """
-        from esjobs.noise.analysis import compare  # with SciPy, for which readers of sentences do not wait
-
-        began = time.perf_counter()
-        name = _readable(collector)
-        told = compare(off, on, gate=gate)
-        row = _row(name, off, told, self._clock())
-        identity = row["measurement"]
-        self._store.publish(
-            [self._store.replace(NOISE_COSTS, identity, rows_table(NOISE_COSTS, [row]).to_batches())]
-        )
-        tidy(self._store)
-        seconds = time.perf_counter() - began
-        report = RunReport(
-            "noise compare", identity, 1, 1, seconds, rows_are="measurement", rows_become="kept"
-        )
-        return told, report
-
-    def sentences(self) -> tuple[str, ...]:
-        """What is known of every collector: :func:`cost_sentences`."""
-        return cost_sentences(self._store)
-
-
 def cost_sentences(store: JobStore) -> tuple[str, ...]:
     """What collectors cost, one sentence a measurement; none where nothing was kept. Cost: one small read."""
     rows = read_table(store, NOISE_COSTS).to_pylist()
     rows.sort(key=lambda row: tuple(str(row[each]) for each in NOISE_COSTS.order))
     return tuple(_sentence(row) for row in rows)
+
+
+def keep_cost(
+    store: JobStore, collector: str, off: Path, on: Path, now: datetime, *, gate: float
+) -> "tuple[Told, RunReport]":
+    """Compare runs without and with a collector, and store what it costs; a repeated one is replaced.
+
+    Raises :class:`InputError` for wrong files, :class:`UsageError` for an unusable name; nothing is written
+    then.
+    """
+    from esjobs.noise.analysis import compare  # with SciPy, for which readers of sentences do not wait
+
+    began = time.perf_counter()
+    name = _readable(collector)
+    told = compare(off, on, gate=gate)
+    row = _row(name, off, told, now)
+    identity = row["measurement"]
+    store.publish([store.replace(NOISE_COSTS, identity, rows_table(NOISE_COSTS, [row]).to_batches())])
+    tidy(store)
+    seconds = time.perf_counter() - began
+    return told, RunReport(
+        "noise compare", identity, 1, 1, seconds, rows_are="measurement", rows_become="kept"
+    )
 
 
 def _readable(collector: str) -> str:

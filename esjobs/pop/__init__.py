@@ -7,4 +7,5 @@ CAPABILITY = Capability(
     sections=(("pop", Lazy("esjobs.pop.settings:TalpSettings")),),
     steps=(StepEntry("talp", Lazy("esjobs.pop.night:TALP"), after=("ingest",)),),
     after_ingest=Lazy("esjobs.pop.reports:joined"),
+    facade=Lazy("esjobs.pop.facade:Pop"),
 )

@@ -176,10 +176,19 @@ def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
     return exact or matching
 
 
-def read_results(store: JobStore, table: Table, run: StoredRun, filters: Sequence[Filter] = ()) -> pa.Table:
-    """The rows of one run in the order of their table, what its kind prefers first; missing values last."""
-    rows = read_table(store, table, [In("run", (run.run,)), *filters])
-    names = table.order or table.column_names[:6]
+def read_results(
+    store: JobStore,
+    table: Table,
+    run: StoredRun,
+    filters: Sequence[Filter] = (),
+    columns: Sequence[str] = (),
+) -> pa.Table:
+    """The rows of one run in the order of their table, what its kind prefers first; missing values last.
+
+    ``columns``: those to read, with the ones that make the order; none: all.
+    """
+    rows = read_table(store, table, [In("run", (run.run,)), *filters], columns)
+    names = table.shown_order
     preferred = run.kind.preferred(run.settings)
     ranks = [
         _ranks(rows.column(name.removeprefix("-")), name[0] == "-", preferred.get(name, ()))

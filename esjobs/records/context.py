@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from esjobs.core.arguments import WindowLike
 from esjobs.core.clock import Clock
+from esjobs.core.errors import NoJobsError
 from esjobs.core.report import RunReport
 from esjobs.core.sections import Sections
+from esjobs.core.window import Window
 
 if TYPE_CHECKING:
     from esjobs.records.jobs.aggregate import Progress
@@ -37,6 +40,18 @@ class Context:
         """Functions that capabilities offer to each other, by name (``scores.rank``)."""
         return _Offers(self.settings)
 
+    def days(self, window: WindowLike) -> Window:
+        """Whole days of a window; None means all days with jobs.
+
+        Raises :class:`NoJobsError` when no window is named and no jobs are stored.
+        """
+        if window is not None:
+            return Window.of(window, self.clock()).require_whole_days("this step")
+        span = self.store.span()
+        if span.first is None or span.last is None:
+            raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
+        return Window.of_days(span.first.date(), span.last.date())
+
     def facade(self, name: str) -> Any:
         """Build the facade of a capability; :class:`LookupError` where it has none."""
         for capability in self.settings.capabilities:
@@ -50,6 +65,18 @@ class Context:
             if capability.after_ingest is not None:
                 report = capability.after_ingest.load()(self, report)
         return report
+
+
+class Facade:
+    """Base of the facades: ``s.NAME`` of a session."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def read_only(self) -> bool:
+        """True if the session was opened for reading."""
+        return self._context.read_only
 
 
 class _Offers(Mapping[str, Callable[..., Any]]):

@@ -12,6 +12,7 @@ from esjobs.core.errors import InputError, UsageError
 from esjobs.core.fields import field
 from esjobs.settings import Settings
 from esjobs.store.files.destination import STANDARD_OUTPUT, writing_text
+from esjobs.store.files.sharing import make_folder
 
 TARGETS = ("portable", "kibana")
 """For both products, and for Kibana alone."""
@@ -59,7 +60,7 @@ def write_bundles(out: Path, targets: Sequence[str], settings: Settings) -> Iter
         yield "standard output", text.count("\n")
         return
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
     except OSError as error:
         raise InputError(
             f"cannot make the folder {out}: {error.strerror}; name another with --out"

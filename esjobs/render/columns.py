@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.numbers import signed_interval, signed_percent
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
+from esjobs.records.names.spelling import column_named
 from esjobs.schema.catalogue import table
 
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
@@ -20,13 +21,17 @@ _TITLED = ("level", "processing_type", "method")
 """Columns that go into the title when every row says the same."""
 
 
-def for_people(what: str, rows: pa.Table, methods: Collection[str] = ()) -> tuple[pa.Table, str, list[str]]:
+def for_people(
+    what: str, rows: pa.Table, methods: Collection[str] = (), columns: Sequence[str] = ()
+) -> tuple[pa.Table, str, list[str]]:
     """A result table for a terminal: the rows and columns shown, a title, and the columns of prose.
 
     ``methods``: the headline, where nobody asked for a method; rows of other methods are left out, and so are
     rows of a processing type that only repeat those of all types. The title tells what every row has in
-    common. Verdicts become what people call them, deviations get their 90 % interval.
+    common. Verdicts become what people call them, deviations get their 90 % interval. ``columns``: these
+    instead, also those that every row has in common; :class:`UsageError` for one that the table lacks.
     """
+    chosen = [column_named(table(what), name).name for name in columns]
     shown = _of_methods(rows, methods)
     if what == "flags":
         worded = {
@@ -34,10 +39,15 @@ def for_people(what: str, rows: pa.Table, methods: Collection[str] = ()) -> tupl
             "deviation": _intervals(shown, "deviation", "deviation_err"),
         }
         shown = _with_texts(shown, worded)
-    columns = list(table(what).shown)
-    shown, title = _titled(shown.select(columns) if columns else shown)
-    if what == "series":
-        shown = _by_metric(shown)
+    usual = shown.select(table(what).shown or shown.column_names)
+    if chosen:
+        repeated = _without_repetition(usual)[1] is not None
+        of_all = pc.equal(shown.column("processing_type"), ALL_TYPES) if repeated else None
+        shown = (shown if of_all is None else shown.filter(of_all)).select(list(dict.fromkeys(chosen)))
+        title = ""
+    else:
+        shown, title = _titled(usual)
+        shown = _by_metric(shown) if what == "series" else shown
     if what == "flags":
         shown = _renamed(shown, "deviation")
     prose = [column.name for column in table(what).columns if column.type == "text"]

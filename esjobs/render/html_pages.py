@@ -11,6 +11,7 @@ from dashboards.spec import JOBS, OWN, JobsIndex, View, Where, table
 from dashboards.targets.html.pages.files import JOB_STYLE, MARK, Facts, Setting, Site, files_of, site_of
 from dashboards.view.ask import asked, groups
 from dashboards.view.rows import Row, keeps
+from esjobs.core.numbers import day_range
 from esjobs.core.version import __version__
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
@@ -72,7 +73,7 @@ def _facts(run: StoredRun | None) -> Facts:
     """What the head of every page says of where its numbers are from."""
     if run is None:
         return (("Run", "none yet"),)
-    return ("Window", str(run.window).replace("/", " to ")), ("Run", run.run)
+    return ("Window", day_range(run.window.start, run.window.end)), ("Run", run.run)
 
 
 def _notes(of_jobs: JobPages) -> Facts:

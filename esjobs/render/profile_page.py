@@ -23,7 +23,7 @@ from dashboards.targets.html.profile import (
     render_profile,
 )
 from esjobs.core.errors import NoJobsError
-from esjobs.core.numbers import exact_percent, signed_percent
+from esjobs.core.numbers import exact_percent, number, signed_percent
 from esjobs.core.query import In
 from esjobs.core.text import visible
 from esjobs.core.verdict_order import verdict_order
@@ -299,8 +299,8 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
             y(row["estimate"]),
             y(row["estimate_low"]),
             y(row["estimate_high"]),
-            f"to {row['window_end']:%Y-%m-%d}: {row['estimate']:.4g} ({row['estimate_low']:.4g} to "
-            f"{row['estimate_high']:.4g}), declared {cell_text(row['corepower'])}",
+            f"to {row['window_end']:%Y-%m-%d}: {number(row['estimate'])} ({number(row['estimate_low'])} to "
+            f"{number(row['estimate_high'])}), declared {cell_text(row['corepower'])}",
             row["verdict"],
             row["origin"],
             row["confirmed"],

@@ -61,6 +61,11 @@ def report_page(
     return render(report_data(store, run, method, now))
 
 
+def report_html(data: ReportData) -> str:
+    """Render the data of a report."""
+    return render(data)
+
+
 def report_data(
     store: JobStore, run: str | None = None, method: str | None = None, now: datetime | None = None
 ) -> ReportData:

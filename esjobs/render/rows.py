@@ -14,10 +14,10 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from esjobs.core.frames import as_from_frame
 from esjobs.core.numbers import amount, count
 from esjobs.core.text import spreadsheet_cell, visible
 from esjobs.core.window import format_time
-from esjobs.render.frames import as_from_frame
 from esjobs.store.files.destination import writing_binary, writing_text
 
 

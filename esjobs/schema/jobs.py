@@ -118,6 +118,12 @@ LOADS = Table(
             "jobs with updated rows of which a field changed; null if the load broke off once",
             "jobs",
         ),
+        column(
+            "unchanged",
+            "integer",
+            "of the updated, rows that changed nothing of their jobs and are not written; null without jobs",
+            "rows",
+        ),
     ),
     made_by="ingest",
     shown=columns("load_id state format files filled rows_in stored updated rejected loaded_at"),
@@ -135,6 +141,9 @@ LOAD_TABLES = Table(
         column("stored", "integer", "new rows", "rows"),
         column("updated", "integer", "rows that took the place of others", "rows"),
         column("rejected", "integer", "rows refused", "rows"),
+        column(
+            "unchanged", "integer", "of the updated jobs, rows that changed nothing; null elsewhere", "rows"
+        ),
     ),
     made_by="ingest",
 )

@@ -7,4 +7,5 @@ CAPABILITY = Capability(
     sections=(("scores", Lazy("esjobs.scores.settings:EfficiencySettings")),),
     steps=(StepEntry("score", Lazy("esjobs.scores.night:SCORE"), after=("aggregate", "detect")),),
     offers={"scores.rank": Lazy("esjobs.scores.rank:rank")},
+    facade=Lazy("esjobs.scores.facade:Scores"),
 )

@@ -1,19 +1,22 @@
 """Rankings: who uses what they are given badly, weighted by what they are given."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.numbers import percent
+from esjobs.core.numbers import many, percent
 from esjobs.core.query import Count, Days, Filter, In, Missing, Present, Query, Range, Sum, SumProduct
+from esjobs.core.rates import FEW_JOBS, said
 from esjobs.core.window import Window
 from esjobs.schema.scores import BEST_IS_HIGH, BY, RANKED, SCORE_CHOICES, SCORES, WEIGHTS
 from esjobs.schema.similar import PREDICTED_NAMES
 from esjobs.scores.findings import SCORED_AREAS
+from esjobs.scores.intervals import alike, means
 from esjobs.scores.predictions import PREDICTED_SHARE, predicted_notes, predicted_sums, with_predicted_jobs
 from esjobs.scores.scoring import OUTSIDE
 from esjobs.store.base import JobStore
@@ -23,6 +26,7 @@ RANK_SCHEMA = pa.schema(
         *(("name", pa.string()), ("score", pa.float64()), ("coverage", pa.float64())),
         *(("node_hours", pa.float64()), ("n_jobs", pa.int64()), ("spread", pa.float64())),
         *(("core_hours", pa.float64()), ("n_scored", pa.int64()), ("wasted_core_hours", pa.float64())),
+        *(("score_low", pa.float64()), ("score_high", pa.float64()), ("differs", pa.bool_())),
     ]
 )
 JOB_SCHEMA = pa.schema(
@@ -58,14 +62,17 @@ def rank(
     variant: str | None = None,
     predicted: bool = False,
 ) -> Ranking:
-    """Rank names by the mean of a score, weighted by the hours that their jobs took; the worst come first.
+    """Rank names by the mean of a score, weighted by the hours that their jobs took; the surely worst first.
 
     Per name: ``score`` is sum(score x hours) / sum(hours) over the jobs that have both; ``coverage`` the part
     of the hours of all of its jobs that these have; ``spread`` the weighted standard deviation of the score
     over jobs; ``node_hours``, ``core_hours``, ``n_jobs`` and ``wasted_core_hours`` are of all jobs,
     ``n_scored`` of those with the score; ``wasted_core_hours`` adds up as ``wasted_core_h`` of ``esjobs
-    query``. Names without any have none and come last. ``variant``: only jobs whose score has this
-    definition.
+    query``. ``score_low`` and ``score_high`` are the ends of its 95 % interval, from clusters of jobs that
+    are alike (:mod:`esjobs.scores.intervals`), null for fewer than five jobs or clusters; ``differs`` is true
+    of a name more than three standard errors from the rest. The order is that of the better end; names
+    without an interval come after those with one, and names without a score last. ``variant``: only jobs
+    whose score has this definition.
     ``predicted``: scores that were not measured count, too, and the column
     ``predicted_share`` is their part of the hours behind ``score``. Raises :class:`UsageError` for what
     cannot be ranked, :class:`NoResultError` when no job of the window is scored at all.
@@ -93,6 +100,8 @@ def rank(
         of = "" if variant is None else f" of the variant {variant}"
         raise NoResultError(f"no job{of} is scored{_inside(window)}; make scores: esjobs score")
     notes = _notes(store, score, column, defined, window, weight, variant)
+    if by != "job" and not predicted:
+        notes = (*_differing(rows), *notes)
     if predicted:
         notes += predicted_notes(store, column, window, weight, variant)
     return Ranking(rows, notes)
@@ -127,14 +136,20 @@ def _names(
     ).table
     of_name = {row[by]: row for row in scored.to_pylist()}
     shares: dict[str | None, float] = {}
+    measured = _intervals(store, by, column, window, where, weight) if not predicted else {}
     if predicted:
         variants = [each for each in where if isinstance(each, In)]
         of_name, shares = predicted_sums(store, by, column, window, variants, weight, of_name)
-    rows = [_row(row[by], row, of_name.get(row[by], {}), weight) for row in everything.to_pylist()]
-    sign = 1 if column in BEST_IS_HIGH else -1
+    rows = [
+        _row(row[by], row, of_name.get(row[by], {}), weight) | measured.get(row[by], {})
+        for row in everything.to_pylist()
+    ]
+    sign, better = (1, "score_high") if column in BEST_IS_HIGH else (-1, "score_low")
     rows.sort(
         key=lambda row: (
             row["score"] is None,
+            row.get(better) is None,
+            sign * (row.get(better) or 0.0),
             sign * (row["score"] or 0.0),
             -(row[weight] or 0.0),
             row["name"] or "",
@@ -146,6 +161,36 @@ def _names(
     return ranked.append_column(
         PREDICTED_SHARE, pa.array([shares.get(row["name"]) for row in rows], pa.float64())
     )
+
+
+def _intervals(
+    store: JobStore, by: str, column: str, window: Window | None, where: Sequence[Filter], weight: str
+) -> dict[str | None, dict[str, Any]]:
+    """By name the interval of its mean, and whether it differs from the rest."""
+    keys = (by, *alike(by))
+    asked = Query(
+        keys,
+        (Count("n_jobs"), Sum(weight, "weights"), SumProduct(column, weight, "weighted")),
+        window,
+        (*where, Present(column), Present(weight)),
+        over=SCORES,
+    )
+    cells = store.aggregate(asked).table
+    if not cells.num_rows:
+        return {}
+    names = cells.column(by).to_pylist()
+    place = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    weighted, weights, n_jobs = (
+        np.nan_to_num(cells.column(name).to_numpy().astype(float))
+        for name in ("weighted", "weights", "n_jobs")
+    )
+    found = means(np.array([place[name] for name in names]), weighted, weights, n_jobs, len(place))
+    ends = {"score_low": found.low, "score_high": found.high}
+    return {
+        name: {"differs": found.differs[number]}
+        | {end: None if np.isnan(values[number]) else float(values[number]) for end, values in ends.items()}
+        for name, number in place.items()
+    }
 
 
 def _row(
@@ -204,6 +249,16 @@ def _job_row(row: Mapping[str, Any], column: str) -> dict[str, Any]:
         "n_scored": 1,
         "spread": 0.0,
     }
+
+
+def _differing(rows: pa.Table) -> Iterator[str]:
+    """How many names differ from the rest, and how many are too few jobs to be ranked."""
+    told = [each for each in rows.column("differs").to_pylist() if each is not None]
+    if told:
+        yield said(sum(told), len(told)) + ("" if any(told) else ": their order says nothing")
+    without = rows.num_rows - rows.column("score").null_count - len(told)
+    if without and told:
+        yield f"no interval, and last: {many(without, 'name')} of fewer than {FEW_JOBS} jobs or like groups"
 
 
 def _notes(

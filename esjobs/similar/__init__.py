@@ -9,4 +9,5 @@ CAPABILITY = Capability(
         "similar.nightly_inputs": Lazy("esjobs.similar.night:nightly_inputs"),
         "similar.predict_nightly": Lazy("esjobs.similar.night:predict_nightly"),
     },
+    facade=Lazy("esjobs.similar.facade:Similar"),
 )

@@ -6,5 +6,6 @@ CAPABILITY = Capability(
     "speed",
     sections=(("fit", Lazy("esjobs.speed.settings:FitSettings")),),
     steps=(StepEntry("fit", Lazy("esjobs.speed.night:FIT"), after=("score",)),),
+    facade=Lazy("esjobs.speed.facade:Speed"),
 )
 """Days are scored before windows are fitted, which takes longest."""

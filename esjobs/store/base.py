@@ -45,11 +45,24 @@ class PutCounts:
     jobs_changed: int = 0
     changed: Mapping[str, int] = field(default_factory=dict)
     kept: Mapping[str, int] = field(default_factory=dict)
+    unchanged: int = 0
 
     @property
     def superseded(self) -> int:
         """Incoming rows older than what is stored or than another row of the load."""
         return int(self.superseded_rows.num_rows)
+
+
+@dataclass(frozen=True)
+class Undone:
+    """Result of an undone load.
+
+    ``jobs``: job versions removed, one per job that the load wrote, visible or not; 0 for an unknown load.
+    ``unchanged``: by load id, the rows that other loads had found unchanged in this one, and did not write.
+    """
+
+    jobs: int = 0
+    unchanged: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -169,14 +182,22 @@ class JobStore(Protocol):
 
         Identity is (source, job_id): the newest end time wins. At equal end time the later version does (of
         the load that was first put last, inside a load the later row), field by field: a missing value never
-        replaces a known one. Putting the same load again changes nothing but the count of updated rows. An
+        replaces a known one. Rows of a job that change nothing of what the stored versions of their end time
+        say are not written. Putting the same load again changes nothing but the count of updated rows. An
         exception of the batches' source leaves the store as it was and reaches the caller.
         """
 
-    def undo_load(self, load_id: str) -> int:
+    def undo_load(self, load_id: str) -> Undone:
         """Take back the rows of a load; every job is again what the remaining versions say.
 
-        The number of job versions removed, one per job of the load, visible or not; 0 for an unknown load.
+        Raises :class:`StoreError` for a load of which :meth:`prune_versions` removed what it had replaced.
+        """
+
+    def prune_versions(self, loads: Collection[str], *, dry_run: bool = False) -> int:
+        """Remove the versions of jobs that other versions of these loads have replaced; how many.
+
+        Readers see no difference, and undoing any other load brings back what it would have. A load of these
+        that has replaced a removed version cannot be undone from now on. ``dry_run``: count only.
         """
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
@@ -236,10 +257,13 @@ class JobStore(Protocol):
     def check_fields(self) -> list[FieldState]:
         """Every stored field, in the order of the catalogue, as the place of the jobs has it now."""
 
-    def set_up(self, *, dry_run: bool = False, mend: bool = False) -> Preparation:
+    def set_up(
+        self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
+    ) -> Preparation:
         """Make what the store lacks before anything is written, or only say what; again: nothing is left.
 
-        ``mend``: also put right what readers see, where somebody else has changed it.
+        ``mend``: also put right what readers see, where somebody else has changed it. ``start_empty``: names
+        of tables that people enter and that go on without rows that are lost.
         """
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from esjobs.core.arrow import PUT_SCHEMA
-from esjobs.core.errors import ReadOnlyError, UsageError
+from esjobs.core.errors import ReadOnlyError, StoreError, UsageError
 from esjobs.core.tables import Table
 from esjobs.store.base import Change, Pointed
 
@@ -35,6 +35,14 @@ def writes(method: _Method) -> _Method:
         return method(self, *given, **named)
 
     return cast("_Method", checked)
+
+
+def not_undoable(load_id: str) -> StoreError:
+    """Error for the undoing of a load after its replaced versions were removed."""
+    return StoreError(
+        f"load {load_id} cannot be undone: what it had replaced was removed after undo_days ([retention]); "
+        "ingest the right records, which replace those of the load"
+    )
 
 
 KnownTables = Mapping[str, Table]

@@ -8,6 +8,7 @@ from pathlib import Path
 from esjobs.core.errors import InputError, SettingsError
 from esjobs.store.base import JobStore
 from esjobs.store.files.destination import writing
+from esjobs.store.files.sharing import make_folder
 from scheduler.notifications.channels.letter import cid_of
 from scheduler.notifications.history import history_of
 from scheduler.notifications.outbox import Entry, following
@@ -48,7 +49,7 @@ def preview(store: JobStore, office: Office, night: date, out: Path) -> list[Pre
     history = history_of(store, notices, max(night, today))
     current = {notice.id for notice in notices}
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}; name another one") from None
     previewed = []

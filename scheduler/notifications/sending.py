@@ -1,15 +1,14 @@
 """Delivery of what waits in the outbox: in rounds, so that who does not answer keeps nobody waiting."""
 
 import logging
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import tenacity
 
 from esjobs.core.clock import Clock
 from esjobs.core.errors import SettingsError
+from esjobs.core.redact import excerpt
 from scheduler.notifications.channels import chat, webhook
 from scheduler.notifications.channels.letter import cid_of, letter_of
 from scheduler.notifications.channels.mail import send_mail
@@ -19,7 +18,7 @@ from scheduler.notifications.digest import Digest, digest_of
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.outbox import GONE, Entry, given_up
 from scheduler.notifications.picture import WIDTH, Picture, picture_of
-from scheduler.notifications.secrecy import host_of, secrets_of, value_of, without
+from scheduler.notifications.secrecy import host_of, remember_all, value_of
 from scheduler.notifications.settings import NotifySettings, Recipient, is_web_address
 from scheduler.notifications.wording import PREFIX, Inline, Texts, Wording
 
@@ -91,10 +90,11 @@ class Post:
         try:
             self._deliver(entry, recipient)
         except SettingsError as error:
-            raise DeliveryError(self._hidden(str(error)), "later") from None
+            raise DeliveryError(str(error), "later") from None
 
     def _deliver(self, entry: Entry, recipient: Recipient) -> None:
         settings, made = self.settings, self.rendered(entry, recipient)
+        remember_all(settings)
         if recipient.channel == "mail":
             if settings.mail is None or recipient.address is None:
                 raise SettingsError("mail needs a server: [notify.mail]")
@@ -104,7 +104,6 @@ class Post:
                 letter,
                 recipient.address,
                 timeout_s=settings.timeout_s,
-                secrets=self._secrets,
             )
             return
         url = value_of(recipient.url, recipient.url_file, "the url") or ""
@@ -122,7 +121,6 @@ class Post:
             timeout_s=settings.timeout_s,
             ca_file=settings.ca_file,
             proxy=None if settings.proxy is None else settings.proxy.get_secret_value(),
-            secrets=self._secrets,
         )
 
     def attempt(self, entry: Entry) -> tuple[Entry, DeliveryError | None]:
@@ -135,9 +133,8 @@ class Post:
         except DeliveryError as error:
             return self._failed(entry, error), error
         except Exception as error:
-            where = self._hidden("".join(traceback.format_exception(error)))
-            _log.error("message %s to %s: %s", entry.notification, entry.recipient, where)
-            told = DeliveryError(self._hidden(f"a defect of esjobs: {error!r}")[:300], "later")
+            _log.exception("message %s to %s: a defect", entry.notification, entry.recipient)
+            told = DeliveryError(excerpt(f"a defect of esjobs: {error!r}", 300), "later")
             return self._failed(entry, told), told
         now = self._clock()
         done = replace(
@@ -154,13 +151,6 @@ class Post:
         if days >= self.settings.give_up_days:
             return given_up(tried, f"not delivered in {days} days: {error}")
         return tried
-
-    def _hidden(self, text: str) -> str:
-        return without(text, self._secrets)
-
-    @cached_property
-    def _secrets(self) -> tuple[str, ...]:
-        return secrets_of(self.settings)
 
 
 def deliver_all(

@@ -330,7 +330,7 @@ def test_parquet_is_read_back_as_the_frame_of_a_session(filled: Path, tmp_path: 
         asked = ("show", what, "--format", "parquet", "--out", str(out))
         assert run_apart("--store", f"duckdb:{filled}", *asked).returncode == 0
         with esjobs.open(f"duckdb:{filled}") as session:
-            pd.testing.assert_frame_equal(pd.read_parquet(out), session.show(what))
+            pd.testing.assert_frame_equal(pd.read_parquet(out), session.tables.read(what).to_pandas())
 
 
 def test_a_day_is_its_midnight_in_files_and_itself_in_tables(filled: Path) -> None:

@@ -92,9 +92,9 @@ def test_credentials_of_the_address_and_of_the_cluster(
     expected = "Basic " + base64.b64encode(b"me:s@cret").decode()
     assert {headers["authorization"] for *_, headers, _ in kibana.requests} == {expected}
     kibana.requests.clear()
-    monkeypatch.setenv("ESJOBS_CLUSTER__API_KEY", "a2V5")
+    monkeypatch.setenv("ESJOBS_CLUSTER__API_KEY", "bGFyZ2Utc2VjcmV0")
     run("dashboards", "import", "--url", kibana.url, "--dry-run")
-    assert {headers["authorization"] for *_, headers, _ in kibana.requests} == {"ApiKey a2V5"}
+    assert {headers["authorization"] for *_, headers, _ in kibana.requests} == {"ApiKey bGFyZ2Utc2VjcmV0"}
     both = run("dashboards", "import", "--url", address)
     assert both.exit_code == 1
     assert "api_key and user are given" in both.stderr

@@ -46,7 +46,7 @@ def test_a_run_ends_well_or_with_one_line(demo_folder: Path, tmp_path: Path, lim
 
     def flags() -> str:
         with open_session(f"duckdb:{store}", read_only=True) as session:
-            return str(session.arrow.show("flags").to_pylist())
+            return str(session.tables.flags().rows.to_pylist())
 
     before = flags()
     ended = limited(

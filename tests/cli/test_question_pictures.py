@@ -88,10 +88,10 @@ def test_what_cannot_be_drawn_is_said(address: str) -> None:
 
 def test_notebooks_get_a_frame_and_a_chart(address: str) -> None:
     with esjobs.open(address) as session:
-        frame = session.query("queue", ["jobs", "efficiency"], top=3, total=True)
+        frame = session.query("queue", ["jobs", "efficiency"], top=3, total=True).to_pandas()
         assert list(frame["row"]) == ["group"] * 3 + ["others", "total"]
         assert frame["jobs"].iloc[-1] == frame["jobs"].iloc[:-1].sum() == 405
-        chart = session.plot("queue", ["jobs", "efficiency"], top=3).to_dict()
+        chart = session.query("queue", ["jobs", "efficiency"], top=3).plot().to_dict()
     assert [view["mark"]["type"] for view in chart["vconcat"]] == ["bar", "bar"]
 
 

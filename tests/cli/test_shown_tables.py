@@ -47,8 +47,8 @@ def test_the_headline_is_that_of_the_run_not_of_the_settings(
     monkeypatch.delenv("ESJOBS_FIT__METHODS")
     assert "method paper" in run("show", "flags", store=store).stdout.splitlines()[0]
     with esjobs.open(f"duckdb:{store}") as session:
-        assert session.run_shown("flags").headline == "paper"  # type: ignore[union-attr]
-        assert session.plot_line().to_dict()["datasets"]["rows"]
+        assert session.runs.shown("flags").headline == "paper"  # type: ignore[union-attr]
+        assert session.speed.line().plot().to_dict()["datasets"]["rows"]
 
 
 def test_a_type_that_repeats_all_of_them_is_no_row(filled: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_comparison_is_narrowed_and_limited(two_runs: Path) -> None:
 
 def test_changed_verdicts_come_first_then_the_largest_shifts(two_runs: Path) -> None:
     with esjobs.open(f"duckdb:{two_runs}") as session:
-        changes = session.arrow.compare(level="site", method="gamma").to_pylist()
+        changes = session.speed.compare(level="site", method="gamma").rows.to_pylist()
     changed = [verdict_changed(row) for row in changes]
     assert changed == sorted(changed, reverse=True)
     weights = [_weight(row) for row in changes]
@@ -224,16 +224,16 @@ def test_compare_since_a_day(tmp_path: Path) -> None:
             ("2018-08-01/2018-08-13", windows[1]),
             ("2018-08-12/2018-08-30", windows[0]),
         ):
-            before, latest = session.runs_compared(since=since)
+            before, latest = session.speed.pair(since=since)
             assert (str(before.window), str(latest.window)) == (window, windows[3])
         with pytest.raises(
             NoResultError, match=r"on or before 2018-08-11; the oldest is run \w+ \[2018-08-10"
         ):
-            session.compare(since="2018-08-01/2018-08-11")
+            session.speed.compare(since="2018-08-01/2018-08-11").to_pandas()
         with pytest.raises(UsageError, match="leave the run out"):
-            session.compare(before.run, since="2018-08-12/2018-08-13")
+            session.speed.compare(before.run, since="2018-08-12/2018-08-13").to_pandas()
         names = {"SITE03", "SITE04"}
-        assert set(session.compare(site=sorted(names))["name"]) == names
+        assert set(session.speed.compare(site=sorted(names)).to_pandas()["name"]) == names
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_changed_verdict(
 
 def test_a_method_that_no_run_has_is_not_compared(two_runs: Path) -> None:
     with esjobs.open(f"duckdb:{two_runs}") as session, pytest.raises(NoResultError, match="of method least"):
-        session.compare(method="least squares")
+        session.speed.compare(method="least squares").to_pandas()
 
 
 def test_a_change_that_is_its_own_scale_is_none(tmp_path: Path) -> None:
@@ -269,10 +269,10 @@ def test_a_change_that_is_its_own_scale_is_none(tmp_path: Path) -> None:
     sets = ("SITE00", "SITE01", "SITE02"), ("SITE02", "SITE03", "SITE04"), ("SITE01", "SITE02", "SITE05")
     with esjobs.open(store) as session:
         ids = [session.run(where=[f"site={name}" for name in names])[-1].run for names in sets]
-        lone = session.compare(ids[0], ids[1], method="gamma").query("level == 'site'")
+        lone = session.speed.compare(ids[0], ids[1], method="gamma").to_pandas().query("level == 'site'")
         assert lone.dropna(subset=["k_a", "k_b"])["name"].unique().tolist() == ["SITE02"]
         assert lone[["change", "change_err", "sigma"]].isna().all(axis=None)
-        two = session.compare(ids[0], ids[2], method="gamma").query("level == 'site'")
+        two = session.speed.compare(ids[0], ids[2], method="gamma").to_pandas().query("level == 'site'")
         assert set(two.dropna(subset=["sigma"])["name"]) == {"SITE01", "SITE02"}
 
 

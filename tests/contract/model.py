@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from esjobs.core import fields
@@ -34,7 +34,8 @@ from esjobs.core.query import (
     SumWhere,
     Times,
 )
-from tests.contract.jobs import Row
+from esjobs.store.base import Undone
+from tests.contract.jobs import START, Row
 
 _FIELDS = tuple(known.name for known in fields.JOB_FIELDS)
 
@@ -51,62 +52,142 @@ class Account:
     jobs_changed: int
     changed: dict[str, int]
     kept: dict[str, int]
+    unchanged: int
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a load says of a job: its rows with its newest end time, field by field the last known value."""
+
+    end_time: datetime
+    known: Row
+
+
+Versions = dict[int, Version]
+"""Versions of a job by the number of their load."""
 
 
 @dataclass
 class Loads:
-    """Every row that was ever put, by load; everything else is worked out on demand."""
+    """The versions of every job, by load; everything else is worked out on demand.
+
+    ``found``: by number of a load and of another one, the rows that were unchanged in the other. ``pruned``:
+    the loads that cannot be undone.
+    """
 
     numbers: dict[str, int] = field(default_factory=dict)
-    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    versions: dict[Identity, Versions] = field(default_factory=lambda: defaultdict(dict))
+    found: dict[int, Counter[int]] = field(default_factory=dict)
+    pruned: set[int] = field(default_factory=set)
 
     def put(self, load_id: str, rows: Sequence[Row]) -> Account:
         """Put the rows of a load."""
-        before = self.visible()
-        self.numbers.setdefault(load_id, max(self.numbers.values(), default=0) + 1)
-        self.rows[load_id] += rows
-        after = self.visible()
-        incoming: dict[Identity, list[Row]] = defaultdict(list)
+        number = self.numbers.setdefault(load_id, max(self.numbers.values(), default=0) + 1)
+        self.found[number] = Counter()
+        of_jobs: dict[Identity, list[Row]] = defaultdict(list)
         for row in rows:
-            if row["end_time"] == after[_identity(row)]["end_time"]:
-                incoming[_identity(row)].append(row)
-        stored = len({_identity(row) for row in rows} - set(before))
-        superseded = len(rows) - sum(map(len, incoming.values()))
+            of_jobs[_identity(row)].append(row)
+        counts: Counter[str] = Counter()
         changed: Counter[str] = Counter()
         kept: Counter[str] = Counter()
-        jobs_changed = 0
-        for identity, mine in incoming.items():
-            old, new = before.get(identity, mine[0]), after[identity]
-            moved = [name for name in _FIELDS if old.get(name) != new.get(name)]
-            jobs_changed += bool(moved)
-            changed.update(moved)
-            kept.update(
-                name
-                for name in _FIELDS
-                if new.get(name) is not None and all(row.get(name) is None for row in mine)
-            )
-        updated = len(rows) - stored - superseded
-        return Account(stored, updated, superseded, jobs_changed, dict(changed), dict(kept))
+        for identity, mine in of_jobs.items():
+            versions = self.versions[identity]
+            old = _shown(versions)
+            after = {**versions, number: _joined([versions[number]] if number in versions else [], mine)}
+            brought = max(row["end_time"] for row in mine)
+            unchanged = _said(versions, brought) == _said(after, brought)
+            new = old if unchanged else _shown(after)
+            incoming = [row for row in mine if row["end_time"] == new["end_time"]]
+            counts["stored"] += not versions
+            counts["superseded"] += len(mine) - len(incoming)
+            if unchanged and incoming:
+                counts["unchanged"] += len(incoming)
+                for source in _sources(versions, brought) - {number}:
+                    self.found[number][source] += len(incoming)
+            if not unchanged:
+                self.versions[identity] = after
+            if incoming:
+                before = old or incoming[0]
+                moved = [name for name in _FIELDS if before.get(name) != new.get(name)]
+                counts["jobs_changed"] += bool(moved)
+                changed.update(moved)
+                kept.update(name for name in new if all(row.get(name) is None for row in incoming))
+        updated = len(rows) - counts["stored"] - counts["superseded"]
+        return Account(
+            counts["stored"],
+            updated,
+            counts["superseded"],
+            counts["jobs_changed"],
+            dict(changed),
+            dict(kept),
+            counts["unchanged"],
+        )
 
-    def undo(self, load_id: str) -> int:
-        """The number of jobs of the load."""
+    def undo(self, load_id: str) -> Undone | None:
+        """Take a load back; None if that is refused."""
+        number = self.numbers.get(load_id, 0)
+        if number in self.pruned:
+            return None
         self.numbers.pop(load_id, None)
-        return len({_identity(row) for row in self.rows.pop(load_id, [])})
+        self.found.pop(number, None)
+        names = {each: name for name, each in self.numbers.items()}
+        found = {names[each]: of.pop(number) for each, of in self.found.items() if number in of}
+        gone = [versions.pop(number, None) for versions in self.versions.values()]
+        return Undone(sum(version is not None for version in gone), found)
+
+    def prune(self, load_ids: Sequence[str]) -> int:
+        """Remove the versions that others of these loads cover."""
+        chosen = {self.numbers[name] for name in load_ids if name in self.numbers}
+        removed = 0
+        for versions in self.versions.values():
+            ranked = sorted(
+                chosen & set(versions), key=lambda each: (versions[each].end_time, each), reverse=True
+            )
+            some = {each: versions[each] for each in ranked}
+            kept = _sources(some, versions[ranked[0]].end_time) if ranked else set()
+            for place, each in enumerate(ranked):
+                if each not in kept:
+                    self.pruned.update(ranked[:place])
+                    del versions[each]
+                    removed += 1
+        return removed
 
     def visible(self) -> dict[Identity, Row]:
-        """Of each job the rows with the newest end time, by load, then row; of each field the last value."""
-        jobs: dict[Identity, list[Row]] = defaultdict(list)
-        for load_id in sorted(self.rows, key=lambda name: self.numbers[name]):
-            for row in self.rows[load_id]:
-                jobs[_identity(row)].append(row)
-        found: dict[Identity, Row] = {}
-        for identity, rows in jobs.items():
-            newest = max(row["end_time"] for row in rows)
-            found[identity] = {}
-            for row in rows:
-                if row["end_time"] == newest:
-                    found[identity] |= {name: known for name, known in row.items() if known is not None}
-        return found
+        """Of each job the versions with the newest end time, by load; of each field the last value."""
+        return {identity: _shown(versions) for identity, versions in self.versions.items() if versions}
+
+
+def _joined(before: Sequence[Version], rows: Sequence[Row]) -> Version:
+    said = [(version.end_time, version.known) for version in before]
+    said += [(row["end_time"], {name: v for name, v in row.items() if v is not None}) for row in rows]
+    newest = max(end_time for end_time, _ in said)
+    known: Row = {}
+    for end_time, values in said:
+        if end_time == newest:
+            known |= values
+    return Version(newest, known)
+
+
+def _said(versions: Versions, end_time: datetime) -> Row:
+    """What the versions of an end time say together."""
+    known: Row = {}
+    for number in sorted(versions):
+        if versions[number].end_time == end_time:
+            known |= versions[number].known
+    return known
+
+
+def _shown(versions: Versions) -> Row:
+    return _said(versions, max((version.end_time for version in versions.values()), default=START))
+
+
+def _sources(versions: Versions, end_time: datetime) -> set[int]:
+    """The loads that each value of an end time comes from."""
+    of_fields: dict[str, int] = {}
+    for number in sorted(versions):
+        if versions[number].end_time == end_time:
+            of_fields |= dict.fromkeys(versions[number].known, number)
+    return set(of_fields.values())
 
 
 def _identity(row: Row) -> Identity:

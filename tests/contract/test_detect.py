@@ -18,15 +18,15 @@ def made(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
     given = made_series()
     put_records(session, folder, [*map(record, given), record("lazy", cpu_s=14400.0, user="bob")])
     put_series(session, given)
-    session.detect()
-    session.detect(rebuild=True)
+    session.issues.detect()
+    session.issues.detect(rebuild=True)
     rules = folder / "others.toml"
     rules.write_text(OTHERS)
-    rows = {name: _sorted(session.arrow.show(name).to_pylist()) for name in TABLES}
+    rows = {name: _sorted(session.tables.read(name).rows.to_pylist()) for name in TABLES}
     for row in rows["detected_days"]:
         # how an engine marks the jobs of a day is its own
         del row["mark"]
-    replayed = session.replay_rules(rules).to_dict(orient="records")
+    replayed = session.issues.replay(rules).to_pandas().to_dict(orient="records")
     rows["replay"] = [{str(name): value for name, value in row.items()} for row in replayed]
     story = session.job("stops")
     rows["job"] = [
@@ -36,7 +36,7 @@ def made(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
             "record": sorted(story.record),
         }
     ]
-    rows["of bob"] = session.arrow.show("issues", user="bob", min_severity="minor").to_pylist()
+    rows["of bob"] = session.tables.issues(user="bob", min_severity="minor").rows.to_pylist()
     return rows
 
 

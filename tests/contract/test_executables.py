@@ -15,13 +15,13 @@ def test_every_engine_answers_alike(store: JobStore, tmp_path: Path) -> None:
     with memory_session() as embedded:
         put_programs(embedded, tmp_path)
         for job_id in ("old", "bare"):
-            expected = embedded.similar_programs(job_id, top=None)
-            told = session.similar_programs(job_id, top=None)
+            expected = embedded.similar.programs(job_id, top=None)
+            told = session.similar.programs(job_id, top=None)
             assert told.rows.equals(expected.rows)
-            assert told.left_out == expected.left_out
-        stored = session.arrow.show("executables")
-        assert stored.equals(embedded.arrow.show("executables"))
+            assert told.details.left_out == expected.details.left_out
+        stored = session.tables.executables().rows
+        assert stored.equals(embedded.tables.executables().rows)
     assert stored.num_rows == 5
-    report = session.scan_symbols([tmp_path / "1", tmp_path / "2"])
+    report = session.similar.scan([tmp_path / "1", tmp_path / "2"])
     assert (report.counts["stored"], report.counts["updated"]) == (0, 5)
-    assert session.arrow.show("executables").num_rows == 5
+    assert session.tables.executables().rows.num_rows == 5

@@ -15,12 +15,12 @@ def test_all_jobs_dropped(store: JobStore) -> None:
     session = Session(store, Settings())
     with pytest.raises(NoResultError, match="all 11 jobs were dropped: 2 not finished, 9 no events"):
         session.run()
-    assert session.show("runs").empty
+    assert session.tables.runs().to_pandas().empty
     put(store, "c", *(job(f"c{n}", site="GOOD") for n in range(30)))
     with pytest.raises(NoResultError, match="all 5 jobs with rc_site=Q0 were dropped: 2 not finished, 3 no"):
         session.run(where="rc_site=Q0")
     with pytest.raises(NoResultError, match="has rc_site=Q7; see: esjobs query --by rc_site"):
         session.run(where="rc_site=Q7")
-    assert session.show("runs").empty
+    assert session.tables.runs().to_pandas().empty
     assert session.run(where="rc_site=GOOD")[0].rows_out == 30
-    assert set(session.show("runs")["step"]) == {"aggregate", "fit", "correlate", "flag"}
+    assert set(session.tables.runs().to_pandas()["step"]) == {"aggregate", "fit", "correlate", "flag"}

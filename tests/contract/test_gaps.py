@@ -24,42 +24,42 @@ def session() -> Iterator[Session]:
 
 
 def test_days_without_jobs_are_rows_of_none(session: Session) -> None:
-    answer = session.query("day", ["jobs", "core_h", "efficiency", "waiting_median_s"])
+    answer = session.query("day", ["jobs", "core_h", "efficiency", "waiting_median_s"]).to_pandas()
     assert answer["jobs"].tolist() == [1, 0, 2, *[0] * 16, 3]
     empty = answer[answer["jobs"] == 0]
     assert empty["core_h"].eq(0).all()
     assert empty[["efficiency", "waiting_median_s"]].isna().all(axis=None)
     # what pandas makes of the same jobs
-    times = session.jobs(columns=["end_time", "job_id"]).set_index("end_time")["job_id"]
+    times = session.jobs(columns=["end_time", "job_id"]).to_pandas().set_index("end_time")["job_id"]
     assert answer["jobs"].tolist() == times.resample("D").count().tolist()
 
 
 def test_weeks_months_hours_and_bins_have_no_gaps(session: Session) -> None:
-    weeks = session.query("week", "jobs")
+    weeks = session.query("week", "jobs").to_pandas()
     assert weeks.to_numpy().tolist() == [["2018-W31", 3], ["2018-W32", 0], ["2018-W33", 0], ["2018-W34", 3]]
-    hour = session.query("hour", "jobs").set_index("hour")["jobs"]
+    hour = session.query("hour", "jobs").to_pandas().set_index("hour")["jobs"]
     assert hour.index.tolist() == list(range(24))
     assert hour[hour > 0].to_dict() == {0: 1, 5: 2, 7: 3}
-    bins = session.query(metrics="jobs", bins="queue_s=0,1h,4h,6h,1d")
+    bins = session.query(metrics="jobs", bins="queue_s=0,1h,4h,6h,1d").to_pandas()
     assert bins["jobs"].tolist() == [1, 2, 0, 3]
 
 
 def test_what_has_no_row_is_said(session: Session) -> None:
-    (note,) = session.arrow.ask("week", "jobs", window="2018").notes
+    (note,) = session.query("week", "jobs", window="2018").details.notes
     assert note == "49 weeks of 2018-01-01/2019-01-01 have no jobs, and no rows"
-    (note,) = session.arrow.ask("site,week", "jobs").notes
+    (note,) = session.query("site,week", "jobs").details.notes
     assert note == "2 weeks between the first job and the last have no jobs, and no rows"
-    assert session.arrow.ask("week", "jobs").notes == ()
+    assert session.query("week", "jobs").details.notes == ()
 
 
 def test_countries_that_no_table_names_are_said(session: Session) -> None:
-    answer = session.arrow.ask("country", "jobs")
+    answer = session.query("country", "jobs").details
     assert answer.table.column("country").to_pylist() == [None]
     assert any("corepower import" in note for note in answer.notes)
 
 
 def test_a_number_of_bins_gives_round_ones(session: Session) -> None:
-    bins = session.query(metrics="jobs", bins="queue_s=10")
+    bins = session.query(metrics="jobs", bins="queue_s=10").to_pandas()
     # of 60 s to 8 h ten at most are an hour wide; the largest value is in the last
     assert bins["jobs"].tolist() == [1, 0, 1, 1, 0, 0, 0, 3]
     assert bins["queue_s"].tolist()[:2] == ["0 to 3600", "3600 to 7200"]
@@ -67,22 +67,22 @@ def test_a_number_of_bins_gives_round_ones(session: Session) -> None:
 
 
 def test_the_top_are_the_largest_unless_an_order_is_asked_for(session: Session) -> None:
-    assert session.query("hour", "jobs", top=2)["jobs"].tolist() == [3, 2, 1]
-    assert session.query("day", "jobs", top=1, descending=False)["jobs"].tolist() == [1, 5]
-    assert session.query("day", "jobs", top=1, sort="day")["jobs"].tolist() == [1, 5]
+    assert session.query("hour", "jobs", top=2).to_pandas()["jobs"].tolist() == [3, 2, 1]
+    assert session.query("day", "jobs", top=1, descending=False).to_pandas()["jobs"].tolist() == [1, 5]
+    assert session.query("day", "jobs", top=1, sort="day").to_pandas()["jobs"].tolist() == [1, 5]
 
 
 def test_the_top_are_the_largest_by_a_sum_that_is_asked_for(session: Session) -> None:
     more = [job(n, site="small", end_time=hours(1), cores=1, wall_s=60.0) for n in range(10, 20)]
     large = [job(20, site="large", end_time=hours(1), cores=8, wall_s=86_400.0 * 20)]
     session.store.put_jobs([batch([*more, *large])], "b")
-    assert session.query("site", "core_h", top=1)["site"].iloc[0] == "large"
-    assert session.query("site", "efficiency", top=1)["site"].iloc[0] == "small"
+    assert session.query("site", "core_h", top=1).to_pandas()["site"].iloc[0] == "large"
+    assert session.query("site", "efficiency", top=1).to_pandas()["site"].iloc[0] == "small"
 
 
 def test_several_names_may_stand_in_one_text(session: Session) -> None:
-    once = session.query("site, week", "jobs,core_h")
-    assert once.equals(session.query(["site", "week"], ["jobs", "core_h"]))
+    once = session.query("site, week", "jobs,core_h").to_pandas()
+    assert once.equals(session.query(["site", "week"], ["jobs", "core_h"]).to_pandas())
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_several_names_may_stand_in_one_text(session: Session) -> None:
 )
 def test_edges_in_units_of_others_are_refused(session: Session, bins: str) -> None:
     with pytest.raises(UsageError, match=r"bins|edge"):
-        session.query(metrics="jobs", bins=bins)
+        session.query(metrics="jobs", bins=bins).to_pandas()

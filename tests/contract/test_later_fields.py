@@ -46,8 +46,9 @@ def test_a_poorer_copy_takes_no_counters_away(store: JobStore) -> None:
     counts = store.put_jobs([batch([job(1)])], "poor")
     assert (counts.jobs_changed, counts.kept) == (0, dict.fromkeys(NAMES, 1))
     assert (selected(store), store.day_fingerprints(None)) == before
+    store.put_jobs([batch([job(1, events=5)])], "poor and new")
     store.undo_load("rich")
-    assert selected(store, "counters", "smt") == [(None, None)]
+    assert selected(store, "counters", "smt", "events") == [(None, None, 5)]
 
 
 def test_counters_are_replaced_together(store: JobStore) -> None:

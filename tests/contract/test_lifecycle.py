@@ -23,7 +23,7 @@ def test_what_is_put_lasts(durable: Engine, tmp_path: Path) -> None:
     assert selected(again, "events") == [2]
     assert again.day_fingerprints(None) == marks
     assert put(again, "b", job(1, events=2)) == (0, 1, 0)
-    assert again.undo_load("b") == 1
+    assert again.undo_load("b").jobs == 1
     assert selected(again, "events") == [1]
     again.close()
 

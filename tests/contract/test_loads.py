@@ -17,13 +17,13 @@ from tests.contract.jobs import batch, hours, job, put, selected
 def test_an_empty_store_says_so(store: JobStore) -> None:
     assert store.span() == Span(0, None, None)
     assert list(store.select(Select())) == []
-    assert store.undo_load("never put") == 0
+    assert store.undo_load("never put").jobs == 0
     assert store.day_fingerprints(None).num_rows == 0
 
 
 def test_a_load_without_rows_is_a_load(store: JobStore) -> None:
     assert put(store, "empty") == (0, 0, 0)
-    assert store.undo_load("empty") == 0
+    assert store.undo_load("empty").jobs == 0
 
 
 def test_every_field_comes_back_as_it_was_put(store: JobStore) -> None:
@@ -117,7 +117,7 @@ def test_an_exception_of_the_source_leaves_the_store_as_it_was(store: JobStore) 
     with pytest.raises(RuntimeError, match="the file ends here"):
         store.put_jobs(broken(), "b")
     assert selected(store, "job_id", "events") == [("1", 1)]
-    assert store.undo_load("b") == 0
+    assert store.undo_load("b").jobs == 0
     assert put(store, "b", job(1, events=2), job(2)) == (1, 1, 0)
 
 
@@ -150,9 +150,9 @@ def test_columns_may_come_in_another_order_and_encoding(store: JobStore) -> None
 def test_undo_removes_what_a_load_brought(store: JobStore) -> None:
     put(store, "a", job(1))
     put(store, "b", job(2), job(3))
-    assert store.undo_load("b") == 2
+    assert store.undo_load("b").jobs == 2
     assert selected(store, "job_id") == ["1"]
-    assert store.undo_load("b") == 0
+    assert store.undo_load("b").jobs == 0
     assert put(store, "b", job(2), job(3)) == (2, 0, 0)
 
 
@@ -160,7 +160,7 @@ def test_undo_brings_back_what_the_load_had_replaced(store: JobStore) -> None:
     put(store, "a", job(1, events=1), job(2))
     marks = store.day_fingerprints(None)
     put(store, "b", job(1, events=2, end_time=hours(2)))
-    assert store.undo_load("b") == 1
+    assert store.undo_load("b").jobs == 1
     assert selected(store, "job_id", "events") == [("1", 1), ("2", 100)]
     assert store.day_fingerprints(None) == marks
 
@@ -180,7 +180,7 @@ def test_undo_brings_back_the_best_of_several(store: JobStore) -> None:
 def test_undoing_a_load_that_lost_changes_nothing_to_see(store: JobStore) -> None:
     put(store, "a", job(1, end_time=hours(2), events=1))
     put(store, "b", job(1, end_time=hours(1), events=2))
-    assert store.undo_load("b") == 1
+    assert store.undo_load("b").jobs == 1
     assert selected(store, "events") == [1]
     store.undo_load("a")
     assert store.span().jobs == 0

@@ -45,7 +45,7 @@ def test_what_a_richer_copy_brought_goes_with_it(store: JobStore) -> None:
     assert seen(store) == ("1001", 100, 8, 4000.0, "ann")
     put(store, "poor again", job(1, **BARE))
     assert seen(store) == ("1001", 100, 8, 4000.0, "ann")
-    assert store.undo_load("rich") == 1
+    assert store.undo_load("rich").jobs == 1
     assert (selected(store), store.day_fingerprints(None)) == before
 
 
@@ -62,7 +62,7 @@ def test_copies_that_each_know_another_field(store: JobStore, undone: tuple[str,
     left = dict(loads)
     for load in undone[:2]:
         del left[load]
-        assert store.undo_load(load) == 1
+        assert store.undo_load(load).jobs == 1
         assert seen(store) == tuple(
             next((row[name] for row in reversed(left.values()) if row[name] is not None), None)
             for name in FIELDS
@@ -87,7 +87,7 @@ def test_inside_a_load_rows_complete_each_other(store: JobStore, order: tuple[in
     assert seen(store) == ("7", 11, 4, None, None)
     store.undo_load("b")
     assert seen(store) == ("7", 10, 4, None, None)
-    assert store.undo_load("a") == 1
+    assert store.undo_load("a").jobs == 1
     assert store.span().jobs == 0
 
 
@@ -95,7 +95,7 @@ def test_a_load_put_again_with_other_rows_goes_as_a_whole(store: JobStore) -> No
     put(store, "a", job(1, **BARE | {"task_id": "7"}))
     put(store, "a", job(1, **BARE | {"events": 10}))
     assert seen(store) == ("7", 10, None, None, None)
-    assert store.undo_load("a") == 1
+    assert store.undo_load("a").jobs == 1
     assert store.span().jobs == 0
 
 

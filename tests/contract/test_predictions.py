@@ -16,11 +16,11 @@ JOBS = [job for family in (0, 3) for job in (*jobs_of(family, 12), *jobs_of(fami
 def told(session: Session) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """Predictions, and a ranking with them."""
     put_families(session, JOBS)
-    session.predict_scores(WINDOW)
-    session.predict_scores(WINDOW)
-    rows = session.arrow.show("predicted_scores").to_pylist()
-    ranked = session.ranking("user", "score_mem", top=None, predicted=True).rows.to_pylist()
-    jobs = session.ranking("job", "score_mem", top=None, predicted=True).rows.to_pylist()
+    session.similar.predict(WINDOW)
+    session.similar.predict(WINDOW)
+    rows = session.tables.predicted_scores().rows.to_pylist()
+    ranked = session.scores.rank("user", "score_mem", top=None, predicted=True).rows.to_pylist()
+    jobs = session.scores.rank("job", "score_mem", top=None, predicted=True).rows.to_pylist()
     return rows, [*ranked, *jobs]
 
 

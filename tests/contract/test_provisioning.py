@@ -80,9 +80,9 @@ def asked(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
         "effects": lambda: desk.effects(days=14),
         "indexed": lambda: desk.indexed(made[0]),
         "compared": lambda: desk.compare(made[0], made[1]).rows,
-        "contacts": lambda: session.arrow.show("contacts"),
-        "quality": lambda: session.arrow.show("quality"),
-        "noise_costs": lambda: session.arrow.show("noise_costs"),
+        "contacts": lambda: session.tables.contacts().rows,
+        "quality": lambda: session.tables.quality().rows,
+        "noise_costs": lambda: session.tables.noise_costs().rows,
     }
     return {name: answer().to_pylist() for name, answer in answers.items()}
 
@@ -92,7 +92,7 @@ def test_every_engine_keeps_and_tells_the_same(store: JobStore, tmp_path: Path) 
     with memory_session() as embedded:
         for each in (session, embedded):
             put(each.store, "load", *jobs())
-            each.score()
+            each.scores.compute()
         told, expected = asked(session, tmp_path), asked(embedded, tmp_path)
         assert session.noise.sentences() == embedded.noise.sentences()
     for name, rows in expected.items():
@@ -115,6 +115,6 @@ def test_every_engine_keeps_and_tells_the_same(store: JobStore, tmp_path: Path) 
 def test_nothing_kept_is_nothing_told(store: JobStore) -> None:
     session = Session(store, Settings(), clock=lambda: NOW)
     assert session.noise.sentences() == ()
-    assert session.arrow.show("noise_costs").num_rows == 0
+    assert session.tables.noise_costs().rows.num_rows == 0
     with pytest.raises(NoResultError, match="nobody was contacted"):
         session.provisioning.effects()

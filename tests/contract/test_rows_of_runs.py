@@ -38,7 +38,7 @@ def session_of(store: JobStore) -> Session:
 
 def flags(session: Session, run: str, *columns: str) -> pd.DataFrame:
     """Rows of one run by their key."""
-    return session.flags(run=run).set_index(KEY)[list(columns)].sort_index()
+    return session.tables.flags(run=run).to_pandas().set_index(KEY)[list(columns)].sort_index()
 
 
 def test_what_a_name_was_stands_beside_what_it_is(store: JobStore, tmp_path: Path) -> None:
@@ -62,7 +62,11 @@ def test_what_a_name_was_stands_beside_what_it_is(store: JobStore, tmp_path: Pat
             then = flags(session, before, "verdict", "standing", "k", "corepower").reindex(now.index)
             then.columns = pd.Index(BEFORE[1:])
             pd.testing.assert_frame_equal(now[BEFORE[1:]], then)
-        names = session.flags(run=middle, level="site", type="all", method="gamma").set_index("name")
+        names = (
+            session.tables.flags(run=middle, level="site", type="all", method="gamma")
+            .to_pandas()
+            .set_index("name")
+        )
         moved = names.loc["SITE02"]
         assert moved["verdict"] != moved["verdict_before"]
         assert moved["k"] < 0.7 * moved["k_before"]
@@ -74,10 +78,10 @@ def test_a_restriction_is_compared_with_its_own(store: JobStore, tmp_path: Path)
     load(session, jobs(), tmp_path)
     session.run(EARLY)
     alone = session.run(MIDDLE, tasks="task0")[-1].run
-    assert session.flags(run=alone)["run_before"].isna().all()
+    assert session.tables.flags(run=alone).to_pandas()["run_before"].isna().all()
     earlier = session.run(EARLY, tasks="task0")[-1].run
     assert session.run(MIDDLE, tasks="task0")[-1].run == alone
-    assert set(session.flags(run=alone)["run_before"]) == {earlier}
+    assert set(session.tables.flags(run=alone).to_pandas()["run_before"]) == {earlier}
 
 
 def test_steps_alone_are_compared_with_the_same_run(store: JobStore, tmp_path: Path) -> None:
@@ -87,7 +91,7 @@ def test_steps_alone_are_compared_with_the_same_run(store: JobStore, tmp_path: P
     run = session.run(MIDDLE)[-1].run
     before = flags(session, run, *BEFORE)
     assert before["run_before"].notna().all()
-    for step in (session.flag, session.fit, session.correlate):
+    for step in (session.speed.flag, session.speed.fit, session.speed.correlate):
         step(MIDDLE)
         pd.testing.assert_frame_equal(flags(session, run, *BEFORE), before)
 
@@ -100,8 +104,10 @@ def test_a_run_that_is_repeated_gives_equal_rows(store: JobStore, tmp_path: Path
     session.run(EARLY)
 
     def rows() -> dict[str, pd.DataFrame]:
-        found = {each.name: session.show(each.name) for each in SPEED.tables}
-        found["days"] = session.show("days").sort_values(["day", "kind", "outcome"], ignore_index=True)
+        found = {each.name: session.tables.read(each.name).to_pandas() for each in SPEED.tables}
+        found["days"] = (
+            session.tables.days().to_pandas().sort_values(["day", "kind", "outcome"], ignore_index=True)
+        )
         return found
 
     session.run(MIDDLE)
@@ -114,12 +120,12 @@ def test_a_run_that_is_repeated_gives_equal_rows(store: JobStore, tmp_path: Path
 def test_the_counts_of_a_day_add_up_without_conditions(store: JobStore, tmp_path: Path) -> None:
     session = session_of(store)
     load(session, jobs().assign(state=lambda frame: frame["state"].where(frame.index % 7 > 0)), tmp_path)
-    session.aggregate()
-    days = session.show("days")
+    session.speed.aggregate()
+    days = session.tables.days().to_pandas()
     assert {"binned", "dropped", "note"} == set(days["kind"])
     sums = days.groupby("day")[["n_in", "n_used", "n_dropped", "n_invalid"]].sum()
-    stored = session.jobs().groupby(session.jobs()["end_time"].dt.date).size()
-    buckets = session.buckets().groupby("day")["n_jobs"].sum()
+    stored = session.jobs().to_pandas().groupby(session.jobs().to_pandas()["end_time"].dt.date).size()
+    buckets = session.tables.buckets().to_pandas().groupby("day")["n_jobs"].sum()
     assert sums["n_in"].tolist() == stored.tolist()
     assert sums["n_used"].tolist() == buckets.tolist()
     assert (sums["n_in"] == sums["n_used"] + sums["n_dropped"]).all()

@@ -27,8 +27,8 @@ def made(session: Session) -> list[Row]:
         for number in range(0, 300, 3)
     ]
     detected(session.store, 0, issues, read_b_s=1.0)
-    session.score()
-    rows: list[Row] = session.arrow.show("scores").to_pylist()
+    session.scores.compute()
+    rows: list[Row] = session.tables.scores().rows.to_pylist()
     return rows
 
 
@@ -58,6 +58,18 @@ def ranked(rows: list[Row], by: str, score: str, weight: str) -> list[dict[str, 
     return sorted(listed, key=lambda row: (row["score"] is None, -best * (row["score"] or 0.0)))
 
 
+def in_order(rows: list[dict[str, Any]], *, best_is_high: bool, by: str) -> bool:
+    """True if those with an interval come first, by its better end; jobs and others by their score."""
+    end = "score_high" if best_is_high else "score_low"
+    sign = 1 if best_is_high else -1
+    bounded = [row[end] for row in rows if row.get(end) is not None]
+    others = [row["score"] for row in rows[len(bounded) :] if row["score"] is not None]
+    assert by != "job" or not bounded
+    return all(found == sorted(found, key=lambda value: sign * value) for found in (bounded, others)) and all(
+        row[end] is not None for row in rows[: len(bounded)]
+    )
+
+
 def test_rankings_are_what_the_definition_says(store: JobStore) -> None:
     session = Session(store, Settings())
     rows = made(session)
@@ -70,12 +82,11 @@ def test_rankings_are_what_the_definition_says(store: JobStore) -> None:
     for by in BY:
         for score in SCORES:
             for weight in ("node_hours", "core_hours"):
-                answer = session.ranking(by, score, top=None, weight=weight).rows
+                answer = session.scores.rank(by, score, top=None, weight=weight).rows
                 assert answer.column_names[: len(COLUMNS)] == COLUMNS
                 told = answer.select(COLUMNS).to_pylist()
                 wanted = ranked(rows, by, score, weight)
-                order = [row["score"] for row in told if row["score"] is not None]
-                assert order == sorted(order, reverse=score != "cpu_efficiency")
+                assert in_order(answer.to_pylist(), best_is_high=score == "cpu_efficiency", by=by)
                 of_name = {row["name"]: row for row in told}
                 assert len(of_name) == len(told) == len(wanted)
                 for other in wanted:
@@ -91,15 +102,15 @@ def test_a_window_a_variant_and_a_number_of_names_choose(store: JobStore) -> Non
     noon = Window.of("2018-08-01T12:00:00/2018-08-02T12:00:00")
     inside = [row for row in rows if noon.start <= row["end_time"] < noon.end]
     (first, *_) = ranked(inside, "project", "score_mem", "node_hours")
-    assert session.rank("project", "score_mem", window=noon, top=1).to_dict("records")[0][
+    assert session.scores.rank("project", "score_mem", window=noon, top=1).to_pandas().to_dict("records")[0][
         "score"
     ] == pytest.approx(first["score"])
     of_hsw = [{**row, "score_cpu": row["score_cpu"] if row["variant"] == "hsw" else None} for row in rows]
     (first, *_) = ranked(of_hsw, "user", "score_cpu", "node_hours")
-    answer = session.ranking("user", "score_cpu", variant="hsw")
+    answer = session.scores.rank("user", "score_cpu", variant="hsw")
     assert answer.rows.column("score")[0].as_py() == pytest.approx(first["score"])
     assert not any("definitions" in note for note in answer.notes)
-    jobs = session.ranking("job", "sum", window=noon, top=5).rows
+    jobs = session.scores.rank("job", "sum", window=noon, top=5).rows
     worst = sorted((row["score_sum"] for row in inside if row["score_sum"] is not None), reverse=True)
     assert jobs.column("score").to_pylist() == pytest.approx(worst[:5])
 
@@ -107,14 +118,14 @@ def test_a_window_a_variant_and_a_number_of_names_choose(store: JobStore) -> Non
 def test_a_ranking_says_what_it_mixes(store: JobStore) -> None:
     session = Session(store, Settings())
     made(session)
-    notes = session.ranking("user", "score_cpu").notes
+    notes = session.scores.rank("user", "score_cpu").notes
     assert notes[0].startswith("score_cpu is missing because of: ")
     assert notes[1].startswith("score_cpu has several definitions here, which do not compare: ")
     assert "hsw" in notes[1]
     assert "zen4" in notes[1]
     assert any("assumed size of nodes" in note for note in notes)
-    assert "sums of unlike numbers of scores" in " ".join(session.ranking("user", "sum").notes)
-    (note,) = session.ranking("user", "cpu_efficiency", weight="core_hours").notes
+    assert "sums of unlike numbers of scores" in " ".join(session.scores.rank("user", "sum").notes)
+    (note,) = session.scores.rank("user", "cpu_efficiency", weight="core_hours").notes
     assert note == (
         "cpu_efficiency is missing because of: CPU time beyond wall-clock time x cores 100 % of the "
         "core-hours without it"
@@ -125,8 +136,8 @@ def test_names_of_equal_jobs_have_no_spread(store: JobStore) -> None:
     session = Session(store, Settings())
     same = [job(number, user="ann", wall_s=1234.5, cores=3, cpu_s=1000.1) for number in range(50)]
     put_all(store, [*same, job("other", user="bob", cpu_s=None, end_time=START)])
-    session.score()
-    rows = {row["name"]: row for row in session.ranking("user").rows.to_pylist()}
+    session.scores.compute()
+    rows = {row["name"]: row for row in session.scores.rank("user").rows.to_pylist()}
     assert rows["ann"]["spread"] == 0.0
     assert rows["ann"]["coverage"] == 1.0
     assert (rows["bob"]["score"], rows["bob"]["coverage"], rows["bob"]["n_scored"]) == (None, 0.0, 0)
@@ -135,7 +146,7 @@ def test_names_of_equal_jobs_have_no_spread(store: JobStore) -> None:
 def test_what_cannot_be_ranked_is_refused(store: JobStore) -> None:
     session = Session(store, Settings())
     with pytest.raises(NoResultError, match="esjobs score"):
-        session.rank("user")
+        session.scores.rank("user").to_pandas()
     for by, score, more in (
         ("state", "score_cpu", {}),
         ("user", "speed", {}),
@@ -143,4 +154,4 @@ def test_what_cannot_be_ranked_is_refused(store: JobStore) -> None:
         ("user", "cpu_efficiency", {"variant": "hsw"}),
     ):
         with pytest.raises(UsageError):
-            session.rank(by, score, **more)  # type: ignore[arg-type]
+            session.scores.rank(by, score, **more).to_pandas()  # type: ignore[arg-type]

@@ -22,7 +22,9 @@ def filled(session: Session, files: list[Path]) -> dict[str, list[dict[str, Any]
 
 def rows_of(session: Session) -> dict[str, list[dict[str, Any]]]:
     return {
-        table: sorted(session.arrow.show(table).to_pylist(), key=lambda row: sorted(map(str, row.items())))
+        table: sorted(
+            session.tables.read(table).rows.to_pylist(), key=lambda row: sorted(map(str, row.items()))
+        )
         for table in TABLES
     }
 
@@ -65,7 +67,7 @@ def test_applications_may_be_called_anything(store: JobStore, tmp_path: Path) ->
         document["Application"]["\N{PILE OF POO}" * 1000] = document["Application"]["Global"]
         files.append(written(tmp_path, document, f"talp.{number + 100}.0.n.1.json"))
     report = session.ingest("talp", files)
-    assert {row["application"] for row in session.arrow.show("scaling").to_pylist()} == set(ODD)
+    assert {row["application"] for row in session.tables.scaling().rows.to_pylist()} == set(ODD)
     session.undo(report.run)
     assert all(not rows for rows in rows_of(session).values())
 
@@ -75,10 +77,10 @@ def test_an_orphan_is_joined_by_the_next_load_of_jobs(
 ) -> None:
     session = Session(store, Settings(), clock=lambda: NOW)
     session.ingest("talp", [as_report(tmp_path, shared_data / "talp/3.7.0/comm-np2.json")])
-    assert session.arrow.show("orphans").num_rows == 1
+    assert session.tables.orphans().rows.num_rows == 1
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job_id,site,end_time,application\n4711,batch,2026-11-20T23:00:00Z,solver\n")
     session.ingest("jobs", [jobs])
-    assert session.arrow.show("orphans").num_rows == 0
-    assert [row["application"] for row in session.arrow.show("scaling").to_pylist()] == ["solver"]
+    assert session.tables.orphans().rows.num_rows == 0
+    assert [row["application"] for row in session.tables.scaling().rows.to_pylist()] == ["solver"]
     assert session.job("4711").pop

@@ -27,12 +27,12 @@ def made(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
         session.store.put_jobs(GRID.jobs(day), f"load {number}")
     scores = folder / "scores.txt"
     scores.write_text(LINES)
-    session.import_references(scores, form="atlas-hs06")
+    session.declared.import_references(scores, form="atlas-hs06")
     session.run(WINDOW)
     for _ in range(2):
-        session.drift()
-        session.reasons()
-    return {name: session.arrow.show(name).to_pylist() for name in TABLES}
+        session.flags.drift()
+        session.flags.decompose()
+    return {name: session.tables.read(name).rows.to_pylist() for name in TABLES}
 
 
 def test_every_engine_leaves_the_same_rows(store: JobStore, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esjobs.api.arguments import conditions
+from esjobs.core.arguments import conditions
 from esjobs.core.conditions import OPERATORS, canonical, matches, quoted, read_condition, written
 from esjobs.core.errors import UsageError
 from tests.contract.model import like

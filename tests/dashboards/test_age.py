@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 WRITTEN = datetime(2026, 11, 23, 12, tzinfo=UTC)
-OLD = 'newest day with jobs 2025-06-30<span class="ago">, 510 days before 2026-11-23</span>'
+OLD = 'Newest day with jobs: 2025-06-30<span class="ago"> (510 days before 2026-11-23)</span>'
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +48,15 @@ def test_every_page_of_the_demo_says_how_old_it_is(demo: Session) -> None:
         head = page[: page.index("</header>")]
         assert OLD in head, name
         assert 'data-light="No"' in head, name
-        assert "2025-06-01 to 2025-07-01" in head, name
-        assert "made up" in head, name
+        assert "2025-06-01 to 2025-06-30" in head, name
+        assert "Synthetic data" in head, name
 
 
 def test_the_report_and_its_conclusion_say_how_old_they_are(demo: Session) -> None:
     page = report_page(demo.store, now=WRITTEN)
     assert OLD in page[: page.index("</header>")]
-    assert '<span class="too-old"> As of 2025-06-30' in page
+    assert '<span class="too-old"> Synthetic data as of 2025-06-30' in page
+    assert "(510 days before 2026-11-23)</span>. Do not send." in page
     fresh = report_page(demo.store, now=datetime(2025, 7, 1, 12, tzinfo=UTC))
     assert 'data-light="Yes"' in fresh
     assert '<span class="too-old" hidden>' in fresh
@@ -63,9 +64,9 @@ def test_the_report_and_its_conclusion_say_how_old_they_are(demo: Session) -> No
 
 
 def test_the_page_of_a_site_says_how_old_it_is(demo: Session, tmp_path: Path) -> None:
-    name = str(demo.verdicts()["name"].iloc[0])
-    page = demo.profile_page(demo.site(name), tmp_path / "site.html").read_text("utf-8")
-    assert "newest day with jobs 2025-06-30, 510 days before 2026-11-23: too old to be sent" in page
+    name = str(demo.flags.verdicts().to_pandas()["name"].iloc[0])
+    page = demo.site(name).save(tmp_path / "site.html").read_text("utf-8")
+    assert "newest day with jobs 2025-06-30 (510 days before 2026-11-23); too old to send" in page
 
 
 @pytest.mark.parametrize("make", [portable, kibana], ids=["portable", "kibana"])
@@ -97,7 +98,7 @@ def test_a_report_grows_old_after_it_was_written(
 def test_the_conclusion_on_a_page_says_that_it_is_old(
     browser: "Browser", demo: Session, tmp_path: Path
 ) -> None:
-    folder = demo.export_html(tmp_path / "pages", job_pages=0).parent
+    folder = demo.export.html(tmp_path / "pages", job_pages=0).parent
     opened = open_file(browser, folder, "sites")
     words = opened.page.locator("#sites-conclusion .too-old")
     assert words.is_visible()

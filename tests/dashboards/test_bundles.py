@@ -35,7 +35,7 @@ def named(pair: object) -> str:
     return pair[1].id if isinstance(pair, tuple) else str(pair)
 
 
-@pytest.mark.parametrize("name", [f"{target}.ndjson" for target in TARGETS])
+@pytest.mark.parametrize("name", [f"{target}.{end}" for target in TARGETS for end in ("ndjson", "md")])
 def test_committed_bundles_are_current(name: str) -> None:
     committed = (ROOT / "kibana_objects" / name).read_text(encoding="utf-8")
     assert committed == objects()[name], f"kibana_objects/{name} is stale: make docs"

@@ -73,15 +73,15 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with esjobs.open(f"duckdb:{folder / 'jobs.duckdb'}") as session:
         report = session.ingest("jobs", records)
         assert report.n_dropped == 0
-        session.detect()
-        session.score()
+        session.issues.detect()
+        session.scores.compute()
         yield session
 
 
 @pytest.fixture(scope="module")
 def folder(stored: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages, one of them of each job."""
-    out = stored.export_html(tmp_path_factory.mktemp("pages"), job_pages=100).parent
+    out = stored.export.html(tmp_path_factory.mktemp("pages"), job_pages=100).parent
     assert len(list((out / "jobs").iterdir())) == len(NAMES)
     return out
 

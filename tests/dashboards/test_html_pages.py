@@ -14,6 +14,7 @@ from dashboards.pages import PAGES
 from dashboards.spec import JOBS, Page, View, Where
 from dashboards.view.ask import groups
 from esjobs.api.session import Session
+from esjobs.core.numbers import percent
 from esjobs.core.query import Count
 from esjobs.core.window import Window
 from tests.dashboards.answers import UNSCORED
@@ -40,7 +41,7 @@ def demo(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="module")
 def folder(demo: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages of the demo."""
-    return demo.export_html(tmp_path_factory.mktemp("pages")).parent
+    return demo.export.html(tmp_path_factory.mktemp("pages")).parent
 
 
 def file_of(page: Page) -> str:
@@ -56,7 +57,7 @@ EMPTY_IN_THE_DEMO = UNSCORED | {
 
 def judged(demo: Session, kind: str | None = "all") -> "pd.DataFrame":
     """The verdicts of the headline on queues, as a notebook reads them."""
-    return demo.flags(level="site", type=kind, method="gamma")
+    return demo.tables.flags(level="site", type=kind, method="gamma").to_pandas()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.id)
@@ -196,13 +197,13 @@ def test_sums_over_what_is_chosen_are_those_of_the_store(
     shares = chart.locator(".numbers_marks text").all_text_contents()
     assert names[-len(ranked) :] == [row["site"] for row in ranked]
     # texts are painted in the order of the groups, which is that of jobs
-    assert sorted(shares) == sorted(f"{100 * row['cpu_s'] / row['core_s']:.0f}\u202f%" for row in ranked)
+    assert sorted(shares) == sorted(percent(row["cpu_s"] / row["core_s"]) for row in ranked)
     coverage = opened.page.locator("#efficiency-coverage .numbers_marks text").all_text_contents()
     everything = View(JOBS.name, where=(Where("processing_type", ("evgen",)),), metrics=(Count(),))
     (total,) = groups(demo.store, everything, window=Window.parse("2025-06-01/2025-07-01")) or []
     known = replace(everything, where=(*everything.where, Where("cores")))
     (with_cores,) = groups(demo.store, known, window=Window.parse("2025-06-01/2025-07-01")) or []
-    assert coverage[2] == f"{100 * with_cores['n_jobs'] / total['n_jobs']:.1f}\u202f%"
+    assert coverage[2] == percent(with_cores["n_jobs"] / total["n_jobs"])
     assert opened.complaints == []
 
 
@@ -212,9 +213,9 @@ def test_a_history_is_that_of_the_store(browser: "Browser", folder: Path, demo: 
     opened = open_file(browser, folder, f"site#queue={name}")
     marks = opened.page.locator("#site-k-over-time .marks_marks > path")
     told = marks.evaluate_all("(all) => all.map((each) => each.getAttribute('aria-label'))")
-    steps = demo.show("runs")
+    steps = demo.tables.runs().to_pandas()
     runs = set(steps[steps["step"] == "flag"]["run"])
-    seen = [demo.flags(level="site", type="all", method="gamma", run=run) for run in runs]
+    seen = [demo.tables.flags(level="site", type="all", method="gamma", run=run).to_pandas() for run in runs]
     expected = {float(each.loc[each["name"] == name, "k"].iloc[0]) for each in seen}
     found = {float(re.search(r"Speed factor k: ([\d.]+)", text)[1]) for text in told}  # type: ignore[index]
     assert len(found) == len(expected) == 2
@@ -234,10 +235,10 @@ def test_names_are_ranked_as_the_command_ranks_them(
     opened.page.locator(panel).scroll_into_view_if_needed()
     told = opened.page.locator(f"{panel} .numbers_marks text")
     told.first.wait_for()
-    rows = demo.ranking(by, score).rows.to_pylist()
+    rows = demo.scores.rank(by, score).rows.to_pylist()
     assert len(rows) > 3
     assert sorted(told.all_text_contents()) == sorted(
-        f"{row['score']:.0f} ({100 * row['coverage']:.0f}\u202f%)" for row in rows
+        f"{row['score']:.0f} ({percent(row['coverage'])})" for row in rows
     )
 
 

@@ -31,13 +31,13 @@ def demo(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="module")
 def scores(demo: Session) -> "pd.DataFrame":
     """The scores as a notebook reads them."""
-    return demo.show("scores")
+    return demo.tables.scores().to_pandas()
 
 
 @pytest.fixture(scope="module")
 def folder(demo: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages, with some of jobs."""
-    return demo.export_html(tmp_path_factory.mktemp("pages"), job_pages=60).parent
+    return demo.export.html(tmp_path_factory.mktemp("pages"), job_pages=60).parent
 
 
 def test_names_are_ranked_by_every_score() -> None:
@@ -101,7 +101,7 @@ def test_a_job_of_a_user_has_its_page(browser: "Browser", folder: Path, scores: 
 
 
 def test_names_of_job_issues_lead_to_their_scores(browser: "Browser", folder: Path, demo: Session) -> None:
-    issues = demo.show("issues")
+    issues = demo.tables.issues().to_pandas()
     wrong = issues[issues["severity"] != "info"]
     opened = open_file(browser, folder, "issues#severity=major")
     user = str(wrong[wrong["severity"] == "major"].groupby("user")["n_issues"].sum().idxmax())

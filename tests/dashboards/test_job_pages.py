@@ -34,15 +34,15 @@ def pages(folder: Path) -> set[str]:
 
 
 def test_the_worst_have_a_page_and_what_is_left_out_is_said(demo: Session, tmp_path: Path) -> None:
-    first = demo.export_html(tmp_path / "out", job_pages=80)
-    issues = demo.show("issues")
+    first = demo.export.html(tmp_path / "out", job_pages=80)
+    issues = demo.tables.issues().to_pandas()
     wrong = issues[issues["severity"] != "info"]
     assert len(pages(first.parent)) == 80 < wrong["job_id"].nunique()
     told = re.search(r"<dt>Pages of jobs</dt><dd>([^<]*)", first.read_text())
     assert told is not None
     assert told[1].startswith("80: ")
     assert f"of {wrong['job_id'].nunique():,} with issues" in told[1]
-    scores = demo.show("scores").dropna(subset=["score_sum"])
+    scores = demo.tables.scores().to_pandas().dropna(subset=["score_sum"])
     worst = scores.sort_values(["score_sum", "source", "job_id"], ascending=[False, True, True])[
         "job_id"
     ].iloc[0]
@@ -53,7 +53,7 @@ def test_the_worst_have_a_page_and_what_is_left_out_is_said(demo: Session, tmp_p
 def test_which_jobs_have_a_page_is_what_pandas_says(demo: Session, most: int) -> None:
     """The store sorts and hands over as much as there is room for; the answer is that of all rows."""
     names = ["source", "job_id"]
-    issues, scores = demo.show("issues"), demo.show("scores")
+    issues, scores = demo.tables.issues().to_pandas(), demo.tables.scores().to_pandas()
     wrong = issues[issues["severity"] != "info"].sort_values(
         ["severity_rank", "wasted_core_hours", *names], ascending=[False, False, True, True]
     )
@@ -73,18 +73,18 @@ def test_which_jobs_have_a_page_is_what_pandas_says(demo: Session, most: int) ->
 
 def test_pages_of_jobs_that_are_no_more_among_the_worst_go(demo: Session, tmp_path: Path) -> None:
     """What somebody else put there stays; the same rows give the same files."""
-    folder = demo.export_html(tmp_path / "out", job_pages=60).parent
+    folder = demo.export.html(tmp_path / "out", job_pages=60).parent
     many = {path.name: path.read_bytes() for path in (folder / FOLDER).iterdir()}
     (folder / FOLDER / "notes.html").write_text("<p>mine</p>")
-    demo.export_html(folder, job_pages=60)
+    demo.export.html(folder, job_pages=60)
     assert {path.name: path.read_bytes() for path in (folder / FOLDER).iterdir()} == many | {
         "notes.html": b"<p>mine</p>"
     }
-    demo.export_html(folder, job_pages=5)
+    demo.export.html(folder, job_pages=5)
     few = pages(folder) - {"notes.html"}
     assert few < set(many)
     assert len(few) == 5
-    demo.export_html(folder, job_pages=0)
+    demo.export.html(folder, job_pages=0)
     assert pages(folder) == {"notes.html"}
     assert "Pages of jobs" not in (folder / "index.html").read_text()
 
@@ -103,7 +103,7 @@ def test_the_number_is_an_option(demo: Session, tmp_path: Path) -> None:
 
 @pytest.mark.browser
 def test_an_id_leads_to_the_page_of_its_job(browser: "Browser", demo: Session, tmp_path: Path) -> None:
-    folder = demo.export_html(tmp_path / "out", job_pages=100).parent
+    folder = demo.export.html(tmp_path / "out", job_pages=100).parent
     opened = open_file(browser, folder, "issues")
     link = opened.page.locator("#issues-jobs tbody td a").first
     job = link.inner_text()

@@ -34,12 +34,12 @@ def demo(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def by_hand(demo: Session, key: str, number: str) -> dict[str, float]:
     """A number of jobs per name, by SQL."""
-    rows = demo.sql(f"select {key} as name, {number} as number from jobs group by all")  # noqa: S608 - ours
+    rows = demo.sql(f"select {key} as name, {number} as number from jobs group by all").to_pandas()  # noqa: S608 - ours
     return dict(zip(rows["name"], rows["number"], strict=True))
 
 
 def asked(demo: Session, by: str, metric: str) -> dict[str, float]:
-    rows = demo.query([by], [metric])
+    rows = demo.query([by], [metric]).to_pandas()
     return dict(zip(rows[by], rows[metric], strict=True))
 
 
@@ -80,7 +80,7 @@ def _place(text: Any) -> float:
 def test_core_hours_lost(demo: Session) -> None:
     of_queues, of_sites = by_hand(demo, "site", LOST), asked(demo, "rc_site", "lost_core_h")
     assert asked(demo, "site", "lost_core_h") == pytest.approx(of_queues)
-    losses = demo.provisioning.lost("queue").to_pylist()
+    losses = demo.provisioning.lost("queue").rows.to_pylist()
     found = {name: sum(row["lost_core_h"] for row in losses if row["name"] == name) for name in of_queues}
     assert found == pytest.approx(of_queues)
     assert sum(of_sites.values()) == pytest.approx(sum(of_queues.values()))
@@ -117,18 +117,18 @@ def test_core_hours_without_cpu_time(demo: Session) -> None:
         assert asked(demo, by, "wasted_core_h") == pytest.approx(expected)
         shown = drawn(demo, panel)
         assert shown == {name: f"{expected[name]:,.0f}" for name in shown}
-    ranked = demo.rank("user", "cpu_efficiency")
+    ranked = demo.scores.rank("user", "cpu_efficiency").to_pandas()
     assert dict(zip(ranked["name"], ranked["wasted_core_hours"], strict=True)) == pytest.approx(expected)
     (panel,) = [each.panel for each in PEOPLE.places if each.panel.id == "people-wasted-by-user"]
     rows = asked_of_store(demo.store, panel.view)
     assert {row["user"]: row["wasted_core_hours"] for row in rows} == pytest.approx(expected)
-    above = demo.sql("select count(*) as n from jobs where cpu_s > wall_s * cores")["n"][0]
+    above = demo.sql("select count(*) as n from jobs where cpu_s > wall_s * cores").to_pandas()["n"][0]
     assert above > 0
 
 
 def test_tasks_are_distinct_wherever_they_are_called_tasks(demo: Session) -> None:
     """Units of the fit (task x core class x type) are more, and never called tasks."""
-    flags = demo.show("flags")
+    flags = demo.tables.flags().to_pandas()
     chosen = flags[(flags["processing_type"] == "all") & (flags["level"] == "site") & flags["k"].notna()]
     assert (chosen["n_tasks"] >= chosen["n_distinct_tasks"]).all()
     assert (chosen["n_tasks"] > chosen["n_distinct_tasks"]).any()
@@ -144,8 +144,12 @@ def test_tasks_are_distinct_wherever_they_are_called_tasks(demo: Session) -> Non
 
 
 def test_factors_of_cpu_models_have_the_scale_of_what_they_predict(demo: Session) -> None:
-    mixes = [row for row in demo.show("mixes").to_dict("records") if row["share"] > 0.999 and row["k"] > 0]
-    factors = [row for row in demo.show("factors").to_dict("records") if row["mix_k"] > 0]
+    mixes = [
+        row
+        for row in demo.tables.mixes().to_pandas().to_dict("records")
+        if row["share"] > 0.999 and row["k"] > 0
+    ]
+    factors = [row for row in demo.tables.factors().to_pandas().to_dict("records") if row["mix_k"] > 0]
     predicted = {row["name"]: row["mix_k"] for row in factors if row["processing_type"] == "all"}
     alone = {str(row["name"]): row["k"] for row in mixes}
     assert alone

@@ -80,7 +80,9 @@ def visible(session: Session) -> Contents:
     """What is to be seen, with the account of each load, without marks, which are a store's own."""
     found = contents(session)
     found["days"] = found["days"].drop(columns="mark")
-    loads = session.show("loads")[["load_id", "state", "rows_in", "stored", "updated", "rejected"]]
+    loads = session.tables.loads().to_pandas()[
+        ["load_id", "state", "rows_in", "stored", "updated", "rejected"]
+    ]
     found["accounts"] = loads.sort_values("load_id", ignore_index=True)
     return found
 

@@ -106,7 +106,7 @@ def test_the_printed_role_is_enough(
         monkeypatch.setenv(f"ESJOBS_CLUSTER__{key.upper()}", value)
     nodes = guarded.json("GET", "_nodes/stats/indices/search")["nodes"].values()
     assert sum(node["indices"]["search"]["open_contexts"] for node in nodes) == 0
-    findings = examine(lambda: load(None, guarded.url), "the test").to_pandas()
+    findings = examine(lambda: load(None, guarded.url), None).to_pandas()
     assert "failed" not in set(findings["state"])
     assert findings.set_index("check").loc["table factors", "state"] == "ok"
     assert guarded.security is not None
@@ -130,8 +130,8 @@ def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded
         assert any("may not manage index templates" in line for line in done)
         assert session.store.capabilities().lacking == ()
         assert session.run("2018-08-01/2018-08-02")[-1].rows_out
-        assert len(session.factors(level="site", method="gamma", type="all")) == 4
-        assert session.query(by=["site"], metrics=["jobs"])["jobs"].tolist() == [75] * 4
+        assert len(session.tables.factors(level="site", method="gamma", type="all").to_pandas()) == 4
+        assert session.query(by=["site"], metrics=["jobs"]).to_pandas()["jobs"].tolist() == [75] * 4
     assert guarded.security is not None
     refused = guarded.request("PUT", f"{archive}/_doc/1", {"x": 1}, login=guarded.security.login("reader"))
     assert refused.status == 403

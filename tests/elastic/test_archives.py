@@ -425,7 +425,7 @@ def test_documents_without_an_end_time_are_counted(server: Server, index_prefix:
     lost = [{"site": "CERN"}, {"site": "RAL", "job_id": "9"}]
     make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1)), *lost])
     with esjobs.open(settings=settings_of(server, index_prefix)) as session:
-        report = session.aggregate("2018-08-01/2018-08-02")
+        report = session.speed.aggregate("2018-08-01/2018-08-02")
         assert report.rows_in == 1
         assert report.notes[0] == "2 documents have no end time: they belong to no day, and count nowhere"
         (row,) = [item for item in check_fields(session.store) if item.field == "end_time"]
@@ -436,7 +436,7 @@ def test_documents_without_an_end_time_are_counted(server: Server, index_prefix:
     make_index(server, f"{index_prefix}jobs-2", CATALOGUE, [plain(job(2))])
     server.json("DELETE", f"{index_prefix}jobs-1")
     with esjobs.open(settings=settings_of(server, index_prefix)) as session:
-        assert session.aggregate("2018-08-01/2018-08-02", rebuild=True).notes == ()
+        assert session.speed.aggregate("2018-08-01/2018-08-02", rebuild=True).notes == ()
         assert not any(item.effect for item in check_fields(session.store) if item.field == "end_time")
 
 
@@ -454,17 +454,17 @@ def test_reading_many_documents_wants_a_word(
     with esjobs.open(settings=settings_of(server, index_prefix, read_at_most=5)) as session:
         # each day alone could be read, all of them not
         with pytest.raises(StoreError, match=r"6 documents .* one by one \(site is text.*--yes") as refused:
-            session.aggregate(window)
+            session.speed.aggregate(window)
         assert "\n" not in str(refused.value)
         with pytest.raises(StoreError, match="6 documents"):
-            session.query("site")
+            session.query("site").to_pandas()
         with pytest.raises(StoreError, match="11 documents"):
-            session.jobs()
-        assert session.query("state")["jobs"].sum() == 11
-        assert session.aggregate("2018-08-01/2018-08-03").rows_out == 8
+            session.jobs().to_pandas()
+        assert session.query("state").to_pandas()["jobs"].sum() == 11
+        assert session.speed.aggregate("2018-08-01/2018-08-03").rows_out == 8
     with esjobs.open(settings=settings_of(server, index_prefix, read_at_most=6)) as session:
         with caplog.at_level("INFO"):
-            assert session.aggregate(window).rows_out == 11
+            assert session.speed.aggregate(window).rows_out == 11
         told = [record.message for record in caplog.records]
         assert f"{index_prefix}jobs-*: 0 documents to be grouped by the cluster" in " ".join(told)
     given = ["--store", server.url, "--jobs-index", f"{index_prefix}jobs-*", "--field-map", "esjobs"]

@@ -30,6 +30,7 @@ from dashboards.view.rows import Row, keeps
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.clock import system_clock
+from esjobs.core.numbers import number
 from esjobs.core.query import Count, Present, Query
 from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, wilson
 from esjobs.core.states import FAILED, UNFINISHED_KINDS
@@ -105,19 +106,19 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(demo_folder / "demo.duckdb", folder)
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
         session.run("2025-06-01/2025-06-25")
-        session.watch("2025-06-30")
-        session.reasons()
+        session.flags.update("2025-06-30")
+        session.flags.decompose()
         ledger = Ledger(session.store, system_clock)
         ledger.write({"night": date(2025, 6, 29), "state": "done", "jobs": 1_000, "seconds": 3.5}, [])
         ledger.write({"night": date(2025, 6, 30), "state": "failed", "reason": "no room", "attempt": 2}, [])
-        models = session.show("factors", level="cpu_model", method=HEADLINE).dropna(subset=["k"])
+        models = session.tables.factors(level="cpu_model", method=HEADLINE).to_pandas().dropna(subset=["k"])
         names = sorted(set(models["name"]))[::2]
         scores = folder / "HS23scores.csv"
         scores.write_text(
             "CPU,SMT enabled,Ncores,Score,Score/Ncores\n"
             + "".join(f"{name},1,{10 + place},{200 + 9 * place},\n" for place, name in enumerate(names * 2))
         )
-        session.import_references(scores, form="hepix-hs23")
+        session.declared.import_references(scores, form="hepix-hs23")
         add_scores(session)
         add_issues(session)
         add_runs(session)
@@ -137,7 +138,7 @@ def demo(folder: Path) -> Iterator[Session]:
 
 def add_issues(session: Session) -> None:
     """Issues of detectors, which the demo's jobs have none of for lack of time series."""
-    (row, *_), day = session.arrow.show("issues").to_pylist(), date(2025, 5, 31)
+    (row, *_), day = session.tables.issues().rows.to_pylist(), date(2025, 5, 31)
     rows = [
         {**row, "day": day, "detector": "cpu-idle", "severity": "major", "wasted_core_hours": 200.0},
         {**row, "day": day, "detector": "gpu-idle", "severity": "critical", "wasted_gpu_hours": 600.0},
@@ -148,11 +149,11 @@ def add_issues(session: Session) -> None:
 
 def add_scores(session: Session) -> None:
     """Scores of jobs whose counters are known, beside those of the demo, of which none are."""
-    session.score("2025-06-29/2025-07-01")
+    session.scores.compute("2025-06-29/2025-07-01")
     with esjobs.open("duckdb::memory:") as other:
         moved = [{**job, "end_time": job["end_time"] + timedelta(days=2500)} for job in made_jobs(500)]
         put_all(other.store, moved)
-        other.score()
+        other.scores.compute()
         batches = list(other.store.read(SCORES))
         days = {day for batch in batches for day in batch.column("day").to_pylist()}
         changes = []
@@ -191,7 +192,7 @@ def filled(server: Server, demo: Session, demo_folder: Path, published: set[str]
 
 def latest(demo: Session, kind: Kind = SPEED) -> str:
     """The run of a kind whose rows people see."""
-    shown = demo.show("latest_runs")
+    shown = demo.tables.latest_runs().to_pandas()
     return str(shown[shown["shown"] & (shown["kind"] == kind.name)]["run"].iloc[0])
 
 
@@ -277,7 +278,7 @@ MAY_BE_EMPTY: set[str] = set()
 
 
 def test_planted_queues_and_only_they_are_confirmed(filled: Server, demo: Session) -> None:
-    flags = demo.show("flags", run=latest(demo))
+    flags = demo.tables.flags(run=latest(demo)).to_pandas()
     chosen = flags[(flags["level"] == "site") & (flags["processing_type"] == "all")]
     wanted = set(chosen[(chosen["method"] == HEADLINE) & chosen["confirmed"].eq(True)]["name"])
     assert len(wanted) > 2
@@ -360,6 +361,7 @@ def wanted_marks(panel: Panel, page: Page, demo: Session) -> int:
         return len(rows)
     if panel.kind in ("shares", "waste", "amounts", "weighted"):
         rows = [row for row in rows if panel.kind != "weighted" or row[panel.entry("x").per]]
+        rows = [row for row in rows if enough(panel, row)]
         return min(panel.most[0], len([row for row in rows if row[panel.view.by[0]] is not None]))
     needed = [panel.entry("x").column] if panel.kind != "pulls" else []
     shown = [row for row in rows if all(row[column] is not None for column in needed)]
@@ -409,11 +411,22 @@ def moments(view: View, demo: Session, most: int) -> dict[tuple[Any, Any], list[
         names.setdefault(row[column], []).append(row)
     if view.first:
         names = {name: each for name, each in names.items() if any(keeps(row, view.first) for row in each)}
+    order = sorted(names, key=lambda name: (*_foremost(view, names[name]), name))
     grouped: dict[tuple[Any, Any], list[Row]] = {}
-    for name in list(names)[:most] if len(names) > most else names:
+    for name in order[:most]:
         for row in names[name]:
             grouped.setdefault((name, row[view.over]), []).append(row)
     return grouped
+
+
+def _foremost(view: View, rows: list[Row]) -> tuple[float, ...]:
+    """What orders the names of a chart over time: rows of interest, rank or jobs, rows."""
+    wanted = -sum(keeps(row, view.first) for row in rows) if view.first else 0
+    if "rank" in rows[0]:
+        place = min(row["rank"] for row in rows)
+    else:
+        place = -max((row["n_jobs"] or 0 for row in rows), default=0) if "n_jobs" in rows[0] else 0
+    return wanted, place, -len(rows)
 
 
 NUMBERED = [
@@ -437,9 +450,23 @@ def test_the_numbers_that_are_drawn_are_those_of_the_store(
     assert (len(wanted) > 1) == (panel.id not in UNSCORED)
 
 
-def percent(share: float, digits: int = 0) -> str:
+def percent(share: float) -> str:
     """A share as the charts write it: what lies in the middle is rounded up, as browsers do."""
-    return f"{Decimal(100 * share).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)}%"
+    digits = 0 if share >= 0.0995 else 1
+    text = f"{Decimal(100 * share).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)}"
+    return f"{'0' if share < 5e-4 else text} %"
+
+
+def hours(value: float) -> str:
+    """An amount as the charts write it."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def enough(panel: Panel, row: Row) -> bool:
+    """True if a name has jobs enough for a rate, where the panel draws its interval."""
+    field = panel.entry("x")
+    counted = f"{field.column}_jobs" if panel.kind == "weighted" else "n_jobs"
+    return f"{field.column}_sq" not in row or row[counted] >= FEW_JOBS
 
 
 def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
@@ -450,7 +477,7 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
             demo.store.aggregate(Query((), (Count("some"),), where=(Present(field.column),)))
             for field in panel.fields
         ]
-        return [percent(found.table.to_pylist()[0]["some"] / jobs, 1) for found in having]
+        return [percent(found.table.to_pylist()[0]["some"] / jobs) for found in having]
     if panel.kind == "ends":
         told = []
         for kinds in ended_hours(panel, rows).values():
@@ -459,7 +486,7 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
         return told
     if panel.kind == "rates":
         of_hours = "queue_s" in rows[0]
-        return [f"{rate:,.1f}" if of_hours else percent(rate, 1) for rate in rates_of(panel, rows)]
+        return [number(rate) if of_hours else percent(rate) for rate in rates_of(panel, rows)]
     if panel.kind == "busy":
         return [percent(row["cpu_s"] / row["wall_s"] / row["cores"]) for row in rows]
     field, label = panel.entry("x"), panel.entry("label").column
@@ -467,13 +494,14 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
         total = sum(row[field.column] for row in rows)
         return [percent(row[field.column] / total) for row in rows]
     if panel.kind == "weighted":
-        known = [row for row in rows if row[field.per]]
+        known = [row for row in rows if row[field.per] and enough(panel, row)]
         largest = sorted(known, key=lambda row: -row[field.per])[: panel.most[0]]
         whole = panel.fields[-1].column
         return [
-            f"{row[field.column] / row[field.per]:.0f} ({row[field.per] / row[whole]:.0%})" for row in largest
+            f"{row[field.column] / row[field.per]:.0f} ({percent(row[field.per] / row[whole])})"
+            for row in largest
         ]
-    rows = [row for row in rows if row[label] is not None]
+    rows = [row for row in rows if row[label] is not None and enough(panel, row)]
     if panel.kind == "shares":
         largest = sorted(rows, key=lambda row: -row[field.per])[: panel.most[0]]
         return [percent(row[field.column] / row[field.per]) for row in largest]
@@ -481,8 +509,7 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
         values = [(row[field.per] - row[field.column]) / HOUR_S for row in rows]
     else:
         values = [row[field.column] / (row[field.per] if field.per else 1) / HOUR_S for row in rows]
-    form = ",.1f" if panel.kind == "amounts" and field.per else ",.0f"
-    return [f"{value:{form}}" for value in sorted(values, reverse=True)[: panel.most[0]]]
+    return [hours(value) for value in sorted(values, reverse=True)[: panel.most[0]]]
 
 
 def test_a_queue_chosen_by_its_name_has_its_jobs(filled: Server, demo: Session) -> None:
@@ -494,7 +521,7 @@ def test_a_queue_chosen_by_its_name_has_its_jobs(filled: Server, demo: Session) 
 
 
 def test_the_line_that_is_drawn_is_that_of_the_table(filled: Server, demo: Session) -> None:
-    lines = demo.show("lines", run=latest(demo))
+    lines = demo.tables.lines(run=latest(demo)).to_pandas()
     chosen = lines[(lines["level"] == "site") & (lines["method"] == HEADLINE)]
     wanted = {row.processing_type: row.slope for row in chosen.itertuples()}
     (chart,) = [each for each in CHARTS if each.panel == "sites-scatter"]

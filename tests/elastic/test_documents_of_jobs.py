@@ -9,6 +9,7 @@ import pytest
 
 from esjobs.core.errors import SchemaError, StoreError
 from esjobs.store.elastic import indices, layout
+from esjobs.store.elastic.jobs import loads
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
@@ -111,6 +112,33 @@ def test_new_jobs_of_a_killed_process_go(
     assert selected(store, "job_id") == ["1"]
     assert put(store, "c", job(5)) == (1, 0, 0)
     assert sorted(hit["_id"] for hit in of_store(server, index_prefix)) == ["5:panda:1", "5:panda:5"]
+    store.close()
+
+
+def test_pruning_that_is_killed_is_done_by_the_next_one(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(server, index_prefix)
+    put(store, "a", job(1), job(2, user="ann"), job(3))
+    put(store, "b", job(1, events=2), job(2), job(3, end_time=SEPTEMBER))
+    put(store, "c", job(1, events=3))
+
+    def killed(*_: object, **__: object) -> None:
+        raise StoreError("killed")
+
+    before = selected(store), store.day_fingerprints(None)
+    with monkeypatch.context() as patch:
+        patch.setattr(loads, "write", killed)
+        with pytest.raises(StoreError, match="killed"):
+            store.prune_versions(["a", "b", "c"])
+    assert store.prune_versions(["a", "b", "c"]) == 3
+    assert (selected(store), store.day_fingerprints(None)) == before
+    with pytest.raises(StoreError, match="cannot be undone"):
+        store.undo_load("b")
+    found = {hit["_id"]: hit["_source"] for hit in of_store(server, index_prefix)}
+    emptied = [source for source in found.values() if source["load"] == 0]
+    assert all("site" not in source for source in emptied)
+    assert len(found) - len(emptied) == 3
     store.close()
 
 

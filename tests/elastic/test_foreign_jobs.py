@@ -87,7 +87,7 @@ def settings_of(server: Server, prefix: str, index: str, field_map: str) -> Sett
 
 
 def rows(session: Session, what: str, *key: str) -> pd.DataFrame:
-    return session.show(what).set_index(list(key)).sort_index()
+    return session.tables.read(what).to_pandas().set_index(list(key)).sort_index()
 
 
 @ONE_OF_EACH_VENDOR
@@ -139,16 +139,16 @@ def test_a_night_makes_only_what_changed(server: Server, index_prefix: str) -> N
     make_index(server, name, CMS, documents)
     with esjobs.open(settings=settings_of(server, index_prefix, name, "cms-htcondor")) as session:
         window = "2018-08-01/2018-08-06"
-        assert session.aggregate(window).counts["days recomputed"] == 5
-        assert session.aggregate(window).counts["days recomputed"] == 0
+        assert session.speed.aggregate(window).counts["days recomputed"] == 5
+        assert session.speed.aggregate(window).counts["days recomputed"] == 0
         write(server, name, [{**_cms(0, days[2]), "CpuTimeHr": 1.5, "_id": f"{days[2]}-0"}])
-        assert session.aggregate(window).counts["days recomputed"] == 1
+        assert session.speed.aggregate(window).counts["days recomputed"] == 1
         write(server, name, [{**_cms(9, days[4]), "_id": "late"}])
-        assert session.aggregate(window).counts["days recomputed"] == 1
+        assert session.speed.aggregate(window).counts["days recomputed"] == 1
         server.json("DELETE", f"{name}/_doc/late?refresh=true")
-        assert session.aggregate(window).counts["days recomputed"] == 1
-        assert session.aggregate(window, rebuild=True).counts["days recomputed"] == 5
-        assert session.show("buckets")["cpu_s"].sum() == pytest.approx((14 * 2.0 + 1.5) * 3600)
+        assert session.speed.aggregate(window).counts["days recomputed"] == 1
+        assert session.speed.aggregate(window, rebuild=True).counts["days recomputed"] == 5
+        assert session.tables.buckets().to_pandas()["cpu_s"].sum() == pytest.approx((14 * 2.0 + 1.5) * 3600)
 
 
 @ONE_OF_EACH_VENDOR
@@ -162,12 +162,12 @@ def test_an_index_that_was_deleted_and_loaded_again_in_the_same_order(
     make_index(server, name, CMS, documents)
     with esjobs.open(settings=settings_of(server, index_prefix, name, "cms-htcondor")) as session:
         window = "2018-08-01/2018-08-04"
-        assert session.aggregate(window).counts["days recomputed"] == 3
+        assert session.speed.aggregate(window).counts["days recomputed"] == 3
         server.json("DELETE", name)
         make_index(server, name, CMS, [{**one, "CpuTimeHr": 2.2} for one in documents])
-        assert session.aggregate(window).counts["days recomputed"] == 3
-        assert session.show("buckets")["cpu_s"].sum() == pytest.approx(9 * 2.2 * 3600)
-        assert session.aggregate(window).counts["days recomputed"] == 0
+        assert session.speed.aggregate(window).counts["days recomputed"] == 3
+        assert session.tables.buckets().to_pandas()["cpu_s"].sum() == pytest.approx(9 * 2.2 * 3600)
+        assert session.speed.aggregate(window).counts["days recomputed"] == 0
 
 
 @ONE_OF_EACH_VENDOR

@@ -94,7 +94,8 @@ def test_hours_words_and_two_names_of_a_user(server: Server, spider: tuple[str, 
         "Site",
         lambda job: job["WallClockHr"] * job["RequestCpus"],
     )
-    assert drawn(index, server, "efficiency-lost") == texts(lost, ",.0f")
+    expected = [f"0 + {text} cancelled" for text in texts(lost, ",.0f")]
+    assert drawn(index, server, "efficiency-lost") == expected
     waited = summed(documents, "Site", lambda job: job["QueueHrs"])
     counted = summed(documents, "Site", lambda _: 1)
     means = {site: waited[site] / counted[site] for site in waited}

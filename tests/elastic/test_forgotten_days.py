@@ -53,8 +53,8 @@ def fill(server: Server, prefix: str, some: Iterable[Row]) -> None:
 
 def days(session: Session) -> list[int]:
     """The days that have buckets, which must be those that have books."""
-    with_books = sorted(set(session.show("days")["day"].dt.day))
-    assert sorted(session.show("buckets")["day"].dt.day) == with_books
+    with_books = sorted(set(session.tables.days().to_pandas()["day"].dt.day))
+    assert sorted(session.tables.buckets().to_pandas()["day"].dt.day) == with_books
     return with_books
 
 
@@ -65,23 +65,23 @@ def kept(report: RunReport) -> list[str]:
 def test_days_that_an_archive_has_forgotten_stay(server: Server, index_prefix: str) -> None:
     fill(server, index_prefix, jobs())
     with esjobs.open(settings=settings(server, index_prefix, archive=True)) as session:
-        first = session.aggregate(WINDOW)
+        first = session.speed.aggregate(WINDOW)
         assert (first.rows_in, first.rows_out, first.counts["days recomputed"]) == (8, 4, 4)
         server.json("DELETE", f"{index_prefix}archive-2018-08")
         # a window that reaches back counts them, and says so
-        report = session.aggregate(WINDOW)
+        report = session.speed.aggregate(WINDOW)
         assert (report.rows_in, report.rows_out) == (first.rows_in, first.rows_out)
         assert (report.counts["days"], report.counts["days recomputed"]) == (4, 0)
         assert kept(report) == [KEPT]
         # as does one that has nothing else; one that does not reach back leaves them alone
-        assert kept(session.aggregate("2018-08-30/2018-09-01")) == [KEPT]
-        assert kept(session.aggregate("2018-09-01/2018-09-03")) == []
+        assert kept(session.speed.aggregate("2018-08-30/2018-09-01")) == [KEPT]
+        assert kept(session.speed.aggregate("2018-09-01/2018-09-03")) == []
         assert days(session) == [1, 2, 30, 31]
         # who asks for what is there now gets it
-        session.aggregate(WINDOW, rebuild=True)
+        session.speed.aggregate(WINDOW, rebuild=True)
         assert days(session) == [1, 2]
         with pytest.raises(NoJobsError, match="no jobs in 2018-08-30"):
-            session.aggregate("2018-08-30/2018-09-01")
+            session.speed.aggregate("2018-08-30/2018-09-01")
 
 
 def test_a_day_of_which_an_archive_has_some_jobs_left_is_made_again(
@@ -89,23 +89,23 @@ def test_a_day_of_which_an_archive_has_some_jobs_left_is_made_again(
 ) -> None:
     fill(server, index_prefix, jobs())
     with esjobs.open(settings=settings(server, index_prefix, archive=True)) as session:
-        session.aggregate(WINDOW)
+        session.speed.aggregate(WINDOW)
         server.json("DELETE", f"{index_prefix}archive-2018-08")
         fill(server, index_prefix, jobs()[:1])
-        report = session.aggregate(WINDOW)
+        report = session.speed.aggregate(WINDOW)
         assert (report.rows_in, report.counts["days recomputed"]) == (7, 1)
         assert kept(report)[0].startswith("kept the buckets of 1 of the days, from 2018-08-31 on")
-        assert sorted(session.show("buckets")["day"].dt.day) == [1, 2, 31]
+        assert sorted(session.tables.buckets().to_pandas()["day"].dt.day) == [1, 2, 31]
 
 
 def test_forgotten_days_whose_buckets_are_lost_go(server: Server, index_prefix: str) -> None:
     """What is left of such a day can neither be used nor made again."""
     fill(server, index_prefix, jobs())
     with esjobs.open(settings=settings(server, index_prefix, archive=True)) as session:
-        session.aggregate(WINDOW)
+        session.speed.aggregate(WINDOW)
         server.json("DELETE", f"{index_prefix}archive-2018-08")
         session.store.publish([session.store.replace(BUCKETS, "2018-08-31", [])])
-        assert kept(session.aggregate(WINDOW))[0].startswith("kept the buckets of 1 of the days")
+        assert kept(session.speed.aggregate(WINDOW))[0].startswith("kept the buckets of 1 of the days")
         assert days(session) == [1, 2, 30]
 
 
@@ -117,15 +117,15 @@ def test_a_month_of_own_jobs_that_somebody_deletes_is_forgotten_one_taken_back_i
         for load, some in (("all", jobs()), ("october", october)):
             session.store.put_jobs([batch(some)], load)
         whole = "2018-08-30/2018-10-11"
-        session.aggregate(whole)
+        session.speed.aggregate(whole)
         assert days(session) == [1, 2, 9, 10, 30, 31]
         server.json("DELETE", f"{index_prefix}own-jobs-2018-08")
         # taken back in the store, but whoever did so was killed before the buckets went
         session.store.undo_load("october")
-        assert kept(session.aggregate(whole)) == [KEPT]
+        assert kept(session.speed.aggregate(whole)) == [KEPT]
         assert days(session) == [1, 2, 30, 31]
         # outside the window as well
         session.store.undo_load("all")
         with pytest.raises(NoJobsError):
-            session.aggregate("2018-10-09/2018-10-11")
+            session.speed.aggregate("2018-10-09/2018-10-11")
         assert days(session) == [30, 31]

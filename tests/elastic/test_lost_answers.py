@@ -67,7 +67,7 @@ def test_a_commit_whose_answer_is_lost_for_good_is_kept_whole(
     assert selected(other, "job_id", "events") == [("1", 2), ("2", 100)]
     proxy.heal()
     assert put(store, "b", job(1, events=2), job(2)) == (0, 2, 0)
-    assert store.undo_load("b") == 2
+    assert store.undo_load("b").jobs == 2
     assert selected(other, "job_id", "events") == [("1", 1)]
 
 
@@ -166,7 +166,7 @@ def test_an_undoing_that_cannot_delete_is_done_and_the_jobs_keep_their_places(
     put(store, "a", job(1, events=1))
     put(store, "b", job(1, events=2))
     proxy.on(path("/_bulk", body=b'"load":0'), answers(503, {}), times=None)
-    assert store.undo_load("a") == 1
+    assert store.undo_load("a").jobs == 1
     proxy.heal()
     assert selected(store, "events") == [2]
     assert put(store, "c", job(1, events=3)) == (0, 1, 0)

@@ -30,7 +30,7 @@ def embedded(panda_files: list[Path]) -> Iterator[Session]:
 
 
 def rows(session: Session, what: str, *key: str) -> pd.DataFrame:
-    frame = session.show(what)
+    frame = session.tables.read(what).to_pandas()
     return frame.set_index(list(key)).sort_index()
 
 
@@ -52,8 +52,18 @@ def test_the_main_job_gives_the_same_numbers(
         flags = [rows(each, "flags", *key) for each in (session, embedded)]
         for name in ("verdict", "origin", "stable", "significant", "sentence"):
             pd.testing.assert_series_equal(flags[0][name], flags[1][name])
-        found = session.query(by=["site"], metrics=["jobs", "efficiency"]).set_index("site").sort_index()
-        expected = embedded.query(by=["site"], metrics=["jobs", "efficiency"]).set_index("site").sort_index()
+        found = (
+            session.query(by=["site"], metrics=["jobs", "efficiency"])
+            .to_pandas()
+            .set_index("site")
+            .sort_index()
+        )
+        expected = (
+            embedded.query(by=["site"], metrics=["jobs", "efficiency"])
+            .to_pandas()
+            .set_index("site")
+            .sort_index()
+        )
         pd.testing.assert_frame_equal(found, expected, rtol=1e-12)
         assert session.run(WINDOW)[-1].run == embedded.run(WINDOW)[-1].run
-        assert len(session.show("factors")) == len(embedded.show("factors"))
+        assert len(session.tables.factors().to_pandas()) == len(embedded.tables.factors().to_pandas())

@@ -358,11 +358,11 @@ def test_a_job_whose_end_moves_to_another_month_is_there_once(server: Server, in
     jobs = Names(f"{index_prefix}own").jobs
     server.json("POST", f"{jobs}/_refresh")
     assert server.json("GET", f"{jobs}/_count")["count"] == 2
-    assert store.undo_load("b") == 1
+    assert store.undo_load("b").jobs == 1
     assert selected(store, "job_id", "events") == [("1", 3), ("2", 100)]
-    assert store.undo_load("c") == 1
+    assert store.undo_load("c").jobs == 1
     assert selected(store, "job_id", "events") == [("1", 1), ("2", 100)]
-    assert store.undo_load("a") == 2
+    assert store.undo_load("a").jobs == 2
     assert selected(store, "job_id") == []
     assert put(store, "d", job(1, end_time=SEPTEMBER)) == (1, 0, 0)
     assert selected(store, "job_id") == ["1"]
@@ -408,6 +408,6 @@ def test_jobs_of_before_are_moved_behind_an_alias(server: Server, index_prefix: 
     assert server.json("GET", f"{names.jobs}/_count")["count"] == 2
     # another process that meant to move them, and was second
     store._jobs._months.move()
-    assert store.undo_load("b") == 2
+    assert store.undo_load("b").jobs == 2
     assert selected(store, "job_id", "events") == [("1", 100)]
     store.close()

@@ -152,7 +152,7 @@ def test_of_two_services_one_works_and_that_of_a_dead_one_is_taken_over(
             return NightAccount()
 
         steps = [replace(step, function=prune) if step.name == "prune" else step for step in NIGHT_STEPS]
-        one.nights = Nights(one.session._context(), steps=steps, patience=hands.patience)
+        one.nights = Nights(one.session._context, steps=steps, patience=hands.patience)
         assert [row["state"] for row in one.trigger(FIRST)] == ["done"]
         # one that died elsewhere leaves its lease, which ends by itself
         hands.morning_after(FIRST + timedelta(days=1))

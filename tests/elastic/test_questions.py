@@ -45,7 +45,7 @@ def reading(server: Server, files: Path, index_prefix: str) -> Iterator[Session]
     chosen = settings(server, index_prefix.rstrip("-"))
     with esjobs.open(settings=chosen) as session:
         session.ingest("jobs", files / "jobs.parquet")
-        session.import_corepower(files / "corepower.csv")
+        session.declared.import_values(files / "corepower.csv")
         session.run("2025-06-01/2025-07-01")
     with esjobs.open(settings=chosen, read_only=True) as session:
         yield session
@@ -71,14 +71,14 @@ def test_the_blocks_of_the_page_answer_what_it_says(
             assert said.getvalue() == answer, block
 
     # the same, asked of the store
-    flags = reading.flags(level="site", type="all", method="gamma")
+    flags = reading.tables.flags(level="site", type="all", method="gamma").to_pandas()
     hits = names["verdicts"][:1000].execute()
     assert {hit.name: hit.deviation for hit in hits if hit.deviation is not None} == {
         row["name"]: row["deviation"] for row in flags.dropna(subset=["deviation"]).to_dict("records")
     }
     assert type(hits[0]).__name__ == "Flags"
     assert hits[0].window_start == datetime(2025, 6, 1, tzinfo=UTC)
-    failed = reading.query("site", "jobs", where="state=failed").set_index("site")["jobs"]
+    failed = reading.query("site", "jobs", where="state=failed").to_pandas().set_index("site")["jobs"]
     assert f"{failed.sort_values(ascending=False).index[0]} " in dict(BLOCKS)[_block("failed")]
 
     for write in (reading.store.sweep, reading.run, reading.store.set_up):
@@ -96,7 +96,7 @@ def test_every_table_has_documents_without_a_connection_being_asked(
 ) -> None:
     with esjobs.open(settings=settings(server, index_prefix.rstrip("-"))) as session:
         for table in TABLES:
-            search = session.search(table.name)
+            search = session.tables.search(table.name)
             kind = search._doc_type[0]
             assert set(table.column_names) == set(kind._doc_type.mapping.properties.properties.to_dict())
             (index,) = search._index
@@ -104,7 +104,7 @@ def test_every_table_has_documents_without_a_connection_being_asked(
             latest = "-latest-" + table.name.replace("_", "-")
             assert index.endswith(latest) == table.has_latest
         with pytest.raises(UsageError):
-            session.search("nothing")
+            session.tables.search("nothing")
 
 
 @pytest.mark.parametrize("server", ELASTICSEARCH, indirect=True)
@@ -114,9 +114,9 @@ def test_jobs_of_others_are_asked_by_their_own_names(server: Server, index_prefi
         session.store._cluster.call("PUT", f"/{theirs}", {})  # type: ignore[attr-defined]
     cluster = ClusterSettings(prefix=index_prefix.rstrip("-"), jobs_index=theirs)
     with esjobs.open(settings=Settings(store=server.url, cluster=cluster), read_only=True) as session:
-        assert session.search("flags").to_dict() == {}
+        assert session.tables.search("flags").to_dict() == {}
         with pytest.raises(UsageError, match="whose fields have names of their own"):
-            session.search("jobs")
+            session.tables.search("jobs")
 
 
 @pytest.mark.parametrize("server", server_params("opensearch3"), indirect=True)
@@ -125,13 +125,13 @@ def test_opensearch_says_what_to_take_instead(server: Server, index_prefix: str)
         esjobs.open(settings=settings(server, index_prefix.rstrip("-"))) as session,
         pytest.raises(UsageError, match=r"is opensearch: take s.show\('flags'\), or opensearchpy.Search on"),
     ):
-        session.search("flags")
+        session.tables.search("flags")
 
 
 def test_an_embedded_store_says_what_to_take_instead() -> None:
     refused = pytest.raises(UsageError, match=r"needs Elasticsearch, .* take s.show\('flags'\), s.query\(\)")
     with esjobs.open("duckdb::memory:") as session, refused:
-        session.search("flags")
+        session.tables.search("flags")
 
 
 def _words(text: str) -> str:

@@ -65,7 +65,7 @@ def prefix(server: Server, demo: Session, published: dict[str, str]) -> str:
     if name not in published:
         settings = Settings(store=server.url, cluster=ClusterSettings(prefix="views"))
         with esjobs.open(settings=settings) as session:
-            run = demo.show("runs")["run"].iloc[0]
+            run = demo.tables.runs().to_pandas()["run"].iloc[0]
             session.store.publish(
                 [session.store.replace(each, run, list(demo.store.read(each, ()))) for each in SPEED.tables]
             )

@@ -43,7 +43,7 @@ def detected(session: esjobs.Session, tmp_path: Path) -> esjobs.Session:
     ]
     put_records(session, tmp_path, records)
     put_series(session, given)
-    session.detect()
+    session.issues.detect()
     return session
 
 
@@ -57,5 +57,5 @@ def hostile(session: esjobs.Session, tmp_path: Path) -> esjobs.Session:
     put_records(session, tmp_path, [record(HOSTILE, user=HOSTILE, project="<img src=x onerror=1>")])
     odd = cores([busy(), busy(0)], node="<b>n1</b>")
     put_series(session, {HOSTILE: [*odd, series("x_<i>", "job", "", busy())]})
-    session.detect()
+    session.issues.detect()
     return session

@@ -9,12 +9,13 @@ import pytest
 import esjobs
 from esjobs.core.errors import InputError, UsageError
 from esjobs.issues.settings import DetectSettings
+from tests.conftest import with_settings
 from tests.issues.made_jobs import START, N, busy, cores, made_series, put_records, put_series, record, series
 
 
 def found(session: esjobs.Session) -> dict[str, set[str]]:
     """The rules that fired, by job."""
-    rows = session.arrow.show("issues").to_pylist()
+    rows = session.tables.issues().rows.to_pylist()
     return {
         job: {row["detector"] for row in rows if row["job_id"] == job} for job in {r["job_id"] for r in rows}
     }
@@ -36,23 +37,23 @@ def test_what_is_wrong_is_found_and_nothing_else(detected: esjobs.Session) -> No
 
 
 def test_a_finding_carries_its_evidence(detected: esjobs.Session) -> None:
-    rows = detected.arrow.show("issues", detector="cpu-idle").to_pylist()
+    rows = detected.tables.issues(detector="cpu-idle").rows.to_pylist()
     row = next(row for row in rows if row["job_id"] == "idle")
     assert (row["value"], row["threshold"], row["unit"], row["metric"]) == (0.5, 0.25, "n1/2", "cpu_load")
     assert (row["begin"], row["until"]) == (START, START + timedelta(hours=4))
     assert (row["share_frac"], row["wasted_core_hours"], row["node_hours"]) == (0.5, 8.0, 4.0)
     assert (row["user"], row["project"], row["area"], row["kind"]) == ("alice", "phys", "cpu", "detector")
     assert "50 % of their time: 8 h of core time" in row["hint"]
-    (stops,) = detected.arrow.show("issues", detector="collapse").to_pylist()
+    (stops,) = detected.tables.issues(detector="collapse").rows.to_pylist()
     assert (stops["begin"], stops["until"]) == (START + timedelta(hours=2), START + timedelta(hours=4))
-    (leak,) = detected.arrow.show("issues", detector="memory-leak").to_pylist()
+    (leak,) = detected.tables.issues(detector="memory-leak").rows.to_pylist()
     # 2 GB an hour: from 1 GB/h on it is major, from 10 GB/h on critical
     assert leak["severity"] == "major"
     assert "grew steadily by 2 GB an hour" in leak["hint"]
 
 
 def test_all_null_series_are_a_reason_and_no_finding(detected: esjobs.Session) -> None:
-    rows = [row for row in detected.arrow.show("measures").to_pylist() if row["job_id"] == "gaps"]
+    rows = [row for row in detected.tables.measures().rows.to_pylist() if row["job_id"] == "gaps"]
     assert {row["reason"] for row in rows} == {"no samples"}
     assert all(row["value"] is None for row in rows)
     assert "gaps" not in found(detected)
@@ -62,29 +63,29 @@ def test_it_is_idempotent_and_a_day_that_changed_is_made_again(
     detected: esjobs.Session, tmp_path: Path
 ) -> None:
     tables = ("issues", "measures", "footprints", "detected_days")
-    before = {name: detected.arrow.show(name).to_pylist() for name in tables}
-    assert detected.detect().counts == {"days that stand as they were": 1}
-    assert detected.detect(rebuild=True).counts["days made"] == 1
-    assert {name: detected.arrow.show(name).to_pylist() for name in tables} == before
+    before = {name: detected.tables.read(name).rows.to_pylist() for name in tables}
+    assert detected.issues.detect().counts == {"days that stand as they were": 1}
+    assert detected.issues.detect(rebuild=True).counts["days made"] == 1
+    assert {name: detected.tables.read(name).rows.to_pylist() for name in tables} == before
     put_series(detected, {"late": cores([busy(0)] * 4)}, load="later")
-    assert detected.detect().counts["days made"] == 1
+    assert detected.issues.detect().counts["days made"] == 1
     # series without a record: found, with what the series tell
-    (row,) = [row for row in detected.arrow.show("measures").to_pylist() if row["job_id"] == "late"][:1]
+    (row,) = [row for row in detected.tables.measures().rows.to_pylist() if row["job_id"] == "late"][:1]
     assert row["eligible"] is True
-    assert detected.arrow.show("detected_days").to_pylist()[0]["n_without_record"] == 1
+    assert detected.tables.detected_days().rows.to_pylist()[0]["n_without_record"] == 1
     assert "late" in found(detected)
 
 
 def test_days_whose_jobs_are_gone_lose_their_rows(detected: esjobs.Session) -> None:
-    for row in detected.arrow.show("loads").to_pylist():
+    for row in detected.tables.loads().rows.to_pylist():
         detected.undo(row["load_id"])
     from esjobs.schema.series import SERIES
     from esjobs.store.base import Retired
 
     detected.store.publish([Retired(SERIES, "load")])
-    detected.detect("2026-03-01/2026-03-02")
+    detected.issues.detect("2026-03-01/2026-03-02")
     for name in ("issues", "measures", "footprints", "detected_days"):
-        assert detected.arrow.show(name).num_rows == 0
+        assert detected.tables.read(name).rows.num_rows == 0
 
 
 @pytest.mark.parametrize(
@@ -100,8 +101,8 @@ def test_jobs_that_are_not_eligible_are_measured_and_not_flagged(
 ) -> None:
     put_records(session, tmp_path, [record("idle", **fields)])
     put_series(session, {"idle": made_series()["idle"]})
-    report = session.detect()
-    rows = session.arrow.show("measures").to_pylist()
+    report = session.issues.detect()
+    rows = session.tables.measures().rows.to_pylist()
     assert {row["reason"] for row in rows} == {reason}
     assert next(row["value"] for row in rows if row["detector"] == "cpu-idle") == 0.5
     assert not {"cpu-idle", "cpu-unused", "cpu-imbalance"} & found(session).get("idle", set())
@@ -115,8 +116,8 @@ def test_a_series_over_midnight_is_judged_once(session: esjobs.Session, tmp_path
     late = record("idle", start=start, end_time=(START + timedelta(hours=24, minutes=1)).isoformat())
     put_records(session, tmp_path, [late, record("other", start=START + timedelta(days=1), wall_s=60)])
     put_series(session, {"idle": cores([busy(0)] * 4, start=start)}, end=end)
-    session.detect()
-    rows = [row for row in session.arrow.show("issues").to_pylist() if row["job_id"] == "idle"]
+    session.issues.detect()
+    rows = [row for row in session.tables.issues().rows.to_pylist() if row["job_id"] == "idle"]
     assert rows
     assert {str(row["day"]) for row in rows} == {"2026-03-01"}
     assert {row["user"] for row in rows} == {"alice"}
@@ -135,9 +136,9 @@ def test_odd_series_neither_stop_nor_fire(session: esjobs.Session) -> None:
         "merged threads": cores([busy(2)] * 4),
     }
     put_series(session, given)
-    session.detect()
+    session.issues.detect()
     assert {job for job, rules in found(session).items() if rules - {"high-load"}} == set()
-    metrics = {row["metric"] for row in session.arrow.show("footprints").to_pylist()}
+    metrics = {row["metric"] for row in session.tables.footprints().rows.to_pylist()}
     assert "x_pages" in metrics
 
 
@@ -148,33 +149,38 @@ def test_ten_thousand_cores(session: esjobs.Session, tmp_path: Path) -> None:
     ]
     put_records(session, tmp_path, [record("wide", cores=10_000, nodes=100)])
     put_series(session, {"wide": many})
-    session.detect()
-    (row,) = session.arrow.show("issues", detector="cpu-unused").to_pylist()
+    session.issues.detect()
+    (row,) = session.tables.issues(detector="cpu-unused").rows.to_pylist()
     assert (row["unit"], row["value"]) == ("n0/0", 1e-4)
 
 
 def test_rows_are_chosen_by_who_and_how_bad(detected: esjobs.Session) -> None:
-    rows = detected.arrow.show("issues", user="bob", min_severity="minor").to_pylist()
+    rows = detected.tables.issues(user="bob", min_severity="minor").rows.to_pylist()
     assert {row["job_id"] for row in rows} == {"lazy", "serial"}
-    assert detected.arrow.show("issues", project="phys", detector="memory-leak").num_rows == 1
+    assert detected.tables.issues(project="phys", detector="memory-leak").rows.num_rows == 1
     with pytest.raises(UsageError, match="have no user 'nobody'"):
-        detected.show("issues", user="nobody")
+        detected.tables.issues(user="nobody").to_pandas()
     with pytest.raises(UsageError, match="there is no severity 'bad'"):
-        detected.show("issues", min_severity="bad")
+        detected.tables.issues(min_severity="bad").to_pandas()
     with pytest.raises(UsageError, match="have no severity"):
-        detected.show("buckets", min_severity="info")
+        detected.tables.buckets(min_severity="info").to_pandas()
 
 
 def test_rules_that_are_wrong_change_nothing(detected: esjobs.Session, tmp_path: Path) -> None:
-    before = detected.arrow.show("issues").to_pylist()
+    before = detected.tables.issues().rows.to_pylist()
     wrong = tmp_path / "site.toml"
     wrong.write_text('[rule.cpu-idle]\nlimits = { idle = "5 %" }\n\n[rule.mine]\nwhen = "corse > 1"\n')
-    detected.settings = detected.settings.model_copy(
-        update={"issues": detected.settings.section(DetectSettings).model_copy(update={"rules": (wrong,)})}
+    detected = with_settings(
+        detected,
+        detected.settings.model_copy(
+            update={
+                "issues": detected.settings.section(DetectSettings).model_copy(update={"rules": (wrong,)})
+            }
+        ),
     )
     with pytest.raises(InputError, match=r"site\.toml, line"):
-        detected.detect()
-    assert detected.arrow.show("issues").to_pylist() == before
+        detected.issues.detect()
+    assert detected.tables.issues().rows.to_pylist() == before
 
 
 def test_missing_data_is_no_ground_for_a_tag(session: esjobs.Session, tmp_path: Path) -> None:
@@ -187,10 +193,10 @@ def test_missing_data_is_no_ground_for_a_tag(session: esjobs.Session, tmp_path: 
     short = record("short", wall_s=60, end_time=(START + timedelta(minutes=1)).isoformat())
     put_records(session, tmp_path, [*records, short])
     put_series(session, {**given, "short": cores([np.zeros(2)] * 4)})
-    session.detect()
+    session.issues.detect()
     tags = {(job, tag) for job, tags in found(session).items() for tag in tags & {"low-load", "low-gpu-load"}}
     assert tags == {("enough", "low-load"), ("GPU, enough", "low-gpu-load")}
-    shown = {row["job_id"] for row in session.arrow.show("footprints").to_pylist() if row["mean"] == 0.0}
+    shown = {row["job_id"] for row in session.tables.footprints().rows.to_pylist() if row["mean"] == 0.0}
     assert shown == {*given, "short"}
 
 
@@ -205,7 +211,7 @@ def test_idle_cores_beside_busy_gpus_are_no_finding(session: esjobs.Session, tmp
     given |= {"uneven": cores(uneven), "uneven, busy GPU": [*cores(uneven), *gpu["busy GPU"]]}
     put_records(session, tmp_path, [record(name, gpus=1 if "GPU" in name else None) for name in given])
     put_series(session, given)
-    session.detect()
+    session.issues.detect()
     told = {job: rules & {"cpu-idle", "cpu-unused", "cpu-imbalance"} for job, rules in found(session).items()}
     assert told["idle GPU"] == {"cpu-idle", "cpu-unused"}
     assert told["uneven"] == {"cpu-imbalance"}

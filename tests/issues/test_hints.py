@@ -7,11 +7,12 @@ import pytest
 
 import esjobs
 from esjobs.issues.settings import DetectSettings
+from tests.conftest import with_settings
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
 
 
 def issue(session: esjobs.Session, detector: str) -> dict[str, object]:
-    (row,) = session.arrow.show("issues", detector=detector).to_pylist()
+    (row,) = session.tables.issues(detector=detector).rows.to_pylist()
     return dict(row)
 
 
@@ -21,9 +22,9 @@ def test_unused_cores_and_nodes_are_called_what_they_are(session: esjobs.Session
     nodes = [series("cpu_load", "node", node, load) for node, load in (("n1", busy(3.5)), ("n2", busy(0)))]
     put_records(session, tmp_path, [record("cores"), record("nodes", cores=8, nodes=2)])
     put_series(session, {"cores": cores([busy(), busy(), busy(), blip]), "nodes": nodes})
-    session.detect()
+    session.issues.detect()
     hints = {
-        row["job_id"]: row["hint"] for row in session.arrow.show("issues", detector="cpu-unused").to_pylist()
+        row["job_id"]: row["hint"] for row in session.tables.issues(detector="cpu-unused").rows.to_pylist()
     }
     assert hints["cores"].startswith("1 of 4 cores did nothing (busy at one sample at most")
     assert hints["nodes"].startswith("1 of 2 nodes did nothing")
@@ -35,7 +36,7 @@ def test_unused_cores_are_not_counted_in_imbalance_again(session: esjobs.Session
     uneven = [busy(1.0), busy(0.4), busy(0), busy(0)]
     put_records(session, tmp_path, [record("uneven")])
     put_series(session, {"uneven": cores(uneven)})
-    session.detect()
+    session.issues.detect()
     unused, row = issue(session, "cpu-unused"), issue(session, "cpu-imbalance")
     # 16 core-hours: 8 of two cores that did nothing, 4 x 0.6 of the one that did less than the other
     assert unused["wasted_core_hours"] == pytest.approx(8.0)
@@ -55,8 +56,8 @@ def test_gpus_that_work_alone_are_not_uneven(session: esjobs.Session, tmp_path: 
             for name, given in loads.items()
         },
     )
-    session.detect()
-    rows = session.arrow.show("issues").to_pylist()
+    session.issues.detect()
+    rows = session.tables.issues().rows.to_pylist()
     found = {(row["job_id"], row["detector"]) for row in rows if row["detector"].startswith("gpu-un")}
     assert found == {("one", "gpu-unused")}
     told = {row["job_id"]: row["value"] for row in rows if row["detector"] == "gpu-imbalance"}
@@ -70,11 +71,11 @@ def test_the_efficiency_of_a_thin_series_is_that_of_the_record_and_says_so(
     thin[::60] = 0.9
     put_records(session, tmp_path, [record("thin", cpu_s=14400.0 * 4 * 0.3)])
     put_series(session, {"thin": cores([thin] * 4)})
-    session.detect()
+    session.issues.detect()
     row = issue(session, "low-efficiency")
     assert row["value"] == pytest.approx(0.3)
     assert str(row["hint"]).startswith("By its record, for there is no time series of its load with enough")
-    assert not {each["detector"] for each in session.arrow.show("issues").to_pylist()} - {"low-efficiency"}
+    assert not {each["detector"] for each in session.tables.issues().rows.to_pylist()} - {"low-efficiency"}
 
 
 def test_cores_that_follow_from_described_nodes_count_for_efficiency(
@@ -82,7 +83,7 @@ def test_cores_that_follow_from_described_nodes_count_for_efficiency(
 ) -> None:
     # two nodes of the four cores that the cluster of these tests is described with
     put_records(session, tmp_path, [record("nodes", cores=None, nodes=2, cpu_s=14400.0 * 2)])
-    session.detect()
+    session.issues.detect()
     row = issue(session, "low-efficiency")
     assert (row["value"], row["wasted_core_hours"]) == (0.25, 24.0)
     assert "25 % of the CPU time of its 8 cores" in str(row["hint"])
@@ -91,10 +92,13 @@ def test_cores_that_follow_from_described_nodes_count_for_efficiency(
 def test_a_rule_of_a_detector_may_tell_another_number(session: esjobs.Session, tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     path.write_text('[rule.cpu-idle]\nvalue = "unit_share"\nlimits.idle = 0.9\n')
-    session.settings = session.settings.model_copy(
-        update={"issues": session.settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
+    session = with_settings(
+        session,
+        session.settings.model_copy(
+            update={"issues": session.settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
+        ),
     )
     put_records(session, tmp_path, [record("one core idle")])
     put_series(session, {"one core idle": cores([busy(), busy(), busy(), busy(0)])})
-    session.detect()
+    session.issues.detect()
     assert issue(session, "cpu-idle")["value"] == 1.0

@@ -30,7 +30,7 @@ class Elements(HTMLParser):
 
 
 def test_the_story_of_a_job(detected: esjobs.Session) -> None:
-    story = detected.job("stops")
+    story = detected.job("stops").content
     assert (story.source, story.record["user"]) == ("c", "alice")
     assert [row["detector"] for row in story.issues if row["begin"] is not None] == ["collapse", "cpu-idle"]
     (plot,) = story.plots
@@ -43,7 +43,7 @@ def test_the_story_of_a_job(detected: esjobs.Session) -> None:
 
 
 def test_the_lines_of_a_terminal(detected: esjobs.Session) -> None:
-    lines = list(page_lines(detected.job("stops"), 84))
+    lines = list(page_lines(detected.job("stops").content, 84))
     start = next(number for number, line in enumerate(lines) if line.startswith("  cpu_load, 4 x core"))
     assert re.fullmatch(r"    █{40}▁{40}", lines[start + 1])
     (mark,) = [line for line in lines[start:] if line.endswith("  collapse")]
@@ -54,7 +54,7 @@ def test_the_lines_of_a_terminal(detected: esjobs.Session) -> None:
 
 
 def test_the_page_needs_nothing_else_and_marks_the_range(detected: esjobs.Session, tmp_path: Path) -> None:
-    page = detected.job_page("stops", tmp_path / "job.html").read_text()
+    page = detected.job("stops").save(tmp_path / "job.html").read_text()
     elements = Elements(page).tags
     assert not {"script", "img", "link", "iframe", "object"} & {tag for tag, _ in elements}
     assert not [attrs for _, attrs in elements if {"src", "href", "onload", "onclick"} & set(attrs)]
@@ -62,7 +62,7 @@ def test_the_page_needs_nothing_else_and_marks_the_range(detected: esjobs.Sessio
     assert spans(page) == [("240.0", "240.0")]
     tracks = re.findall(r'<g class="track track-(\w+)"><text[^>]*>([^<]*)', page)
     assert tracks == [("minor", "collapse (minor)"), ("info", "cpu-idle (info)")]
-    assert page == job_html(detected.job("stops"))
+    assert page == job_html(detected.job("stops").content)
     assert "default-src 'none'" in page
 
 
@@ -73,7 +73,7 @@ def spans(page: str) -> list[tuple[str, ...]]:
 
 def test_times_of_several_issues_are_shaded_once(detected: esjobs.Session) -> None:
     """Four rules about the same hours: each has its row, and no part of the ground has two shades."""
-    story = detected.job("stops")
+    story = detected.job("stops").content
     (row,) = [each for each in story.issues if each["detector"] == "collapse"]
     length = story.plots[0].end - START
     more = [
@@ -95,19 +95,19 @@ def test_times_of_several_issues_are_shaded_once(detected: esjobs.Session) -> No
 def test_names_that_are_traps_are_shown_as_text(hostile: esjobs.Session) -> None:
     story = hostile.job(HOSTILE)
     assert story.issues
-    page = job_html(story)
+    page = job_html(story.content)
     assert not {"script", "img", "i"} & {tag for tag, _ in Elements(page).tags}
     assert page.count("<script") == 0
     assert "<b>n1" not in page
     assert "&lt;script&gt;" in page
     assert "\x1b" not in page
-    lines = "\n".join(page_lines(story, 100))
+    lines = "\n".join(page_lines(story.content, 100))
     assert "\x1b" not in lines
     assert "<b>n1</b>/1" in lines
 
 
 def test_a_job_with_nothing_but_a_record(detected: esjobs.Session) -> None:
-    page = job_html(detected.job("lazy"))
+    page = job_html(detected.job("lazy").content)
     assert "low-efficiency" in page
     assert "Time series" not in page
 

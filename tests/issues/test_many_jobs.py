@@ -24,7 +24,7 @@ def test_stories_together_are_those_of_each(detected: esjobs.Session) -> None:
 
 
 def test_hostile_names_stay_in_the_folder(hostile: esjobs.Session, tmp_path: Path) -> None:
-    folder = hostile.export_html(tmp_path / "out").parent
+    folder = hostile.export.html(tmp_path / "out").parent
     names = {path.name for path in (folder / FOLDER).iterdir()}
     assert names
     assert all(re.fullmatch(r"[A-Za-z0-9-]+\.html", name) for name in names)

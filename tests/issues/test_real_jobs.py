@@ -8,6 +8,7 @@ import pytest
 
 import esjobs
 from esjobs.issues.settings import DetectSettings
+from tests.conftest import with_settings
 from tests.issues.made_jobs import put_records
 
 TRIMMED = '[rule.memory-leak]\nvariant = "trim-start"\n'
@@ -19,19 +20,19 @@ def store() -> Iterator[esjobs.Session]:
         yield session
 
 
-def with_rules(session: esjobs.Session, folder: Path, text: str) -> None:
+def with_rules(session: esjobs.Session, folder: Path, text: str) -> esjobs.Session:
     path = folder / "site.toml"
     path.write_text(text)
     detect = session.settings.section(DetectSettings).model_copy(update={"rules": (path,)})
-    session.settings = session.settings.model_copy(update={"issues": detect})
+    return with_settings(session, session.settings.model_copy(update={"issues": detect}))
 
 
 def found(session: esjobs.Session) -> set[str]:
-    return set(session.arrow.show("issues").column("detector").to_pylist())
+    return set(session.tables.issues().rows.column("detector").to_pylist())
 
 
 def measured(session: esjobs.Session) -> dict[str, dict[str, object]]:
-    rows = session.arrow.show("measures").to_pylist()
+    rows = session.tables.measures().rows.to_pylist()
     return {
         row["detector"]: {**row, "numbers": dict(row["numbers"])} for row in rows if row["variant"] == "pika"
     }
@@ -41,7 +42,7 @@ def test_the_job_of_emmy_is_well_behaved(store: esjobs.Session, shared_data: Pat
     """32 nodes worked evenly for a day: nothing is found, though a tenth of all samples is missing."""
     job = shared_data / "job-archive" / "emmy" / "1403244"
     store.ingest("clustercockpit", [job / "meta.json", job / "data.json.gz"])
-    store.detect()
+    store.issues.detect()
     assert found(store) == set()
     values = measured(store)
     assert all(row["eligible"] for row in values.values())
@@ -52,7 +53,7 @@ def test_the_job_of_emmy_is_well_behaved(store: esjobs.Session, shared_data: Pat
     # memory of the node that grows most goes up and down by far more than its slope
     assert values["memory-leak"]["value"] == pytest.approx(0.0194, abs=0.0001)
     assert values["memory-leak"]["numbers"]["ratio"] > 30  # type: ignore[index]
-    load = next(row for row in store.arrow.show("footprints").to_pylist() if row["metric"] == "cpu_load")
+    load = next(row for row in store.tables.footprints().rows.to_pylist() if row["metric"] == "cpu_load")
     assert (load["n_units"], round(load["gap_frac"], 3)) == (32, 0.092)
     assert load["job_mean"] == pytest.approx(32 * load["node_mean"], rel=1e-3)
 
@@ -77,18 +78,18 @@ def test_the_job_of_supercloud_leaks_once_its_start_is_left_out(
         "state": "finished",
     }
     put_records(store, tmp_path, [record])
-    store.detect()
+    store.issues.detect()
     # the start hides the line: by the published rule it is no leak
     assert found(store) == {"low-load", "collapse"}
     strict = measured(store)["memory-leak"]
     assert strict["numbers"]["ratio"] == pytest.approx(1.585, abs=0.01)  # type: ignore[index]
-    (collapse,) = store.arrow.show("issues", detector="collapse").to_pylist()
+    (collapse,) = store.tables.issues(detector="collapse").rows.to_pylist()
     # what is left is one core of 32
     assert datetime(2021, 1, 26, tzinfo=UTC) < collapse["begin"] < datetime(2021, 1, 26, 1, tzinfo=UTC)
-    with_rules(store, tmp_path, TRIMMED)
-    store.detect()
+    store = with_rules(store, tmp_path, TRIMMED)
+    store.issues.detect()
     assert found(store) == {"low-load", "collapse", "memory-leak"}
-    (leak,) = store.arrow.show("issues", detector="memory-leak").to_pylist()
+    (leak,) = store.tables.issues(detector="memory-leak").rows.to_pylist()
     assert leak["value"] == pytest.approx(0.769, abs=0.001)
     assert "by 1.87 GB an hour, up to 62.6 GB" in leak["hint"]
 
@@ -101,7 +102,7 @@ def test_grid_jobs_of_prmon_are_measured_and_not_judged(
 ) -> None:
     """Nothing tells how many cores they had, so no finding counts; warm-up and end hide any line."""
     store.ingest("prmon", [shared_data / "prmon" / name], fill={"job_id": "1"})
-    store.detect()
+    store.issues.detect()
     assert found(store) == set()
     leak = measured(store)["memory-leak"]
     assert leak["value"] == pytest.approx(slope, abs=0.001)

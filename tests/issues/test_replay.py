@@ -10,6 +10,7 @@ from esjobs.core.errors import InputError, NoResultError
 from esjobs.issues.settings import DetectSettings
 from esjobs.schema.series import SERIES
 from esjobs.store.base import Retired
+from tests.conftest import with_settings
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
 
 OTHERS = """
@@ -46,7 +47,7 @@ shortest = "2 h"
 
 
 def flagged(session: esjobs.Session) -> set[tuple[str, str, str]]:
-    rows = session.arrow.show("issues").to_pylist()
+    rows = session.tables.issues().rows.to_pylist()
     return {(row["detector"], row["job_id"], row["severity"]) for row in rows}
 
 
@@ -54,7 +55,8 @@ def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, t
     path = tmp_path / "others.toml"
     path.write_text(OTHERS.replace("limits = { least_periods = 100 }", "limits = { least_periods = 100 }"))
     rows = {
-        (row["rule"], row["change"]): row for row in detected.replay_rules(path).to_dict(orient="records")
+        (row["rule"], row["change"]): row
+        for row in detected.issues.replay(path).to_pandas().to_dict(orient="records")
     }
     before = flagged(detected)
     assert set(rows) == {
@@ -72,10 +74,13 @@ def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, t
     assert rows["one-core-used", "other severity"]["examples"] == "c/serial (minor to major)"
     assert flagged(detected) == before
     settings = detected.settings
-    detected.settings = settings.model_copy(
-        update={"issues": settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
+    detected = with_settings(
+        detected,
+        settings.model_copy(
+            update={"issues": settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
+        ),
     )
-    detected.detect()
+    detected.issues.detect()
     after = flagged(detected)
     for (rule, change), row in rows.items():
         old = {job: severity for name, job, severity in before if name == rule}
@@ -90,7 +95,7 @@ def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, t
     unchanged = {rule for rule, *_ in before | after} - {rule for rule, _ in rows}
     assert {one for one in before if one[0] in unchanged} == {one for one in after if one[0] in unchanged}
     # the rules in force against themselves
-    assert detected.replay_rules(path).empty
+    assert detected.issues.replay(path).to_pandas().empty
 
 
 WARM = """
@@ -109,21 +114,24 @@ def test_a_variant_that_was_not_measured_is_measured_and_nothing_written(
     put_series(
         detected, {"warm": [*cores([busy()] * 4), series("mem_used_b", "node", "n1", memory)]}, load="w"
     )
-    detected.detect()
+    detected.issues.detect()
     path = tmp_path / "warm.toml"
     path.write_text(WARM)
-    before = detected.arrow.show("measures").to_pylist()
-    (row,) = detected.replay_rules(path).to_dict(orient="records")
+    before = detected.tables.measures().rows.to_pylist()
+    (row,) = detected.issues.replay(path).to_pandas().to_dict(orient="records")
     assert (row["rule"], row["change"], row["examples"]) == ("memory-leak", "newly flagged", "c/warm")
     assert (row["n_before"], row["n_after"]) == (1, 2)
-    assert detected.arrow.show("measures").to_pylist() == before
+    assert detected.tables.measures().rows.to_pylist() == before
     # what detecting with the rules finds is what was told
     settings = detected.settings
-    detected.settings = settings.model_copy(
-        update={"issues": settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
+    detected = with_settings(
+        detected,
+        settings.model_copy(
+            update={"issues": settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
+        ),
     )
-    detected.detect()
-    found = detected.arrow.show("issues", detector="memory-leak").to_pylist()
+    detected.issues.detect()
+    found = detected.tables.issues(detector="memory-leak").rows.to_pylist()
     assert {each["job_id"] for each in found} == {"leak", "warm"}
 
 
@@ -134,20 +142,20 @@ def test_without_the_series_a_variant_is_refused(detected: esjobs.Session, tmp_p
     with pytest.raises(
         NoResultError, match=r"the time series of 1 jobs of 2026-03-01 .* not stored any more"
     ):
-        detected.replay_rules(path)
+        detected.issues.replay(path).to_pandas()
     # a detector that has nothing to look at lacks nothing
     path.write_text("[rule.sync-offloading]\nlimits.least_peak = 1.9\n")
-    assert detected.replay_rules(path).empty
+    assert detected.issues.replay(path).to_pandas().empty
 
 
 def test_what_cannot_be_replayed_is_refused(detected: esjobs.Session, tmp_path: Path) -> None:
     path = tmp_path / "trim.toml"
     path.write_text(WARM)
     with pytest.raises(NoResultError, match="no day of"):
-        detected.replay_rules(path, "2020-01-01/2020-01-02")
+        detected.issues.replay(path, "2020-01-01/2020-01-02").to_pandas()
     path.write_text('[rule.memory-leak]\nlimits = { least = "lots" }\n')
     with pytest.raises(InputError, match=r"trim\.toml, line 2"):
-        detected.replay_rules(path)
+        detected.issues.replay(path).to_pandas()
 
 
 def test_series_of_which_nothing_could_be_measured_are_no_defect(
@@ -159,7 +167,7 @@ def test_series_of_which_nothing_could_be_measured_are_no_defect(
     gpus = [series("gpu_load", "accelerator", "n1/0", few)]
     written = [series("write_b_s", "node", "n1", few)]
     put_series(session, {"gpu": [*cores([few] * 4), *gpus], "io": [*cores([few] * 4), *written]})
-    session.detect()
+    session.issues.detect()
     path = tmp_path / "others.toml"
     path.write_text('[rule.cpu-idle]\nlimits = { idle = "60 %" }\n')
-    assert session.replay_rules(path).empty
+    assert session.issues.replay(path).to_pandas().empty

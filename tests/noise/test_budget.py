@@ -7,7 +7,6 @@ import pytest
 import esjobs
 from esjobs.api.session import Session
 from esjobs.core.errors import InputError, ReadOnlyError, UsageError
-from esjobs.noise.budget import NoiseBudget
 from tests.cli.running import run
 from tests.conftest import NOW
 from tests.noise.runs import recorded
@@ -37,7 +36,7 @@ def test_a_cost_is_replaced_by_that_of_the_same_configuration(
     session.noise.keep("other", off, on)
     more = [configured(tmp_path / f"{name}.csv", [50.0, 50.1, 50.2], ranks="56") for name in ("a", "b")]
     session.noise.keep("ldms", *more)
-    rows = session.arrow.show("noise_costs").to_pylist()
+    rows = session.tables.noise_costs().rows.to_pylist()
     assert [(row["collector"], row["ranks"], row["verdict"]) for row in rows] == [
         ("ldms", 28, "seen"),
         ("ldms", 56, "not seen"),
@@ -58,7 +57,7 @@ def test_it_is_told_beside_scores(
     monkeypatch.setenv("ESJOBS_STORE", f"duckdb:{tmp_path}/jobs.duckdb")
     with esjobs.open(f"duckdb:{tmp_path}/jobs.duckdb") as session:
         put_all(session.store, made_jobs(30))
-        session.score()
+        session.scores.compute()
     before = run("rank", "--by", "user")
     assert "cost of monitoring" not in before.stderr
     kept = run("noise", "compare", *map(str, files), "--collector", "ldms")
@@ -71,7 +70,7 @@ def test_it_is_told_beside_scores(
         assert "cost of monitoring" not in told.output.replace(told.stderr, "")
         assert "cost of monitoring" not in run("-q", *command).stderr
     with esjobs.open(f"duckdb:{tmp_path}/jobs.duckdb") as session:
-        page = session.job_page("7", tmp_path / "job.html").read_text(encoding="utf-8")
+        page = session.job("7").html
     assert "cost of monitoring" in page
     assert "cost of monitoring" in run("job", "7").output
 
@@ -90,7 +89,7 @@ def test_what_is_wrong_is_refused_and_nothing_written(
     with pytest.raises(InputError, match="fewer than two runs"):
         session.noise.keep("x", single, on)
     with pytest.raises(ReadOnlyError):
-        NoiseBudget(session.store, lambda: NOW, read_only=True).keep("x", off, on)
+        Session(session.store, session.settings, read_only=True).noise.keep("x", off, on)
     assert session.noise.sentences() == ()
 
 
@@ -98,7 +97,7 @@ def test_odd_configurations_are_kept_as_text(session: Session, tmp_path: Path) -
     odd = "<img onerror=x>" + "\u202e" + "y" * 500
     off, on = (configured(tmp_path / f"{name}.csv", [1.0, 1.1, 1.2], odd, "many") for name in ("off", "on"))
     session.noise.keep("ldms", off, on)
-    (row,) = session.arrow.show("noise_costs").to_pylist()
+    (row,) = session.tables.noise_costs().rows.to_pylist()
     assert row["collective"] == odd[:200]
     assert row["ranks"] is None
     (told,) = session.noise.sentences()
@@ -110,5 +109,5 @@ def test_files_that_do_not_say_how_they_were_made(session: Session, tmp_path: Pa
     session.noise.keep("ldms", off, recorded(tmp_path / "on.csv", {0: 1.01}, seed=2))
     (told,) = session.noise.sentences()
     assert told.endswith("99 %)")
-    (row,) = session.arrow.show("noise_costs").to_pylist()
+    (row,) = session.tables.noise_costs().rows.to_pylist()
     assert (row["collective"], row["bytes"], row["ranks"]) == (None, None, None)

@@ -39,7 +39,7 @@ def aged(path: Path, seconds: float = OLD) -> Path:
 
 
 def stored(session: Session) -> int:
-    rows: list[dict[str, Any]] = session.arrow.show("talp_reports").to_pylist()
+    rows: list[dict[str, Any]] = session.tables.talp_reports().rows.to_pylist()
     return len({row["report"] for row in rows})
 
 
@@ -48,16 +48,16 @@ def test_a_finished_report_is_stored_and_then_removed(
 ) -> None:
     put_job(session.store)
     aged(as_report(spool, shared_data / "talp/3.7.0/balanced-np2.json"))
-    report = session.gather_talp([str(spool)])
+    report = session.pop.gather([str(spool)])
     assert report.counts["gathered"] == 1
     assert list(spool.iterdir()) == []
-    assert [row["job_id"] for row in session.arrow.show("pop").to_pylist()] == ["4711"]
-    assert session.gather_talp([str(spool)]).rows_in == 0
+    assert [row["job_id"] for row in session.tables.pop().rows.to_pylist()] == ["4711"]
+    assert session.pop.gather([str(spool)]).rows_in == 0
 
 
 def test_one_that_may_be_being_written_waits(session: Session, spool: Path) -> None:
     path = aged(written(spool, minimal()), NOW.timestamp() - 1)
-    assert session.gather_talp([str(spool)]).counts["still being written"] == 1
+    assert session.pop.gather([str(spool)]).counts["still being written"] == 1
     assert path.exists()
     assert stored(session) == 0
 
@@ -71,7 +71,7 @@ def test_nothing_is_removed_that_the_store_has_not_acknowledged(session: Session
     with pytest.raises(StoreError):
         gather(session.store, TalpSettings(), spools_of([str(spool)], None), put, NOW.timestamp())
     assert path.exists()
-    session.gather_talp([str(spool)])
+    session.pop.gather([str(spool)])
     assert not path.exists()
     assert stored(session) == 1
 
@@ -89,10 +89,10 @@ def test_junk_stays_is_counted_and_logged_once(
     (spool / "talp.4711.0.node01.9.json").symlink_to(secret)
     (spool / "talp.4711.0.node01.10.json").mkdir()
     os.mkfifo(spool / "talp.4711.0.node01.11.json")
-    first = session.gather_talp([str(spool)])
+    first = session.pop.gather([str(spool)])
     assert (first.counts["junk"], first.counts["new junk"], first.counts["gathered"]) == (6, 6, 0)
     assert len([line for line in caplog.messages if "is no report" in line]) == 6
-    again = session.gather_talp([str(spool)])
+    again = session.pop.gather([str(spool)])
     assert (again.counts["junk"], again.counts["new junk"]) == (6, 0)
     assert len([line for line in caplog.messages if "is no report" in line]) == 6
     assert all(path.exists() for path in junk)
@@ -100,7 +100,7 @@ def test_junk_stays_is_counted_and_logged_once(
     assert stored(session) == 0
     # one that is whole by now is taken
     aged(written(spool, minimal(), junk[0].name), OLD + 1)
-    assert session.gather_talp([str(spool)]).counts["gathered"] == 1
+    assert session.pop.gather([str(spool)]).counts["gathered"] == 1
 
 
 def test_copies_of_a_killed_process_are_swept_and_nothing_else(
@@ -123,7 +123,7 @@ def test_copies_of_a_killed_process_are_swept_and_nothing_else(
         os.utime(path, (long_ago, long_ago))
     os.utime(shared / "esjobs-talp-link", (long_ago, long_ago), follow_symlinks=False)
     os.utime(young, (NOW.timestamp(), NOW.timestamp()))
-    session.gather_talp([str(spool)])
+    session.pop.gather([str(spool)])
     left = sorted(path.name for path in shared.iterdir())
     assert left == ["esjobs-other", "esjobs-talp-file", "esjobs-talp-link", "esjobs-talp-new"]
     assert (kept / "talp.json").exists()
@@ -134,10 +134,10 @@ def test_a_region_that_cannot_be_stored_is_told(session: Session, spool: Path) -
     good = report["Application"]["Global"]
     report["Application"]["solve"] = {**good, "elapsedTime": -5}
     aged(written(spool, report))
-    account = session.gather_talp([str(spool)])
+    account = session.pop.gather([str(spool)])
     assert (account.counts["gathered"], account.counts["regions rejected"]) == (1, 1)
     assert any("esjobs show rejects" in note for note in account.notes)
-    (reject,) = session.show("rejects").to_dict("records")
+    (reject,) = session.tables.rejects().to_pandas().to_dict("records")
     assert "solve" in reject["reason"] + str(reject["excerpt"])
 
 
@@ -154,16 +154,16 @@ def test_a_file_that_changes_while_it_is_stored_is_not_removed(session: Session,
 
 def test_a_spool_that_is_gone_does_not_keep_the_others(session: Session, spool: Path) -> None:
     aged(written(spool, minimal()))
-    report = session.gather_talp([str(spool.parent / "gone"), str(spool)])
+    report = session.pop.gather([str(spool.parent / "gone"), str(spool)])
     assert report.counts["gathered"] == 1
     assert "cannot be looked at" in " ".join(report.notes)
     with pytest.raises(InputError, match="cannot be looked at"):
-        session.gather_talp([str(spool.parent / "gone")])
+        session.pop.gather([str(spool.parent / "gone")])
 
 
 def test_without_a_spool_it_says_what_to_set(session: Session) -> None:
     with pytest.raises(UsageError, match=r"pop\.spools"):
-        session.gather_talp()
+        session.pop.gather()
 
 
 @pytest.mark.parametrize("folder", ["relative", "-e sh:/x", "host:relative", "host:/a b", "ho st:/x"])
@@ -193,11 +193,11 @@ def test_a_spool_of_another_host(remote: tuple[str, ...], shared_data: Path, spo
     with memory_session(settings) as session:
         put_job(session.store)
         put_job(session.store, source="other")
-        report = session.gather_talp()
+        report = session.pop.gather()
         assert (report.counts["gathered"], report.counts["junk"]) == (1, 2)
         assert sorted(path.name for path in spool.iterdir()) == ["notes.json", broken.name]
-        assert {row["source"] for row in session.arrow.show("pop").to_pylist()} == {"slurm"}
-        assert session.gather_talp().counts["new junk"] == 0
+        assert {row["source"] for row in session.tables.pop().rows.to_pylist()} == {"slurm"}
+        assert session.pop.gather().counts["new junk"] == 0
 
 
 @pytest.mark.parametrize("where", ["here", "there"])
@@ -234,7 +234,7 @@ def test_a_host_that_does_not_answer_is_one_line(spool: Path) -> None:
     ):
         settings = TalpSettings(spools=(SpoolSettings(folder=f"login1:{spool}"),), rsync=rsync, timeout_s=0.2)
         with memory_session(Settings(pop=settings)) as session, pytest.raises(InputError, match=said):
-            session.gather_talp()
+            session.pop.gather()
 
 
 def test_the_command(spool: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def rows(session: Session, table: str = "pop", **filters: Any) -> list[Row]:
-    found: list[Row] = session.arrow.show(table, **filters).to_pylist()
+    found: list[Row] = session.tables.read(table, **filters).rows.to_pylist()
     return found
 
 
@@ -283,7 +283,7 @@ def test_a_report_without_a_region_is_refused_with_a_reason(
 ) -> None:
     report = session.ingest("talp", [written(tmp_path, {"Application": application})])
     assert report.dropped == {"damaged file": 1}
-    (reject,) = session.show("rejects").to_dict("records")
+    (reject,) = session.tables.rejects().to_pandas().to_dict("records")
     assert "has no region" in str(reject)
 
 

@@ -18,7 +18,7 @@ from tests.pop.reports import as_report, minimal, put_job, written
 
 
 def story_lines(session: Session, **options: Any) -> str:
-    return "\n".join(page_lines(session.job("4711"), 100, **options))
+    return "\n".join(page_lines(session.job("4711").content, 100, **options))
 
 
 def test_the_tree_stands_beside_the_record(session: Session, shared_data: Path, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_colours_are_for_terminals_alone(session: Session, shared_data: Path, tm
 def test_a_job_that_was_not_measured_says_nothing_of_efficiency(session: Session) -> None:
     put_job(session.store)
     assert "efficiency" not in story_lines(session)
-    assert "Parallel efficiency" not in job_html(session.job("4711"))
+    assert "Parallel efficiency" not in job_html(session.job("4711").content)
 
 
 def test_pages_of_many_jobs_have_the_same_tree(session: Session, shared_data: Path, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_hostile_names_of_regions_are_shown_and_not_obeyed(session: Session, tmp
     document["Application"] |= dict.fromkeys(["<script>alert(1)</script>", "\x1b[2J\nforged line"], inner)
     put_job(session.store)
     session.ingest("talp", [written(tmp_path, document)])
-    page, lines = job_html(session.job("4711")), story_lines(session)
+    page, lines = job_html(session.job("4711").content), story_lines(session)
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "\x1b" not in lines

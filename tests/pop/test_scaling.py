@@ -151,11 +151,11 @@ def test_the_table_follows_the_reports_and_their_jobs(session: Session, tmp_path
     for job in ("100", "101", "102"):
         put_job(session.store, job)
     report = session.ingest("talp", reports_of_sizes(tmp_path))
-    rows = session.arrow.show("scaling", application="solver").to_pylist()
+    rows = session.tables.scaling(application="solver").rows.to_pylist()
     assert [row["cpus"] for row in rows] == [4, 8, 16]
     assert {row["reference_cpus"] for row in rows} == {4}
     session.undo(report.run)
-    assert session.arrow.show("scaling").num_rows == 0
+    assert session.tables.scaling().rows.num_rows == 0
 
 
 def test_changes_come_into_their_table(session: Session, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_changes_come_into_their_table(session: Session, tmp_path: Path) -> None
         put_job(session.store, str(100 + day))
         files.append(written(tmp_path, document, f"talp.{100 + day}.0.n.1.json"))
     session.ingest("talp", files)
-    found = session.arrow.show("pop_changes", application="solver").to_pylist()
+    found = session.tables.pop_changes(application="solver").rows.to_pylist()
     assert [(str(row["day"]), row["kind"]) for row in found if row["metric"] == "elapsed_s"] == [
         ("2026-10-13", "regression")
     ]

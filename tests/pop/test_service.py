@@ -66,7 +66,7 @@ class Installation:
     def rows(self, table: str) -> list[Mapping[str, Any]]:
         """The rows of a table."""
         with esjobs.open(self.store) as session:
-            shown: list[Mapping[str, Any]] = session.arrow.show(table).to_pylist()
+            shown: list[Mapping[str, Any]] = session.tables.read(table).rows.to_pylist()
         return shown
 
     def stored(self) -> list[str]:

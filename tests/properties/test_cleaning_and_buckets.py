@@ -59,7 +59,7 @@ def aggregated(session: Session, jobs: Sequence[dict[str, Any]]) -> Iterator[Run
     assert session.store.span().jobs == 0
     put(session, jobs)
     try:
-        yield session.aggregate(WINDOW, rebuild=True)
+        yield session.speed.aggregate(WINDOW, rebuild=True)
     finally:
         session.store.undo_load("load")
 
@@ -174,4 +174,4 @@ def test_thresholds_are_settings() -> None:
         Settings(rules=CleaningRules(min_wall_s=500.0, finished_states=("failed",)))
     ) as session:
         put(session, jobs)
-        assert session.aggregate(WINDOW).dropped == {"wall time out of range": 2}
+        assert session.speed.aggregate(WINDOW).dropped == {"wall time out of range": 2}

@@ -90,14 +90,14 @@ def test_from_jobs_to_a_verdict(session: Session) -> None:
                 )
             )
     put(session.store, "load", *rows)
-    session.score()
+    session.scores.compute()
     desk = session.provisioning
     with pytest.raises(NoResultError, match="nobody was contacted"):
         desk.effects()
     desk.contact("user", "u05", on=on, by="ann", text="threads", acknowledged=on)
     desk.contact("user", "u12", on=on, by="ann")
     desk.contact("user", "nobody", on=on, by="ann")
-    told = {row["user"]: row for row in desk.effects(days=14).to_pylist()}
+    told = {row["user"]: row for row in desk.effects(days=14).rows.to_pylist()}
     assert {name: row["verdict"] for name, row in told.items()} == {
         "u05": "improved",
         "u12": "no change seen",
@@ -105,7 +105,7 @@ def test_from_jobs_to_a_verdict(session: Session) -> None:
     }
     assert told["u05"]["effect_low"] < 0.3 < told["u05"]["effect_high"]
     assert told["u05"]["n_matched"] == 28  # neither of those contacted
-    assert desk.effects("score_cpu").to_pylist()[0]["verdict"] == "too few jobs"
+    assert desk.effects("score_cpu").rows.to_pylist()[0]["verdict"] == "too few jobs"
 
 
 def test_contacts_are_measures_of_an_index(session: Session) -> None:
@@ -123,7 +123,7 @@ def test_contacts_are_measures_of_an_index(session: Session) -> None:
     assert "effect" in measured(session.store, rank, "contacts_improved", august).reason
     desk.contact("user", "a", on=date(2018, 8, 2), by="ann", acknowledged=date(2018, 8, 3))
     assert measured(session.store, rank, "contacts_acknowledged", august).value == 1.0
-    assert session.arrow.show("contacts").num_rows == 3
+    assert session.tables.contacts().rows.num_rows == 3
 
 
 def test_wrong_contacts_are_refused(session: Session) -> None:

@@ -48,7 +48,7 @@ def written(folder: Path, text: str, centre: str = "Here") -> Path:
 
 def rows_of(session: Session, path: Path) -> dict[str, dict[str, object]]:
     report = session.provisioning.index(path)
-    return {row["name"]: row for row in session.provisioning.indexed(report.run).to_pylist()}
+    return {row["name"]: row for row in session.provisioning.indexed(report.run).rows.to_pylist()}
 
 
 def test_points_by_hand_and_missing_is_never_zero(session: Session, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_again_replaces_and_names_what_is_missing(session: Session, tmp_path: Pa
     )
     assert "missing: promotion (the questionnaire asks nothing)" in report.notes
     session.provisioning.index(path)
-    assert session.arrow.show("quality").num_rows == 1 + 5 + 3
+    assert session.tables.quality().rows.num_rows == 1 + 5 + 3
 
 
 def test_two_centres_over_what_both_know(session: Session, tmp_path: Path) -> None:
@@ -138,9 +138,8 @@ def test_unreadable_files_and_stores_for_reading(session: Session, tmp_path: Pat
     big.write_bytes(b"#" * (300 << 10))
     with pytest.raises(InputError, match="larger than 256 KiB"):
         session.provisioning.index(big)
-    session.read_only = True
     with pytest.raises(ReadOnlyError):
-        session.provisioning.index(written(tmp_path, INPUTS))
+        Session(session.store, session.settings, read_only=True).provisioning.index(written(tmp_path, INPUTS))
 
 
 def test_the_printed_questionnaire_is_accepted(tmp_path: Path) -> None:

@@ -132,13 +132,13 @@ def test_the_command_tells_it(tmp_path: Path) -> None:
     ]
     with esjobs.open(f"duckdb:{tmp_path}/jobs.duckdb") as session:
         put(session.store, "load", *rows)
-        session.score()
+        session.scores.compute()
         for user in ("u05", "u10"):
             session.provisioning.contact("user", user, on=date(2018, 8, 15), by="ann")
-        assert session.provisioning.overall_effect(days=14) is None
+        assert session.provisioning.effects(days=14).details is None
         for user in ("u15", "u20"):
             session.provisioning.contact("user", user, on=date(2018, 8, 15), by="ann")
-        told = session.provisioning.overall_effect(days=14)
+        told = session.provisioning.effects(days=14).details
     assert told is not None
     assert told.low < 0.2 < told.high
     shown = run("provision", "effects", "--days", "14", store=str(tmp_path / "jobs.duckdb"))

@@ -46,7 +46,7 @@ def filled(session: Session) -> tuple[Session, list[Row]]:
 
 def test_percentiles_and_trends(filled: tuple[Session, list[Row]]) -> None:
     session, rows = filled
-    told = {row["name"]: row for row in session.provisioning.waiting("project").to_pylist()}
+    told = {row["name"]: row for row in session.provisioning.waiting("project").rows.to_pylist()}
     assert set(told) == {"a", "b"}  # c says nothing of waiting
     for name, row in told.items():
         waits = [each["queue_s"] for each in rows if each["project"] == name]
@@ -61,7 +61,7 @@ def test_percentiles_and_trends(filled: tuple[Session, list[Row]]) -> None:
 
 def test_sizes_are_classes_of_cores(filled: tuple[Session, list[Row]]) -> None:
     session, _ = filled
-    assert {row["name"] for row in session.provisioning.waiting("size").to_pylist()} == {
+    assert {row["name"] for row in session.provisioning.waiting("size").rows.to_pylist()} == {
         "1 core",
         "65 to 512 cores",
     }
@@ -69,24 +69,26 @@ def test_sizes_are_classes_of_cores(filled: tuple[Session, list[Row]]) -> None:
 
 def test_short_windows_have_no_trend(filled: tuple[Session, list[Row]]) -> None:
     session, _ = filled
-    (row, _) = session.provisioning.waiting("project", window="2018-08-01/2018-08-15").to_pylist()
+    (row, _) = session.provisioning.waiting("project", window="2018-08-01/2018-08-15").rows.to_pylist()
     assert (row["trend"], row["change_per_week"]) == ("too few days", None)
 
 
 def test_used_is_a_ratio_of_sums_of_jobs_that_say_both(filled: tuple[Session, list[Row]]) -> None:
     session, rows = filled
-    (row,) = [each for each in session.provisioning.used("project").to_pylist() if each["name"] == "a"]
+    (row,) = [each for each in session.provisioning.used("project").rows.to_pylist() if each["name"] == "a"]
     both = [each for each in rows if each["project"] == "a" and each["requested_memory_b"]]
     asked = sum(each["requested_memory_b"] for each in both)
     assert row["memory_used"] == pytest.approx(sum(each["max_rss_b"] for each in both) / asked)
     assert row["time_used"] == pytest.approx(1000 / 4000)
-    (silent,) = [each for each in session.provisioning.used("project").to_pylist() if each["name"] == "c"]
+    (silent,) = [
+        each for each in session.provisioning.used("project").rows.to_pylist() if each["name"] == "c"
+    ]
     assert silent["time_used"] is silent["memory_used"] is None
 
 
 def test_losses_by_reason_add_up(filled: tuple[Session, list[Row]]) -> None:
     session, rows = filled
-    told = session.provisioning.lost("project").to_pylist()
+    told = session.provisioning.lost("project").rows.to_pylist()
     assert {(row["name"], row["reason"], row["exit_code"]) for row in told} == {
         ("a", "timeout", None),
         ("a", "failed", None),

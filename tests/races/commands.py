@@ -20,13 +20,13 @@ WINDOW = "2018-08-10/2018-08-12"
 COMMANDS: Mapping[str, Callable[[Session, str], object]] = {
     "ingest": lambda session, file: session.ingest("jobs", file),
     "undo": lambda session, load: session.undo(load),
-    "corepower": lambda session, file: session.import_corepower(file, benchmark="HS06"),
-    "aggregate": lambda session, _: session.aggregate(WINDOW),
+    "corepower": lambda session, file: session.declared.import_values(file, benchmark="HS06"),
+    "aggregate": lambda session, _: session.speed.aggregate(WINDOW),
     "run": lambda session, _: session.run(WINDOW),
     "rebuild": lambda session, _: session.run(WINDOW, rebuild=True),
-    "fit": lambda session, _: session.fit(WINDOW),
-    "flag": lambda session, _: session.flag(WINDOW),
-    "prune": lambda session, _: session.prune(1),
+    "fit": lambda session, _: session.speed.fit(WINDOW),
+    "flag": lambda session, _: session.speed.flag(WINDOW),
+    "prune": lambda session, _: session.runs.prune(1),
     "setup": lambda session, _: session.store.set_up(),
 }
 """By what people type (``rebuild``: ``run --rebuild``), the call; its argument is a file or a load."""

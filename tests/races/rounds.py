@@ -224,11 +224,11 @@ class Installation:
                 require_buckets(session.store, Window.parse(WINDOW))
             except BooksError as error:
                 faults.append(str(error))
-            tasks = session.jobs().groupby("task_id").size()
+            tasks = session.jobs().to_pandas().groupby("task_id").size()
             whole = len(SPEED_OF_QUEUES) * JOBS_OF_A_TASK
             faults += [f"{n} of {whole} jobs of {name}" for name, n in tasks.items() if n != whole]
             try:
-                shown = {name: session.arrow.show(name).column("run").to_pylist() for name in _ONE_RUN}
+                shown = {name: session.tables.read(name).rows.column("run").to_pylist() for name in _ONE_RUN}
             except NoResultError as error:
                 return [*faults, f"no run is shown: {error}"]
             if len({frozenset(runs) for runs in shown.values()}) != 1 or len(set(shown["flags"])) != 1:
@@ -257,7 +257,7 @@ class Installation:
             elif command == "ingest":
                 self._loads.append(self.mirror.ingest("jobs", argument).run)
             elif command == "corepower":
-                self.mirror.import_corepower(argument, benchmark="HS06")
+                self.mirror.declared.import_values(argument, benchmark="HS06")
 
     def _differing(self) -> list[str]:
         """What is not as in the store that nothing disturbed, once the run is made again."""
@@ -281,6 +281,6 @@ def _compared(session: Session) -> dict[str, pd.DataFrame]:
     everything = contents(session)
     kept = {name: everything[name] for name in ("jobs", "buckets", *RESULTS)}
     kept["days"] = everything["days"].drop(columns="mark")
-    declared = session.show("corepower").drop(columns=["imported_at", "source"])
+    declared = session.tables.corepower().to_pandas().drop(columns=["imported_at", "source"])
     kept["corepower"] = declared.sort_values(["valid_from", "name"], ignore_index=True)
     return kept

@@ -39,7 +39,7 @@ def test_what_is_lost_is_noticed(tmp_path: Path) -> None:
     installation = Installation(Place(f"duckdb:{tmp_path / 'jobs.duckdb'}"), tmp_path)
     assert installation.play(("ingest",), "mixed", 1).faults == []
     with installation.place.open() as session:
-        session.undo(session.show("loads")["load_id"].iloc[0])
+        session.undo(session.tables.loads().to_pandas()["load_id"].iloc[0])
     assert "jobs differ" in installation.play(("flag",), "mixed", 2).faults
     with installation.place.open() as session:
         written = session.store.replace(BUCKETS, "2018-08-10", [])

@@ -39,7 +39,7 @@ def _night(settings: dict[str, Any], now: datetime, to: Connection) -> None:
     steps = [_announced(step, to) for step in NIGHT_STEPS]
     with open_session(settings=Settings.model_validate(settings), clock=lambda: now) as session:
         to.send("open")
-        rows = Nights(session._context(), steps=steps).tend()
+        rows = Nights(session._context, steps=steps).tend()
         to.send([(row["night"], row["state"], row["reason"]) for row in rows])
 
 

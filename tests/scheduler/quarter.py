@@ -60,7 +60,7 @@ class Quarter:
 
     def live(self, session: Session, folder: Path, nights: int = NIGHTS) -> None:
         """All nights, one trigger a day."""
-        self._nights = Nights(replace(session._context(), clock=lambda: self.now))
+        self._nights = Nights(replace(session._context, clock=lambda: self.now))
         self._session = session
         calendar = Calendar("30 3 * * *", ZONE)
         service = Service(calendar, self._tend, lambda: self.now, Metrics())
@@ -127,7 +127,7 @@ class Quarter:
             for row in rows:
                 values = [getattr(row, column) for column in columns]
                 writer.writerow(["" if value is None else value for value in values] + ["made up"])
-        self._session.import_corepower(path)
+        self._session.declared.import_values(path)
 
     @property
     def misdeclared(self) -> QueueTruth:

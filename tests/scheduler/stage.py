@@ -65,7 +65,7 @@ class Stage:
         self.session = session
         self.hands = hands
         self.grid = Grid(jobs_per_day=400, n_sites=20, n_models=8)
-        self.nights = Nights(session._context(), steps=steps, patience=hands.patience)
+        self.nights = Nights(session._context, steps=steps, patience=hands.patience)
 
     @property
     def store(self) -> JobStore:

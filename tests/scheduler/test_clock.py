@@ -17,7 +17,7 @@ AHEAD = timedelta(days=60)
 
 def known(stage: Stage) -> tuple[object, ...]:
     """All that a trigger could change: results, ledger, and how often nights were begun."""
-    return visible_rows(stage.store), stage.session.arrow.show("nights").to_pylist()
+    return visible_rows(stage.store), stage.session.tables.nights().rows.to_pylist()
 
 
 def future_nights(stage: Stage) -> list[date]:
@@ -45,6 +45,29 @@ def test_nothing_is_run_while_the_clock_is_ahead_and_everything_is_as_ever_after
         (row,) = stage.live(LAST + timedelta(days=1))
         assert row["state"] == "done"
         assert set(stage.states().values()) == {"done"}
+
+
+@pytest.mark.parametrize("now", [date(1970, 1, 1), FIRST - timedelta(days=3 * 365)])
+def test_nothing_is_run_while_the_clock_is_years_behind(tmp_path: Path, now: date) -> None:
+    with staged(tmp_path) as stage:
+        stage.live(*days(FIRST, 3))
+        before = known(stage)
+        with pytest.raises(ClockError) as raised:
+            stage.trigger(now)
+        assert str(FIRST + timedelta(days=2)) in str(raised.value)
+        assert "\n" not in str(raised.value)
+        with pytest.raises(ClockError):
+            stage.nights.catch_up()
+        assert known(stage) == before
+        (row,) = stage.live(FIRST + timedelta(days=3))
+        assert row["state"] == "done"
+
+
+def test_a_record_with_a_wrong_year_stops_no_night(tmp_path: Path) -> None:
+    with staged(tmp_path) as stage:
+        stage.arrive(date(2060, 1, 1), jobs=20, seed=2)
+        (row,) = stage.live(FIRST)
+        assert (row["night"], row["state"]) == (FIRST, "done")
 
 
 def test_nights_without_jobs_follow_each_other_a_day_at_a_time(tmp_path: Path) -> None:
@@ -102,18 +125,20 @@ def test_nights_of_the_future_count_nowhere_and_can_be_removed(tmp_path: Path) -
             "flag_events": 0,
         }
         assert condition(stage.store, hands.now, 36.0).future == ()
-        assert len(stage.session.show("nights")) == 5
+        assert len(stage.session.tables.nights().to_pandas()) == 5
 
 
 def test_forgetting_nights_takes_the_memory_of_flags_back_and_no_jobs(tmp_path: Path) -> None:
     with staged(tmp_path) as stage:
         stage.live(*days(FIRST, 3))
-        before = {name: stage.session.arrow.show(name).to_pylist() for name in ("flag_states", "flag_events")}
+        before = {
+            name: stage.session.tables.read(name).rows.to_pylist() for name in ("flag_states", "flag_events")
+        }
         assert before["flag_states"]
         jobs = stage.store.span().jobs
         stage.live(FIRST + timedelta(days=3))
         removed = stage.nights.forget(FIRST + timedelta(days=2))
         assert (removed["nights"], removed["flag_nights"]) == (1, 1)
         for name, rows in before.items():
-            assert stage.session.arrow.show(name).to_pylist() == rows
+            assert stage.session.tables.read(name).rows.to_pylist() == rows
         assert stage.store.span().jobs == jobs + 400

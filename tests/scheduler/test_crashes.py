@@ -22,7 +22,7 @@ def rows(settings: Settings) -> dict[str, list[str]]:
 def shown(settings: Settings) -> list[str]:
     """What readers of the latest flags see."""
     with open_session(settings=settings) as session:
-        return sorted(map(repr, session.arrow.show("flags").to_pylist()))
+        return sorted(map(repr, session.tables.flags().rows.to_pylist()))
 
 
 def test_killed_in_any_step_a_night_ends_the_same(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def deliver(folder: Path, day: date, name: str = "", grid: Grid = GRID) -> None:
 
 
 def steps_of(session: Session) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = session.arrow.show("night_steps").to_pylist()
+    rows: list[dict[str, Any]] = session.tables.night_steps().rows.to_pylist()
     return rows
 
 

@@ -15,7 +15,7 @@ from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, Stage, days, staged
 
 
 def shown_runs(stage: Stage) -> dict[int, bool]:
-    rows = stage.session.arrow.show("latest_runs").to_pylist()
+    rows = stage.session.tables.latest_runs().rows.to_pylist()
     return {row["window_days"]: row["shown"] for row in rows}
 
 
@@ -26,7 +26,7 @@ def test_first_nights_fit_windows_as_far_as_data_reach(tmp_path: Path) -> None:
         assert [row["windows"] for row in rows] == ["3d", "3d", "3d", "3d,7d"]
         assert [row["jobs"] for row in rows] == [400] * 4
         assert shown_runs(stage) == {3: False, 7: True}
-        flags = stage.session.arrow.show("flags")
+        flags = stage.session.tables.flags().rows
         assert set(flags.column("window_days").to_pylist()) == {7}
 
 
@@ -52,7 +52,7 @@ def test_what_is_declared_in_the_middle_of_a_night_is_told_by_all_of_it_next_tim
     def fit_and_import(work: NightWork) -> NightAccount:
         account = fit_window(work)
         if declared.exists():
-            stage.session.import_corepower(declared)
+            stage.session.declared.import_values(declared)
             declared.unlink()
         return account
 

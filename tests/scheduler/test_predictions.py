@@ -20,10 +20,10 @@ TARGETS = [job for family in range(4) for job in jobs_of(family, 2, measured=Fal
 def night(session: Session, hands: Hands) -> dict[str, Any]:
     """The night of the day, and the account of its scores."""
     hands.morning_after(DAY)
-    done = session.nightly.rerun(DAY)
+    done = session.nights.rerun(DAY)
     assert done["state"] == "done", done
     step: dict[str, Any]
-    (step,) = (row for row in session.arrow.show("night_steps").to_pylist() if row["step"] == "score")
+    (step,) = (row for row in session.tables.night_steps().rows.to_pylist() if row["step"] == "score")
     return step
 
 
@@ -47,7 +47,7 @@ def test_a_night_predicts_when_it_is_asked_to(tmp_path: Path, nightly: bool) -> 
         put_families(session, [*MEASURED, *TARGETS])
         step = night(session, hands)
         assert step["state"] == "done"
-        rows = session.arrow.show("predicted_scores").to_pylist() if nightly else []
+        rows = session.tables.predicted_scores().rows.to_pylist() if nightly else []
         assert {row["job_id"] for row in rows} == ({job.job_id for job in TARGETS} if nightly else set())
         assert ("16 of 16 missing scores predicted" in str(step)) is nightly
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.running import run_apart
 from tests.scheduler.served import served, until
 from tests.scheduler.stage import FIRST, days, staged
 
@@ -18,7 +19,7 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path:
     with staged(tmp_path) as stage:
         stage.live(*days(FIRST, 3))
         stage.arrive(FIRST + timedelta(days=3))
-        before = stage.session.arrow.show("nights").to_pylist()
+        before = stage.session.tables.nights().rows.to_pylist()
     offset = tmp_path / "offset"
     # the fifth morning, an hour after the trigger
     right = datetime(2025, 6, 5, 4, 30, tzinfo=UTC) - datetime.now(UTC)
@@ -39,9 +40,28 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path:
         said = until(url, "days after")
         assert not said["ok"]
         with staged(tmp_path) as stage:
-            assert stage.session.arrow.show("nights").to_pylist() == before
+            assert stage.session.tables.nights().rows.to_pylist() == before
         move(right)
         said = until(url, '"last_night": "2025-06-04"')
         assert (said["ok"], said["last_state"]) == (True, "done")
         assert "moved by -5184000 s" in said["clock"]
         assert process.poll() is None
+
+
+def test_the_night_of_a_clock_of_1970_is_refused_in_one_line(tmp_path: Path) -> None:
+    with staged(tmp_path) as stage:
+        stage.live(*days(FIRST, 2))
+        before = stage.session.tables.nights().rows.to_pylist()
+    ended = run_apart(
+        *("--store", f"duckdb:{tmp_path / 'jobs.duckdb'}", "serve", "--once"),
+        LD_PRELOAD=str(LIBRARY),
+        FAKETIME="@1970-01-02 04:00:00",
+        FAKETIME_DONT_FAKE_MONOTONIC="1",
+        ESJOBS_FIT__METHODS='["gamma"]',
+    )
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "1970-01-01" in line
+    assert str(FIRST + timedelta(days=1)) in line
+    with staged(tmp_path) as stage:
+        assert stage.session.tables.nights().rows.to_pylist() == before

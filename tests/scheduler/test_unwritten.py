@@ -48,7 +48,7 @@ def test_the_next_process_tells_why_a_night_has_no_account(
         bodies = [mail.get_body(("plain",)) for _, mail in server.taken]
     texts = [body.get_content() for body in bodies if body is not None]
     with open_session(settings=settings) as session:
-        rows = {row["night"]: row for row in session.nightly.show().to_pylist()}
+        rows = {row["night"]: row for row in session.nights.show().to_pylist()}
     assert (rows[SECOND]["state"], rows[SECOND]["reason"]) == ("failed", str(raised.value))
     assert (rows[THIRD]["state"], rows[THIRD]["reason"]) == ("missing", "not run")
     assert sum(f"Night {SECOND} failed" in text for text in texts) == 1

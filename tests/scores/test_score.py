@@ -18,7 +18,7 @@ from esjobs.schema.scores import MEASURES, SCORE_NAMES, SCORES
 from esjobs.scores import score as step
 from esjobs.scores.night import score_inputs, score_night
 from esjobs.scores.settings import EfficiencySettings
-from tests.conftest import memory_session
+from tests.conftest import memory_session, with_settings
 from tests.contract.jobs import START, Row, day, job, put
 from tests.scores.made_jobs import CPUS, detected, made_jobs, put_all
 from tests.scores.per_job import scores_of_job
@@ -32,14 +32,14 @@ PUBLISHED = columns(
 
 def rows_of(session: Session) -> dict[str, Row]:
     """The rows of the scores by the id of their job."""
-    return {row["job_id"]: row for row in session.arrow.show("scores").to_pylist()}
+    return {row["job_id"]: row for row in session.tables.scores().rows.to_pylist()}
 
 
 def scored(*jobs: Row, settings: Settings | None = None) -> dict[str, Row]:
     """The scores of some jobs."""
     with memory_session(settings or Settings()) as session:
         put_all(session.store, list(jobs))
-        session.score()
+        session.scores.compute()
         return rows_of(session)
 
 
@@ -91,7 +91,7 @@ def test_cpu_time_beyond_all_time_is_a_fault_of_the_record() -> None:
                 job(5, cpu_s=None),
             ],
         )
-        report = session.score()
+        report = session.scores.compute()
         rows = rows_of(session)
     why = {name: (row["cpu_efficiency"], row["cpu_efficiency_reason"]) for name, row in rows.items()}
     assert why == {
@@ -135,7 +135,7 @@ def test_a_request_that_nothing_was_stopped_by_is_counted_and_not_averaged() -> 
     jobs = [job(1, wall_s=3600.0, requested_wall_s=10.0), job(2, wall_s=3600.0, requested_wall_s=3000.0)]
     with memory_session() as session:
         put_all(session.store, [*jobs, job(3, wall_s=3600.0, requested_wall_s=None)])
-        report = session.score()
+        report = session.scores.compute()
         rows = rows_of(session)
     assert [(rows[key]["time_used_frac"], rows[key]["time_used_reason"]) for key in "123"] == [
         (None, "more than twice the time that was asked for"),
@@ -203,7 +203,7 @@ def test_issues_make_scores_of_the_jobs_that_were_watched() -> None:
     with memory_session() as session:
         put_all(session.store, [job(1, gpus=4, requested_gpus=8), job(2), job(3)])
         detected(session.store, 0, issues, net_b_s=1e6, gpu_load=0.5)
-        session.score()
+        session.scores.compute()
         rows = rows_of(session)
     assert rows["1"]["score_io"] == pytest.approx(100 * (1 - 0.5 * (1 - 0.15)))
     assert rows["1"]["score_mpi"] == 0.0  # its network was watched, and no issue seen
@@ -215,30 +215,30 @@ def test_issues_make_scores_of_the_jobs_that_were_watched() -> None:
     with memory_session(Settings(scores=EfficiencySettings(issues="sum", weight_minor=0.4))) as session:
         put_all(session.store, [job(1)])
         detected(session.store, 0, issues)
-        session.score()
+        session.scores.compute()
         assert rows_of(session)["1"]["score_io"] == pytest.approx(70.0)
 
 
 def test_days_are_scored_again_when_anything_they_rest_on_moves() -> None:
     with memory_session() as session:
         put_all(session.store, made_jobs(60))
-        assert session.score().counts["days scored"] == 3
+        assert session.scores.compute().counts["days scored"] == 3
         before = rows_of(session)
-        again = session.score()
+        again = session.scores.compute()
         assert (again.counts["days scored"], again.counts["days as they were"]) == (0, 3)
         assert again.rows_in == 60
         assert rows_of(session) == before
         put(session.store, "late", job("late", end_time=START + timedelta(hours=30)))
-        assert session.score().counts["days scored"] == 1
+        assert session.scores.compute().counts["days scored"] == 1
         detected(session.store, 2, [{"job_id": "1", "area": "io", "severity": "minor", "share_frac": 0.1}])
-        assert session.score().counts["days scored"] == 1
+        assert session.scores.compute().counts["days scored"] == 1
         detected(session.store, 2, [{"job_id": "1", "area": "io", "severity": "major", "share_frac": 0.1}])
-        assert session.score().counts["days scored"] == 1
-        session.settings = Settings(scores=EfficiencySettings(cores_per_node=32))
-        assert session.score().counts["days scored"] == 3
-        assert session.score(rebuild=True).counts["days scored"] == 3
+        assert session.scores.compute().counts["days scored"] == 1
+        larger = with_settings(session, Settings(scores=EfficiencySettings(cores_per_node=32)))
+        assert larger.scores.compute().counts["days scored"] == 3
+        assert larger.scores.compute(rebuild=True).counts["days scored"] == 3
         session.store.undo_load("late")
-        assert session.score().rows_in > 0
+        assert larger.scores.compute().rows_in > 0
         assert "late" not in rows_of(session)
 
 
@@ -246,13 +246,13 @@ def test_a_day_without_jobs_has_no_scores() -> None:
     with memory_session() as session:
         put(session.store, "a", job(1))
         put(session.store, "b", job(2, end_time=START + timedelta(hours=30)))
-        session.score()
+        session.scores.compute()
         session.store.undo_load("b")
-        session.score("2018-08-01/2018-08-03")
+        session.scores.compute("2018-08-01/2018-08-03")
         assert rows_of(session).keys() == {"1"}
         session.store.undo_load("a")
         with pytest.raises(NoJobsError):
-            session.score("2018-08-01/2018-08-03")
+            session.scores.compute("2018-08-01/2018-08-03")
         assert rows_of(session) == {}
 
 
@@ -260,7 +260,7 @@ def test_a_description_that_cannot_be_read_is_told_before_anything_is_written(tm
     with memory_session(Settings(clusters=ClustersSettings(files=(tmp_path / "none.toml",)))) as session:
         put(session.store, "a", job(1))
         with pytest.raises(InputError, match=r"none\.toml"):
-            session.score()
+            session.scores.compute()
 
 
 def test_memory_follows_the_batch_not_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_memory_follows_the_batch_not_the_day(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(step, "scored_jobs", watched)
     with memory_session() as session:
         put_all(session.store, made_jobs(500, days=1))
-        session.score()
+        session.scores.compute()
     assert sum(rows for rows, _ in sizes) == 500
     assert all(rows == made for rows, made in sizes)
 
@@ -284,16 +284,16 @@ def test_memory_follows_the_batch_not_the_day(monkeypatch: pytest.MonkeyPatch) -
 def test_scores_can_be_asked_for_by_any_column() -> None:
     with memory_session() as session:
         put_all(session.store, made_jobs(100))
-        session.score()
+        session.scores.compute()
         asked = Query(("variant", "node_hours_from"), (Count("n"), Sum("node_hours", "h")), over=SCORES)
         assert session.store.aggregate(asked).table.num_rows > 3
-        assert set(SCORE_NAMES) < set(session.show("scores").columns)
-        assert session.scores(window=f"{day(0)}/{day(1)}").shape[0] > 0
+        assert set(SCORE_NAMES) < set(session.tables.scores().to_pandas().columns)
+        assert session.tables.scores(window=f"{day(0)}/{day(1)}").to_pandas().shape[0] > 0
 
 
 def test_a_store_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     with esjobs.open(f"duckdb:{tmp_path / 'a.duckdb'}") as session, pytest.raises(NoJobsError):
-        session.score()
+        session.scores.compute()
 
 
 def test_a_night_scores_its_jobs_unless_it_is_told_not_to() -> None:
@@ -301,7 +301,7 @@ def test_a_night_scores_its_jobs_unless_it_is_told_not_to() -> None:
         settings = Settings(scores=EfficiencySettings(nightly=nightly))
         with memory_session(settings) as session:
             put(session.store, "a", job(1))
-            work = NightWork(session._context(), day(0), Schedule((7, 30, 90), 30, 7))
+            work = NightWork(session._context, day(0), Schedule((7, 30, 90), 30, 7))
             before = score_inputs(work)
             account = score_night(work)
             assert (account.rows_out, len(rows_of(session))) == ((1, 1) if nightly else (0, 0))
@@ -315,8 +315,8 @@ def test_a_cpu_that_no_model_stands_for_is_named_as_the_record_spells_it() -> No
     with memory_session() as session:
         counters = {"uops_retired.retire_slots": 1e9, "cpu_clk_unhalted.thread": 1e9}
         put(session.store, "a", job(1, cpu_raw="VAX 11/780", counters=list(counters.items())))
-        session.score()
-        (row,) = session.arrow.show("scores").to_pylist()
+        session.scores.compute()
+        (row,) = session.tables.scores().rows.to_pylist()
     assert row["cpu_model"] is None
     assert row["score_cpu_reason"] == row["score_mem_reason"] == "unknown CPU: VAX 11/780"
 
@@ -327,6 +327,6 @@ def test_a_ranking_tells_of_counters_that_do_not_fit_each_other() -> None:
             counters = {"uops_retired.retire_slots": retired, "cpu_clk_unhalted.thread": 1e6}
             values = {"cpu_raw": CPUS[0], "smt": False, "nodes": 1, "wall_s": 3600.0, "user": "ann"}
             put(session.store, f"l{number}", job(number, counters=list(counters.items()), **values))
-        session.score()
-        ranking = session.ranking("user", "score_cpu")
+        session.scores.compute()
+        ranking = session.scores.rank("user", "score_cpu")
     assert any(note.startswith("50 % of the node-hours scored are of jobs whose") for note in ranking.notes)

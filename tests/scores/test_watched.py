@@ -17,9 +17,9 @@ def test_a_thin_series_is_no_ground_for_a_score(tmp_path: Path, every: int, scor
     with esjobs.open("duckdb::memory:") as session:
         put_records(session, tmp_path, [record("thin")])
         put_series(session, {"thin": [series("read_b_s", "node", "n1", rates)]})
-        session.detect()
-        session.score()
-        (row,) = session.arrow.show("scores").to_pylist()
+        session.issues.detect()
+        session.scores.compute()
+        (row,) = session.tables.scores().rows.to_pylist()
     assert row["end_time"] == START + timedelta(hours=4)
     assert row["score_io"] == score
     assert row["score_io_reason"] == (None if score == 0 else "no monitoring data of input and output")

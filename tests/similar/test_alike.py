@@ -67,8 +67,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         put_scores(opened, rows)
         put(opened.store, "load", *records)
         with pytest.raises(NoResultError, match="symbols scan; the approach combined-1 needs it"):
-            with_approach(opened, "combined-1").predict_scores(WINDOW)
-        opened.scan_symbols(folder)
+            with_approach(opened, "combined-1").similar.predict(WINDOW)
+        opened.similar.scan(folder)
         yield opened
 
 
@@ -77,7 +77,7 @@ def with_approach(session: Session, approach: str) -> Session:
 
 
 def predicted_cpu(session: Session) -> list[dict[str, Any]]:
-    rows = session.arrow.show("predicted_scores").to_pylist()
+    rows = session.tables.predicted_scores().rows.to_pylist()
     return [row for row in rows if row["score_name"] == "score_cpu"]
 
 
@@ -100,7 +100,7 @@ def test_similarities_are_those_of_the_programs(session: Session) -> None:
 @pytest.mark.parametrize("approach", ["combined-1", "combined-2"])
 def test_jobs_that_behave_alike_are_told_apart_by_their_programs(session: Session, approach: str) -> None:
     asked = with_approach(session, approach)
-    report = asked.predict_scores(WINDOW)
+    report = asked.similar.predict(WINDOW)
     rows = predicted_cpu(asked)
     by_job = {row["job_id"]: row for row in rows}
     expected = truth()
@@ -121,15 +121,15 @@ def test_jobs_that_behave_alike_are_told_apart_by_their_programs(session: Sessio
 def test_without_programs_they_cannot_be(session: Session) -> None:
     """Those that behave most alike lie 50 apart: none is near enough, not even one that is equal."""
     asked = with_approach(session, "dynamic")
-    report = asked.predict_scores(WINDOW)
+    report = asked.similar.predict(WINDOW)
     assert any("the jobs that behave most alike differ in score_cpu" in note for note in report.notes)
     rows = predicted_cpu(asked)
     assert rows == []
-    assert asked.arrow.show("predicted_scores").num_rows > 0  # their score_mem is one and the same
+    assert asked.tables.predicted_scores().rows.num_rows > 0  # their score_mem is one and the same
 
 
 def test_every_combination_is_evaluated(session: Session) -> None:
-    rows = session.arrow_evaluation().to_pylist()
+    rows = session.similar.evaluate().rows.to_pylist()
     assert len(rows) == 2 * 2 * 9
     told = {
         (row["left_out"], row["approach"], row["aggregation"]): row
@@ -158,7 +158,7 @@ def test_a_damaged_or_stripped_program_is_not_known(session: Session, tmp_path: 
         (tmp_path / "junk").write_bytes(b"\x7fELF")
         facts = {"source": "c", "end_time": END, "task_id": None, "executable": str(tmp_path / "slow")}
         put(other.store, "load", *(job(each.job_id, **facts) for each in made))
-        other.scan_symbols(tmp_path)
-        rows = other.arrow_evaluation().to_pylist()
+        other.similar.scan(tmp_path)
+        rows = other.similar.evaluate().rows.to_pylist()
     combined = {row["reason"] for row in rows if row["approach"] != "dynamic"}
     assert any("symbols scan" in reason for reason in combined if reason)

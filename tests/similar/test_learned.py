@@ -82,7 +82,7 @@ def test_the_settings_choose_it_and_what_is_shared_is_told_all_the_same(tmp_path
     with esjobs.open("duckdb::memory:") as opened:
         put_programs(opened, tmp_path)
         learned = Session(opened.store, Settings(similar=SimilarSettings(programs="doc2vec")))
-        one, other = (each.similar_programs("old", top=None).rows.to_pylist() for each in (opened, learned))
+        one, other = (each.similar.programs("old", top=None).rows.to_pylist() for each in (opened, learned))
         assert {row["job_id"] for row in one} == {row["job_id"] for row in other}
         assert [row["similarity"] for row in one] != [row["similarity"] for row in other]
         (again,) = (row for row in other if row["job_id"] == "again")

@@ -46,9 +46,9 @@ def truth(jobs: list[MadeJob]) -> dict[tuple[str, str], float]:
 
 
 def test_planted_scores_are_recovered_and_what_is_novel_gets_none(families: Session) -> None:
-    before = families.arrow.show("scores")
-    report = families.predict_scores(WINDOW)
-    rows = families.arrow.show("predicted_scores").to_pylist()
+    before = families.tables.scores().rows
+    report = families.similar.predict(WINDOW)
+    rows = families.tables.predicted_scores().rows.to_pylist()
     expected = truth(TARGETS)
     assert {(row["job_id"], row["score_name"]) for row in rows} == set(expected)
     inside = 0
@@ -66,17 +66,17 @@ def test_planted_scores_are_recovered_and_what_is_novel_gets_none(families: Sess
     assert report.rows_in == 2 * (len(TARGETS) + len(NOVEL)) == report.rows_out + report.n_dropped
     assert report.dropped == {"no similar job within the limit": 2 * len(NOVEL)}
     # what was measured is as it was, and again gives the same
-    assert families.arrow.show("scores").equals(before)
-    families.predict_scores(WINDOW)
-    assert families.arrow.show("predicted_scores").to_pylist() == rows
+    assert families.tables.scores().rows.equals(before)
+    families.similar.predict(WINDOW)
+    assert families.tables.predicted_scores().rows.to_pylist() == rows
 
 
 def test_rankings_have_predictions_only_when_asked_and_say_their_share(families: Session) -> None:
-    families.predict_scores(WINDOW)
-    plain = families.ranking("application", "score_cpu", top=None)
+    families.similar.predict(WINDOW)
+    plain = families.scores.rank("application", "score_cpu", top=None)
     assert "predicted_share" not in plain.rows.column_names
     assert {row["n_scored"] for row in plain.rows.to_pylist()} == {20, 0}
-    asked = families.ranking("application", "score_cpu", top=None, predicted=True)
+    asked = families.scores.rank("application", "score_cpu", top=None, predicted=True)
     by_name = {row["name"]: row for row in asked.rows.to_pylist()}
     assert by_name["app1"]["n_scored"] == 23
     assert by_name["app1"]["predicted_share"] == pytest.approx(3 / 23)
@@ -85,25 +85,25 @@ def test_rankings_have_predictions_only_when_asked_and_say_their_share(families:
     measured = [job.score_cpu for job in MEASURED if job.family == 1]
     guessed = [
         row["value"]
-        for row in families.arrow.show("predicted_scores").to_pylist()
+        for row in families.tables.predicted_scores().rows.to_pylist()
         if row["application"] == "app1" and row["score_name"] == "score_cpu"
     ]
     assert by_name["app1"]["score"] == pytest.approx(sum(measured + guessed) / 23)
     assert any("13 % of the node-hours with score_cpu are predicted" in note for note in asked.notes)
-    jobs = families.ranking("job", "score_cpu", top=None, predicted=True).rows.to_pylist()
+    jobs = families.scores.rank("job", "score_cpu", top=None, predicted=True).rows.to_pylist()
     assert len(jobs) == len(MEASURED) + len(TARGETS)
     assert {row["name"] for row in jobs if row["predicted_share"]} == {job.job_id for job in TARGETS}
     assert [row["score"] for row in jobs] == sorted((row["score"] for row in jobs), reverse=True)
     with pytest.raises(UsageError, match="score_io is never predicted"):
-        families.ranking("user", "score_io", predicted=True)
+        families.scores.rank("user", "score_io", predicted=True)
 
 
 def test_the_page_of_a_job_says_that_a_score_is_predicted(families: Session, tmp_path: Path) -> None:
-    families.predict_scores(WINDOW)
-    page = families.job_page(TARGETS[0].job_id, tmp_path / "job.html").read_text()
+    families.similar.predict(WINDOW)
+    page = families.job(TARGETS[0].job_id).save(tmp_path / "job.html").read_text()
     assert "score_cpu, predicted" in page
     assert "not measured" in page
-    assert "predicted" not in families.job_page(MEASURED[0].job_id, tmp_path / "m.html").read_text()
+    assert "predicted" not in families.job(MEASURED[0].job_id).html
     asked = [("c", TARGETS[0].job_id), ("c", MEASURED[0].job_id)]
     stories = list(job_stories(families.store, asked))
     assert [len(story.predicted) for story in stories] == [2, 0]
@@ -114,15 +114,15 @@ def test_scores_made_again_leave_older_predictions_out() -> None:
     """A job that is measured meanwhile is not counted twice."""
     with memory_session() as session:
         put_families(session, JOBS)
-        session.predict_scores(WINDOW)
+        session.similar.predict(WINDOW)
         put_scores(session, [row_of(job, "later") for job in JOBS])
-        asked = session.ranking("application", "score_cpu", top=None, predicted=True)
+        asked = session.scores.rank("application", "score_cpu", top=None, predicted=True)
         assert {row["predicted_share"] for row in asked.rows.to_pylist()} == {0.0, None}
         assert any("older than the scores" in note for note in asked.notes)
         assert not session.job(TARGETS[0].job_id).predicted
         put_scores(session, [row_of(job, "later") for job in MEASURED])
-        session.predict_scores(WINDOW)
-        assert session.arrow.show("predicted_scores").num_rows == 0
+        session.similar.predict(WINDOW)
+        assert session.tables.predicted_scores().rows.num_rows == 0
 
 
 def test_what_cannot_be_predicted_is_counted() -> None:
@@ -141,7 +141,7 @@ def test_what_cannot_be_predicted_is_counted() -> None:
             },
             load="odd",
         )
-        report = session.predict_scores(WINDOW)
+        report = session.similar.predict(WINDOW)
         assert report.dropped == {
             "with series of less than 30 min": 2,
             "without all of the metrics": 2,
@@ -152,7 +152,7 @@ def test_what_cannot_be_predicted_is_counted() -> None:
 
 
 def test_evaluation_has_all_ways_and_finds_the_planted_noise(families: Session) -> None:
-    rows = families.evaluate_predictions().to_dict("records")
+    rows = families.similar.evaluate().to_pandas().to_dict("records")
     assert len(rows) == 2 * 2 * 9
     for row in rows:
         # those of the half of the runs that had no part in the limits
@@ -183,36 +183,36 @@ def test_jobs_of_one_user_do_not_vouch_for_each_other() -> None:
         asked = [key[1] for key, limiting in zip(base.keys, base.limiting, strict=True) if not limiting]
         others = len(set(asked) - {job.job_id for job in alone})
         assert 0 < others < len(asked)
-        rows = session.evaluate_predictions().to_dict("records")
+        rows = session.similar.evaluate().to_pandas().to_dict("records")
         for row in rows:
             if row["approach"] == "dynamic":
                 assert row["predicted_frac"] == pytest.approx(others / len(asked))
 
 
 def test_settings_overrule_the_knowledge_base(families: Session) -> None:
-    none = with_settings(families, fine=0.0).predict_scores(WINDOW)
+    none = with_settings(families, fine=0.0).similar.predict(WINDOW)
     assert none.rows_out == 0
-    every = with_settings(families, fine=1000.0, aggregation="mean").predict_scores(WINDOW)
+    every = with_settings(families, fine=1000.0, aggregation="mean").similar.predict(WINDOW)
     assert every.rows_out == every.rows_in
-    rows = families.arrow.show("predicted_scores").to_pylist()
+    rows = families.tables.predicted_scores().rows.to_pylist()
     assert {(row["fine"], row["aggregation"], row["n_neighbours"]) for row in rows} == {(1000.0, "mean", 100)}
-    one = with_settings(families, metrics=("cpu_load",)).predict_scores(WINDOW)
+    one = with_settings(families, metrics=("cpu_load",)).similar.predict(WINDOW)
     assert one.rows_out > 0
-    families.predict_scores(WINDOW)
+    families.similar.predict(WINDOW)
 
 
 def test_what_cannot_be_done_is_said(families: Session, tmp_path: Path) -> None:
     with pytest.raises(NoResultError, match="symbols scan; the approach combined-1 needs it"):
-        with_settings(families, approach="combined-1").predict_scores(WINDOW)
+        with_settings(families, approach="combined-1").similar.predict(WINDOW)
     with pytest.raises(UsageError, match="no metric 'speed'"):
-        with_settings(families, metrics=("speed",)).predict_scores(WINDOW)
+        with_settings(families, metrics=("speed",)).similar.predict(WINDOW)
     with memory_session() as session:
         put_families(session, NOVEL)
         with pytest.raises(NoResultError, match="no job has a measured score_cpu"):
-            session.predict_scores(WINDOW)
+            session.similar.predict(WINDOW)
         put_families(session, [*MEASURED[:3], *NOVEL])
         with pytest.raises(NoResultError, match=r"too few jobs .* set similar.fine"):
-            session.predict_scores(WINDOW)
+            session.similar.predict(WINDOW)
     wrong = tmp_path / "esjobs.toml"
     wrong.write_text("[similar]\naggregation = 'best'\n")
     with pytest.raises(SettingsError, match=r"similar\.aggregation"):

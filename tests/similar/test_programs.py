@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import esjobs
 from esjobs.cli.main import main
-from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.errors import NoResultError
 from tests.conftest import memory_session
 from tests.issues.made_jobs import put_records, record
 from tests.similar.programs import compiled
@@ -30,8 +30,8 @@ def put_programs(opened: esjobs.Session, tmp_path: Path) -> None:
     qc = compiled(tmp_path / "1", "qc")
     bare = compiled(tmp_path / "1", "bare", strip=True, static=True)
     kin = compiled(tmp_path / "1", "kin", strip=True, static=True)
-    opened.scan_symbols([new, old, qc])
-    opened.scan_symbols([bare, kin], module="closed/1")
+    opened.similar.scan([new, old, qc])
+    opened.similar.scan([bare, kin], module="closed/1")
     put_records(
         opened,
         tmp_path,
@@ -52,12 +52,12 @@ def put_programs(opened: esjobs.Session, tmp_path: Path) -> None:
 
 
 def names(session: esjobs.Session, job_id: str) -> list[tuple[str, str]]:
-    found = session.similar_programs(job_id, top=None).rows.to_pylist()
+    found = session.similar.programs(job_id, top=None).rows.to_pylist()
     return [(row["job_id"], row["by"]) for row in found]
 
 
 def test_jobs_find_their_program_then_its_other_version_then_others(session: esjobs.Session) -> None:
-    found = session.similar_programs("old", top=None)
+    found = session.similar.programs("old", top=None)
     listed = found.rows.to_pylist()
     # the name of either says md as well; which of the two it was nobody knows
     assert [row["job_id"] for row in listed] == ["again", "new", "moved", "qc", "either"]
@@ -68,8 +68,8 @@ def test_jobs_find_their_program_then_its_other_version_then_others(session: esj
     assert listed[4]["similarity"] is None
     assert all(name.startswith("md_") for name in listed[1]["shared"].split(", "))
     assert listed[0]["user"] == "ann"
-    assert (found.program, found.n_compared) == ("md", 4)
-    assert found.left_out == {
+    assert (found.details.program, found.details.n_compared) == ("md", 4)
+    assert found.details.left_out == {
         "whose program is one of several of that name": 1,
         "whose program has no names of symbols": 3,
         "whose program was not scanned": 1,
@@ -92,21 +92,21 @@ def test_without_symbols_names_and_modules_stand_in(session: esjobs.Session) -> 
 def test_of_an_unknown_program_the_others_are_not_blamed(
     session: esjobs.Session, job_id: str, reason: str
 ) -> None:
-    found = session.similar_programs(job_id)
-    assert (found.n_compared, found.left_out) == (0, {reason: 10})
+    found = session.similar.programs(job_id)
+    assert (found.details.n_compared, found.details.left_out) == (0, {reason: 10})
 
 
 def test_a_path_without_a_name_leaves_the_application(session: esjobs.Session, tmp_path: Path) -> None:
     put_records(session, tmp_path, [record("root", executable="/", application="qc")])
-    found = session.similar_programs("root", top=1)
-    assert (found.program, found.rows.column("job_id").to_pylist()) == ("qc", ["moved"])
+    found = session.similar.programs("root", top=1)
+    assert (found.details.program, found.rows.column("job_id").to_pylist()) == ("qc", ["moved"])
 
 
 def test_the_same_symbols_under_one_name_are_one_program(session: esjobs.Session, tmp_path: Path) -> None:
     copy = tmp_path / "copy" / "qc"
     copy.parent.mkdir()
     copy.write_bytes((tmp_path / "1" / "qc").read_bytes())
-    session.scan_symbols(copy)
+    session.similar.scan(copy)
     assert names(session, "qc")[0] == ("moved", "symbols")
 
 
@@ -122,17 +122,13 @@ def test_what_cannot_be_answered_is_said(
     session: esjobs.Session, job_id: str, error: type[Exception], told: str
 ) -> None:
     with pytest.raises(error, match=told):
-        session.similar(job_id, by="static")
+        session.similar.programs(job_id)
 
 
 def test_top_and_keywords(session: esjobs.Session) -> None:
-    assert session.similar("old", by="static", top=1)["job_id"].tolist() == ["again"]
-    with pytest.raises(UsageError, match="'dynamic' or 'static'"):
-        session.similar("old", by="magic")
-    with pytest.raises(UsageError, match="metrics are of time series"):
-        session.similar("old", by="static", metrics=["ipc"])
+    assert session.similar.programs("old", top=1).to_pandas()["job_id"].tolist() == ["again"]
     with pytest.raises(NoResultError, match="no other job"):
-        session.similar("old", by="static", window="2020-01-01/2020-01-02")
+        session.similar.programs("old", window="2020-01-01/2020-01-02")
 
 
 def test_the_commands(tmp_path: Path) -> None:

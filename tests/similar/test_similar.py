@@ -61,18 +61,18 @@ def families(tmp_path: Path) -> Iterator[esjobs.Session]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_job_finds_its_family(families: esjobs.Session, family: str) -> None:
-    found = families.similar_jobs(f"{family}0", top=MEMBERS - 1)
+    found = families.similar.jobs(f"{family}0", top=MEMBERS - 1)
     names = found.rows.column("application").to_pylist()
     own = {family} | ({HOSTILE} if family == "stepper" else set())
     assert set(names) <= own
     distances = found.rows.column("distance").to_pylist()
     assert distances == sorted(distances)
-    assert found.n_compared == MEMBERS * len(FAMILIES) - 1 + 1
-    assert found.metrics == ("cpu_load", "read_b_s")
+    assert found.details.n_compared == MEMBERS * len(FAMILIES) - 1 + 1
+    assert found.details.metrics == ("cpu_load", "read_b_s")
 
 
 def test_what_is_not_compared_is_counted(families: esjobs.Session) -> None:
-    assert families.similar_jobs("solver0").left_out == {
+    assert families.similar.jobs("solver0").details.left_out == {
         "with series of less than 30 min": 1,
         "of less than half or more than twice its duration": 1,
         "of another number of nodes": 1,
@@ -84,7 +84,7 @@ def test_the_metric_that_differs_is_named(families: esjobs.Session) -> None:
     """Levels count: a job with the same shape of load and 400 times the bytes read is another."""
     loud = [member("solver", 0)[0], series("read_b_s", "node", "n1", np.full(N, 4e7))]
     put_series(families, {"loud": loud}, load="second")
-    rows = families.similar_jobs("loud", top=None).rows.to_pylist()
+    rows = families.similar.jobs("loud", top=None).rows.to_pylist()
     (twin,) = [row for row in rows if row["job_id"] == "solver0"]
     assert twin["differs_in"] == "read_b_s"
     assert twin["differs_frac"] > 0.95
@@ -92,21 +92,21 @@ def test_the_metric_that_differs_is_named(families: esjobs.Session) -> None:
 
 def test_an_equal_job_is_at_distance_0_and_differs_in_nothing(families: esjobs.Session) -> None:
     put_series(families, {"again": member("reader", 2)}, load="second")
-    first = families.similar_jobs("again", top=1).rows.to_pylist()[0]
+    first = families.similar.jobs("again", top=1).rows.to_pylist()[0]
     assert (first["job_id"], first["distance"], first["differs_in"]) == ("reader2", 0.0, None)
 
 
 def test_one_metric_only(families: esjobs.Session) -> None:
-    found = families.similar_jobs("solver0", metrics=["cpu_load"], top=None)
-    assert found.metrics == ("cpu_load",)
+    found = families.similar.jobs("solver0", metrics=["cpu_load"], top=None)
+    assert found.details.metrics == ("cpu_load",)
     assert "lacking" in found.rows.column("job_id").to_pylist()
-    assert found.n_warped <= found.n_compared
+    assert found.details.n_warped <= found.details.n_compared
 
 
 def test_no_other_order_of_loads_changes_the_answer(families: esjobs.Session) -> None:
-    before = families.similar_jobs("solver1").rows
+    before = families.similar.jobs("solver1").rows
     put_series(families, {"solver1": member("solver", 1)}, load="second")
-    assert families.similar_jobs("solver1").rows.equals(before)
+    assert families.similar.jobs("solver1").rows.equals(before)
 
 
 def test_gaps_are_bridged_unless_they_are_most_of_a_series(families: esjobs.Session) -> None:
@@ -121,10 +121,10 @@ def test_gaps_are_bridged_unless_they_are_most_of_a_series(families: esjobs.Sess
         },
         load="second",
     )
-    assert families.similar_jobs("solver0", top=1).rows.column("job_id").to_pylist() == ["holes"]
-    assert families.similar_jobs("nothing").metrics == ("read_b_s",)
+    assert families.similar.jobs("solver0", top=1).rows.column("job_id").to_pylist() == ["holes"]
+    assert families.similar.jobs("nothing").details.metrics == ("read_b_s",)
     with pytest.raises(NoResultError, match="too few samples of cpu_load"):
-        families.similar_jobs("nothing", metrics=["cpu_load"])
+        families.similar.jobs("nothing", metrics=["cpu_load"])
 
 
 def test_absurd_samples_are_missing_ones(families: esjobs.Session) -> None:
@@ -134,7 +134,7 @@ def test_absurd_samples_are_missing_ones(families: esjobs.Session) -> None:
     absurd[200:203] = [3e38, -3e38, 3e38]
     twice = [series("cpu_load", "core", f"n1/{core}", absurd / 2) for core in range(2)]
     put_series(families, {"absurd": [*twice, read]}, load="second")
-    first = families.similar_jobs("absurd", top=1).rows.to_pylist()[0]
+    first = families.similar.jobs("absurd", top=1).rows.to_pylist()[0]
     assert first["job_id"] == "reader3"
     assert first["distance"] < 0.05
 
@@ -143,7 +143,7 @@ def test_cores_of_a_node_add_up_as_the_node_does(families: esjobs.Session) -> No
     load, read = member("reader", 4)
     quarters: list[Series] = [series("cpu_load", "core", f"n1/{core}", load.values / 4) for core in range(4)]
     put_series(families, {"by core": [*quarters, read]}, load="second")
-    first = families.similar_jobs("by core", top=1).rows.to_pylist()[0]
+    first = families.similar.jobs("by core", top=1).rows.to_pylist()[0]
     assert first["job_id"] == "reader4"
     assert first["distance"] < 1e-5
 
@@ -164,15 +164,20 @@ def test_what_cannot_be_answered_is_said(
     families: esjobs.Session, job_id: str, given: dict[str, Any], error: type[Exception], told: str
 ) -> None:
     with pytest.raises(error, match=told):
-        families.similar_jobs(job_id, **given)
+        families.similar.jobs(job_id, **given)
 
 
 def test_the_window_restricts_the_others_only(families: esjobs.Session) -> None:
     later = START + timedelta(days=40)
     put_series(families, {"late": member("solver", 7)}, load="second", end=later)
     window = f"{START:%Y-%m-%d}/{START + timedelta(days=2):%Y-%m-%d}"
-    assert families.similar_jobs("late", window=window).n_compared == MEMBERS * len(FAMILIES) + 1
-    assert "late" not in families.similar(f"{FAMILIES[0]}0", window=window, top=None)["job_id"].tolist()
+    assert families.similar.jobs("late", window=window).details.n_compared == MEMBERS * len(FAMILIES) + 1
+    assert (
+        "late"
+        not in families.similar.jobs(f"{FAMILIES[0]}0", window=window, top=None)
+        .to_pandas()["job_id"]
+        .tolist()
+    )
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tests.similar.programs import compiled, elf
 
 
 def rows(session: esjobs.Session) -> dict[str, dict]:  # type: ignore[type-arg]
-    return {row["name"]: row for row in session.arrow.show("executables").to_pylist()}
+    return {row["name"]: row for row in session.tables.executables().rows.to_pylist()}
 
 
 def test_a_compiled_program_has_its_functions(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_what_is_kept_at_a_time_is_bounded(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(scanning, "_publish", counted)
     with memory_session() as session:
-        assert session.scan_symbols(tmp_path).counts["stored"] == 3
+        assert session.similar.scan(tmp_path).counts["stored"] == 3
     assert steps == [1, 1, 1, 0]
 
 
@@ -252,7 +252,7 @@ def tree(tmp_path: Path) -> Path:
 
 def test_a_scan_balances_its_books(tree: Path) -> None:
     with memory_session() as session:
-        report = session.scan_symbols([tree, tree / "a"], module="chem/1")
+        report = session.similar.scan([tree, tree / "a"], module="chem/1")
         assert report.dropped == {
             "the same file again": 3,
             "a link to nothing, or in a circle": 2,
@@ -268,7 +268,7 @@ def test_a_scan_balances_its_books(tree: Path) -> None:
         assert stored["md"]["module"] == "chem/1"
         assert "md_force" in unpacked(stored["md"]["packed"])
         assert (stored["st"]["packed"], stored["st"]["digest"], stored["st"]["n_symbols"]) == (None, None, 0)
-        again = session.scan_symbols(tree / "a")
+        again = session.similar.scan(tree / "a")
         assert (again.counts["stored"], again.counts["updated"]) == (0, 2)
         assert rows(session)["md"]["module"] is None
         assert len(rows(session)) == 4
@@ -277,10 +277,10 @@ def test_a_scan_balances_its_books(tree: Path) -> None:
 def test_what_cannot_be_scanned_is_said(tmp_path: Path) -> None:
     with memory_session() as session:
         with pytest.raises(InputError, match="no file or folder"):
-            session.scan_symbols(tmp_path / "absent")
+            session.similar.scan(tmp_path / "absent")
         with pytest.raises(UsageError, match="is empty"):
-            session.scan_symbols("")
+            session.similar.scan("")
         with pytest.raises(UsageError, match="no readable name"):
-            session.scan_symbols(tmp_path, module="\x1b")
-        report = session.scan_symbols(tmp_path)
+            session.similar.scan(tmp_path, module="\x1b")
+        report = session.similar.scan(tmp_path)
         assert (report.rows_in, report.rows_out) == (0, 0)

@@ -76,9 +76,9 @@ def test_nobody_is_accused_where_declarations_fall_into_two_groups(share: float,
     with memory_session() as session:
         load(session, wrong_alike(np.random.default_rng(6), share, 1.6, names), tmp_path)
         session.run()
-        flags = session.flags(level="site", type="all", method="gamma").set_index("name")
-        said = session.conclusions(level="site", type="all", method="gamma").iloc[0]
-        line = session.lines(level="site", type="all", method="gamma").iloc[0]
+        flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas().set_index("name")
+        said = session.tables.conclusions(level="site", type="all", method="gamma").to_pandas().iloc[0]
+        line = session.tables.lines(level="site", type="all", method="gamma").to_pandas().iloc[0]
     if not share:
         assert flags.index[flags["confirmed"]].tolist() == ["SITE00"]
         assert pd.isna(line["groups_ratio"])
@@ -109,7 +109,12 @@ def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(t
     with memory_session() as session:
         load(session, jobs[~few], tmp_path)
         session.run()
-        flags = session.flags(level="site", type="all", method="gamma").set_index("name").sort_index()
+        flags = (
+            session.tables.flags(level="site", type="all", method="gamma")
+            .to_pandas()
+            .set_index("name")
+            .sort_index()
+        )
     assert flags["verdict"].loc["SITE00":"SITE03"].tolist() == [
         *("undeclared", "deviates", "undeclared", "too few")
     ]

@@ -108,7 +108,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Session:
 
 def test_the_demo_runs_as_its_cpu_models_promise(demo: Session) -> None:
     """Its queues are as fast as their CPU models; what they declare is another matter."""
-    shown = demo.show("factors")
+    shown = demo.tables.factors().to_pandas()
     chosen = shown[(shown["level"] == "site") & shown["mix_k"].notna() & shown["component"].eq(0)]
     off = chosen["k"] / chosen["mix_k"] - 1
     assert len(chosen) > 30
@@ -121,7 +121,7 @@ def test_the_demo_runs_as_its_cpu_models_promise(demo: Session) -> None:
 
 
 def test_mixes_are_the_sums_of_the_buckets(demo: Session) -> None:
-    mixes, buckets = demo.show("mixes"), demo.show("buckets")
+    mixes, buckets = demo.tables.mixes().to_pandas(), demo.tables.buckets().to_pandas()
     wanted: dict[tuple[str, str], list[float]] = {}
     for row in buckets.to_dict("records"):
         if isinstance(row["cpu_model"], str):
@@ -133,6 +133,6 @@ def test_mixes_are_the_sums_of_the_buckets(demo: Session) -> None:
     assert found.keys() == wanted.keys()
     assert all(found[key] == pytest.approx(wanted[key]) for key in found)
     assert mixes["n_jobs"].sum() == buckets["n_jobs"].sum()
-    residuals = demo.show("residuals")
+    residuals = demo.tables.residuals().to_pandas()
     assert residuals[residuals["level"] == "site"]["rc_site"].notna().all()
     assert residuals[residuals["level"] == "cpu_model"]["rc_site"].isna().all()

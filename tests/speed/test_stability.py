@@ -73,7 +73,7 @@ def flags(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
         load(session, jobs(slow, "simul", 8), tmp_path_factory.mktemp("simul"))
         load(session, jobs(other, "evgen", 16), tmp_path_factory.mktemp("evgen"), "evgen")
         session.run()
-        return session.flags(level="site", type="all")
+        return session.tables.flags(level="site", type="all").to_pandas()
 
 
 def test_a_site_that_is_off_in_one_type_only_is_not_confirmed(flags: pd.DataFrame) -> None:

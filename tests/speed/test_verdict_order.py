@@ -19,7 +19,7 @@ def demo(demo_folder: Path) -> Iterator[Session]:
 
 def test_ranks_are_a_total_order_of_the_run(demo: Session) -> None:
     """Whatever is chosen of the rows of a run, its ranks sort it."""
-    rows = demo.arrow.show("flags").to_pylist()
+    rows = demo.tables.flags().rows.to_pylist()
     by_rank = sorted(rows, key=lambda row: row["rank"])
     assert [row["rank"] for row in by_rank] == list(range(1, len(rows) + 1))
     keys = [verdict_order(row) for row in by_rank]
@@ -30,15 +30,15 @@ def test_ranks_are_a_total_order_of_the_run(demo: Session) -> None:
 
 
 def test_shown_flags_and_verdicts_have_that_order(demo: Session) -> None:
-    shown = demo.arrow.show("flags", level="site", type="all", method="gamma").to_pylist()
+    shown = demo.tables.flags(level="site", type="all", method="gamma").rows.to_pylist()
     assert shown == sorted(shown, key=verdict_order)
     assert [row["deviation"] > 0 for row in shown[:6]].count(False) == 3
-    assert demo.arrow.verdicts().to_pylist() == shown
+    assert demo.flags.verdicts().rows.to_pylist() == shown
 
 
 def test_the_queues_of_a_site_have_it_too(demo: Session) -> None:
     """Of some sites, at least, the order of names is another."""
-    shown = demo.arrow.show("flags", level="site", type="all", method="gamma").to_pylist()
+    shown = demo.tables.flags(level="site", type="all", method="gamma").rows.to_pylist()
     several = [site for site, n in Counter(row["rc_site"] for row in shown).items() if n > 1]
     found = {site: [row["name"] for row in demo.site(site).flags] for site in several}
     for site, names in found.items():

@@ -158,9 +158,9 @@ def test_a_run_that_uses_less_than_half_of_its_jobs_says_why(tmp_path: Path) -> 
     with esjobs.open("duckdb::memory:", settings=settings) as session:
         session.ingest("jobs", tmp_path / "jobs.parquet")
         reports = session.run(window())
-        stored = session.conclusions()
-        session.flag(window())
-        again = session.conclusions()
+        stored = session.tables.conclusions().to_pandas()
+        session.speed.flag(window())
+        again = session.tables.conclusions().to_pandas()
     notes = " ".join(note for report in reports for note in report.notes)
     assert "are in the fit of queues; not in it:" in notes
     assert "in buckets of too few jobs" in notes
@@ -195,7 +195,11 @@ def test_names_behind_a_link_of_few_jobs_are_not_compared(tmp_path: Path) -> Non
     with esjobs.open("duckdb::memory:", settings=settings) as session:
         session.ingest("jobs", tmp_path / "jobs.parquet")
         session.run(window())
-        found = {"flags": session.flags(), "lines": session.lines(), "factors": session.factors()}
+        found = {
+            "flags": session.tables.flags().to_pandas(),
+            "lines": session.tables.lines().to_pandas(),
+            "factors": session.tables.factors().to_pandas(),
+        }
     flags = headline(found, "flags").set_index("name")
     thin = flags.index.str.startswith("THIN")
     assert thin.sum() == 10
@@ -223,8 +227,11 @@ def test_a_fixed_cost_beyond_doubt_is_not_left_in_to_test_a_verdict(tmp_path: Pa
     with esjobs.open("duckdb::memory:", settings=Settings(fit=FitSettings(methods=("gamma",)))) as session:
         session.ingest("jobs", tmp_path / "jobs.parquet")
         session.run(window())
-        table, flags = session.variants(), headline({"flags": session.flags()}, "flags")
-        factors = headline({"factors": session.factors()}, "factors").set_index("name")
+        table, flags = (
+            session.tables.variants().to_pandas(),
+            headline({"flags": session.tables.flags().to_pandas()}, "flags"),
+        )
+        factors = headline({"factors": session.tables.factors().to_pandas()}, "factors").set_index("name")
     moved = headline({"variants": table}, "variants").query("change == 'fixed cost'").set_index("name")
     raw = np.log((factors.k_raw / factors.k).astype(float))
     assert len(moved) == len(factors)

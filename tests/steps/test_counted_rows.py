@@ -30,7 +30,7 @@ def ran(session: Session, tmp_path: Path) -> Session:
 
 
 def test_bars_of_pulls_are_rows(ran: Session) -> None:
-    fits, bars = ran.fits(), ran.show("pulls")
+    fits, bars = ran.tables.fits().to_pandas(), ran.tables.pulls().to_pandas()
     key = ["level", "processing_type", "method"]
     drawn = fits.dropna(subset=["pulls"])
     assert len(drawn)
@@ -53,7 +53,7 @@ def counted(rows: pd.DataFrame, kind: str) -> dict[str, int]:
 
 
 def test_counts_and_notes_of_steps_are_rows(ran: Session) -> None:
-    runs, counts = ran.show("runs"), ran.show("run_counts")
+    runs, counts = ran.tables.runs().to_pandas(), ran.tables.run_counts().to_pandas()
     assert len(runs) == 4
     for _, report in runs.iterrows():
         mine = counts[counts["run_step"] == report["run_step"]]
@@ -72,23 +72,23 @@ def test_counts_and_notes_of_steps_are_rows(ran: Session) -> None:
 
 
 def test_counts_go_with_the_report_they_are_of(ran: Session) -> None:
-    ran.fit()
-    runs, counts = ran.show("runs"), ran.show("run_counts")
+    ran.speed.fit()
+    runs, counts = ran.tables.runs().to_pandas(), ran.tables.run_counts().to_pandas()
     assert set(runs["step"]) == {"aggregate", "fit", "correlate", "flag"}
     assert set(counts["run_step"]) <= set(runs["run_step"])
     (fit,) = runs[runs["step"] == "fit"].to_dict("records")
     mine = counts[(counts["step"] == "fit") & (counts["kind"] == "count")]
     assert dict(zip(mine["name"], mine["n"], strict=True)) == json.loads(fit["counts"])
     ran.run(where="processing_type=simul")
-    assert len(set(ran.show("run_counts")["run"])) == 2
-    ran.prune(1)
-    assert len(set(ran.show("run_counts")["run"])) == 1
-    assert set(ran.show("run_counts")["run"]) == set(ran.show("runs")["run"])
-    assert set(ran.show("pulls")["run"]) == set(ran.show("runs")["run"])
+    assert len(set(ran.tables.run_counts().to_pandas()["run"])) == 2
+    ran.runs.prune(1)
+    assert len(set(ran.tables.run_counts().to_pandas()["run"])) == 1
+    assert set(ran.tables.run_counts().to_pandas()["run"]) == set(ran.tables.runs().to_pandas()["run"])
+    assert set(ran.tables.pulls().to_pandas()["run"]) == set(ran.tables.runs().to_pandas()["run"])
 
 
 def test_the_standing_of_a_verdict_is_a_column(ran: Session) -> None:
-    flags = ran.flags()
+    flags = ran.tables.flags().to_pandas()
     expected = [
         standing(verdict, None if pd.isna(confirmed) else bool(confirmed))
         for verdict, confirmed in zip(flags["verdict"], flags["confirmed"], strict=True)
@@ -100,8 +100,8 @@ def test_the_standing_of_a_verdict_is_a_column(ran: Session) -> None:
 
 def test_a_bucket_knows_what_was_decided_about_its_task(ran: Session) -> None:
     key = ["task_id", "core_class", "task_type"]
-    tasks = ran.show("tasks").set_index(key)
-    buckets = ran.show("residuals")
+    tasks = ran.tables.tasks().to_pandas().set_index(key)
+    buckets = ran.tables.residuals().to_pandas()
     assert len(buckets)
     for _, bucket in buckets.iterrows():
         task = tasks.loc[tuple(bucket[key])]

@@ -33,7 +33,7 @@ def test_the_last_line_says_what_was_found(shown: tuple[str, Path]) -> None:
     found, planted, others = map(int, said.groups())
     truth = Grid.of_size(60_000, seed=3).truth()
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
-        flags = session.flags(level="site", type="all", method="gamma")
+        flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas()
     flagged = set(flags.loc[flags["confirmed"].eq(True), "name"])
     assert planted == len(truth.misdeclared) > 0
     assert found == len(flagged & set(truth.misdeclared))
@@ -59,7 +59,7 @@ def test_it_leaves_what_it_says(shown: tuple[str, Path]) -> None:
     jobs = pd.read_parquet(folder / "jobs.parquet")
     assert f"ingest: {len(jobs):,} rows" in out
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
-        days = session.show("days")
+        days = session.tables.days().to_pandas()
     assert days[days["kind"] != "note"]["n_jobs"].sum() == len(jobs)
     page = (folder / "report.html").read_text("utf-8")
     for name in Grid.of_size(60_000, seed=3).truth().misdeclared:

@@ -54,12 +54,15 @@ def test_fewer_columns_take_nothing_away(session: Session, tmp_path: Path) -> No
     before = jobs(session)
     poorer = session.ingest("panda", bare(tmp_path / "bare.csv"))
     assert jobs(session) == before
-    assert poorer.counts == {"stored": 0, "updated": ROWS}
+    assert poorer.counts == {"stored": 0, "updated": ROWS, "unchanged": ROWS}
     assert [note for note in poorer.notes if note.startswith("5 rows")] == list(LACKING)
     assert "no field of the updated jobs changed" in poorer.notes
     kept = "missing here, kept from other copies of the same jobs: task_id 5, cpu_raw 5, cores 5, events 5"
     assert kept in poorer.notes
-    session.undo(first.run)
+    undone = session.undo(first.run)
+    assert session.store.span().jobs == 0
+    assert any(poorer.run in note for note in undone.notes), "the load that found them unchanged is named"
+    session.ingest("panda", bare(tmp_path / "bare.csv"))
     assert [(row["task_id"], row["events"], row["cpu_s"]) for row in jobs(session)] == [
         (None, None, 3600.0)
     ] * 5
@@ -103,5 +106,5 @@ def test_what_a_gap_is_said_to_cost_it_costs(session: Session, tmp_path: Path, f
     path.write_text("\n".join([",".join(names), *(",".join(row.values()) for row in rows)]) + "\n")
     said = session.ingest("panda", path).notes
     assert f"dropped ({drop})" in next(note for note in said if note.startswith("1 row lacks"))
-    report = session.aggregate(Window.parse("2018-08-10/2018-08-11"))
+    report = session.speed.aggregate(Window.parse("2018-08-10/2018-08-11"))
     assert report.dropped == {drop: 1}

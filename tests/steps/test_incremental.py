@@ -36,8 +36,8 @@ def some_jobs(seed: int = 1, *, days: int = 3, prefix: str = "") -> pd.DataFrame
 def made_afresh(session: Session, folder: Path) -> Iterator[Session]:
     """Another store with the same jobs, aggregated once."""
     with memory_session(session.settings) as fresh:
-        load(fresh, session.jobs(), folder, "afresh")
-        fresh.aggregate()
+        load(fresh, session.jobs().to_pandas(), folder, "afresh")
+        fresh.speed.aggregate()
         yield fresh
 
 
@@ -45,14 +45,15 @@ def assert_as_made_afresh(session: Session, folder: Path) -> None:
     with made_afresh(session, folder) as fresh:
         for table, order in (("buckets", KEYS), ("days", ["day", "kind", "outcome"])):
             found, expected = (
-                one.show(table).sort_values(order, ignore_index=True) for one in (session, fresh)
+                one.tables.read(table).to_pandas().sort_values(order, ignore_index=True)
+                for one in (session, fresh)
             )
             pd.testing.assert_frame_equal(found, expected, rtol=1e-12, atol=0)
-        assert session.show("buckets")["n_jobs"].sum() == session.store.span().jobs
+        assert session.tables.buckets().to_pandas()["n_jobs"].sum() == session.store.span().jobs
 
 
 def recomputed(session: Session, window: str | None = None, *, rebuild: bool = False) -> int:
-    return session.aggregate(window, rebuild=rebuild).counts["days recomputed"]
+    return session.speed.aggregate(window, rebuild=rebuild).counts["days recomputed"]
 
 
 def test_a_late_job_makes_its_day_again_and_no_other(session: Session, tmp_path: Path) -> None:
@@ -69,11 +70,11 @@ def test_a_late_job_makes_its_day_again_and_no_other(session: Session, tmp_path:
 def test_a_superseded_job_leaves_its_old_day(session: Session, tmp_path: Path) -> None:
     jobs = some_jobs()
     load(session, jobs, tmp_path)
-    session.aggregate()
+    session.speed.aggregate()
     again = jobs.iloc[[0]].assign(end_time=DAY + pd.Timedelta(days=2, hours=1), site="ELSEWHERE")
     load(session, again, tmp_path, "again")
     assert recomputed(session) == 2
-    buckets = session.show("buckets")
+    buckets = session.tables.buckets().to_pandas()
     assert buckets.loc[buckets["site"] == "ELSEWHERE", "n_jobs"].sum() == 1
     assert buckets["n_jobs"].sum() == len(jobs)
     assert_as_made_afresh(session, tmp_path)
@@ -82,7 +83,7 @@ def test_a_superseded_job_leaves_its_old_day(session: Session, tmp_path: Path) -
 def test_an_update_that_changes_no_count_is_seen(session: Session, tmp_path: Path) -> None:
     jobs = some_jobs()
     load(session, jobs, tmp_path)
-    session.aggregate()
+    session.speed.aggregate()
     load(session, jobs.iloc[[0]].assign(cpu_s=jobs["cpu_s"] * 1.01), tmp_path, "same end time")
     assert recomputed(session) == 1
     assert_as_made_afresh(session, tmp_path)
@@ -91,22 +92,22 @@ def test_an_update_that_changes_no_count_is_seen(session: Session, tmp_path: Pat
 def test_an_undone_load_makes_its_days_again(session: Session, tmp_path: Path) -> None:
     jobs = some_jobs()
     load(session, jobs, tmp_path)
-    session.aggregate()
-    before = session.show("buckets")
+    session.speed.aggregate()
+    before = session.tables.buckets().to_pandas()
     wrong = load(session, jobs.iloc[:2].assign(cpu_s=1.0), tmp_path, "wrong")
     assert recomputed(session) == 2
     session.undo(wrong)
     assert recomputed(session) == 2
-    pd.testing.assert_frame_equal(session.show("buckets"), before, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(session.tables.buckets().to_pandas(), before, rtol=1e-12, atol=0)
 
 
 def test_changed_rules_make_every_day_again(session: Session, tmp_path: Path) -> None:
     load(session, some_jobs(), tmp_path)
-    session.aggregate()
+    session.speed.aggregate()
     stricter = Settings(rules=CleaningRules(min_events=100))
     other = Session(session.store, stricter)
     assert recomputed(other) == 3
-    assert other.show("buckets")["events"].sum() < some_jobs()["events"].sum()
+    assert other.tables.buckets().to_pandas()["events"].sum() < some_jobs()["events"].sum()
     assert_as_made_in_order(other)
     assert recomputed(other) == 0
     assert recomputed(session) == 3
@@ -115,7 +116,7 @@ def test_changed_rules_make_every_day_again(session: Session, tmp_path: Path) ->
 
 def assert_as_made_in_order(session: Session) -> None:
     """Books hold under any rules: what is binned and what is dropped is what is stored."""
-    days = session.show("days")
+    days = session.tables.days().to_pandas()
     counted = days[days["kind"] != "note"]["n_jobs"].sum()
     assert counted == session.store.span().jobs
     assert set(days["rules"]) == {session.settings.rules.digest}
@@ -123,16 +124,16 @@ def assert_as_made_in_order(session: Session) -> None:
 
 def test_rebuild_makes_every_day_again_and_changes_nothing(session: Session, tmp_path: Path) -> None:
     load(session, some_jobs(), tmp_path)
-    session.aggregate()
-    before = session.show("buckets")
+    session.speed.aggregate()
+    before = session.tables.buckets().to_pandas()
     assert recomputed(session, rebuild=True) == 3
-    pd.testing.assert_frame_equal(session.show("buckets"), before, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(session.tables.buckets().to_pandas(), before, rtol=1e-12, atol=0)
 
 
 def test_a_window_leaves_the_other_days_alone(session: Session, tmp_path: Path) -> None:
     load(session, some_jobs(), tmp_path)
     assert recomputed(session, "2018-08-11/2018-08-12") == 1
-    assert set(session.show("buckets")["day"].dt.day) == {11}
+    assert set(session.tables.buckets().to_pandas()["day"].dt.day) == {11}
     assert recomputed(session, "2018-08-01/2018-09-01") == 2
     assert_as_made_afresh(session, tmp_path)
 
@@ -149,21 +150,21 @@ def test_days_without_jobs_disappear(
     undone = load(session, wrong, tmp_path, "wrong")
     assert recomputed(session) == 4
     session.undo(undone)
-    session.aggregate(window)
-    assert set(session.show("buckets")["day"].dt.day) == {10, 12, 14}
+    session.speed.aggregate(window)
+    assert set(session.tables.buckets().to_pandas()["day"].dt.day) == {10, 12, 14}
     assert_as_made_afresh(session, tmp_path)
 
 
 def test_jobs_that_move_away_leave_no_day_behind(session: Session, tmp_path: Path) -> None:
     jobs = some_jobs()
     load(session, jobs, tmp_path)
-    session.aggregate()
+    session.speed.aggregate()
     last = jobs[jobs["end_time"] == jobs["end_time"].max()]
     first = jobs[jobs["end_time"] == jobs["end_time"].min()]
     moved = pd.concat([first, last]).assign(end_time=jobs["end_time"].max() + pd.Timedelta(days=5))
     load(session, moved, tmp_path, "moved")
-    session.aggregate()
-    assert set(session.show("buckets")["day"].dt.day) == {11, 17}
+    session.speed.aggregate()
+    assert set(session.tables.buckets().to_pandas()["day"].dt.day) == {11, 17}
     assert_as_made_afresh(session, tmp_path)
 
 
@@ -172,60 +173,62 @@ def test_nothing_is_left_when_everything_is_taken_back(session: Session, tmp_pat
     session.run()
     session.undo(undone)
     with pytest.raises(NoJobsError):
-        session.aggregate("2018-08-01/2018-09-01")
-    assert session.show("buckets").empty
-    assert session.show("days").empty
+        session.speed.aggregate("2018-08-01/2018-09-01")
+    assert session.tables.buckets().to_pandas().empty
+    assert session.tables.days().to_pandas().empty
     with pytest.raises(NoResultError):
-        session.fit("2018-08-01/2018-09-01")
-    assert not session.factors().empty  # published before: stays until it is pruned or replaced
+        session.speed.fit("2018-08-01/2018-09-01")
+    assert (
+        not session.tables.factors().to_pandas().empty
+    )  # published before: stays until it is pruned or replaced
 
 
 def test_a_fit_alone_refuses_buckets_made_under_other_rules(session: Session, tmp_path: Path) -> None:
     """The run id would name rules that were never applied."""
     load(session, some_jobs(), tmp_path)
-    session.aggregate()
+    session.speed.aggregate()
     other = Session(session.store, Settings(rules=CleaningRules(min_events=100)))
     with pytest.raises(NoResultError, match="esjobs aggregate"):
-        other.fit()
-    other.aggregate()
-    assert other.fit().rows_in == len(other.show("buckets"))
+        other.speed.fit()
+    other.speed.aggregate()
+    assert other.speed.fit().rows_in == len(other.tables.buckets().to_pandas())
 
 
 def test_flagging_alone_judges_what_was_fitted(session: Session, tmp_path: Path) -> None:
     """Between fit and flag jobs came: flag reads no buckets, the next fit does."""
     load(session, some_jobs(), tmp_path)
     session.run()
-    flags = session.flags()
+    flags = session.tables.flags().to_pandas()
     new = grid_jobs(np.random.default_rng(3), SPEED, names=["NEW1", "NEW2", "NEW3"], tasks=2, prefix="n")
     load(session, new.assign(task_id=new["task_id"].str[1:]), tmp_path, "new")
-    session.aggregate(days := "2018-08-10/2018-08-13")
-    session.flag(days)
-    pd.testing.assert_frame_equal(session.flags(), flags)
-    session.fit(days)
-    session.correlate(days)
-    assert session.flag(days).rows_out > len(flags)
+    session.speed.aggregate(days := "2018-08-10/2018-08-13")
+    session.speed.flag(days)
+    pd.testing.assert_frame_equal(session.tables.flags().to_pandas(), flags)
+    session.speed.fit(days)
+    session.speed.correlate(days)
+    assert session.speed.flag(days).rows_out > len(flags)
 
 
 def test_flagging_alone_asks_for_the_variants_of_the_fit(session: Session, tmp_path: Path) -> None:
     """A fit of an earlier version left none: its verdicts cannot be tested."""
     load(session, grid_jobs(np.random.default_rng(4), SPEED), tmp_path)
     session.run()
-    run = session.flags()["run"].iloc[0]
+    run = session.tables.flags().to_pandas()["run"].iloc[0]
     session.store.publish([Retired(VARIANTS, run)])
     with pytest.raises(NoResultError, match="fit again: esjobs fit --window 2018-08-10/"):
-        session.flag("2018-08-10/2018-08-12")
+        session.speed.flag("2018-08-10/2018-08-12")
 
 
 def test_a_fit_alone_says_when_jobs_are_not_in_the_buckets(session: Session, tmp_path: Path) -> None:
     load(session, some_jobs(), tmp_path)
-    session.aggregate()
-    assert not any("not in the buckets" in note for note in session.fit().notes)
+    session.speed.aggregate()
+    assert not any("not in the buckets" in note for note in session.speed.fit().notes)
     load(session, some_jobs(2, prefix="late").iloc[[1]], tmp_path, "late")
-    said = " ".join(session.fit().notes)
+    said = " ".join(session.speed.fit().notes)
     assert "1 of the days have jobs that are not in the buckets yet" in said
     assert "the first is 2018-08-11" in said
-    session.aggregate()
-    assert "not in the buckets" not in " ".join(session.fit().notes)
+    session.speed.aggregate()
+    assert "not in the buckets" not in " ".join(session.speed.fit().notes)
 
 
 def test_what_was_concluded_from_earlier_factors_is_concluded_again(session: Session, tmp_path: Path) -> None:
@@ -233,23 +236,23 @@ def test_what_was_concluded_from_earlier_factors_is_concluded_again(session: Ses
     load(session, some_jobs(), tmp_path)
     session.run()
     load(session, some_jobs(2, prefix="late"), tmp_path, "late")
-    session.aggregate()
-    before = session.factors()
-    session.fit()
+    session.speed.aggregate()
+    before = session.tables.factors().to_pandas()
+    session.speed.fit()
     tables = ("factors", "lines", "flags", "conclusions")
-    alone = {what: session.show(what) for what in tables}
+    alone = {what: session.tables.read(what).to_pandas() for what in tables}
     assert not alone["factors"]["n_jobs"].equals(before["n_jobs"])
     session.run()
     for what in tables:
-        pd.testing.assert_frame_equal(alone[what], session.show(what))
+        pd.testing.assert_frame_equal(alone[what], session.tables.read(what).to_pandas())
 
 
 def declare(session: Session, folder: Path, values: dict[str, float]) -> str:
     """Import corepower by queue; the id of the import."""
     file = folder / "declared.csv"
     file.write_text("queue,corepower\n" + "".join(f"{name},{value}\n" for name, value in values.items()))
-    session.import_corepower(file, benchmark="HS06", valid_from="2018-01-01")
-    return str(session.show("corepower")["import_id"].iloc[-1])
+    session.declared.import_values(file, benchmark="HS06", valid_from="2018-01-01")
+    return str(session.tables.corepower().to_pandas()["import_id"].iloc[-1])
 
 
 def declared_grid(session: Session, folder: Path) -> dict[str, float]:
@@ -265,30 +268,32 @@ def test_lines_and_verdicts_rest_on_the_same_declarations(session: Session, tmp_
     """Flagging alone after another declaration makes the lines again, too, and says why."""
     values = declared_grid(session, tmp_path)
     session.run()
-    before = session.lines(level="site")
-    assert session.flags(name="SITE05", level="site")["verdict"].iloc[0] == "deviates"
-    assert not any("declarations" in note for note in session.flag().notes)
+    before = session.tables.lines(level="site").to_pandas()
+    assert session.tables.flags(name="SITE05", level="site").to_pandas()["verdict"].iloc[0] == "deviates"
+    assert not any("declarations" in note for note in session.speed.flag().notes)
     imported = declare(session, tmp_path, values)
-    report = session.flag()
+    report = session.speed.flag()
     (note,) = (note for note in report.notes if "declarations" in note)
     assert "declarations of 1 queue have changed since its verdicts" in note
     assert "such as SITE05" in note
-    assert session.flags(name="SITE05", level="site")["verdict"].iloc[0] == "ok"
-    after = session.lines(level="site")
+    assert session.tables.flags(name="SITE05", level="site").to_pandas()["verdict"].iloc[0] == "ok"
+    after = session.tables.lines(level="site").to_pandas()
     assert (after["pearson"] > before["pearson"]).all()
     session.run()
-    pd.testing.assert_frame_equal(session.lines(level="site"), after)
-    session.remove_corepower(imported)
-    assert any("such as SITE05" in note for note in session.correlate().notes)
+    pd.testing.assert_frame_equal(session.tables.lines(level="site").to_pandas(), after)
+    session.declared.remove(imported)
+    assert any("such as SITE05" in note for note in session.speed.correlate().notes)
 
 
 def test_lines_that_nobody_judged_are_told_from_those_of_now(session: Session, tmp_path: Path) -> None:
     values = declared_grid(session, tmp_path)
-    session.aggregate()
-    session.fit()
-    session.correlate()
+    session.speed.aggregate()
+    session.speed.fit()
+    session.speed.correlate()
     declare(session, tmp_path, values)
-    assert any("declarations have changed since the lines were made" in note for note in session.flag().notes)
+    assert any(
+        "declarations have changed since the lines were made" in note for note in session.speed.flag().notes
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -304,8 +309,8 @@ def test_any_order_of_loads_undos_and_windows_ends_alike(session: Session, tmp_p
             jobs["end_time"] += shift
             loads.append(load(session, jobs.sample(frac=0.5, random_state=number), tmp_path, f"{number}"))
         if session.store.span().jobs and rng.random() < 0.6:
-            session.aggregate([None, "2018-08-09/2018-08-12", "2018-08-01/2018-09-01"][rng.integers(3)])
-    session.aggregate()
+            session.speed.aggregate([None, "2018-08-09/2018-08-12", "2018-08-01/2018-09-01"][rng.integers(3)])
+    session.speed.aggregate()
     assert_as_made_afresh(session, tmp_path)
 
 
@@ -333,9 +338,9 @@ def test_a_day_that_does_not_balance_is_made_again(times: int, tmp_path: Path) -
         load(session, some_jobs(), tmp_path)
         if times == 3:
             with pytest.raises(BooksError, match="do not balance"):
-                session.aggregate()
-            assert session.show("days").empty
-        session.aggregate()
+                session.speed.aggregate()
+            assert session.tables.days().to_pandas().empty
+        session.speed.aggregate()
         assert_as_made_afresh(session, tmp_path)
 
 
@@ -343,15 +348,19 @@ def test_buckets_that_were_lost_are_noticed_and_made_again(session: Session, tmp
     """Deleted by hand, by a policy of the cluster, by another program."""
     load(session, some_jobs(), tmp_path)
     session.run()
-    (day,) = {row for row in session.show("buckets")["day"].astype(str) if row.endswith(str(DAY.day + 1))}
+    (day,) = {
+        row
+        for row in session.tables.buckets().to_pandas()["day"].astype(str)
+        if row.endswith(str(DAY.day + 1))
+    }
     rows = session.store.read(BUCKETS, [In("day", (day,))])
     half = pa.Table.from_batches(rows).slice(1)
     session.store.publish([session.store.replace(BUCKETS, day, half.to_batches())])
     with pytest.raises(BooksError, match=rf"1 of the days in .*, the first is {day}.*esjobs aggregate"):
-        session.fit()
-    report = session.aggregate()
+        session.speed.fit()
+    report = session.speed.aggregate()
     assert report.counts["days recomputed"] == 1
     assert any("1 of the days were missing" in note for note in report.notes)
     assert_as_made_afresh(session, tmp_path)
-    assert session.aggregate().counts["days recomputed"] == 0
-    session.fit()
+    assert session.speed.aggregate().counts["days recomputed"] == 0
+    session.speed.fit()

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from esjobs.api.session import Session
+from esjobs.core.arguments import Filters
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.render.report import report_data
 from esjobs.speed.settings import FitSettings
@@ -41,11 +42,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def session(filled: Session) -> Iterator[Session]:
     """The jobs, and no runs."""
     yield filled
-    while len(set(filled.show("runs")["run"])) > 1:
-        filled.prune(1)
-        last = filled.show("runs")["run"].iloc[0]
+    while len(set(filled.tables.runs().to_pandas()["run"])) > 1:
+        filled.runs.prune(1)
+        last = filled.tables.runs().to_pandas()["run"].iloc[0]
         _forget(filled, last)
-    for run in set(filled.show("runs")["run"]):
+    for run in set(filled.tables.runs().to_pandas()["run"]):
         _forget(filled, run)
 
 
@@ -54,7 +55,7 @@ def _forget(session: Session, run: str) -> None:
     from esjobs.publish.latest import publish
     from esjobs.schema.speed import SPEED
 
-    steps = session.show("runs", run=run)["step"].tolist()
+    steps = session.tables.runs(run=run).to_pandas()["step"].tolist()
     publish(session.store, SPEED, retired_results(SPEED, run, steps))
 
 
@@ -62,12 +63,12 @@ def test_the_newest_window_is_shown_not_the_run_made_last(session: Session) -> N
     late = session.run(LATE)[-1].run
     session.run(EARLY)
     for what in ("factors", "fits", "lines", "flags", "conclusions", "components", "tasks", "residuals"):
-        assert set(session.show(what)["run"]) == {late}, what
-        shown = session.run_shown(what)
+        assert set(session.tables.read(what).to_pandas()["run"]) == {late}, what
+        shown = session.runs.shown(what)
         assert shown is not None
         assert shown.title == f"run {late} [{LATE}]"
     assert set(report_data(session.store).factors["run"].to_pylist()) == {late}  # type: ignore[index]
-    assert session.run_shown("buckets") is None
+    assert session.runs.shown("buckets") is None
 
 
 def test_of_one_window_the_run_made_last_is_shown(session: Session) -> None:
@@ -81,125 +82,127 @@ def test_of_one_window_the_run_made_last_is_shown(session: Session) -> None:
     )
     second = other.run(LATE)[-1].run
     assert first != second
-    assert set(session.flags()["run"]) == {second}
+    assert set(session.tables.flags().to_pandas()["run"]) == {second}
     later = Session(session.store, session.settings, clock=lambda: NOW + timedelta(days=2))
     later.run(LATE)
-    assert set(session.flags()["run"]) == {first}
+    assert set(session.tables.flags().to_pandas()["run"]) == {first}
 
 
 def test_a_restricted_run_is_shown_when_named_or_alone(session: Session) -> None:
     alone = session.run(LATE, where="site=SITE01", tasks=["task0", "task1"])[-1].run
-    assert set(session.factors()["run"]) == {alone}
-    shown = session.run_shown("factors")
+    assert set(session.tables.factors().to_pandas()["run"]) == {alone}
+    shown = session.runs.shown("factors")
     assert shown is not None
     assert shown.title == (
         f"run {alone} [{LATE}], restricted to task0, restricted to task1, restricted to site=SITE01"
     )
     early = session.run(EARLY)[-1].run
     session.run(LATE, where="site=SITE01")
-    assert set(session.factors()["run"]) == {early}
-    assert set(session.factors(run=alone)["run"]) == {alone}
-    assert set(session.factors(window=LATE)["run"]) != {early}
+    assert set(session.tables.factors().to_pandas()["run"]) == {early}
+    assert set(session.tables.factors(run=alone).to_pandas()["run"]) == {alone}
+    assert set(session.tables.factors(window=LATE).to_pandas()["run"]) != {early}
 
 
 def test_steps_alone_take_the_factors_fitted_last(session: Session) -> None:
     """Whoever fits a restriction and goes on by steps means that fit."""
     session.run(LATE)
-    restricted = session.fit(LATE, tasks="task0").run
-    assert session.correlate(LATE).run == session.flag(LATE).run == restricted
+    restricted = session.speed.fit(LATE, tasks="task0").run
+    assert session.speed.correlate(LATE).run == session.speed.flag(LATE).run == restricted
 
 
 def test_only_a_complete_run_is_the_latest(session: Session) -> None:
     early = session.run(EARLY)[-1].run
-    session.aggregate(LATE)
-    fitted = session.fit(LATE)
+    session.speed.aggregate(LATE)
+    fitted = session.speed.fit(LATE)
     late = fitted.run
     (note,) = (note for note in fitted.notes if "latest" in note)
     assert f"run {early}" in note
     assert f"esjobs show factors --run {late}" in note
     for _ in ("fit", "correlate"):
         for what in ("factors", "flags"):
-            assert set(session.show(what)["run"]) == {early}
+            assert set(session.tables.read(what).to_pandas()["run"]) == {early}
         assert set(report_data(session.store).factors["run"].to_pylist()) == {early}  # type: ignore[index]
         with pytest.raises(NoResultError, match="no result of step"):
             report_data(session.store, late)
-        session.correlate(LATE)
-    session.flag(LATE)
-    assert set(session.factors()["run"]) == {late}
+        session.speed.correlate(LATE)
+    session.speed.flag(LATE)
+    assert set(session.tables.factors().to_pandas()["run"]) == {late}
 
 
 def test_a_step_alone_takes_the_latest_away_from_nobody(session: Session) -> None:
     """Of any window: whoever reads the latest sees one complete run, as before the step."""
     runs = {EARLY: session.run(EARLY)[-1].run, LATE: session.run(LATE)[-1].run}
     for window in (LATE, EARLY):
-        for step in (session.fit, session.correlate, session.flag):
+        for step in (session.speed.fit, session.speed.correlate, session.speed.flag):
             report = step(window)
-            (shown,) = [row for row in session.latest_runs().to_dict("records") if row["shown"]]
+            (shown,) = [
+                row for row in session.tables.latest_runs().to_pandas().to_dict("records") if row["shown"]
+            ]
             assert shown["run"] == runs[LATE]
             for what in ("factors", "variants", "lines", "flags", "conclusions"):
-                assert set(session.show(what)["run"]) == {runs[LATE]}, (step, window, what)
-                assert set(session.show(what, run=runs[window])["run"]) == {runs[window]}
+                assert set(session.tables.read(what).to_pandas()["run"]) == {runs[LATE]}, (step, window, what)
+                assert set(session.tables.read(what, run=runs[window]).to_pandas()["run"]) == {runs[window]}
             assert not any("the latest remains" in note for note in report.notes)
 
 
 def test_in_a_store_of_one_run_a_step_alone_leaves_it_the_latest(session: Session) -> None:
     only = session.run(LATE)[-1].run
-    for step, made in ((session.fit, "lines and verdicts"), (session.correlate, "verdicts")):
+    for step, made in ((session.speed.fit, "lines and verdicts"), (session.speed.correlate, "verdicts")):
         report = step(LATE)
         assert f"this run had {made} already: they were made again and published with it" in report.notes
-        assert set(session.latest_runs()["run"]) == {only}
-        assert set(session.flags()["run"]) == {only}
+        assert set(session.tables.latest_runs().to_pandas()["run"]) == {only}
+        assert set(session.tables.flags().to_pandas()["run"]) == {only}
 
 
 def test_a_fit_that_has_lines_only_gets_them_again_and_no_verdicts(session: Session) -> None:
-    session.fit(LATE)
-    session.correlate(LATE)
-    report = session.fit(LATE)
+    session.speed.fit(LATE)
+    session.speed.correlate(LATE)
+    report = session.speed.fit(LATE)
     assert "this run had lines already: they were made again and published with it" in report.notes
-    assert len(session.lines())
+    assert len(session.tables.lines().to_pandas())
     with pytest.raises(NoResultError, match="no result of step flag"):
-        session.flags()
+        session.tables.flags().to_pandas()
 
 
 def test_what_lacks_of_a_run_is_told_by_the_command_that_makes_it(session: Session) -> None:
     asked = {"lines": "correlate", "flags": "flag"}
     with pytest.raises(NoResultError, match=r"nothing has been run yet in .*; run it: esjobs run$"):
-        session.flags()
-    session.aggregate(LATE)
-    first = session.fit(LATE).run
+        session.tables.flags().to_pandas()
+    session.speed.aggregate(LATE)
+    first = session.speed.fit(LATE).run
     for what, step in asked.items():
-        for chosen in ({}, {"run": first}, {"window": LATE}):
+        for chosen in (Filters(), Filters(run=first), Filters(window=LATE)):
             with pytest.raises(NoResultError, match=f"or make it: esjobs {step} --window {LATE}$"):
-                session.show(what, **chosen)
+                session.tables.read(what, **chosen).to_pandas()
     with pytest.raises(NoResultError, match=f"or make it: esjobs flag --window {LATE}$"):
         report_data(session.store)
     with pytest.raises(NoResultError, match=f"or run it: esjobs run --window {EARLY}$"):
-        session.flag(EARLY)
-    session.fit(LATE, tasks="task0")
+        session.speed.flag(EARLY)
+    session.speed.fit(LATE, tasks="task0")
     # flag alone would go on with the fit made last, which is another run
     with pytest.raises(NoResultError, match=f"or run it: esjobs run --window {LATE}$"):
-        session.show("flags", run=first)
+        session.tables.flags(run=first).to_pandas()
     with pytest.raises(NoResultError, match=r"no run of kind 'speed' has this id; see: esjobs show runs$"):
-        session.show("flags", run="nonesuch")
+        session.tables.flags(run="nonesuch").to_pandas()
 
 
 def test_factors_without_any_complete_run_are_shown(session: Session) -> None:
-    session.aggregate(LATE)
-    fitted = session.fit(LATE)
+    session.speed.aggregate(LATE)
+    fitted = session.speed.fit(LATE)
     assert not any("latest" in note for note in fitted.notes)
-    assert set(session.factors()["run"]) == {fitted.run}
+    assert set(session.tables.factors().to_pandas()["run"]) == {fitted.run}
     with pytest.raises(NoResultError, match="no result of step flag"):
-        session.flags()
+        session.tables.flags().to_pandas()
 
 
 def test_a_window_without_end_is_not_the_latest_for_ever(session: Session) -> None:
     """It counts with the last day that it has data of; of equals the one made last is shown."""
     endless = session.run("2018-08-10/9999-01-01")[-1].run
-    assert set(session.flags()["run"]) == {endless}
+    assert set(session.tables.flags().to_pandas()["run"]) == {endless}
     late = session.run(LATE)[-1].run
-    assert set(session.flags()["run"]) == {late}
+    assert set(session.tables.flags().to_pandas()["run"]) == {late}
     session.run(EARLY)
-    assert set(session.flags()["run"]) == {late}
+    assert set(session.tables.flags().to_pandas()["run"]) == {late}
 
 
 def test_rows_say_how_long_their_window_is_and_what_it_was_restricted_to(session: Session) -> None:
@@ -208,13 +211,13 @@ def test_rows_say_how_long_their_window_is_and_what_it_was_restricted_to(session
     scopes = {LATE: "all", EARLY: "site=SITE01, task_id=task0, task_id=task1"}
     for what in ("factors", "fits", "lines", "flags", "conclusions", "components", "tasks", "residuals"):
         for window, scope in scopes.items():
-            rows = session.show(what, window=window)
+            rows = session.tables.read(what, window=window).to_pandas()
             assert set(zip(rows["window_days"], rows["scope"], strict=True)) == {(2, scope)}, what
-    entries = session.show("runs")
+    entries = session.tables.runs().to_pandas()
     assert set(zip(entries["window_days"], entries["scope"], strict=True)) == {
         (2, scope) for scope in scopes.values()
     }
-    latest = session.latest_runs()
+    latest = session.tables.latest_runs().to_pandas()
     assert set(zip(latest["scope"], latest["shown"], strict=True)) == {
         (scopes[LATE], True),
         (scopes[EARLY], False),
@@ -223,12 +226,12 @@ def test_rows_say_how_long_their_window_is_and_what_it_was_restricted_to(session
 
 def test_the_report_names_run_window_and_restriction(session: Session) -> None:
     run = session.run(LATE, tasks="task0")[-1].run
-    page = session.report_page()
+    page = session.report().html
     head = page[: page.index("<section")]
     for words in (run, "2018-08-14", "2018-08-16", "Restricted to", "task0"):
         assert words in head
     session.run(LATE)
-    page = session.report_page()
+    page = session.report().html
     assert "Restricted to" not in page[: page.index("<section")]
 
 
@@ -236,41 +239,41 @@ def test_the_latest_is_compared_with_the_window_before_it(session: Session) -> N
     for window in (LATE, EARLY, "2018-08-11/2018-08-14", MIDDLE):
         session.run(window)
     session.run(LATE, tasks="task0")
-    first, second = session.runs_compared()
+    first, second = session.speed.pair()
     assert (str(first.window), str(second.window)) == (MIDDLE, LATE)
-    changes = session.compare()
+    changes = session.speed.compare().to_pandas()
     assert set(changes["run_a"]) == {first.run}
     assert set(changes["run_b"]) == {second.run}
-    pd.testing.assert_frame_equal(changes, session.compare(first.run, second.run))
-    early = session.run_shown("fits", window=EARLY)
+    pd.testing.assert_frame_equal(changes, session.speed.compare(first.run, second.run).to_pandas())
+    early = session.runs.shown("fits", window=EARLY)
     assert early is not None
-    assert set(session.compare(early.run)["run_a"]) == {early.run}
-    assert set(session.compare(early.run)["run_b"]) == {second.run}
+    assert set(session.speed.compare(early.run).to_pandas()["run_a"]) == {early.run}
+    assert set(session.speed.compare(early.run).to_pandas()["run_b"]) == {second.run}
     with pytest.raises(UsageError, match="is the latest run itself"):
-        session.compare(second.run)
+        session.speed.compare(second.run).to_pandas()
 
 
 def test_without_a_window_as_long_there_is_nothing_to_compare_with(session: Session) -> None:
     other = session.run("2018-08-10/2018-08-13")[-1].run
     session.run(LATE)
     with pytest.raises(NoResultError, match=f"there is run {other}.*esjobs compare RUN RUN"):
-        session.compare()
+        session.speed.compare().to_pandas()
 
 
 def test_pruning_keeps_the_latest(session: Session) -> None:
     late = session.run(LATE)[-1].run
     session.run(EARLY)
     restricted = session.run(LATE, tasks="task0")[-1].run
-    session.prune(2)
-    assert set(session.show("runs")["run"]) == {late, restricted}
-    session.prune(1)
-    assert set(session.show("runs")["run"]) == {late}
+    session.runs.prune(2)
+    assert set(session.tables.runs().to_pandas()["run"]) == {late, restricted}
+    session.runs.prune(1)
+    assert set(session.tables.runs().to_pandas()["run"]) == {late}
 
 
 def test_a_chart_holds_flags_and_line_of_one_run(session: Session) -> None:
     """Lines of a newer window that nobody has judged yet are not drawn under the flags of an older one."""
     session.run(EARLY)
-    drawn = str(session.plot_line().to_dict())
-    session.fit(LATE)
-    session.correlate(LATE)
-    assert str(session.plot_line().to_dict()) == drawn
+    drawn = str(session.speed.line().plot().to_dict())
+    session.speed.fit(LATE)
+    session.speed.correlate(LATE)
+    assert str(session.speed.line().plot().to_dict()) == drawn

@@ -69,7 +69,7 @@ def test_another_column_moves_the_mark_of_every_day(
     name: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_sites=3))
-    session.aggregate()
+    session.speed.aggregate()
     module, marks = STEPS[name]
     before = marks(session)
     assert before

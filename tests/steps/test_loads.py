@@ -2,6 +2,7 @@
 
 import resource
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,14 +11,17 @@ import pytest
 import esjobs
 from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoResultError, StoreError
+from esjobs.core.report import RunReport
 from esjobs.publish.publication import read_table
 from esjobs.records.ingest.refusals import LISTED
 from esjobs.records.jobs.undo import undo
 from esjobs.schema.catalogue import TABLES
-from esjobs.schema.jobs import LOADS
+from esjobs.schema.jobs import LOAD_TABLES, LOADS
+from esjobs.settings import RetentionSettings, Settings
 from esjobs.store.base import Change, JobStore
 from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file
+from tests.conftest import NOW
 
 HEADER = "job_id,site,end_time,cpu_s\n"
 GOOD, REFUSED = "1,CERN,2018-08-10T12:00:00Z,5\n", "2,CERN,2018-08-10T12:00:00Z,much\n"
@@ -36,10 +40,10 @@ def test_reading_a_file_again_leaves_the_account_of_the_load(session: Session, t
     assert before[:5] == ("complete", 2, 1, 0, 1)
     assert "esjobs show rejects" in first.notes[-1]
     again = session.ingest("jobs", path)
-    assert again.counts == {"stored": 0, "updated": 1}
+    assert again.counts == {"stored": 0, "updated": 1, "unchanged": 1}
     assert "was read before" in again.notes[-1]
     assert account(session) == before
-    assert len(session.show("rejects")) == 1
+    assert len(session.tables.rejects().to_pandas()) == 1
 
 
 def test_rows_that_are_not_listed_one_by_one_are_counted(session: Session, tmp_path: Path) -> None:
@@ -51,7 +55,7 @@ def test_rows_that_are_not_listed_one_by_one_are_counted(session: Session, tmp_p
     session.ingest("jobs", newer)
     report = session.ingest("jobs", older)
     assert report.dropped == {"not a number": len(jobs), "superseded": len(jobs)}
-    rejects = session.show("rejects")
+    rejects = session.tables.rejects().to_pandas()
     for reason, first in (("not a number", 2), ("superseded", 2 + len(jobs))):
         mine = rejects[rejects["reason"] == reason]
         assert mine["n_rows"].tolist() == [1] * LISTED + [7]
@@ -71,6 +75,64 @@ def test_a_load_is_taken_back_once(session: Session, tmp_path: Path) -> None:
     assert "show rejects" not in " ".join(session.ingest("jobs", path).notes)
 
 
+def loaded(session: Session, path: Path, *numbers: int) -> RunReport:
+    """Ingest jobs 0, 1, ... with these numbers of seconds."""
+    rows = (f"{job},CERN,2018-08-10T12:00:00Z,{cpu_s}\n" for job, cpu_s in enumerate(numbers))
+    path.write_text(HEADER + "".join(rows))
+    return session.ingest("jobs", path)
+
+
+def test_unchanged_rows_are_counted_where_a_load_is_accounted_for(session: Session, tmp_path: Path) -> None:
+    loaded(session, tmp_path / "a.csv", 1, 2, 3)
+    mark = session.store.day_fingerprints(None)
+    same = loaded(session, tmp_path / "b.csv", 1, 2, 3)
+    assert session.store.day_fingerprints(None) == mark
+    some = loaded(session, tmp_path / "c.csv", 1, 2, 4, 5)
+    assert same.counts == {"stored": 0, "updated": 3, "unchanged": 3}
+    assert some.counts == {"stored": 1, "updated": 3, "unchanged": 2}
+    assert "3 updated (of them 2 unchanged)" in some.headline
+    for table in (LOADS, LOAD_TABLES):
+        rows = read_table(session.store, table, columns=["load_id", "unchanged"]).to_pylist()
+        assert {row["load_id"]: row["unchanged"] for row in rows}[some.run] == 2
+        assert sorted(row["unchanged"] for row in rows) == [0, 2, 3]
+
+
+def test_undo_names_the_loads_whose_equal_rows_were_not_stored(session: Session, tmp_path: Path) -> None:
+    first = loaded(session, tmp_path / "a.csv", 1, 2, 3).run
+    second = loaded(session, tmp_path / "b.csv", 1, 2).run
+    assert session.undo(second).notes == ()
+    second = loaded(session, tmp_path / "b.csv", 1, 2).run
+    (note,) = session.undo(first).notes
+    assert f"{second} 2" in note
+    assert session.store.span().jobs == 0
+    assert loaded(session, tmp_path / "b.csv", 1, 2).counts["stored"] == 2
+
+
+@pytest.mark.parametrize(("undo_days", "age", "goes"), [(7, 6, False), (7, 7, True), (0, 0, True)])
+def test_what_a_load_replaced_stays_for_a_number_of_days(
+    tmp_path: Path, undo_days: int, age: int, *, goes: bool
+) -> None:
+    now = NOW
+    settings = Settings(retention=RetentionSettings(undo_days=undo_days))
+    with esjobs.open("duckdb::memory:", settings=settings, clock=lambda: now) as session:
+        first = loaded(session, tmp_path / "a.csv", 1, 2).run
+        second = loaded(session, tmp_path / "b.csv", 1, 3).run
+        now += timedelta(days=age)
+        for dry_run in (True, False):
+            report = session.runs.prune(dry_run=dry_run)
+            assert report.counts.get("replaced versions of jobs", 0) == goes
+            assert len(report.notes) == (goes and dry_run)
+        assert session.runs.prune().counts.get("replaced versions of jobs", 0) == 0
+        if goes:
+            with pytest.raises(StoreError, match="undo_days"):
+                session.undo(second)
+            assert len(session.tables.loads().to_pandas()) == 2
+        else:
+            session.undo(second)
+        session.undo(first)
+        assert session.store.span().jobs == goes
+
+
 def test_what_came_to_nothing_leaves_no_file(tmp_path: Path) -> None:
     store = tmp_path / "jobs.duckdb"
     bad = tmp_path / "bad.csv"
@@ -81,7 +143,7 @@ def test_what_came_to_nothing_leaves_no_file(tmp_path: Path) -> None:
     with esjobs.open(f"duckdb:{store}") as session:
         session.ingest("jobs", good, dry_run=True)
     with esjobs.open(f"duckdb:{store}") as session, pytest.raises(InputError):
-        session.import_corepower(bad)
+        session.declared.import_values(bad)
     assert {path.name for path in tmp_path.iterdir()} == {"bad.csv", "good.csv"}
 
 
@@ -152,9 +214,9 @@ def test_a_later_load_on_a_full_disk_leaves_the_store_as_it_was(tmp_path: Path) 
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     with esjobs.open(f"duckdb:{store}") as session:
-        assert len(session.jobs()) == 2 * 3 * 60
+        assert len(session.jobs().to_pandas()) == 2 * 3 * 60
         session.ingest("jobs", second)
-        assert len(session.jobs()) == 12 * 3 * 800
+        assert len(session.jobs().to_pandas()) == 12 * 3 * 800
 
 
 def test_a_load_that_broke_off_does_not_claim_to_know_what_it_changed(
@@ -180,7 +242,7 @@ def test_a_load_that_broke_off_does_not_claim_to_know_what_it_changed(
     rows = {row["files"]: row for row in read_table(session.store, LOADS).to_pylist()}
     changed = {Path(name).name: row["jobs_changed"] for name, row in rows.items()}
     assert changed == {"first.csv": 0, "second.csv": None}
-    assert session.jobs()["cpu_s"].tolist() == [7.0]
+    assert session.jobs().to_pandas()["cpu_s"].tolist() == [7.0]
 
 
 def test_imports_of_declared_values_are_listed_and_taken_back(session: Session, tmp_path: Path) -> None:
@@ -189,16 +251,16 @@ def test_imports_of_declared_values_are_listed_and_taken_back(session: Session, 
     jobs.write_text(HEADER + GOOD)
     declared.write_text("name,corepower\nCERN,12.5\nBNL,13.5\n")
     load = session.ingest("jobs", jobs).run
-    imported = session.import_corepower(declared, benchmark="HS06").run
-    shown = session.show("loads").set_index("load_id")
+    imported = session.declared.import_values(declared, benchmark="HS06").run
+    shown = session.tables.loads().to_pandas().set_index("load_id")
     assert set(shown.index) == {load, imported}
     row = shown.loc[[imported]]
     columns = ["state", "format", "files", "stored"]
     assert row[columns].to_numpy().tolist() == [["complete", "corepower", "declared.csv", 2]]
     assert row[["rows_in", "rejected"]].isna().all(axis=None)
     session.undo(imported)
-    assert session.show("loads")["load_id"].tolist() == [load]
-    assert session.show("corepower").empty
+    assert session.tables.loads().to_pandas()["load_id"].tolist() == [load]
+    assert session.tables.corepower().to_pandas().empty
 
 
 class Overtaken:
@@ -223,13 +285,13 @@ def test_a_day_that_another_load_fills_meanwhile_keeps_its_buckets(session: Sess
     first.write_text(f"{header}1{row}")
     second.write_text(f"{header}2{row}3{row}")
     load = session.ingest("jobs", first).run
-    session.aggregate()
+    session.speed.aggregate()
 
     def meanwhile() -> None:
         session.ingest("jobs", second)
-        session.aggregate()
+        session.speed.aggregate()
 
     assert isinstance(session.store, DuckStore)
     undo(cast("JobStore", Overtaken(session.store, meanwhile)), load, TABLES)
-    assert session.show("buckets")["n_jobs"].tolist() == [2]
-    assert session.show("days")["n_jobs"].tolist() == [2]
+    assert session.tables.buckets().to_pandas()["n_jobs"].tolist() == [2]
+    assert session.tables.days().to_pandas()["n_jobs"].tolist() == [2]

@@ -24,7 +24,7 @@ def mixed_grid(seed: int = 1) -> pd.DataFrame:
 
 
 def site_factors(session: Session, method: str = "gamma") -> pd.DataFrame:
-    return session.factors(level="site", type="all", method=method).set_index("name")
+    return session.tables.factors(level="site", type="all", method=method).to_pandas().set_index("name")
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -32,14 +32,14 @@ def test_a_mixed_task_moves_no_factor(session: Session, tmp_path: Path, *, named
     jobs = mixed_grid()
     load(session, jobs if named else jobs.drop(columns="transformation"), tmp_path)
     session.run()
-    tasks = session.tasks()
+    tasks = session.tables.tasks().to_pandas()
     assert ("split" if named else "mixed task") in set(tasks["decision"])
     if named:
         assert set(tasks["work_kind"].dropna()) == {"merge", "simul"}
     factors = site_factors(session)
     relative = factors["k"].to_numpy() / SPEED
     np.testing.assert_allclose(relative / relative.mean(), 1.0, atol=0.08)
-    fit = session.fits(level="site", type="all", method="gamma").iloc[0]
+    fit = session.tables.fits(level="site", type="all", method="gamma").to_pandas().iloc[0]
     assert fit["n_jobs"] + fit["n_jobs_dropped"] == len(jobs)
     assert fit["n_jobs_set_aside"] == (0 if named else 12 * 40)
 
@@ -47,22 +47,22 @@ def test_a_mixed_task_moves_no_factor(session: Session, tmp_path: Path, *, named
 def test_flags_alone_see_what_the_fit_saw(session: Session, tmp_path: Path) -> None:
     load(session, mixed_grid(), tmp_path)
     session.run()
-    whole = session.flags()
-    session.correlate()
-    session.flag()
-    pd.testing.assert_frame_equal(session.flags(), whole)
+    whole = session.tables.flags().to_pandas()
+    session.speed.correlate()
+    session.speed.flag()
+    pd.testing.assert_frame_equal(session.tables.flags().to_pandas(), whole)
 
 
 def test_a_clean_grid_is_left_alone(session: Session, tmp_path: Path) -> None:
     load(session, grid_jobs(np.random.default_rng(2), SPEED, tasks=4, jobs=40), tmp_path)
     session.run()
-    assert not set(session.tasks()["decision"]) & {"split", "mixed task"}
+    assert not set(session.tables.tasks().to_pandas()["decision"]) & {"split", "mixed task"}
 
 
 def test_residuals_hold_the_worst_buckets(session: Session, tmp_path: Path) -> None:
     load(session, grid_jobs(np.random.default_rng(3), SPEED, tasks=4, jobs=40), tmp_path)
     session.run()
-    rows = session.residuals(level="site")
+    rows = session.tables.residuals(level="site").to_pandas()
     assert rows["rank"].dropna().tolist() == list(range(1, 11))
     worst = rows["pull"].abs()
     assert worst.iloc[:10].is_monotonic_decreasing

@@ -10,9 +10,9 @@ import pytest
 import esjobs
 from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError, WindowError
+from esjobs.core.frames import frame_of
 from esjobs.core.window import Window
 from esjobs.records.demo import Grid
-from esjobs.render.frames import frame_of
 
 JULY = Window.parse("2025-07-01/2025-08-01")
 
@@ -58,7 +58,7 @@ def test_who_aggregates_does_not_wait_for_the_fits(tmp_path: Path) -> None:
 import sys, esjobs
 with esjobs.open("duckdb::memory:") as session:
     session.ingest("jobs", {str(jobs)!r})
-    session.aggregate()
+    session.speed.aggregate()
 print([name for name in ("scipy", "numba", "fitters") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -68,10 +68,13 @@ print([name for name in ("scipy", "numba", "fitters") if name in sys.modules])
 def test_arrow_answers_are_what_frames_are_made_of(session: Session) -> None:
     asked = {"by": "site", "metrics": ["jobs", "efficiency"], "clean": True}
     for frame, table in (
-        (session.flags(method="gamma"), session.arrow.show("flags", method="gamma")),
-        (session.verdicts(), session.arrow.verdicts()),
-        (session.query(**asked), session.arrow.query(**asked)),  # type: ignore[arg-type]
-        (session.jobs(where={"site": "ALDER-HEP"}), session.arrow.batches(where="site=ALDER-HEP").read_all()),
+        (session.tables.flags(method="gamma").to_pandas(), session.tables.flags(method="gamma").rows),
+        (session.flags.verdicts().to_pandas(), session.flags.verdicts().rows),
+        (session.query(**asked).to_pandas(), session.query(**asked).rows),  # type: ignore[arg-type]
+        (
+            session.jobs(where={"site": "ALDER-HEP"}).to_pandas(),
+            session.jobs(where="site=ALDER-HEP").batches().read_all(),
+        ),
     ):
         assert len(frame) > 0
         pd.testing.assert_frame_equal(frame, frame_of(table))
@@ -94,7 +97,7 @@ def test_a_session_says_what_it_holds(session: Session, tmp_path: Path) -> None:
 
 
 def test_a_report_is_its_account(session: Session) -> None:
-    report = session.aggregate()
+    report = session.speed.aggregate()
     assert repr(report).startswith("<aggregate: 20,")
     page = report._repr_html_()
     assert "<table>" in page
@@ -102,13 +105,13 @@ def test_a_report_is_its_account(session: Session) -> None:
 
 
 def test_verdicts_are_the_headline(session: Session) -> None:
-    verdicts = session.verdicts()
-    flags = session.flags(level="site", type="all", method="gamma")
+    verdicts = session.flags.verdicts().to_pandas()
+    flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas()
     assert sorted(verdicts["name"]) == sorted(flags["name"])
     confirmed = verdicts["confirmed"].fillna(False).tolist()
     assert confirmed == sorted(confirmed, reverse=True)
-    assert set(session.verdicts(level="cpu_model")["level"]) == {"cpu_model"}
-    assert set(session.verdicts(method="paper")["method"]) == {"paper"}
+    assert set(session.flags.verdicts(level="cpu_model").to_pandas()["level"]) == {"cpu_model"}
+    assert set(session.flags.verdicts(method="paper").to_pandas()["method"]) == {"paper"}
 
 
 @pytest.mark.parametrize(
@@ -143,23 +146,23 @@ def test_what_is_no_window_is_refused(window: object) -> None:
     ids=["texts", "mapping", "pairs"],
 )
 def test_conditions_of_any_form(session: Session, where: object) -> None:
-    rows = session.query("processing_type", where=where)  # type: ignore[arg-type]
+    rows = session.query("processing_type", where=where).to_pandas()  # type: ignore[arg-type]
     assert sorted(rows["processing_type"]) == ["evgen", "simul"]
-    everything = session.query("processing_type")
+    everything = session.query("processing_type").to_pandas()
     assert rows["jobs"].sum() < everything["jobs"].sum()
 
 
 def test_none_means_missing(session: Session) -> None:
-    assert session.query("task_id", where={"task_id": None})["jobs"].sum() > 0
+    assert session.query("task_id", where={"task_id": None}).to_pandas()["jobs"].sum() > 0
 
 
 def test_an_empty_choice_is_not_everything(session: Session) -> None:
     """A list that a notebook has computed, and that came out empty, must not answer another question."""
     with pytest.raises(esjobs.UsageError, match="no value of rc_site is given"):
-        session.query("site", where={"rc_site": []})
+        session.query("site", where={"rc_site": []}).to_pandas()
     with pytest.raises(esjobs.UsageError, match="no name is given"):
-        session.flags(name=[])
+        session.tables.flags(name=[]).to_pandas()
 
 
 def test_none_is_a_filter_left_out(session: Session) -> None:
-    assert len(session.flags(name=None, level=None)) == len(session.flags())
+    assert len(session.tables.flags(name=None, level=None).to_pandas()) == len(session.tables.flags())

@@ -25,7 +25,7 @@ def without_events() -> pd.DataFrame:
 
 def test_all_dropped_is_said_with_the_reasons_in_order(session: Session, tmp_path: Path) -> None:
     load(session, without_events(), tmp_path)
-    steps: list[Callable[[], object]] = [session.run, lambda: session.fit(WINDOW)]
+    steps: list[Callable[[], object]] = [session.run, lambda: session.speed.fit(WINDOW)]
     for step in steps:
         with pytest.raises(NoResultError) as caught:
             step()
@@ -53,7 +53,7 @@ def test_a_restriction_of_which_all_is_dropped_says_so(session: Session, tmp_pat
 def test_a_fit_before_any_buckets_names_the_step_that_makes_them(session: Session, tmp_path: Path) -> None:
     load(session, without_events(), tmp_path)
     with pytest.raises(NoResultError, match="esjobs aggregate --window"):
-        session.fit()
+        session.speed.fit()
 
 
 def test_a_run_that_fails_leaves_no_run(
@@ -62,7 +62,7 @@ def test_a_run_that_fails_leaves_no_run(
     good = grid_jobs(np.random.default_rng(2), np.arange(9.0, 19.0), tasks=2, days=4)
     load(session, good, tmp_path)
     made = session.run(WINDOW)[-1].run
-    flags = session.flags()
+    flags = session.tables.flags().to_pandas()
 
     def failing(*_: object, **__: object) -> None:
         raise EsjobsError("no minimum")
@@ -73,12 +73,19 @@ def test_a_run_that_fails_leaves_no_run(
             broken.setattr(chain, step, failing)
             with pytest.raises(EsjobsError, match="no minimum"):
                 session.run(late)
-        assert set(session.show("runs")["run"]) == {made}
-        pd.testing.assert_frame_equal(session.flags(), flags)
-    assert len(session.show("days", window=late)) == 2  # the buckets are right, whatever became of the fit
+        assert set(session.tables.runs().to_pandas()["run"]) == {made}
+        pd.testing.assert_frame_equal(session.tables.flags().to_pandas(), flags)
+    assert (
+        len(session.tables.days(window=late).to_pandas()) == 2
+    )  # the buckets are right, whatever became of the fit
     reports = session.run(late)
     assert [report.step for report in reports] == ["aggregate", "fit", "correlate", "flag"]
-    assert sorted(session.show("runs", window=late)["step"]) == ["aggregate", "correlate", "fit", "flag"]
+    assert sorted(session.tables.runs(window=late).to_pandas()["step"]) == [
+        "aggregate",
+        "correlate",
+        "fit",
+        "flag",
+    ]
 
 
 def test_nothing_is_listed_when_all_is_dropped_and_aggregate_alone_is(
@@ -87,7 +94,7 @@ def test_nothing_is_listed_when_all_is_dropped_and_aggregate_alone_is(
     load(session, without_events(), tmp_path)
     with pytest.raises(NoResultError):
         session.run()
-    assert session.show("runs").empty
-    assert session.show("days")["n_jobs"].sum() == 250
-    session.aggregate()
-    assert session.show("runs")["step"].tolist() == ["aggregate"]
+    assert session.tables.runs().to_pandas().empty
+    assert session.tables.days().to_pandas()["n_jobs"].sum() == 250
+    session.speed.aggregate()
+    assert session.tables.runs().to_pandas()["step"].tolist() == ["aggregate"]

@@ -69,8 +69,8 @@ def test_a_source_of_ones_own(session: Session, lines: Path) -> None:
         {"stored": 3, "updated": 0},
         {"comment": 1},
     )
-    assert session.show("loads")["format"].tolist() == ["lines"]
-    assert set(session.jobs()["processing_type"]) == {"simul"}
+    assert session.tables.loads().to_pandas()["format"].tolist() == ["lines"]
+    assert set(session.jobs().to_pandas()["processing_type"]) == {"simul"}
     with pytest.raises(UsageError, match="no field 'degrees'"):
         session.ingest(source=Lines(), files=lines, fill={"degrees": "3"})
 
@@ -132,7 +132,7 @@ def test_what_is_no_piece_is_told_in_one_line(session: Session, lines: Path, giv
     with pytest.raises(UsageError, match=words) as caught:
         session.ingest(source=Odd(), files=lines)
     assert "\n" not in str(caught.value)
-    assert session.show("loads").empty
+    assert session.tables.loads().to_pandas().empty
 
 
 GOOD = {"source": "odd", "site": "A", "end_time": END, "origin_line": 7}
@@ -165,8 +165,8 @@ def test_values_that_no_format_of_ours_accepts_are_refused(
 
     report = session.ingest(source=Odd(), files=lines)
     assert (report.rows_in, report.counts["stored"], report.dropped) == (3, 2, {reason: 1})
-    assert sorted(session.jobs()["job_id"]) == ["1", "3"]
-    refused = session.show("rejects").iloc[0]
+    assert sorted(session.jobs().to_pandas()["job_id"]) == ["1", "3"]
+    refused = session.tables.rejects().to_pandas().iloc[0]
     assert (refused["reason"], refused["file"], refused["line"]) == (reason, "jobs.txt", 7)
     assert refused["field"] == next(iter(values)) or reason == "end before start"
     assert session.ingest(source=Odd(), files=lines, dry_run=True).dropped == {reason: 1}
@@ -183,7 +183,7 @@ def test_nothing_is_filled_where_no_jobs_come(session: Session, lines: Path) -> 
     for dry_run in (True, False):
         with pytest.raises(UsageError, match="site cannot be set: the source lines gave no jobs to fill"):
             session.ingest(source=OnlyTables(), files=lines, fill={"site": "X"}, dry_run=dry_run)
-    assert session.show("corepower").empty
+    assert session.tables.corepower().to_pandas().empty
     assert session.ingest(source=OnlyTables(), files=lines).counts["stored"] == 1
 
 
@@ -198,7 +198,7 @@ def test_many_refused_values_are_counted_to_the_last(session: Session, lines: Pa
 
     report = session.ingest(source=Odd(), files=lines)
     assert (report.rows_in, report.dropped) == (2100, {"negative": 2100})
-    rejects = session.show("rejects")
+    rejects = session.tables.rejects().to_pandas()
     assert (len(rejects), rejects["n_rows"].sum()) == (1001, 2100)
 
 
@@ -224,8 +224,8 @@ def test_lists_and_maps_hold_numbers_within_bounds(bad: float) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda s: s.prune(keep="x"), "keep is a whole number of runs, 0 or more; got 'x'"),
-        (lambda s: s.prune(daily=1.5), "daily is a whole number"),
+        (lambda s: s.runs.prune(keep="x"), "keep is a whole number of runs, 0 or more; got 'x'"),
+        (lambda s: s.runs.prune(daily=1.5), "daily is a whole number"),
         (lambda s: s.query(by=3), "expected a name, or several, as texts; got 3, an object of int"),
         (lambda s: s.query(by=[3]), "expected names as texts; got 3"),
         (lambda s: s.query("site", where=3), "expected conditions"),
@@ -245,7 +245,7 @@ def test_a_store_of_ones_own(lines: Path) -> None:
     with esjobs.open(store, clock=lambda: NOW) as session:
         session.ingest(source=Lines(), files=lines)
         assert repr(session).startswith("<esjobs.Session an object of Forwarding, 3 jobs")
-        assert session.query("site")["jobs"].tolist() == [3]
+        assert session.query("site").to_pandas()["jobs"].tolist() == [3]
         assert session.store is store
     with pytest.raises(esjobs.EsjobsError, match="closed"):
         store.span()
@@ -261,8 +261,8 @@ def test_what_is_no_store_is_refused_with_what_it_lacks() -> None:
 def test_declared_values_are_a_source_like_others(session: Session, tmp_path: Path) -> None:
     table = tmp_path / "declared.csv"
     table.write_text("name,corepower\nA,10.5\nB,\n")
-    imported = session.import_corepower(table, benchmark="hs06", valid_from="2018-01-01")
-    session.remove_corepower(imported.run)
+    imported = session.declared.import_values(table, benchmark="hs06", valid_from="2018-01-01")
+    session.declared.remove(imported.run)
     report = session.ingest("corepower", table, fill=["benchmark=HS06", "valid_from=2018-01-01"])
     assert report.run == imported.run
     assert report.counts == {
@@ -282,47 +282,46 @@ def test_declared_values_are_a_source_like_others(session: Session, tmp_path: Pa
     (note,) = (note for note in dry.notes if "not compared" in note)
     assert "superseded" not in note
     assert "job" not in note
-    rows = session.show("corepower").set_index("name")
+    rows = session.tables.corepower().to_pandas().set_index("name")
     assert rows["corepower"].to_dict()["A"] == 10.5
-    assert set(session.show("loads")["format"]) == {"corepower"}
+    assert set(session.tables.loads().to_pandas()["format"]) == {"corepower"}
     with pytest.raises(UsageError, match="cores cannot be set; there are benchmark, level, valid_from"):
         session.ingest("corepower", table, fill=["cores=8"])
     with pytest.raises(UsageError, match="one file at a time"):
         session.ingest("corepower", [table, table], fill=["benchmark=HS06"])
     session.undo(report.run)
-    assert session.show("corepower").empty
+    assert session.tables.corepower().to_pandas().empty
 
 
 def test_batches_are_what_the_frames_are(session: Session, lines: Path) -> None:
     session.ingest(source=Lines(), files=lines)
-    reader = session.batches()
+    reader = session.jobs().batches()
     assert reader.schema == JOB_SCHEMA
     assert sorted(reader.read_all().column("job_id").to_pylist()) == ["1", "2", "4"]
-    chosen = session.batches(
-        "jobs", where={"site": "A"}, window="2018-08-10/2018-08-11", columns=["job_id", "day"]
-    )
+    chosen = session.jobs(
+        where={"site": "A"}, window="2018-08-10/2018-08-11", columns=["job_id", "day"]
+    ).batches()
     assert chosen.schema.names == ["job_id", "day"]
     counted = duckdb.execute("SELECT count(*), min(day)::VARCHAR FROM chosen").fetchall()
     assert counted == [(3, "2018-08-10")]
-    assert session.batches("jobs", where={"site": "B"}).read_all().num_rows == 0
-    resolved = session.batches("jobs", columns=["rc_site", "site", "cpu_model"]).read_all().to_pylist()
+    assert session.jobs(where={"site": "B"}).batches().read_all().num_rows == 0
+    resolved = session.jobs(columns=["rc_site", "site", "cpu_model"]).batches().read_all().to_pylist()
     assert resolved == [{"rc_site": "A", "site": "A", "cpu_model": None}] * 3
-    (load,) = session.batches("loads", columns=["format", "rows_in"]).read_all().to_pylist()
+    (load,) = session.tables.batches("loads", columns=["format", "rows_in"]).read_all().to_pylist()
     assert load == {"format": "lines", "rows_in": 4}
-    assert session.batches("corepower").schema.names == list(COREPOWER.column_names)
-    for options, words in (
-        ({"run": "a"}, "jobs belong to no run"),
-        ({"what": "loads", "run": "a"}, "loads belong to no run"),
-        ({"what": "loads", "where": {"site": "A"}}, "where chooses jobs"),
-        ({"what": "loads", "window": "2018-08-10/2018-08-11"}, "loads belong to no window"),
-        ({"what": "nothing"}, "no table 'nothing'"),
-        ({"columns": ["nothing"]}, "no field 'nothing'"),
-        ({"what": "loads", "columns": ["k"]}, "has no column 'k'"),
+    assert session.tables.batches("corepower").schema.names == list(COREPOWER.column_names)
+    for name, options, words in (
+        ("loads", {"run": "a"}, "loads belong to no run"),
+        ("loads", {"window": "2018-08-10/2018-08-11"}, "loads belong to no window"),
+        ("nothing", {}, "no table 'nothing'"),
+        ("loads", {"columns": ["k"]}, "has no column 'k'"),
     ):
         with pytest.raises(UsageError, match=words):
-            session.batches(**options)
+            session.tables.batches(name, **options)
+    with pytest.raises(UsageError, match="no field 'nothing'"):
+        session.jobs(columns=["nothing"])
     with pytest.raises(NoResultError):
-        session.batches("factors")
+        session.tables.batches("factors")
 
 
 def test_batches_of_many_jobs_are_never_all_in_memory(session: Session) -> None:
@@ -339,7 +338,7 @@ def test_batches_of_many_jobs_are_never_all_in_memory(session: Session) -> None:
     del filled, columns
     before = pa.total_allocated_bytes()
     most = counted = 0
-    for batch in session.batches("jobs", columns=["job_id", "site"]):
+    for batch in session.jobs(columns=["job_id", "site"]).batches():
         counted += batch.num_rows
         assert batch.num_rows <= 65_536
         most = max(most, pa.total_allocated_bytes() - before)

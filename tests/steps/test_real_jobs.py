@@ -26,32 +26,35 @@ def real(panda_files: list[Path]) -> Iterator[Session]:
 
 
 def test_books_balance_to_the_row(real: Session) -> None:
-    days = real.show("days")
+    days = real.tables.days().to_pandas()
     counts = days.groupby(["kind", "outcome"])["n_jobs"].sum()
     assert counts["binned"].sum() + counts["dropped"].sum() == 13_012
     assert counts["binned"].sum() == 12_694
     assert counts["dropped"].to_dict() == {"not finished": 318}
     assert counts["note"].to_dict() == {"state unknown": 668 + 994 + 464}
-    assert real.show("buckets")["n_jobs"].sum() == 12_694
+    assert real.tables.buckets().to_pandas()["n_jobs"].sum() == 12_694
 
 
 def test_loading_again_stores_nothing_new(real: Session, panda_files: list[Path]) -> None:
     report = real.ingest("panda", panda_files, fill=FILL)
-    assert report.counts == {"stored": 0, "updated": 13_012}
+    assert report.counts == {"stored": 0, "updated": 13_012, "unchanged": 13_012}
     assert real.store.span().jobs == 13_012
 
 
 def test_running_again_gives_the_same_rows(real: Session) -> None:
-    before = {name: real.show(name) for name in ("factors", "lines", "flags", "fits", "components")}
+    before = {
+        name: real.tables.read(name).to_pandas()
+        for name in ("factors", "lines", "flags", "fits", "components")
+    }
     reports = real.run(WINDOW)
     assert reports[0].counts["days recomputed"] == 0
     for name, frame in before.items():
         timeless = [column for column in frame.columns if column != "seconds"]
-        pd.testing.assert_frame_equal(real.show(name)[timeless], frame[timeless])
+        pd.testing.assert_frame_equal(real.tables.read(name).to_pandas()[timeless], frame[timeless])
 
 
 def test_a_task_that_shares_no_site_has_rows_with_the_reason(real: Session) -> None:
-    factors = real.factors(level="site", type="all", method="paper").set_index("name")
+    factors = real.tables.factors(level="site", type="all", method="paper").to_pandas().set_index("name")
     lonely = factors.loc[["FZK-LCG2_UCORE", "INFN-ROMA1_MCORE"]]
     assert lonely["k"].isna().all()
     assert set(lonely["status"]) == {"no common task"}
@@ -59,21 +62,23 @@ def test_a_task_that_shares_no_site_has_rows_with_the_reason(real: Session) -> N
 
 
 def test_every_name_of_the_buckets_has_a_row(real: Session) -> None:
-    names = set(real.show("buckets")["site"])
+    names = set(real.tables.buckets().to_pandas()["site"])
     for kind in ("all", "simul"):
         for method in ("paper", "gamma"):
-            assert set(real.factors(level="site", type=kind, method=method)["name"]) == names
-            assert set(real.flags(level="site", type=kind, method=method)["name"]) == names
+            assert (
+                set(real.tables.factors(level="site", type=kind, method=method).to_pandas()["name"]) == names
+            )
+            assert set(real.tables.flags(level="site", type=kind, method=method).to_pandas()["name"]) == names
 
 
 def test_factors_sum_to_their_count_per_component(real: Session) -> None:
-    factors = real.factors(level="site", type="all", method="paper")
+    factors = real.tables.factors(level="site", type="all", method="paper").to_pandas()
     fitted = factors[factors["status"] == "ok"].groupby("component")["k"]
     assert (fitted.sum() - fitted.count()).abs().max() < 1e-9
 
 
 def test_no_proposal_on_four_tasks(real: Session) -> None:
-    assert real.flags()["proposed_corepower"].isna().all()
+    assert real.tables.flags().to_pandas()["proposed_corepower"].isna().all()
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +90,10 @@ def one_task(panda_files: list[Path]) -> Iterator[Session]:
 
 
 def test_correlation_of_the_one_large_task(one_task: Session) -> None:
-    line = one_task.lines(level="site", type="all", method="paper").iloc[0]
+    line = one_task.tables.lines(level="site", type="all", method="paper").to_pandas().iloc[0]
     assert line["pearson"] == pytest.approx(0.6764, abs=0.001)
     assert line["n_names"] == 36
-    flags = one_task.flags(level="site", type="all", method="paper")
+    flags = one_task.tables.flags(level="site", type="all", method="paper").to_pandas()
     assert len(flags) == 40
     assert Counter(flags["origin"])["default"] == 4
     with_defaults = flags[["corepower", "k"]].corr().iloc[0, 1]
@@ -96,7 +101,7 @@ def test_correlation_of_the_one_large_task(one_task: Session) -> None:
 
 
 def test_defaults_are_undeclared_and_changed_values_are_said(one_task: Session) -> None:
-    flags = one_task.flags(level="site", type="all", method="paper").set_index("name")
+    flags = one_task.tables.flags(level="site", type="all", method="paper").to_pandas().set_index("name")
     defaults = flags[flags["origin"] == "default"]
     assert set(defaults["verdict"]) == {"undeclared"}
     assert (defaults["corepower"] - 10).abs().max() < 0.02
@@ -106,14 +111,14 @@ def test_defaults_are_undeclared_and_changed_values_are_said(one_task: Session) 
 
 def test_raw_verdicts_are_those_of_a_second_implementation(one_task: Session) -> None:
     """One task, one core class: k is proportional to events per CPU second, nothing else."""
-    factors = one_task.factors(level="site", type="all", method="paper").set_index("name")
-    buckets = one_task.show("buckets")
+    factors = one_task.tables.factors(level="site", type="all", method="paper").to_pandas().set_index("name")
+    buckets = one_task.tables.buckets().to_pandas()
     mine = buckets[buckets["task_id"] == "15350577"].groupby("site")[["events", "cpu_s"]].sum()
     expected = mine["events"] / mine["cpu_s"]
     expected *= len(expected) / expected.sum()
     assert (factors["k"] / expected - 1).abs().max() < 1e-10
     assert (factors["k_err_int"] / factors["k"]).between(0.09, 0.105).all()
-    fit = one_task.fits(level="site", type="all", method="paper").iloc[0]
+    fit = one_task.tables.fits(level="site", type="all", method="paper").to_pandas().iloc[0]
     assert (fit["dof"], fit["sigma_int"], fit["sigma_int_kind"]) == (0, 0.10, "assumed")
     assert math.isnan(fit["spread"])
 
@@ -124,18 +129,18 @@ def test_declared_corepower_never_enters_a_fit(panda_files: list[Path], tmp_path
     for scale in (0.0, 1.7):
         with memory_session() as session:
             session.ingest("panda", panda_files, fill=FILL)
-            jobs = session.jobs()
+            jobs = session.jobs().to_pandas()
         jobs["hs06_s"] *= 1 + scale * jobs["site"].str.len()
         jobs.to_parquet(tmp_path / "jobs.parquet")
         with memory_session() as session:
             assert session.ingest("jobs", tmp_path / "jobs.parquet").counts["stored"] == 13_012
             session.run(WINDOW)
-            results.append(session.factors()[["level", "name", "method", "k", "k_err"]])
+            results.append(session.tables.factors().to_pandas()[["level", "name", "method", "k", "k_err"]])
     pd.testing.assert_frame_equal(results[0], results[1])
 
 
 def test_run_reports_are_stored(real: Session) -> None:
-    runs = real.show("runs")
+    runs = real.tables.runs().to_pandas()
     assert {"aggregate", "fit", "correlate", "flag"} <= set(runs["step"])
     dropped = json.loads(runs[runs["step"] == "aggregate"]["dropped"].iloc[0])
     assert dropped == {"not finished": 318}

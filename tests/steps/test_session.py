@@ -60,7 +60,7 @@ _DTYPES = {
 def test_columns_are_typed_whatever_they_hold(ran: Session, name: str) -> None:
     for session in (ran, memory_session()):
         try:
-            frame = session.show(name)
+            frame = session.tables.read(name).to_pandas()
         except NoResultError:
             continue
         table = capabilities.table(name)
@@ -78,7 +78,7 @@ def test_columns_are_typed_whatever_they_hold(ran: Session, name: str) -> None:
 
 def test_jobs_come_back_as_they_went_in(ran: Session) -> None:
     given = jobs().set_index("job_id").sort_index()
-    found = ran.jobs().set_index("job_id").sort_index()
+    found = ran.jobs().to_pandas().set_index("job_id").sort_index()
     for name in ("cpu_s", "wall_s", "events", "hs06_s"):
         np.testing.assert_array_equal(found[name].astype(float), given[name].astype(float))
     assert found["cores"].dtype == pd.Int64Dtype()
@@ -103,22 +103,31 @@ def test_jobs_come_back_as_they_went_in(ran: Session) -> None:
 def test_a_window_has_many_forms_and_one_meaning(ran: Session, window: Any) -> None:
     reports = ran.run(window)
     assert {report.window for report in reports} == {WINDOW}
-    assert len(set(ran.show("runs")["run"])) == 1
+    assert len(set(ran.tables.runs().to_pandas()["run"])) == 1
 
 
 @pytest.mark.parametrize(
     "window", ["2018-08-32", "a/b", "2018-08-12/2018-08-10", "2018-08-10/2018-08-10", ""]
 )
 def test_a_window_that_is_none_is_refused(ran: Session, window: str) -> None:
-    for call in (ran.run, ran.aggregate, lambda text: ran.query("site", window=text)):
+    for call in (ran.run, ran.speed.aggregate, lambda text: ran.query("site", window=text).to_pandas()):
         with pytest.raises(UsageError):
             call(window)
 
 
 def test_odd_times_are_for_queries_only(ran: Session) -> None:
     odd = "2018-08-10T12:00:00/2018-08-11T12:00:00"
-    assert ran.query("day", window=odd)["jobs"].tolist() == ran.query("day")["jobs"].tolist()[:1]
-    steps: list[Callable[[str], object]] = [ran.aggregate, ran.fit, ran.correlate, ran.flag, ran.run]
+    assert (
+        ran.query("day", window=odd).to_pandas()["jobs"].tolist()
+        == ran.query("day").to_pandas()["jobs"].tolist()[:1]
+    )
+    steps: list[Callable[[str], object]] = [
+        ran.speed.aggregate,
+        ran.speed.fit,
+        ran.speed.correlate,
+        ran.speed.flag,
+        ran.run,
+    ]
     for step in steps:
         with pytest.raises(UsageError, match="midnight"):
             step(odd)
@@ -127,22 +136,28 @@ def test_odd_times_are_for_queries_only(ran: Session) -> None:
 
 
 def test_filters_choose_rows(ran: Session) -> None:
-    everything = ran.flags()
+    everything = ran.tables.flags().to_pandas()
     assert set(everything["level"]) == {"site", "cpu_model"}
-    chosen = ran.flags(level="site", type="all", method="gamma", name=["SITE11", "SITE03"])
+    chosen = ran.tables.flags(level="site", type="all", method="gamma", name=["SITE11", "SITE03"]).to_pandas()
     assert chosen["name"].tolist() == ["SITE11", "SITE03"]  # confirmed first
     assert chosen["verdict"].tolist() == ["deviates", "undeclared"]
-    assert len(ran.flags(name="SITE11")) == 4  # two methods, type simul and all together
+    assert len(ran.tables.flags(name="SITE11").to_pandas()) == 4  # two methods, type simul and all together
     with pytest.raises(UsageError, match="no name 'SITE%'"):  # a name is no pattern
-        ran.flags(name="SITE%")
-    assert ran.flags(name="SITE11", window=WINDOW).equals(ran.flags(name="SITE11"))
+        ran.tables.flags(name="SITE%").to_pandas()
+    assert (
+        ran.tables.flags(name="SITE11", window=WINDOW)
+        .to_pandas()
+        .equals(ran.tables.flags(name="SITE11").to_pandas())
+    )
     with pytest.raises(NoResultError):
-        ran.flags(window="2018-08-10/2018-08-11")
-    run = ran.show("runs")["run"].iloc[0]
-    assert ran.flags(run=run[:6]).equals(everything)
-    assert len(ran.show("runs", run=run[:6])) == 4 == len(ran.show("runs", window=WINDOW))
-    assert ran.show("runs", window="2018-08-10/2018-08-11").empty
-    assert set(ran.show("buckets", window="2018-08-10/2018-08-11")["day"].dt.day) == {10}
+        ran.tables.flags(window="2018-08-10/2018-08-11").to_pandas()
+    run = ran.tables.runs().to_pandas()["run"].iloc[0]
+    assert ran.tables.flags(run=run[:6]).to_pandas().equals(everything)
+    assert (
+        len(ran.tables.runs(run=run[:6]).to_pandas()) == 4 == len(ran.tables.runs(window=WINDOW).to_pandas())
+    )
+    assert ran.tables.runs(window="2018-08-10/2018-08-11").to_pandas().empty
+    assert set(ran.tables.buckets(window="2018-08-10/2018-08-11").to_pandas()["day"].dt.day) == {10}
 
 
 @pytest.mark.parametrize(
@@ -158,12 +173,12 @@ def test_filters_choose_rows(ran: Session) -> None:
 )
 def test_a_filter_that_means_nothing_is_refused(ran: Session, what: str, filters: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        ran.show(what, **filters)
+        ran.tables.read(what, **filters).to_pandas()
 
 
 @pytest.mark.parametrize(("wrong", "meant"), [("nmae", "name"), ("types", "type"), ("Window", "window")])
 def test_a_misspelt_keyword_is_refused_as_python_does(ran: Session, wrong: str, meant: str) -> None:
-    asks: list[Any] = [ran.flags, ran.factors, partial(ran.show, "runs")]
+    asks: list[Any] = [ran.tables.flags, ran.tables.factors, partial(ran.tables.read, "runs")]
     for ask in asks:
         with pytest.raises(TypeError, match=f"no keyword '{wrong}'; did you mean {meant}") as refused:
             ask(**{wrong: "SITE01"})
@@ -182,7 +197,7 @@ def test_a_misspelt_keyword_is_refused_as_python_does(ran: Session, wrong: str, 
 )
 def test_a_value_that_no_row_has_is_refused(ran: Session, filters: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        ran.flags(**filters)
+        ran.tables.flags(**filters).to_pandas()
 
 
 def test_a_name_that_differs_by_case_only_is_found_where_one_is_meant(tmp_path: Path) -> None:
@@ -191,35 +206,35 @@ def test_a_name_that_differs_by_case_only_is_found_where_one_is_meant(tmp_path: 
     with memory_session() as session:
         load(session, made, tmp_path)
         session.run()
-        assert set(session.factors(name="site05")["name"]) == {"SITE05"}
-        assert set(session.factors(name="site02")["name"]) == {"site02"}
+        assert set(session.tables.factors(name="site05").to_pandas()["name"]) == {"SITE05"}
+        assert set(session.tables.factors(name="site02").to_pandas()["name"]) == {"site02"}
         with pytest.raises(UsageError, match="there are SITE02, site02: write one of them"):
-            session.factors(name="Site02")
+            session.tables.factors(name="Site02").to_pandas()
 
 
 def test_headline_first_then_by_name(ran: Session) -> None:
-    factors = ran.factors(level="site", type="all")
+    factors = ran.tables.factors(level="site", type="all").to_pandas()
     assert factors["method"].drop_duplicates().tolist() == ["gamma", "paper"]
     assert factors["name"].tolist() == site_names(12) * 2
-    assert ran.flags()["level"].iloc[0] == "site"
+    assert ran.tables.flags().to_pandas()["level"].iloc[0] == "site"
 
 
 def test_the_line_chart_holds_every_name(ran: Session) -> None:
-    flags = ran.flags(level="site", type="all", method="gamma")
-    chart = ran.plot_line()
+    flags = ran.tables.flags(level="site", type="all", method="gamma").to_pandas()
+    chart = ran.speed.line().plot()
     assert isinstance(chart, alt.TopLevelMixin)
     drawn = str(chart.to_dict())
     drawable = flags[flags["corepower"].notna() & flags["k"].notna()]["name"]
     assert len(drawable) == 11
     for name in drawable:
         assert f"'{name}'" in drawn
-    models = ran.plot_line(level="cpu_model", method="gamma")
+    models = ran.speed.line(level="cpu_model", method="gamma").plot()
     assert isinstance(models, alt.TopLevelMixin)
 
 
 def test_a_report_is_written_whole_or_not_at_all(ran: Session, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
-    assert ran.report(out) == out
+    ran.report(out)
     page = out.read_text("utf-8")
     assert page.rstrip().endswith("</html>")
     with pytest.raises(NoResultError):
@@ -240,11 +255,13 @@ def test_a_report_of_the_other_method_shows_its_results_and_says_whose_they_are(
         load(session, stray, tmp_path)
         session.run()
         said = {
-            method: session.flags(level="site", type="all", name="SITE11", method=method)["finding"].iloc[0]
+            method: session.tables.flags(level="site", type="all", name="SITE11", method=method)
+            .to_pandas()["finding"]
+            .iloc[0]
             for method in ("gamma", "paper")
         }
-        usual, other = (unescape(session.report_page(method=method)) for method in (None, "Paper"))
-        assert session.report_page(method="gamma") == session.report_page()
+        usual, other = (unescape(session.report(method=method).html) for method in (None, "Paper"))
+        assert session.report(method="gamma").html == session.report().html
     assert said["gamma"] in usual
     assert said["paper"] not in usual
     assert said["paper"] in other
@@ -270,23 +287,23 @@ def test_two_runs_compare(tmp_path: Path) -> None:
         load(session, jobs(), tmp_path)
         first = session.run("2018-08-10/2018-08-11")[-1].run
         second = session.run("2018-08-11/2018-08-12")[-1].run
-        changes = session.compare(first, second)
+        changes = session.speed.compare(first, second).to_pandas()
         assert changes["sigma"].abs().max() < 5
         verdicts = changes.filter(like="verdict")
         same = changes[verdicts.iloc[:, 0] == verdicts.iloc[:, 1]]
         assert (same["sigma"].abs().dropna().diff().dropna() <= 0).all()
         key = ["level", "name", "processing_type", "method"]
-        back = session.compare(second, first).set_index(key)["sigma"]
+        back = session.speed.compare(second, first).to_pandas().set_index(key)["sigma"]
         pd.testing.assert_series_equal(changes.set_index(key)["sigma"].sort_index(), -back.sort_index())
         with pytest.raises(UsageError, match="the same run"):
-            session.compare(first, first[:6])
+            session.speed.compare(first, first[:6]).to_pandas()
         with pytest.raises(NoResultError):
-            session.compare(first, "ffff")
+            session.speed.compare(first, "ffff").to_pandas()
         for none in (0, -1):
             with pytest.raises(UsageError):
-                session.prune(none)
-        session.prune(1)
-        assert set(session.show("runs")["run"]) == {second}
+                session.runs.prune(none)
+        session.runs.prune(1)
+        assert set(session.tables.runs().to_pandas()["run"]) == {second}
 
 
 def test_a_closed_session_says_so(tmp_path: Path) -> None:
@@ -295,13 +312,13 @@ def test_a_closed_session_says_so(tmp_path: Path) -> None:
     session.close()
     session.close()
     calls: list[Callable[[], object]] = [
-        session.factors,
+        session.tables.factors,
         session.run,
         session.jobs,
-        lambda: session.query("site"),
+        lambda: session.query("site").to_pandas(),
         lambda: session.ingest("jobs", tmp_path / "jobs.parquet"),
-        lambda: session.show("buckets"),
-        lambda: session.prune(1),
+        lambda: session.tables.buckets().to_pandas(),
+        lambda: session.runs.prune(1),
         lambda: session.report(tmp_path / "report.html"),
     ]
     for call in calls:
@@ -314,12 +331,12 @@ def test_open_twice_in_one_process(tmp_path: Path) -> None:
     store = f"duckdb:{tmp_path}/jobs.duckdb"
     with esjobs.open(store, clock=lambda: NOW) as first, esjobs.open(store) as second:
         load(first, jobs(), tmp_path)
-        assert second.query([], ["jobs"])["jobs"].tolist() == [len(jobs())]
+        assert second.query([], ["jobs"]).to_pandas()["jobs"].tolist() == [len(jobs())]
         first.close()
         second.run()
-        assert len(second.factors(level="site", type="all", method="gamma")) == 12
+        assert len(second.tables.factors(level="site", type="all", method="gamma").to_pandas()) == 12
     with esjobs.open(store) as third:
-        assert len(third.flags(level="site", type="all", method="gamma")) == 12
+        assert len(third.tables.flags(level="site", type="all", method="gamma").to_pandas()) == 12
 
 
 @pytest.mark.parametrize("store", ["", "duckdb", "duckdb:", "mysql:x", "jobs.duckdb"])
@@ -332,12 +349,12 @@ def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     with memory_session() as session:
         load(session, jobs(), tmp_path)
         session.run()
-        session.flags()
-        session.query(["site", "cpu_model"], ["jobs", "efficiency"])
+        session.tables.flags().to_pandas()
+        session.query(["site", "cpu_model"], ["jobs", "efficiency"]).to_pandas()
         session.report(tmp_path / "report.html")
-        session.export_jobs(tmp_path / "out.csv")
-        session.plot_line()
-        session.prune(1)
+        session.export.jobs(tmp_path / "out.csv")
+        session.speed.line().plot()
+        session.runs.prune(1)
         with pytest.raises(EsjobsError):
             session.ingest("jobs", tmp_path / "none.csv")
     assert capfd.readouterr() == ("", "")
@@ -348,7 +365,7 @@ def test_settings_reach_the_fit(tmp_path: Path) -> None:
     with memory_session(settings) as session:
         load(session, jobs(), tmp_path)
         session.run()
-        factors = session.factors(level="site", type="all")
+        factors = session.tables.factors(level="site", type="all").to_pandas()
         assert set(factors["method"]) == {"gamma"}
         assert set(factors["status"]) == {"too few jobs"}
         assert factors["k"].isna().all()
@@ -362,11 +379,11 @@ def test_mistakes_in_calls_are_ours(ran: Session, tmp_path: Path) -> None:
         lambda: ran.ingest("jobs", path, fill={"sight": 1}),
         lambda: ran.ingest("jobs", path, fill=["cores=many"]),
         lambda: ran.ingest("jobs", path, fill=["processing_type=all"]),
-        lambda: ran.query("sight"),
-        lambda: ran.query("site", ["speed"]),
-        lambda: ran.query("site", where="site"),
+        lambda: ran.query("sight").to_pandas(),
+        lambda: ran.query("site", ["speed"]).to_pandas(),
+        lambda: ran.query("site", where="site").to_pandas(),
         lambda: ran.run(where="user=me"),
-        lambda: ran.export_jobs(tmp_path / "jobs.odd"),
+        lambda: ran.export.jobs(tmp_path / "jobs.odd"),
     ]
     for mistake in mistakes:
         with pytest.raises(UsageError) as caught:

@@ -25,10 +25,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         load(session, jobs, folder)
         table = folder / "sites.csv"
         table.write_text("queue,corepower,benchmark,rc_site\nFARM00_MCORE,,HS06,FARM01\n")
-        session.import_corepower(table)
+        session.declared.import_values(table)
         values = folder / "values.csv"
         values.write_text("queue,corepower,benchmark,valid_from\nFARM00_MCORE,9,HS06,2018-01-01\n")
-        session.import_corepower(values)
+        session.declared.import_values(values)
         session.run()
         yield session
 
@@ -41,35 +41,37 @@ def sites_of(frame: pd.DataFrame) -> dict[str, str]:
 def test_one_mapping_in_every_table(ran: Session) -> None:
     """The later import of a value alone names no site, and takes none away."""
     expected = {queue: queue.partition("_")[0] for queue in QUEUES} | {"FARM00_MCORE": "FARM01"}
-    assert sites_of(ran.factors()) == sites_of(ran.flags()) == expected
-    queried = ran.query(["site", "rc_site"])
+    assert sites_of(ran.tables.factors().to_pandas()) == sites_of(ran.tables.flags().to_pandas()) == expected
+    queried = ran.query(["site", "rc_site"]).to_pandas()
     assert dict(zip(queried["site"], queried["rc_site"], strict=True)) == expected
-    factors = ran.factors(level="site", type="all", method="gamma").set_index("name")
+    factors = ran.tables.factors(level="site", type="all", method="gamma").to_pandas().set_index("name")
     assert not factors.loc["FARM00_MCORE", "rc_site_guessed"]
     assert factors["rc_site_guessed"].sum() == 23
 
 
 @pytest.mark.parametrize("what", ["factors", "flags", "corepower"])
 def test_results_are_shown_by_site(ran: Session, what: str) -> None:
-    shown = ran.show(what, site="FARM01", level="site")
+    shown = ran.tables.read(what, site="FARM01", level="site").to_pandas()
     assert set(shown["name"]) >= {"FARM01_MCORE", "FARM01_HIMEM"}
     assert set(shown["rc_site"]) == {"FARM01"}
     with pytest.raises(UsageError, match="FARM1"):
-        ran.show(what, site="FARM1")
+        ran.tables.read(what, site="FARM1").to_pandas()
 
 
 def test_tables_without_sites_say_so(ran: Session) -> None:
     with pytest.raises(UsageError, match="lines have no WLCG site to filter by"):
-        ran.lines(site="FARM01")
+        ran.tables.lines(site="FARM01").to_pandas()
 
 
 def test_a_run_is_restricted_by_site(ran: Session) -> None:
     run = ran.run(where=["rc_site=FARM01", "rc_site=FARM02"])[-1].run
-    names = set(ran.factors(run=run, level="site")["name"])
+    names = set(ran.tables.factors(run=run, level="site").to_pandas()["name"])
     assert names == {"FARM00_MCORE", "FARM01_MCORE", "FARM01_HIMEM", "FARM02_MCORE", "FARM02_HIMEM"}
     by_queue = ran.run(where=[f"site={name}" for name in names])[-1].run
     columns = ["name", "k", "k_err", "n_jobs"]
-    left, right = (ran.factors(run=item, level="site")[columns] for item in (run, by_queue))
+    left, right = (
+        ran.tables.factors(run=item, level="site").to_pandas()[columns] for item in (run, by_queue)
+    )
     pd.testing.assert_frame_equal(left, right)
     assert ran.run(where=[f"queue={name}" for name in names])[-1].run == by_queue
     with pytest.raises(UsageError, match="buckets have task_id, core_class, site, rc_site"):
@@ -77,5 +79,9 @@ def test_a_run_is_restricted_by_site(ran: Session) -> None:
 
 
 def test_jobs_are_exported_by_site(ran: Session, tmp_path: Path) -> None:
-    assert set(ran.jobs(where="rc_site=FARM01")["site"]) == {"FARM00_MCORE", "FARM01_MCORE", "FARM01_HIMEM"}
-    assert ran.export_jobs(tmp_path / "jobs.csv", where="rc_site=FARM00") == 75
+    assert set(ran.jobs(where="rc_site=FARM01").to_pandas()["site"]) == {
+        "FARM00_MCORE",
+        "FARM01_MCORE",
+        "FARM01_HIMEM",
+    }
+    assert ran.export.jobs(tmp_path / "jobs.csv", where="rc_site=FARM00") == 75

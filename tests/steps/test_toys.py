@@ -194,7 +194,7 @@ def test_an_island_is_never_compared(session: Session, tmp_path: Path) -> None:
     load(session, island_jobs(np.random.default_rng(1)), tmp_path)
     session.run()
     for method in ("paper", "gamma"):
-        flags = session.flags(level="site", type="all", method=method).set_index("name")
+        flags = session.tables.flags(level="site", type="all", method=method).to_pandas().set_index("name")
         isle = flags[flags.index.str.startswith("ISLE")]
         assert set(isle["verdict"]) == {"not comparable"}
         assert isle["deviation"].isna().all()
@@ -205,9 +205,9 @@ def test_an_island_is_never_compared(session: Session, tmp_path: Path) -> None:
         rest = flags.drop(isle.index)
         assert set(rest["verdict"]) == {"ok"}
         assert rest["k"].sum() == pytest.approx(12, abs=1e-9)
-        line = session.lines(level="site", type="all", method=method).iloc[0]
+        line = session.tables.lines(level="site", type="all", method=method).to_pandas().iloc[0]
         assert line["n_names"] == 12
-    components = session.components(level="site", type="all", method="gamma")
+    components = session.tables.components(level="site", type="all", method="gamma").to_pandas()
     assert components["n_names"].tolist() == [12, 3]
     assert "ISLE" in str(components["link"].iloc[1])
 
@@ -225,7 +225,7 @@ def test_more_jobs_do_not_make_an_island_the_mainland(session: Session, tmp_path
     )
     load(session, more.assign(task_id="itask0"), tmp_path, "more")
     session.run()
-    flags = session.flags(level="site", type="all", method="gamma").set_index("name")
+    flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas().set_index("name")
     assert set(flags.loc[["ISLE1", "ISLE2", "ISLE3"], "verdict"]) == {"not comparable"}
 
 
@@ -240,7 +240,7 @@ def test_restricted_runs_fit_what_they_are_told(session: Session, tmp_path: Path
 
     def speeds(**restriction: str | list[str]) -> Floats:
         run = session.run(**restriction)[-1].run  # type: ignore[arg-type]
-        factors = session.factors(level="site", type="all", method="gamma", run=run)
+        factors = session.tables.factors(level="site", type="all", method="gamma", run=run).to_pandas()
         return factors["k"].to_numpy(float)
 
     both = speeds()
@@ -253,10 +253,10 @@ def test_restricted_runs_fit_what_they_are_told(session: Session, tmp_path: Path
     np.testing.assert_array_equal(speeds(where=["task_id=atask0", "task_id=btask0"]), both)
     assert np.abs(np.log(both)).max() < 0.5 * np.abs(np.log(first)).max()
     assert len(speeds(where=["site=SITE00", "site=SITE05"])) == 2
-    runs = session.show("runs")
+    runs = session.tables.runs().to_pandas()
     assert len(set(runs.loc[runs["step"] == "fit", "run"])) == 8
     speeds(tasks=["btask0", "atask0"])
-    assert len(session.show("runs")) == len(runs)  # the same question again
+    assert len(session.tables.runs().to_pandas()) == len(runs)  # the same question again
     for nothing in ({"tasks": "none"}, {"where": "processing_type=all"}, {"where": "site="}):
         with pytest.raises(NoResultError, match="no bucket"):
             session.run(**nothing)  # type: ignore[arg-type]
@@ -267,10 +267,10 @@ def test_jobs_without_a_cpu_model_count_and_have_no_name(session: Session, tmp_p
     jobs = grid_jobs(np.random.default_rng(5), np.ones(4), models=models, jobs=120)
     load(session, jobs, tmp_path)
     session.run()
-    factors = session.factors(level="cpu_model", type="all", method="gamma")
+    factors = session.tables.factors(level="cpu_model", type="all", method="gamma").to_pandas()
     assert factors["name"].tolist() == ["AMD EPYC 7302", "Intel Xeon E5-2650 v2"]
     np.testing.assert_allclose(factors["k"], 1, rtol=0.02)
-    fits = session.fits(type="all", method="gamma").set_index("level")
+    fits = session.tables.fits(type="all", method="gamma").to_pandas().set_index("level")
     assert fits["n_jobs"].to_dict() == {"site": len(jobs), "cpu_model": len(jobs) // 2}
     assert fits["n_jobs_dropped"].to_dict() == {"site": 0, "cpu_model": len(jobs) // 2}
 
@@ -279,9 +279,9 @@ def test_no_cpu_model_at_all_is_a_fit_without_factors(session: Session, tmp_path
     load(session, grid_jobs(np.random.default_rng(6), np.ones(3)), tmp_path)
     reports = session.run()
     assert any("no record names a CPU model" in note for note in reports[1].notes)
-    fit_row = session.fits(level="cpu_model", type="all", method="gamma").iloc[0]
+    fit_row = session.tables.fits(level="cpu_model", type="all", method="gamma").to_pandas().iloc[0]
     assert (fit_row["status"], fit_row["reason"]) == ("no factors", "no CPU model in the records")
-    assert session.flags(level="cpu_model").empty
+    assert session.tables.flags(level="cpu_model").to_pandas().empty
 
 
 @pytest.mark.parametrize("kind", ["simul", None])
@@ -290,12 +290,12 @@ def test_one_type_and_all_types_together_agree(session: Session, tmp_path: Path,
     load(session, jobs, tmp_path)
     session.run()
     columns = ["level", "name", "method", "k", "k_err", "verdict", "stable", "q_value", "sentence"]
-    together = session.flags(type="all")[columns]
+    together = session.tables.flags(type="all").to_pandas()[columns]
     assert len(together) == 24
     if kind is None:
-        assert set(session.flags()["processing_type"]) == {"all"}
+        assert set(session.tables.flags().to_pandas()["processing_type"]) == {"all"}
     else:
-        alone = session.flags(type="simul")[columns]
+        alone = session.tables.flags(type="simul").to_pandas()[columns]
         pd.testing.assert_frame_equal(alone, together)
 
 
@@ -304,12 +304,12 @@ def test_scaling_time_or_events_of_a_task_changes_no_factor(session: Session, tm
     jobs = grid_jobs(np.random.default_rng(8), DECLARED)
     load(session, jobs, tmp_path)
     session.run()
-    before = session.factors(level="site", type="all")
+    before = session.tables.factors(level="site", type="all").to_pandas()
     longer = jobs["task_id"].eq("task1")
     for name in ("cpu_s", "wall_s"):
         jobs.loc[longer, name] *= 3.7
     load(session, jobs, tmp_path, "longer")
     session.run()
-    after = session.factors(level="site", type="all")
+    after = session.tables.factors(level="site", type="all").to_pandas()
     np.testing.assert_allclose(after["k"], before["k"], rtol=1e-7)
     np.testing.assert_allclose(after["k_err"], before["k_err"], rtol=1e-6)

@@ -34,9 +34,9 @@ Action = tuple[str, ...]
 ACTIONS: dict[str, Callable[[Session, tuple[str, ...]], object]] = {
     "ingest": lambda session, files: session.ingest("jobs", list(files)),
     "undo": lambda session, loads: session.undo(*loads),
-    "aggregate": lambda session, _: session.aggregate(rebuild=True),
+    "aggregate": lambda session, _: session.speed.aggregate(rebuild=True),
     "run": lambda session, _: session.run(rebuild=True),
-    "prune": lambda session, keep: session.prune(int(keep[0])),
+    "prune": lambda session, keep: session.runs.prune(int(keep[0])),
     "report": lambda session, out: session.report(*out),
 }
 

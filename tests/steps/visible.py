@@ -16,10 +16,10 @@ Contents = dict[str, pd.DataFrame]
 
 def contents(session: Session) -> Contents:
     """Everything that can be seen, without what the clock says."""
-    found = {"jobs": session.jobs().sort_values("job_id", ignore_index=True)}
+    found = {"jobs": session.jobs().to_pandas().sort_values("job_id", ignore_index=True)}
     for name in ("buckets", "days", "loads", "rejects", "runs", *RESULTS):
         try:
-            frame = session.show(name)
+            frame = session.tables.read(name).to_pandas()
         except NoResultError:
             frame = pd.DataFrame()
         order = [column for column in frame.columns if column not in _CLOCK | _COUNTS]

@@ -33,7 +33,7 @@ def test_putting_loads_again_does_not_grow_the_side_table(tmp_path: Path) -> Non
         store.close()
         assert replaced(path) == 10
     store = DuckStore(path, tables=TABLES)
-    assert store.undo_load("a") == 10
+    assert store.undo_load("a").jobs == 10
     assert store.span().jobs == 10
     store.close()
     assert replaced(path) == 0
@@ -45,7 +45,7 @@ def test_equal_hashes_are_a_suspicion_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert put(store, "a", job(1, events=1), job(2, events=2), job(2, source="b", events=3)) == (3, 0, 0)
     assert put(store, "b", job(2, events=4), job(3, events=5)) == (1, 1, 0)
     assert selected(store, "events") == [1, 3, 4, 5]
-    assert store.undo_load("b") == 2
+    assert store.undo_load("b").jobs == 2
     assert selected(store, "events") == [1, 2, 3]
     store.close()
 

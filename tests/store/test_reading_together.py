@@ -334,12 +334,12 @@ def test_a_file_of_an_earlier_version_is_read_as_it_is(file: Path) -> None:
         )
     before = contents(file)
     with esjobs.open(f"duckdb:{file}", read_only=True) as session:
-        rows = session.batches("jobs", columns=["job_id", "project"]).read_all()
+        rows = session.jobs(columns=["job_id", "project"]).batches().read_all()
         assert (rows.num_rows, rows.column("project").null_count) == (5, 5)
-        assert session.query("site", "jobs")["jobs"].sum() == 5
-        assert session.batches("loads").read_all().column("state").null_count == 0
+        assert session.query("site", "jobs").to_pandas()["jobs"].sum() == 5
+        assert session.tables.batches("loads").read_all().column("state").null_count == 0
         with pytest.raises(NoJobsError):
-            session.query("site", "jobs", where="project=x")
+            session.query("site", "jobs", where="project=x").to_pandas()
     assert contents(file) == before
     with duckdb.connect(file) as connection:
         connection.execute("DROP TABLE internal.named_values")
@@ -365,14 +365,14 @@ def test_sessions_of_one_process_share_a_file(file: Path) -> None:
 
 def test_a_stream_is_not_cut_off_however_long_it_rests(file: Path) -> None:
     with esjobs.open(f"duckdb:{file}", read_only=True) as session:
-        stream = iter(session.batches("jobs"))
+        stream = iter(session.jobs().batches())
         time.sleep(2.5 * shared.IDLE_S)
         assert sum(batch.num_rows for batch in stream) == 5
 
 
 def test_sql_stays_fenced_after_the_file_was_given_back(file: Path) -> None:
     with esjobs.open(f"duckdb:{file}", read_only=True) as session:
-        assert session.sql("select count(*) as n from jobs").n.tolist() == [5]
+        assert session.sql("select count(*) as n from jobs").to_pandas().n.tolist() == [5]
         for _ in range(2):
             time.sleep(2.5 * shared.IDLE_S)
             writer = Child(WRITER, file, "b", 0)  # has it at once, so the session has not
@@ -380,13 +380,13 @@ def test_sql_stays_fenced_after_the_file_was_given_back(file: Path) -> None:
             assert writer.end() == 0
             for text in ("select * from read_csv('/etc/passwd')", "select * from '/etc/passwd'"):
                 with pytest.raises(UsageError, match="SQL: "):
-                    session.sql(text)
-            assert session.sql("select count(*) as n from jobs").n.tolist() == [10]
+                    session.sql(text).to_pandas()
+            assert session.sql("select count(*) as n from jobs").to_pandas().n.tolist() == [10]
 
 
 def test_an_answer_to_sql_is_read_to_its_end_however_long_it_rests(file: Path) -> None:
     with esjobs.open(f"duckdb:{file}", read_only=True) as session:
-        answer = session.arrow.sql("select range as n from range(100000)")
+        answer = session.sql("select range as n from range(100000)").batches()
         first = answer.read_next_batch()
         time.sleep(2.5 * shared.IDLE_S)
         assert session.store.span().jobs == 5

@@ -72,7 +72,7 @@ def test_without_any_folder_for_temporary_files_a_store_is_read_all_the_same(
     monkeypatch.setattr(tempfile, "gettempdir", none)
     for store in (place, "duckdb::memory:"):
         with esjobs.open(store, read_only=True) as session:
-            assert session.sql("SELECT 1 AS one").to_dict("list") == {"one": [1]}
+            assert session.sql("SELECT 1 AS one").to_pandas().to_dict("list") == {"one": [1]}
 
 
 @pytest.mark.parametrize("store", ["duckdb::memory:", "duckdb:jobs.duckdb"])

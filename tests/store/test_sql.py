@@ -22,13 +22,18 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def test_jobs_and_result_tables_answer(session: Session) -> None:
-    counted = session.sql("SELECT site, count(*) AS n, sum(cores) AS cores FROM jobs GROUP BY ALL ORDER BY n")
+    counted = session.sql(
+        "SELECT site, count(*) AS n, sum(cores) AS cores FROM jobs GROUP BY ALL ORDER BY n"
+    ).to_pandas()
     assert counted.to_dict("records") == [
         {"site": "B", "n": 10, "cores": 80},
         {"site": "A", "n": 20, "cores": 160},
     ]
-    assert len(session.sql("select * from latest_factors")) == 0
-    assert session.sql("with x as (select 1 as a) select a, a from x").columns.tolist() == ["a", "a_2"]
+    assert len(session.sql("select * from latest_factors").to_pandas()) == 0
+    assert session.sql("with x as (select 1 as a) select a, a from x").to_pandas().columns.tolist() == [
+        "a",
+        "a_2",
+    ]
 
 
 def test_every_type_becomes_one_that_is_written(session: Session) -> None:
@@ -37,13 +42,13 @@ def test_every_type_becomes_one_that_is_written(session: Session) -> None:
         "TIMESTAMP '2018-08-01 12:00', 'x'::ENUM('x', 'y'), 255::UTINYINT, NULL, "
         "18446744073709551615::UBIGINT, uuid(), MAP {'a': 1.5}, 1::HUGEINT, 'nan'::DOUBLE, 'abc'::BLOB, true"
     )
-    table = session.arrow.sql(text).read_all()
+    table = session.sql(text).batches().read_all()
     assert table.num_rows == 1
     for form in ("csv", "json", "jsonl", "parquet", "table"):
         from esjobs.render.rows import write_batches
 
         path = session.settings.place.removeprefix("duckdb:") + f".{form}"
-        write_batches(session.arrow.sql(text), form, path)
+        write_batches(session.sql(text).batches(), form, path)
         assert Path(path).stat().st_size
 
 
@@ -93,38 +98,34 @@ FORBIDDEN = [
 def test_nothing_else_is_answered_and_nothing_changes(session: Session, tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("a\nsecret\n")
     before = sorted(path.name for path in tmp_path.iterdir())
-    secret = session.arrow.query("site")  # a table in a variable is no table of the database
+    secret = session.query("site").rows  # a table in a variable is no table of the database
     assert secret.num_rows == 2
     for text in FORBIDDEN:
         with pytest.raises(EsjobsError) as caught:
-            session.arrow.sql(text.replace("{place}", str(tmp_path))).read_all()
+            session.sql(text.replace("{place}", str(tmp_path))).batches().read_all()
         assert str(caught.value).startswith("SQL: "), text
         assert "\n" not in str(caught.value), text
-    assert session.sql("select count(*) as n from jobs")["n"].tolist() == [30]
+    assert session.sql("select count(*) as n from jobs").to_pandas()["n"].tolist() == [30]
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_the_session_goes_on_after_sql(session: Session) -> None:
-    session.sql("select 1")
+    session.sql("select 1").to_pandas()
     session.store.put_jobs([batch([job(100), job(101)])], "b")
     assert session.store.span().jobs == 32
-    assert len(session.jobs(where="job_id=100,101")) == 2
-    assert session.store.undo_load("b") == 2
+    assert len(session.jobs(where="job_id=100,101").to_pandas()) == 2
+    assert session.store.undo_load("b").jobs == 2
 
 
 def test_a_question_without_end_is_ended(session: Session) -> None:
     with pytest.raises(StoreError, match=r"not done after 0\.5 s"):
-        session.arrow.sql("select count(*) from range(10000000000000) a", timeout_s=0.5).read_all()
-    assert session.sql("select 1 as a")["a"].tolist() == [1]
+        session.sql("select count(*) from range(10000000000000) a", timeout_s=0.5).batches().read_all()
+    assert session.sql("select 1 as a").to_pandas()["a"].tolist() == [1]
 
 
 def test_only_the_embedded_store_speaks_sql() -> None:
-    from esjobs.api.answers import Answers
-    from esjobs.core.clock import system_clock
-    from esjobs.core.rules import CleaningRules
-
     with pytest.raises(UsageError, match="embedded store"):
-        Answers(object(), CleaningRules(), system_clock).sql("select 1")  # type: ignore[arg-type]
+        Session(object(), Settings()).sql("select 1")  # type: ignore[arg-type]
 
 
 def test_what_spills_is_bounded_by_half_of_the_free_disk(
@@ -135,7 +136,7 @@ def test_what_spills_is_bounded_by_half_of_the_free_disk(
     settings = Settings(store=f"duckdb:{tmp_path / 'jobs.duckdb'}", memory="60MB")
     refused = pytest.raises(StoreError, match="half of the free disk would be needed")
     with esjobs.open(settings=settings) as session, refused:
-        session.sql("SELECT i, hash(i)::VARCHAR AS h FROM range(20000000) AS t(i) ORDER BY h")
+        session.sql("SELECT i, hash(i)::VARCHAR AS h FROM range(20000000) AS t(i) ORDER BY h").to_pandas()
 
 
 @pytest.mark.parametrize(
@@ -152,12 +153,12 @@ def test_what_spills_is_bounded_by_half_of_the_free_disk(
 )
 def test_times_that_nobody_can_read_are_refused_in_a_line(session: Session, value: str) -> None:
     with pytest.raises(UsageError, match="CAST"):
-        session.arrow.sql(f"SELECT {value} AS moment").read_all()
-    assert session.arrow.sql(f"SELECT CAST({value} AS VARCHAR) AS moment").read_all().num_rows == 1
+        session.sql(f"SELECT {value} AS moment").batches().read_all()
+    assert session.sql(f"SELECT CAST({value} AS VARCHAR) AS moment").batches().read_all().num_rows == 1
 
 
 def test_the_first_and_the_last_day_are_answered(session: Session) -> None:
-    days = session.arrow.sql("SELECT date '0001-01-01' AS a, timestamp '9999-12-31 23:59:59.999999' AS b")
+    days = session.sql("SELECT date '0001-01-01' AS a, timestamp '9999-12-31 23:59:59.999999' AS b").batches()
     assert [str(each) for each in days.read_all().to_pylist()[0].values()] == [
         "0001-01-01",
         "9999-12-31 23:59:59.999999+00:00",

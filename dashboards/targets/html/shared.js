@@ -98,7 +98,7 @@ const SHARED = (function () {
     line.dataset.light = words[Math.max(byAge, words.indexOf(line.dataset.best))];
     line.querySelector("b").textContent = line.dataset.light;
     const count = Math.round(days);
-    const ago = ", " + count + (count === 1 ? " day ago" : " days ago");
+    const ago = " (" + count + (count === 1 ? " day ago)" : " days ago)");
     root.querySelectorAll(".ago").forEach((each) => { each.textContent = ago; });
     root.querySelectorAll(".too-old").forEach((each) => { each.hidden = byAge < 2; });
   }

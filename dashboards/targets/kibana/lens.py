@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dashboards.spec import Entry, Panel, Tile
+from dashboards.spec import Panel, Tile
 from dashboards.targets.portable.visualizations import FURTHER, columns_of_table, first_sort, most_names
 from dashboards.targets.saved_objects.conditions import all_of, kuery
 from dashboards.targets.saved_objects.data_views import KINDS
@@ -97,7 +97,6 @@ _WIDE = {"name": 190, "rc_site": 150}
 def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     """A row per name, with its numbers and words."""
     wanted, direction = first_sort(panel)
-    entries = {entry.column: entry for entry in panel.fields}
     keys, numbers = columns_of_table(panel)
     asked = table(panel.view.table)
     by_number = wanted != "" and KINDS[asked.column(wanted).type][0] == "number"
@@ -107,8 +106,7 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
         size = FURTHER if named else most_names(panel)
         named[name] = _terms(name, title, by, direction, size, missing=bool(named))
     for name, title in numbers:
-        form = _format(entries.get(name) or _of_error(panel, name))
-        named[name] = _measure(title, "max", name, params={"format": form} if form else {})
+        named[name] = _measure(title, "max", name)  # written as the data view says
     hidden = by_number and wanted not in named
     if hidden:
         named[wanted] = _measure(wanted, "min" if direction == "asc" else "max", wanted)
@@ -160,22 +158,6 @@ def _terms(
     }
 
 
-def _of_error(panel: Panel, name: str) -> Entry | None:
-    """The quantity of which a column is the error."""
-    return next((entry for entry in panel.fields if entry.error == name), None)
-
-
-def _format(entry: Entry | None) -> dict[str, Any] | None:
-    """How a number is written, by how its quantity reads."""
-    forms = {"percent": ("percent", 0), "fraction": ("percent", 0), "shift": ("percent", 1)}
-    forms |= {"size": ("percent", 1), "number": ("number", 3), "count": ("number", 0)}
-    forms |= {"declared": ("number", 2), "estimate": ("number", 1)}
-    if entry is None or entry.show not in forms:
-        return None
-    kind, decimals = forms[entry.show]
-    return {"id": kind, "params": {"decimals": decimals}}
-
-
 WHOLE: dict[str, Any] = {"id": "number", "params": {"decimals": 0}}
 """How a sum of jobs or hours is written beside its bar."""
 
@@ -201,6 +183,6 @@ def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
         "layers": [layer],
         "legend": {"isVisible": False, "position": "right"},
         "preferredSeriesType": "bar_horizontal",
-        "valueLabels": "show",
+        "valueLabels": "hide",
     }
     return lens(panel, panel.title, "lnsXY", columns, shown, method, prefix)

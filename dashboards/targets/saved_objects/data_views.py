@@ -48,6 +48,12 @@ _PERCENT = {
 }
 """Relative numbers that people read in percent."""
 
+_SIGNED = {"deviation", "deviation_raw", "deviation_low", "deviation_high", "method_shift"}
+"""Those that are above or below something."""
+
+PLAIN_PERCENT, SIGNED_PERCENT = "0.0 %", "+0.0 %"
+"""Patterns of the servers, one for all sizes of a number; their minus is a hyphen."""
+
 _FACTORS = {
     *("k", "k_err", "k_err_stat", "k_err_sandwich", "k_err_int", "k_err_model", "k_err_type", "k_err_class"),
     *("k_err_cost", "k_raw", "k_low", "k_high", "expected_k", "k_before", "mix_k", "mix_k_err"),
@@ -129,15 +135,17 @@ def form_of(column: Field) -> dict[str, Any] | None:
 
     >>> from esjobs.schema.catalogue import table
     >>> form_of(table("flags").column("deviation"))["params"]
-    {'pattern': '0.0%'}
+    {'pattern': '+0.0 %'}
     """
     if column.type in ("time", "day"):
         pattern = "YYYY-MM-DD HH:mm" if column.name in _MOMENTS else "YYYY-MM-DD"
         return {"id": "date", "params": {"pattern": pattern, "timezone": "UTC"}}
+    if column.name in _SIGNED:
+        return {"id": "percent", "params": {"pattern": SIGNED_PERCENT}}
     if column.name in _PERCENT:
-        return {"id": "percent", "params": {"pattern": "0.0%"}}
+        return {"id": "percent", "params": {"pattern": PLAIN_PERCENT}}
     if column.name in _SCORES:
-        return {"id": "number", "params": {"pattern": "0.0[0]"}}
+        return {"id": "number", "params": {"pattern": "0.00"}}
     if column.name in _FACTORS:
         return {"id": "number", "params": {"pattern": "0.000"}}
     if column.type == "integer":

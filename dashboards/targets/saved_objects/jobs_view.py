@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from dashboards.spec import JobsIndex, Known
-from dashboards.targets.saved_objects.data_views import KINDS, META_FIELDS, field_entry, form_of, label_of
+from dashboards.targets.saved_objects.data_views import (
+    KINDS,
+    META_FIELDS,
+    PLAIN_PERCENT,
+    field_entry,
+    form_of,
+    label_of,
+)
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_of
 from esjobs.core import fields
 
@@ -58,7 +65,7 @@ _MEANINGS = {
 """What people read for the fields that are computed."""
 
 _FORMS = {
-    "cpu_efficiency": {"id": "percent", "params": {"pattern": "0.0%"}},
+    "cpu_efficiency": {"id": "percent", "params": {"pattern": PLAIN_PERCENT}},
     "cpu_s_per_event": {"id": "number", "params": {"pattern": "0,0.[000]"}},
     "core_hours": {"id": "number", "params": {"pattern": "0,0.[0]"}},
 }

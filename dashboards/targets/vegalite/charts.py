@@ -10,12 +10,12 @@ from dashboards.targets.vegalite.job_charts import amounts, beside, busy, covera
 from dashboards.targets.vegalite.jobs import coverage_of, job_groups
 from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
 from dashboards.targets.vegalite.names import against_line, dots, siblings
-from dashboards.targets.vegalite.rates import rates
+from dashboards.targets.vegalite.rates import rates, shares, weighted
 from dashboards.targets.vegalite.scatters import against_scores, ranked, scatter
 from dashboards.targets.vegalite.sources import ROWS, Source, dataset
-from dashboards.targets.vegalite.sums import shares, sizes, trend, waste
+from dashboards.targets.vegalite.sums import cut, first_rows, sizes, trend, waste
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
-from dashboards.targets.vegalite.weights import distribution, tenths, weighted
+from dashboards.targets.vegalite.weights import distribution, tenths
 from dashboards.targets.vegalite.words import as_of, caption, light, statement
 from esjobs.core.words import ALL_TYPES, Level
 
@@ -113,7 +113,12 @@ def from_index(
         for join in panel.joins
     }
     rows = source(view, columns_of(panel), few, ROWS, context=filtered)
-    return CHARTS[panel.kind](panel, rows, joins, paint)
+    made = CHARTS[panel.kind](panel, rows, joins, paint)
+    if panel.kind == "dots-with-errors" and panel.most:
+        made["transform"] += first_rows(panel.most[0])
+    if panel.kind in ("dots-with-errors", "trend") and panel.most and (view.by or not view.over):
+        made["layer"].append(cut(panel))
+    return made
 
 
 def _of_jobs(panel: Panel, paint: Paint, prefix: str, jobs: JobsIndex) -> Spec:
@@ -127,7 +132,7 @@ def _of_jobs(panel: Panel, paint: Paint, prefix: str, jobs: JobsIndex) -> Spec:
 
 
 _FEW: tuple[Kind, ...] = (
-    *("dots-with-errors", "trend", "shares", "waste", "statement", "light", "as-of"),
+    *("trend", "shares", "waste", "statement", "light", "as-of"),
     *("worst", "of-jobs"),
 )
 """Kinds of chart for which ``Panel.most`` is a number of names."""

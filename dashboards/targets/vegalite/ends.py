@@ -3,6 +3,7 @@
 import json
 
 from dashboards.spec import Panel
+from dashboards.targets.vegalite.forms import AMOUNT, COUNT, text_of
 from dashboards.targets.vegalite.marks import INK, Paint, Spec, assembled, columns_of, valid
 from dashboards.targets.vegalite.sources import Source, Step
 from dashboards.targets.vegalite.sums import HOUR_S, amount, names_axis
@@ -49,8 +50,8 @@ def ends(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         },
         {"filter": f"datum.place <= {panel.most[0]}"},
         {
-            "calculate": "format(datum.lost, ',.0f') + (datum.all - datum.lost >= 0.5 ? ' + ' + "
-            "format(datum.all - datum.lost, ',.0f') + ' cancelled' : '')",
+            "calculate": f"{text_of('datum.lost', COUNT)} + (datum.all - datum.lost >= 0.5 ? ' + ' + "
+            f"{text_of('(datum.all - datum.lost)', COUNT)} + ' cancelled' : '')",
             "as": "told",
         },
     ]
@@ -58,13 +59,13 @@ def ends(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     told = [
         {"field": name, "type": "nominal", "title": label.title},
         {"field": "kind", "type": "nominal", "title": "Ended"},
-        {"field": "value", "type": "quantitative", "title": field.title, "format": ",.0f"},
-        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
-        {"field": "lost", "type": "quantitative", "title": "Lost in all", "format": ",.0f"},
+        {"field": "value", "type": "quantitative", "title": field.title, "format": AMOUNT},
+        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": COUNT},
+        {"field": "lost", "type": "quantitative", "title": "Lost in all", "format": AMOUNT},
     ]
     scale = {"domain": list(COLOURS), "range": list(COLOURS.values())}
     legend = {"title": None, "orient": "bottom", "columns": 5, "columnPadding": 10, "symbolType": "square"}
-    bar, reach = (amount(column, field.title, "~s", room=130) for column in ("value", "all"))
+    bar, reach = (amount(column, field.title, AMOUNT, room=130) for column in ("value", "all"))
     layers: list[Spec] = [
         {
             "name": "marks",

@@ -7,13 +7,17 @@ from typing import Any
 
 from dashboards.spec import Mean, View, Where, table
 from dashboards.targets.vegalite.sources import ANSWER, GROUPS, Source, Step
-from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum, SumProduct, SumWhere
+from esjobs.core.query import Count, Maximum, Metric, Minimum, Moment, Sum, SumProduct, SumWhere
 from esjobs.core.words import ALL_TYPES
 from esjobs.schema.catalogue import kind_of
 
 MOST_ROWS = 1000
 """A panel asks for no more rows."""
 PREFIX = "esjobs"
+RANK = "rank"
+"""The column of verdicts in the order in which people read them."""
+NAMES = "names"
+"""How many names there are, of which a chart draws the first."""
 
 _MOMENTS, _FIRST = "moments", "first"
 _MEAN, _WEIGHTS = "mean", "weights"
@@ -84,7 +88,10 @@ def body(
         if time:
             query["filter"].append({"range": {time: {"%timefilter%": True}}})
     if view.by:
-        return {"size": 0, "query": {"bool": query}, "aggs": {GROUPS: _groups(view, min(most, MOST_ROWS))}}
+        asked = {GROUPS: _groups(view, min(most, MOST_ROWS))}
+        if view.over:
+            asked[NAMES] = _names(view)
+        return {"size": 0, "query": {"bool": query}, "aggs": asked}
     return {
         "size": min(most, MOST_ROWS),
         "_source": list(dict.fromkeys(columns)),
@@ -106,19 +113,33 @@ def _groups(view: View, most: int) -> dict[str, Any]:
         if not view.by:
             return moments
         (column,) = view.by
-        names = {"field": column, "size": most, "collect_mode": "breadth_first"}
-        terms: dict[str, Any] = {"terms": names, "aggs": {_MOMENTS: moments}}
+        order: list[dict[str, str]] = []
+        aggs: dict[str, Any] = {_MOMENTS: moments}
         if view.first:
-            made = _conditions(view.first)
-            terms["terms"]["order"] = [{_FIRST: "desc"}, {"_count": "desc"}]
-            terms["aggs"][_FIRST] = {"filter": {"bool": made}}
-        return terms
+            order.append({_FIRST: "desc"})
+            aggs[_FIRST] = {"filter": {"bool": _conditions(view.first)}}
+        if RANK in table(view.table).column_names:
+            order.append({RANK: "asc"})
+            aggs[RANK] = {"min": {"field": RANK}}
+        elif Maximum("n_jobs", "n_jobs") in view.metrics:
+            order.append({"n_jobs": "desc"})
+            aggs["n_jobs"] = {"max": {"field": "n_jobs"}}
+        order.append({"_count": "desc"})
+        names = {"field": column, "size": most, "collect_mode": "breadth_first", "order": order}
+        return {"terms": names, "aggs": aggs}
     largest = _largest(view)
     if largest is not None:
         (column,) = view.by
         return {"terms": {"field": column, "size": most, "order": {largest: "desc"}}, "aggs": sums}
     sources = [{column: {"terms": {"field": column, "missing_bucket": True}}} for column in view.by]
     return {"composite": {"size": most, "sources": sources}, **({"aggs": sums} if sums else {})}
+
+
+def _names(view: View) -> dict[str, Any]:
+    """An aggregation that counts the groups of a view over time, of which few are asked for."""
+    (column,) = view.by
+    counted = {"cardinality": {"field": column}}
+    return {"filter": {"bool": _conditions(view.first)}, "aggs": {NAMES: counted}}
 
 
 def _largest(view: View) -> str | None:
@@ -146,6 +167,12 @@ def _metric(metric: Metric | Mean) -> dict[str, Any]:
             both = {"bool": {"filter": [{"exists": {"field": left}}, {"exists": {"field": right}}]}}
             mean = {"weighted_avg": {"value": {"field": left}, "weight": {"field": right}}}
             return {"filter": both, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": right}}}}
+        case Moment((left, right), _, having):
+            present = {"bool": {"filter": [{"exists": {"field": name}} for name in (left, right, *having)]}}
+            mean = {"weighted_avg": {"value": {"field": left}, "weight": {"field": right}}}
+            return {"filter": present, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": right}}}}
+        case Moment((), _, having):
+            return {"filter": {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}}
         case SumWhere(column, having):
             there = {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}
             return {"filter": there, "aggs": {_WEIGHTS: {"sum": {"field": column}}}}
@@ -203,7 +230,9 @@ def hits(
                 paths[metric.name] = "doc_count"
             case SumWhere():
                 paths[metric.name] = f"{metric.name}.{_WEIGHTS}.value"
-            case SumProduct():
+            case Moment(()):
+                paths[metric.name] = f"{metric.name}.doc_count"
+            case SumProduct() | Moment():
                 group = f"datum[{json.dumps(metric.name)}]"
                 product = f"{group}.{_MEAN}.value * {group}.{_WEIGHTS}.value"
                 products.append({"calculate": product, "as": metric.name})
@@ -213,8 +242,10 @@ def hits(
         return Source(data, paths=paths, unfolded=tuple(products), grouped=parts)
     if not view.by:
         return Source(data, paths={**paths, view.over: "key"}, grouped=parts)
+    all_names = f"datum.aggregations.{NAMES} ? datum.aggregations.{NAMES}.{NAMES}.value : 0"
     inner = {name: path if name in view.by else f"{_MOMENT}.{path}" for name, path in paths.items()}
     unfolded = (
+        {"calculate": all_names, "as": NAMES},
         *([{"filter": f"datum.{_FIRST}.doc_count > 0"}] if view.first else ()),
         {"calculate": f"datum.{_MOMENTS}.buckets", "as": _MOMENT},
         {"flatten": [_MOMENT]},

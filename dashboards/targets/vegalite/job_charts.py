@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from dashboards.spec import Entry, Panel
+from dashboards.targets.vegalite.forms import AMOUNT, COUNT, NUMBER, PERCENT, SCORE
 from dashboards.targets.vegalite.marks import (
     INK,
     LINE,
@@ -16,7 +17,7 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source, Step
-from dashboards.targets.vegalite.sums import BAR, HOUR_S, SERIES, largest, named_bars
+from dashboards.targets.vegalite.sums import BAR, HOUR_S, SERIES, cut, largest, named_bars
 from esjobs.core.states import FAILED
 
 
@@ -33,8 +34,8 @@ def amounts(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
         {"filter": "datum.value > 0"},
         *largest("value", panel.most[0]),
     ]
-    form = ",.1f" if field.per else ",.0f"
-    return assembled(source, steps, named_bars(panel, field.title, "~s", form, by="value"), paint)
+    layers = [*named_bars(panel, field.title, AMOUNT, by="value"), cut(panel)]
+    return assembled(source, steps, layers, paint)
 
 
 def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -43,11 +44,11 @@ def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     y = across("busy", "Cores kept busy, mean", {"zero": True, "nice": True}, tickCount=8)
     even = across("even", "Cores kept busy, mean", {"zero": True}, tickCount=8)
     told = [
-        {"field": "cores", "type": "quantitative", "title": "Cores given", "format": ",d"},
-        {"field": "busy", "type": "quantitative", "title": "kept busy", "format": ".2f"},
-        {"field": "share", "type": "quantitative", "title": "share", "format": ".0%"},
-        {"field": "core_h", "type": "quantitative", "title": "Core-hours", "format": ",.0f"},
-        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
+        {"field": "cores", "type": "quantitative", "title": "Cores given", "format": COUNT},
+        {"field": "busy", "type": "quantitative", "title": "kept busy", "format": NUMBER},
+        {"field": "share", "type": "quantitative", "title": "share", "format": PERCENT},
+        {"field": "core_h", "type": "quantitative", "title": "Core-hours", "format": AMOUNT},
+        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": COUNT},
     ]
     size = {
         "field": "core_h",
@@ -86,7 +87,7 @@ def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
             "encoding": {
                 "x": x,
                 "y": y,
-                "text": {"field": "share", "type": "quantitative", "format": ".0%"},
+                "text": {"field": "share", "type": "quantitative", "format": PERCENT},
             },
         },
     ]
@@ -113,7 +114,7 @@ def coverage(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         {"calculate": "datum.doc_count / datum.all", "as": "value"},
     ]
     shown = Panel(panel.id, panel.title, panel.kind, panel.section, fields=(label,))
-    return assembled(source, steps, named_bars(shown, "Share of jobs", ".0%", ".1%", most=1.0), paint)
+    return assembled(source, steps, named_bars(shown, "Share of jobs", PERCENT, most=1.0), paint)
 
 
 def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
@@ -121,7 +122,7 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
     up = panel.entry("y")
     (every,) = joins.values()
     is_share = up.show == "fraction"
-    form = ".1~%" if is_share else ",.1~f"
+    form = PERCENT if is_share else NUMBER
     x = {
         "field": "at",
         "type": "temporal",
@@ -139,9 +140,9 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
             "field": "value",
             "type": "quantitative",
             "title": up.title,
-            "format": ".1%" if is_share else ",.2f",
+            "format": form,
         },
-        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
+        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": COUNT},
     ]
     encoding: dict[str, Any] = {"x": x, "y": y, "color": colour}
     layers: list[Spec] = [
@@ -214,9 +215,9 @@ def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
         },
     ]
     shown = Panel(panel.id, panel.title, panel.kind, panel.section, fields=(label,))
-    bars, numbers = named_bars(shown, field.title, "~s", ",.0f")
+    bars, numbers = named_bars(shown, field.title, AMOUNT)
     bars["encoding"]["tooltip"] += [
-        {"field": each.column, "type": "quantitative", "title": each.title, "format": ",.1f"}
+        {"field": each.column, "type": "quantitative", "title": each.title, "format": AMOUNT}
         for each in panel.fields
         if each.show in ("count", "number") and each is not field
     ]
@@ -250,7 +251,7 @@ def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
                     },
                     "tooltip": [
                         {"field": "what", "type": "nominal", "title": "score"},
-                        {"field": "score", "type": "quantitative", "title": "%", "format": ".0f"},
+                        {"field": "score", "type": "quantitative", "title": "%", "format": SCORE},
                     ],
                 },
             }
@@ -261,14 +262,14 @@ def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
 def of_jobs(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """A mark per job: a score over hours on a logarithmic axis."""
     right, up = panel.entry("x"), panel.entry("y")
-    x = across(right.column, right.title, {"type": "log", "nice": True}, format=",~r", tickCount=6)
+    x = across(right.column, right.title, {"type": "log", "nice": True}, format=NUMBER, tickCount=6)
     y = across(up.column, up.title, {"domain": [0, 100], "nice": False}, tickCount=6)
     told = [
         {
             "field": each.column,
             "type": "nominal" if each.show == "name" else "quantitative",
             "title": each.title,
-            **({} if each.show == "name" else {"format": ",.1f"}),
+            **({} if each.show == "name" else {"format": AMOUNT}),
         }
         for each in panel.fields
     ]

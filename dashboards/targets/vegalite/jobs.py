@@ -5,14 +5,15 @@ exact; the chart adds up what becomes one group. A field for which several names
 """
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.spec import JobsIndex, Known, View, Where, multipliers
+from dashboards.spec import JobsIndex, Known, Mean, View, Where, factors_of, multipliers
 from dashboards.targets.vegalite.sources import ANSWER, GROUPS, Source, Step
 from esjobs.core.fields import field
-from esjobs.core.query import Count, Sum, SumProduct
+from esjobs.core.query import Count, Metric
 
 MOST_GROUPS = 200
 """Names that are asked for, those of most jobs; charts show fewer of them, the largest."""
@@ -45,10 +46,8 @@ def job_groups(
     body = {"size": 0, "query": {"bool": _query(view, index, context=context)}}
     called = {"name": name} if name else {}
     levels = list(_levels(view, index, most))
-    sums = {
-        each.name: {"extended_stats" if _is_square(each) else "sum": {"field": place}}
-        for each, place in _summed(view, index)
-    }
+    summed = [metric for metric in view.metrics if not isinstance(metric, Count)]
+    sums = {metric.name: _added_up(_measured(metric, view), index) for metric in summed}
     inner: dict[str, Any] = {"aggs": sums} if sums else {}
     for level in reversed(levels[1:]):
         inner = {"aggs": {GROUPS: {**level.body, **inner}}}
@@ -57,10 +56,9 @@ def job_groups(
     data = {**called, "url": url, "format": ANSWER}
     steps = list(_unfolded(levels))
     steps += _worded(view, index, levels)
-    factors = {each.name: _known(index, _first(each)).factor for each, _ in _summed(view, index)}
     for metric in view.metrics:
         innermost = "datum.inner" if len(levels) > 1 else "datum"
-        steps.append({"calculate": _value(metric, innermost, factors), "as": metric.name})
+        steps.append({"calculate": _value(metric, innermost, view, index), "as": metric.name})
     columns = [*view.by, *([view.over] if view.over else [])]
     if {level.column for level in levels} - set(columns):
         added = [{"op": "sum", "field": each.name, "as": each.name} for each in view.metrics]
@@ -75,7 +73,7 @@ def _query(view: View, index: JobsIndex, *, context: bool) -> dict[str, list[Any
     for condition in view.where:
         made = _condition(condition, _known(index, condition.column))
         query["must_not" if condition.negate else "filter"].append(made)
-    for name in dict.fromkeys(_first(metric) for metric, _ in _summed(view, index)):
+    for name in dict.fromkeys(name for metric in view.metrics for name in _measured(metric, view)):
         known = _known(index, name)
         if known.unset is not None:
             query["must_not"].append({"term": {known.names[0]: known.unset}})
@@ -150,32 +148,50 @@ def _worded(view: View, index: JobsIndex, levels: Sequence[_Level]) -> list[Step
     return steps
 
 
-def _summed(view: View, index: JobsIndex) -> Iterator[tuple[Sum | SumProduct, str]]:
-    for metric in view.metrics:
-        if isinstance(metric, Sum | SumProduct):
-            yield metric, _known(index, _first(metric)).names[0]
-        elif not isinstance(metric, Count):
-            raise ValueError(f"of jobs are counts and sums asked, not '{metric.name}'")
+def _measured(metric: Metric | Mean, view: View) -> tuple[str, ...]:
+    """The numbers whose product is added up inside a group; what multiplies them there is its key."""
+    if isinstance(metric, Mean):
+        raise ValueError(f"of jobs are counts and sums asked, not '{metric.name}'")
+    factors = factors_of(metric)
+    if len(set(factors)) == 1:
+        return factors
+    return tuple(name for name in factors if name not in (*view.by, *multipliers(view)))
 
 
-def _first(metric: Sum | SumProduct) -> str:
-    return metric.left if isinstance(metric, SumProduct) else metric.field
+def _added_up(factors: tuple[str, ...], index: JobsIndex) -> dict[str, Any]:
+    """The aggregation of a sum, of a sum of squares, or of a sum of products."""
+    first, *others = (_known(index, name).names[0] for name in factors)
+    if not others:
+        return {"sum": {"field": first}}
+    (other,) = others
+    if first == other:
+        return {"extended_stats": {"field": first}}
+    both = {"bool": {"filter": [{"exists": {"field": name}} for name in (first, other)]}}
+    mean = {"weighted_avg": {"value": {"field": first}, "weight": {"field": other}}}
+    return {"filter": both, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": other}}}}
 
 
-def _value(metric: Any, group: str, factors: dict[str, float]) -> str:
+_MEAN, _WEIGHTS = "mean", "weights"
+
+
+def _value(metric: Metric | Mean, group: str, view: View, index: JobsIndex) -> str:
     if isinstance(metric, Count):
         return f"{group}.doc_count"
-    square = _is_square(metric)
-    value = f"{group}[{json.dumps(metric.name)}].{'sum_of_squares' if square else 'value'}"
-    factor = factors[metric.name] ** (2 if square else 1)
-    if factor != 1:
-        value = f"{value} * {factor!r}"
-    is_product = isinstance(metric, SumProduct) and not square
-    return f"{value} * datum[{json.dumps(metric.right)}]" if is_product else value
-
-
-def _is_square(metric: Sum | SumProduct) -> bool:
-    return isinstance(metric, SumProduct) and metric.left == metric.right
+    factors = _measured(metric, view)
+    answer = f"{group}[{json.dumps(metric.name)}]"
+    if len(factors) == 1:
+        value = f"{answer}.value"
+    elif len(set(factors)) == 1:
+        value = f"{answer}.sum_of_squares"
+    else:
+        value = f"{answer}.{_MEAN}.value * {answer}.{_WEIGHTS}.value"
+    unit = math.prod(_known(index, name).factor for name in factors)
+    if unit != 1:
+        value = f"{value} * {unit!r}"
+    keys = list(factors_of(metric))  # type: ignore[arg-type]
+    for name in factors:
+        keys.remove(name)
+    return " * ".join([value, *(f"datum[{json.dumps(name)}]" for name in keys)])
 
 
 def _known(index: JobsIndex, column: str) -> Known:

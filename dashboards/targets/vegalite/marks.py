@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.spec import GROUPS, LOOKS, STATES, Entry, Kind, Look, Panel
+from dashboards.targets.vegalite.forms import COUNT, DECLARED, ESTIMATE, NUMBER, PERCENT, SIGNED, written
 from dashboards.targets.vegalite.sources import Source, Step
 from esjobs.core.words import DEVIATION_LIMIT
 
@@ -92,7 +93,7 @@ def assembled(source: Source, steps: Sequence[Step], layers: Sequence[Spec], pai
         "autosize": {"type": "fit-x", "contains": "padding"},
         "data": dict(source.data),
         "transform": list(steps),
-        "layer": list(layers),
+        "layer": [written(layer) for layer in layers],
         "config": CONFIG,
     }
     return made
@@ -275,16 +276,16 @@ def _opacity(paint: Paint) -> Spec:
 
 
 _FORMS = {
-    "count": ",d",
-    "number": ".3~g",
-    "declared": ".2f",
-    "estimate": ".1f",
-    "percent": "+.0%",
-    "fraction": ".0%",
-    "shift": "+.1%",
-    "size": ".1%",
+    "count": COUNT,
+    "number": NUMBER,
+    "declared": DECLARED,
+    "estimate": ESTIMATE,
+    "percent": SIGNED,
+    "fraction": PERCENT,
+    "shift": SIGNED,
+    "size": PERCENT,
 }
-"""How numbers of a kind read, as Vega-Lite formats them."""
+"""How numbers of a kind read."""
 
 
 def tooltips(panel: Panel, paint: Paint) -> list[Spec]:

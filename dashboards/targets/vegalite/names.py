@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from dashboards.spec import Panel
+from dashboards.targets.vegalite.forms import NUMBER, PERCENT
 from dashboards.targets.vegalite.index import TYPE_COLUMNS
 from dashboards.targets.vegalite.marks import (
     BAND,
@@ -202,7 +203,7 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
 def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """Names from top to bottom in the order of the rows, each with its value and error bar."""
     field, label = panel.entry("x"), panel.entry("label")
-    form = ".0%" if panel.band else ".2~f"
+    form = PERCENT if panel.band else NUMBER  # the title says which side is which
     title = _FASTER if panel.band else field.title
     top = {
         "format": form,
@@ -310,4 +311,4 @@ def siblings(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
 def _ratio(column: str, title: Any, paint: Paint, side: str) -> Spec:
     scale = paint.x if side == "x" else paint.y
     ticks = {"values": list(scale.ticks)} if scale is not None and scale.ticks else {}
-    return across(column, title, scaled(scale, type="log"), format=".1~f", **ticks)
+    return across(column, title, scaled(scale, type="log"), format=NUMBER, **ticks)

@@ -3,6 +3,7 @@
 import json
 
 from dashboards.spec import STATES, Entry, Panel
+from dashboards.targets.vegalite.forms import NUMBER, PERCENT, SHIFT
 from dashboards.targets.vegalite.marks import (
     BAND,
     INK,
@@ -68,10 +69,10 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
     )
     told = [
         {"field": label.column, "type": "nominal", "title": label.title},
-        {"field": "low", "type": "quantitative", "title": "lowest", "format": ".2f"},
-        {"field": "high", "type": "quantitative", "title": "highest", "format": ".2f"},
-        {"field": up.column, "type": "quantitative", "title": up.title, "format": ".3f"},
-        {"field": up.error, "type": "quantitative", "title": "standard error", "format": ".3f"},
+        {"field": "low", "type": "quantitative", "title": "lowest", "format": NUMBER},
+        {"field": "high", "type": "quantitative", "title": "highest", "format": NUMBER},
+        {"field": up.column, "type": "quantitative", "title": up.title, "format": NUMBER},
+        {"field": up.error, "type": "quantitative", "title": "standard error", "format": NUMBER},
     ]
     layers: list[Spec] = [
         {
@@ -179,7 +180,7 @@ def _diagonal(panel: Panel, x: Spec, title: str, paint: Paint) -> Spec:
 
 
 def _form(field: Entry) -> str:
-    return ".0%" if field.show == "fraction" else "~g"
+    return PERCENT if field.show == "fraction" else NUMBER
 
 
 def ranked(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -187,7 +188,7 @@ def ranked(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
     field, label = panel.entry("x"), panel.entry("label")
     value = f"datum[{json.dumps(field.column)}]"
     x, at = (
-        across(column, field.title, scaled(paint.x), format="+.1~f", orient="top", tickCount=6)
+        across(column, field.title, scaled(paint.x), format=SHIFT, orient="top", tickCount=6)
         for column in (field.column, "at")
     )
     axis = {"labelLimit": 190, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8}

@@ -3,11 +3,15 @@
 import json
 from typing import Any
 
-from dashboards.spec import STATES, Entry, Panel
+from dashboards.spec import JOBS, STATES, Entry, Panel
+from dashboards.targets.vegalite.forms import AMOUNT, COUNT, NUMBER, PERCENT, SIGNED
+from dashboards.targets.vegalite.index import MOST_ROWS
+from dashboards.targets.vegalite.jobs import MOST_GROUPS
 from dashboards.targets.vegalite.marks import (
     BAND,
     INK,
     LINE,
+    MUTED,
     Paint,
     Spec,
     across,
@@ -27,33 +31,6 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#5b
 """Colours of names over time; they stay apart for every common kind of colour blindness."""
 
 
-def shares(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """One sum over another, a bar per name in the order of the groups, and a rule at that of all together."""
-    field = panel.entry("x")
-    value: Step = {"calculate": f"{_datum(field.column)} / {_datum(field.per)}", "as": "value"}
-    steps = [
-        *source.lifted([*columns_of(panel), field.per]),
-        {"filter": f"{_datum(field.per)} > 0"},
-        {
-            "joinaggregate": [
-                {"op": "sum", "field": field.column, "as": "over"},
-                {"op": "sum", "field": field.per, "as": "under"},
-            ]
-        },
-        {"calculate": "datum.over / datum.under", "as": "mean"},
-        value,
-        *largest(field.per, panel.most[0]),
-    ]
-    mean: Spec = {
-        "name": "mean",
-        "transform": [{"aggregate": [{"op": "max", "field": "mean", "as": "mean"}]}],
-        "mark": {"type": "rule", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
-        "encoding": {"x": amount("mean", field.title, ".0%")},
-    }
-    bars, numbers = named_bars(panel, field.title, ".0%", ".0%", by=field.per)
-    return assembled(source, steps, [bars, mean, numbers], paint)
-
-
 def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """What one sum leaves of another, in hours, a bar per name, the largest first."""
     field = panel.entry("x")
@@ -64,17 +41,55 @@ def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
         {"calculate": left, "as": "value"},
         *largest("value", panel.most[0]),
     ]
-    layers = named_bars(panel, field.title, "~s", ",.0f", by="value")
+    layers = [*named_bars(panel, field.title, AMOUNT, by="value"), cut(panel)]
     return assembled(source, steps, layers, paint)
 
 
 def largest(column: str, most: int) -> list[Step]:
-    """Transforms that keep the rows with the largest values of a column."""
+    """Transforms that keep the rows with the largest values of a column; ``names``: how many there are."""
     order = [{"field": column, "order": "descending"}]
     return [
+        {"joinaggregate": [{"op": "count", "as": "names"}]},
         {"window": [{"op": "row_number", "as": "place"}], "sort": order},
         {"filter": f"datum.place <= {most}"},
     ]
+
+
+def first_rows(most: int) -> list[Step]:
+    """Transforms that keep the first rows in their order; ``names``: how many there are."""
+    return [
+        {"joinaggregate": [{"op": "count", "as": "names"}]},
+        {"window": [{"op": "row_number", "as": "place"}]},
+        {"filter": f"datum.place <= {most}"},
+    ]
+
+
+def drawn_of(panel: Panel) -> str:
+    """An expression: so many of how many names are drawn.
+
+    An index gives no more names than were asked of it.
+    """
+    asked = MOST_GROUPS if panel.view.table == JOBS.name else MOST_ROWS
+    more = f"(datum.names >= {asked} ? ' or more' : '')"
+    return f"'{panel.most[0]} of ' + format(datum.names, ',d') + {more} + ' are drawn'"
+
+
+def cut(panel: Panel) -> Spec:
+    """A line below bars, where not all of them are drawn."""
+    return {
+        "name": "cut",
+        "transform": [
+            {"aggregate": [{"op": "max", "field": "names", "as": "names"}]},
+            {"filter": f"datum.names > {panel.most[0]}"},
+            {"calculate": drawn_of(panel), "as": "told"},
+        ],
+        "mark": {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 11},
+        "encoding": {
+            "x": {"value": 0},
+            "y": {"value": {"expr": "height + 6"}},
+            "text": {"field": "told", "type": "nominal"},
+        },
+    }
 
 
 def totals(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -88,7 +103,7 @@ def totals(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
         valid(field.column),
         {"calculate": _datum(field.column), "as": "value"},
     ]
-    return assembled(source, steps, named_bars(panel, field.title, "~s", ",.0f"), paint)
+    return assembled(source, steps, named_bars(panel, field.title, AMOUNT), paint)
 
 
 def names_axis(column: str) -> Spec:
@@ -97,9 +112,7 @@ def names_axis(column: str) -> Spec:
     return {"field": column, "type": "nominal", "sort": None, "title": None, "axis": axis}
 
 
-def named_bars(
-    panel: Panel, title: str, ticks: str, form: str, *, by: str = "", most: float | None = None
-) -> list[Spec]:
+def named_bars(panel: Panel, title: str, form: str, *, by: str = "", most: float | None = None) -> list[Spec]:
     """A bar per name, with its number behind it.
 
     ``by``: the column that orders them, the largest first; none: as the rows come. ``most``: the end of the
@@ -109,7 +122,7 @@ def named_bars(
     y = names_axis(label.column)
     if by:
         y["sort"] = {"field": by, "op": "max", "order": "descending"}
-    x = amount("value", title, ticks)
+    x = amount("value", title, form)
     if most is not None:
         x["scale"] |= {"domainMax": most}
     told = [
@@ -131,10 +144,10 @@ def named_bars(
     ]
 
 
-def amount(column: str, title: str, form: str, room: int = 0) -> Spec:
+def amount(column: str, title: str, form: str, room: int = 0, *, zero: bool = True) -> Spec:
     """The axis of bars that begin at 0; ``room``: pixels behind the longest bar, else those of its number."""
-    room = room or (34 if form.endswith("%") else 56)
-    scale = {"zero": True, "range": [0, {"expr": f"max(width - {room}, 60)"}]}
+    room = room or (40 if form == PERCENT else 56)
+    scale = {"zero": zero, "range": [0, {"expr": f"max(width - {room}, 60)"}]}
     return across(column, title, scale, format=form, tickCount=6, orient="top")
 
 
@@ -142,7 +155,7 @@ def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
     """A quantity with its error over time, a line per name."""
     time, up = panel.entry("x"), panel.entry("y")
     names = [field for field in panel.fields if field.role == "label"]
-    form = "~%" if up.show in {"percent", "fraction", "shift"} else ",d" if up.show == "count" else ",.4~g"
+    form = {"percent": SIGNED, "shift": SIGNED, "fraction": PERCENT}.get(up.show, NUMBER)
     x = {
         "field": "at",
         "type": "temporal",
@@ -200,8 +213,8 @@ def sizes(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
     name, right, up = (panel.entry(role).column for role in ("label", "x", "y"))
     title = panel.entry("y").title
     x = across(right, panel.entry("x").title, {"type": "log", "base": 2, "nice": False, "padding": 12})
-    x["axis"] = {"format": ",d", "grid": False, "labelOverlap": True, "tickCount": 5}
-    y = across(up, title, {"nice": False}, format=".0%", tickCount=6)
+    x["axis"] = {"format": COUNT, "grid": False, "labelOverlap": True, "tickCount": 5}
+    y = across(up, title, {"nice": False}, format=PERCENT, tickCount=6)
     colour: Spec = {"field": name, "type": "nominal", "scale": {"range": list(SERIES)}, "title": None}
     colour["legend"] = {"orient": "right", "columns": 1, "labelLimit": 200, "symbolType": "circle"}
     position = {"x": x, "y": y, "color": colour}

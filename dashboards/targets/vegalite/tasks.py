@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from dashboards.spec import STATES, Entry, Panel
+from dashboards.targets.vegalite.forms import COUNT, NUMBER, PERCENT, ticks_of
 from dashboards.targets.vegalite.marks import (
     GRID,
     INK,
@@ -64,11 +65,8 @@ def task_curves(panel: Panel, source: Source, _joins: dict[str, Source], paint: 
 
 
 def _log(field: Entry, scale: Scale | None) -> Spec:
-    large = scale is not None and scale.high >= 10_000
     ticks = {"values": list(scale.ticks)} if scale is not None and scale.ticks else {}
-    return across(
-        field.column, field.title, scaled(scale, type="log"), format="~s" if large else "~r", **ticks
-    )
+    return across(field.column, field.title, scaled(scale, type="log"), format=NUMBER, **ticks)
 
 
 def _curve(panel: Panel, paint: Paint) -> list[Step]:
@@ -197,7 +195,7 @@ def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
 def _gradient(paint: Paint) -> dict[str, Any]:
     return {
         "title": "Speed against what k promises",
-        "format": ".0%",
+        "labelExpr": ticks_of(PERCENT),
         "gradientLength": 260,
         "gradientThickness": 9,
         "titleLimit": 400,
@@ -210,7 +208,7 @@ def _gradient(paint: Paint) -> dict[str, Any]:
 
 def pulls(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """A histogram of pulls, and a normal of width 1 and the same area."""
-    ends = {"values": list(range(-_REACH, _REACH + 1)), "grid": False, "format": "d"}
+    ends = {"values": list(range(-_REACH, _REACH + 1)), "grid": False, "format": COUNT}
     scale = {"domain": [-_REACH, _REACH], "nice": False}
     x, z = (
         across(column, "Pull (above 0: faster than k promises)", scale, **ends) for column in ("left", "z")
@@ -230,7 +228,7 @@ def pulls(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
                 "y2": {"datum": 0},
                 "tooltip": [
                     {"field": "range", "type": "nominal", "title": "Pull"},
-                    {"field": count.column, "type": "quantitative", "title": "Buckets", "format": ",d"},
+                    {"field": count.column, "type": "quantitative", "title": "Buckets", "format": COUNT},
                 ],
             },
         },

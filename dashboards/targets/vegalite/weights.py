@@ -1,51 +1,15 @@
-"""Charts of weighted means per name, and of how a weight is spread over a scale."""
+"""Charts of how a weight is spread over a scale."""
 
 import json
 
 from dashboards.spec import Panel
-from dashboards.targets.vegalite.marks import INK, LINE, Paint, Spec, across, assembled, columns_of
+from dashboards.targets.vegalite.forms import AMOUNT, COUNT, PERCENT
+from dashboards.targets.vegalite.marks import INK, Paint, Spec, across, assembled, columns_of
 from dashboards.targets.vegalite.sources import Source, Step
-from dashboards.targets.vegalite.sums import BAR, amount, largest, named_bars
+from dashboards.targets.vegalite.sums import BAR
 
-_TOLD = "format(datum.value, '.0f') + ' (' + format(datum.known, '.0%') + ')'"
-"""A mean, and of how much of the hours it is."""
 _WIDTH = 10
 """Per cent of a bar of a distribution."""
-
-
-def weighted(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """A weighted mean per name, the largest first, and a rule at that of all names together."""
-    field = panel.entry("x")
-    whole = next(entry for entry in panel.fields if entry.role == "detail")
-    over, under, total = (_datum(column) for column in (field.column, field.per, whole.column))
-    steps: list[Step] = [
-        *source.lifted([*columns_of(panel), field.per, whole.column]),
-        {"filter": f"{under} > 0"},
-        {
-            "joinaggregate": [
-                {"op": "sum", "field": field.column, "as": "over"},
-                {"op": "sum", "field": field.per, "as": "under"},
-            ]
-        },
-        {"calculate": "datum.over / datum.under", "as": "mean"},
-        {"calculate": f"{over} / {under}", "as": "value"},
-        {"calculate": f"{under} / {total}", "as": "known"},
-        {"calculate": _TOLD, "as": "told"},
-        *largest(field.per, panel.most[0]),
-    ]
-    rule: Spec = {
-        "name": "mean",
-        "transform": [{"aggregate": [{"op": "max", "field": "mean", "as": "mean"}]}],
-        "mark": {"type": "rule", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
-        "encoding": {"x": amount("mean", field.title, "d")},
-    }
-    bars, numbers = named_bars(panel, field.title, "d", ".0f", by="value")
-    numbers["encoding"]["text"] = {"field": "told", "type": "nominal"}
-    bars["encoding"]["tooltip"] += [
-        {"field": "known", "type": "quantitative", "title": "of its hours known", "format": ".0%"},
-        {"field": whole.column, "type": "quantitative", "title": whole.title, "format": ",.0f"},
-    ]
-    return assembled(source, steps, [bars, rule, numbers], paint)
 
 
 def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -53,11 +17,11 @@ def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint:
     label, field = panel.entry("label"), panel.entry("x")
     scale = {"domain": [0, 100], "nice": False}
     x = across("low", label.title, scale, tickCount=10, grid=False)
-    y = across("value", field.title, {"zero": True, "nice": True}, format="~s", tickCount=5)
+    y = across("value", field.title, {"zero": True, "nice": True}, format=COUNT, tickCount=5)
     told = [
         {"field": "span", "type": "nominal", "title": label.title},
-        {"field": "value", "type": "quantitative", "title": field.title, "format": ",.0f"},
-        {"field": "share", "type": "quantitative", "title": "of all", "format": ".1%"},
+        {"field": "value", "type": "quantitative", "title": field.title, "format": AMOUNT},
+        {"field": "share", "type": "quantitative", "title": "of all", "format": PERCENT},
     ]
     steps: list[Step] = [
         *source.lifted(columns_of(panel)),
@@ -82,7 +46,7 @@ def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint:
             "encoding": {
                 "x": {**x, "field": "middle"},
                 "y": y,
-                "text": {"field": "share", "type": "quantitative", "format": ".0%"},
+                "text": {"field": "share", "type": "quantitative", "format": PERCENT},
             },
         },
     ]
@@ -98,8 +62,8 @@ def tenths(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
     told = [
         {"field": "span_right", "type": "nominal", "title": right.title},
         {"field": "span_up", "type": "nominal", "title": up.title},
-        {"field": "value", "type": "quantitative", "title": size.title, "format": ",.0f"},
-        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
+        {"field": "value", "type": "quantitative", "title": size.title, "format": AMOUNT},
+        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": COUNT},
     ]
     steps: list[Step] = [
         *source.lifted([*columns_of(panel), "n_jobs"]),

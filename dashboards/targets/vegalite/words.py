@@ -3,6 +3,7 @@
 import json
 
 from dashboards.spec import Panel
+from dashboards.targets.vegalite.forms import COUNT, PERCENT, text_of
 from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec, assembled, columns_of
 from dashboards.targets.vegalite.sources import Source, Step
 from esjobs.core.freshness import FRESH_DAYS, STALE_DAYS
@@ -42,8 +43,8 @@ def statement(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pa
 
 
 _STALE = (
-    f"(datum.age > {STALE_DAYS} ? 'As of ' + utcFormat(toDate(datum.window_end) - 1, '%Y-%m-%d') + ', ' + "
-    "format(datum.age, '.0f') + ' days ago: too old to be sent.' : '')"
+    f"(datum.age > {STALE_DAYS} ? 'Data as of ' + utcFormat(toDate(datum.window_end) - 1, '%Y-%m-%d') + "
+    f"' (' + {text_of('datum.age', COUNT)} + ' days ago). Too old to send.' : '')"
 )
 """What is said of a conclusion whose window ended long ago."""
 
@@ -72,7 +73,10 @@ def caption(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
 _FAILED = "(datum.failed_night !== null && toDate(datum.failed_night) >= toDate(datum.data_end))"
 """A night that failed counts as long as no later day is in the numbers."""
 _NEWEST = "(datum.data_end ? utcFormat(toDate(datum.data_end) - 1, '%Y-%m-%d') : 'unknown')"
-_AGO = "(isValid(datum.age) ? ', ' + format(max(datum.age, 0), '.0f') + ' days ago' : '')"
+_AGO = (
+    "(!isValid(datum.age) ? '' : datum.age >= 0.5 && datum.age < 1.5 ? ' (1 day ago)' : "
+    "' (' + format(max(datum.age, 0), ',.0f') + ' days ago)')"
+)
 
 
 def _judged(panel: Panel, source: Source, joins: dict[str, Source]) -> list[Step]:
@@ -106,7 +110,8 @@ _FILL: Spec = {"field": "colour", "type": "nominal", "scale": None, "legend": No
 def as_of(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
     """One line about a run: may its numbers be used, its window, its id, its newest day with jobs."""
     window = " + ' to ' + ".join(
-        f"utcFormat(toDate(datum.{end}), '%Y-%m-%d')" for end in ("window_start", "window_end")
+        f"utcFormat(toDate(datum.{end}) - {less}, '%Y-%m-%d')"
+        for end, less in (("window_start", 0), ("window_end", 1))
     )
     said = (
         "'May these numbers be used? ' + datum.word + '. Newest day with jobs: ' + "
@@ -132,7 +137,7 @@ def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) 
     rest = (
         "'. The fit of all queues: ' + datum.status + "
         "(datum.minuit_valid === false ? ', but Minuit does not accept its minimum' : '') + "
-        "', ' + format(datum.n_jobs, ',d') + ' jobs, ' + format(datum.jobs_share, '.0%') + "
+        f"', ' + {text_of('datum.n_jobs', COUNT)} + ' jobs, ' + {text_of('datum.jobs_share', PERCENT)} + "
         "' of those in buckets, ' + datum.n_names + ' queues.' + "
         f"({_FAILED} ? ' The night of ' + "
         "utcFormat(toDate(datum.failed_night), '%Y-%m-%d') + ' failed.' : '')"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from esjobs.core.numbers import percent, signed_percent
+from esjobs.core.numbers import declared, number, percent, signed_percent
 from esjobs.flags.decomposition.smt import SmtEffect
 from esjobs.schema.decomposition import PARTS
 
@@ -170,8 +170,8 @@ def _listed(parts: _Parts) -> list[Part]:
 def _mix(known: Known, predicted: float) -> str:
     most = f", mostly {known.models[0][0]} ({percent(known.share)})," if known.models else ""
     return (
-        f"its mix of CPU models{most} delivers {predicted:.3g} {known.benchmark} per core by these models' "
-        f"own factors, and it declares {known.corepower:.4g}"
+        f"its mix of CPU models{most} delivers {number(predicted)} {known.benchmark} per core "
+        f"by these models' own factors, and it declares {declared(known.corepower)}"
     )
 
 
@@ -179,19 +179,22 @@ def _default(known: Known, predicted: float | None) -> str:
     told = (
         ""
         if predicted is None
-        else (f"; its mix of CPU models delivers {predicted:.3g} {known.benchmark} per core by their factors")
+        else (
+            f"; its mix of CPU models delivers {number(predicted)} {known.benchmark} per core "
+            "by their factors"
+        )
     )
-    return f"the declared {known.corepower:.4g} is a default that nobody measured{told}"
+    return f"the declared {declared(known.corepower)} is a default that nobody measured{told}"
 
 
 def _unreached(known: Known, model: str, effect: float, predicted: float) -> str:
     value = known.corepower * math.exp(effect)
     one = len(known.models) == 1
     nearest = f"its CPU model, {model}," if one else f"the nearest of its CPU models, {model},"
-    all_told = "" if one else f", its mix {predicted:.3g}"
+    all_told = "" if one else f", its mix {number(predicted)}"
     return (
-        f"it declares {known.corepower:.4g}, and {nearest} delivers {value:.3g} {known.benchmark} per core "
-        f"by its own factor{all_told}"
+        f"it declares {declared(known.corepower)}, and {nearest} delivers {number(value)} {known.benchmark} "
+        f"per core by its own factor{all_told}"
     )
 
 
@@ -215,8 +218,8 @@ def _smt_here(effect: SmtEffect) -> str:
 def _smt_declared(known: Known, effect: SmtEffect) -> str:
     runs, declares = ("on", "off") if effect.on > 0.5 else ("off", "on")
     return (
-        f"the declared {known.corepower:.4g} is what reference tables give with SMT {declares}, and its jobs "
-        f"run with SMT {runs}"
+        f"the declared {declared(known.corepower)} is what reference tables give with SMT {declares}, "
+        f"and its jobs run with SMT {runs}"
     )
 
 

@@ -86,13 +86,15 @@ def _one_of(name: str, values: Sequence[str | None]) -> Filter:
     return Either((In(name, present), Missing(name))) if present else Missing(name)
 
 
-def row_filters(table: tables.Table, chosen: Mapping[str, Sequence[str]]) -> tuple[Filter, ...]:
-    """Filters on the columns of a result table; a column that the table lacks is refused."""
-    filters = []
-    for name, values in chosen.items():
+def row_filters(table: tables.Table, chosen: Mapping[tuple[str, ...], Sequence[str]]) -> tuple[Filter, ...]:
+    """Filters on the columns of a result table, any of several each; one that the table lacks is refused."""
+    filters: list[Filter] = []
+    for names, values in chosen.items():
         if not values:
             continue
-        if name not in table.column_names:
-            raise UsageError(f"{table.name} have no {titled(name)} to filter by")
-        filters.append(In(name, tuple(values)))
+        for name in names:
+            if name not in table.column_names:
+                raise UsageError(f"{table.name} have no {titled(name)} to filter by")
+        either = tuple(In(name, tuple(values)) for name in names)
+        filters.append(either[0] if len(either) == 1 else Either(either))
     return tuple(filters)

@@ -27,6 +27,7 @@ class Put:
 
     stored: int
     updated: int
+    unchanged: int | None = None
 
 
 class GivenRows:

@@ -105,6 +105,8 @@ def _counts(books: Mapping[str, Put]) -> dict[str, int]:
         "stored": sum(put.stored for put in books.values()),
         "updated": sum(put.updated for put in books.values()),
     }
+    if JOBS in books and books[JOBS].updated:
+        totals["unchanged"] = books[JOBS].unchanged or 0
     if set(books) <= {JOBS}:
         return totals
     for name, put in books.items():
@@ -135,12 +137,12 @@ def _store(
         if jobs is not None:
             counts = store.put_jobs(jobs, load_id)
             reading.supersede(counts.superseded_rows)
-            books[JOBS] = Put(counts.stored, counts.updated)
+            books[JOBS] = Put(counts.stored, counts.updated, counts.unchanged)
             # of a load that broke off, the first attempt may have put the jobs: what it changed nobody knows
             jobs_changed = counts.jobs_changed or (None if known.num_rows else 0)
             notes.extend(change_notes(counts))
         elif reading.rows_in[JOBS] or not reading.given:
-            books[JOBS] = Put(0, 0)
+            books[JOBS] = Put(0, 0, 0)
             jobs_changed = 0
         for table, given in reading.given.items():
             written, books[table.name], remarks = given.write(store, load_id, _moment(listed))
@@ -185,6 +187,7 @@ def _account(
         first_end=reading.first,
         last_end=reading.last,
         jobs_changed=jobs_changed,
+        unchanged=books[JOBS].unchanged if JOBS in books else None,
         **(reading.gaps.columns() if JOBS in books else {}),
     )
     by_table = [
@@ -195,6 +198,7 @@ def _account(
             "stored": put.stored,
             "updated": put.updated,
             "rejected": reading.rejected[name],
+            "unchanged": put.unchanged,
         }
         for name, put in books.items()
     ]

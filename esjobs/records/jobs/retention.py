@@ -1,16 +1,17 @@
-"""Takes months long past of what is kept per day out of sight: buckets, books, scores, issues, ..."""
+"""Takes months long past of what is kept per day out of sight, and replaced versions of jobs away."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime, timedelta
 
 from esjobs.core.errors import UsageError
 from esjobs.core.query import Count, Query
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
+from esjobs.publish.publication import read_table
 from esjobs.publish.retention import Keep, prune
 from esjobs.schema.catalogue import KINDS, TABLES
-from esjobs.schema.jobs import BUCKETS, DAYS
+from esjobs.schema.jobs import BUCKETS, DAYS, LOADS
 from esjobs.store.base import JobStore, Retired
 
 _OF_JOBS = (BUCKETS, DAYS)
@@ -18,14 +19,24 @@ _OF_JOBS = (BUCKETS, DAYS)
 
 
 def prune_all(
-    store: JobStore, keep: Keep | int, months: int | None = None, *, dry_run: bool = False
+    store: JobStore,
+    keep: Keep | int,
+    months: int | None,
+    undo_days: int,
+    now: datetime,
+    *,
+    dry_run: bool = False,
 ) -> RunReport:
-    """Prune runs of every kind, and what is kept per day of all but the newest months; None: of no month."""
+    """Prune runs of every kind, rows per day of old months, and replaced versions of jobs.
+
+    ``months``: number of newest months whose rows stay, None: all. ``undo_days``: days for which a load can
+    be undone.
+    """
     report = prune(store, KINDS, keep, dry_run=dry_run)
-    if months is None:
-        return report
-    per_day = [table for table in TABLES if table.partition == "day"]
-    return prune_days(store, per_day, months, report, dry_run=dry_run)
+    if months is not None:
+        per_day = [table for table in TABLES if table.partition == "day"]
+        report = prune_days(store, per_day, months, report, dry_run=dry_run)
+    return prune_replaced(store, undo_days, now, report, dry_run=dry_run)
 
 
 def prune_days(
@@ -62,6 +73,26 @@ def prune_days(
     store.publish([Retired(table, str(day)) for table, day in gone])
     counts["rows removed"] = counts.get("rows removed", 0) + store.sweep()
     return replace(report, counts=counts)
+
+
+def prune_replaced(
+    store: JobStore, days: int, now: datetime, report: RunReport, *, dry_run: bool = False
+) -> RunReport:
+    """Remove the versions of jobs that loads older than so many days have replaced; readers never see these.
+
+    Such a load cannot be undone any more. ``report``: that of pruning so far, to which this adds. ``dry_run``
+    only says what would go.
+    """
+    loads = read_table(store, LOADS, columns=["load_id", "loaded_at"]).to_pylist()
+    old = [load["load_id"] for load in loads if load["loaded_at"] <= now - timedelta(days=days)]
+    removed = store.prune_versions(old, dry_run=dry_run) if old else 0
+    if not removed:
+        return report
+    counts = {**report.counts, "replaced versions of jobs": removed}
+    if not dry_run:
+        return replace(report, counts=counts)
+    note = f"would go: {removed:,} versions of jobs that loads replaced more than {days} days ago"
+    return replace(report, counts=counts, notes=(*report.notes, note))
 
 
 def _days_of(store: JobStore, table: Table) -> set[date]:

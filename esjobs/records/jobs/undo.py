@@ -1,7 +1,7 @@
 """Takes a load back: its jobs, its rows of other tables, and its account."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from functools import partial
 
@@ -22,11 +22,13 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
     """Take a load back: its jobs go and what they had replaced returns; its other rows and its account go.
 
     ``tables``: those that may hold rows of it. What such rows had replaced does not come back. Buckets of the
-    days concerned become stale; those of days that have no jobs any more go with the load. Raises
-    :class:`NoResultError` when no such load is listed, and no table has rows of it.
+    days concerned become stale; those of days that have no jobs any more go with the load. A note names the
+    loads that found rows of it unchanged. Raises :class:`NoResultError` when no such load is listed, and no
+    table has rows of it, :class:`StoreError` when what it had replaced is removed.
     """
     began = time.perf_counter()
     emptied: set[date] = set()
+    notes: list[str] = []
     listed = read_table(store, LOADS, [In("load_id", (load_id,))]).num_rows
     retired, rows = retired_rows(store, tables, load_id)
     if not listed and not rows:
@@ -35,7 +37,10 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
     if listed:
         retired += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_TABLES)]
     if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
-        rows += store.undo_load(load_id)
+        undone = store.undo_load(load_id)
+        rows += undone.jobs
+        if undone.unchanged:
+            notes.append(_found_unchanged(undone.unchanged))
         aggregated = set(read_table(store, DAYS, columns=["day"]).column("day").to_pylist())
         emptied = aggregated - _stored_days(store, None)
         emptied -= forgotten_days(store, emptied)
@@ -49,7 +54,14 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
         time.perf_counter() - began,
         rows_are="rows of the load",
         rows_become="taken back",
+        notes=tuple(notes),
     )
+
+
+def _found_unchanged(rows: Mapping[str, int]) -> str:
+    """What other loads have lost with a load."""
+    loads = ", ".join(f"{load} {n_rows:,}" for load, n_rows in rows.items())
+    return f"other loads found rows of it unchanged and did not store them ({loads}): ingest them again"
 
 
 def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Retired]:

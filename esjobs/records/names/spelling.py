@@ -7,11 +7,12 @@ from difflib import get_close_matches
 import pyarrow as pa
 
 from esjobs.core.errors import KeywordError, UsageError
+from esjobs.core.fields import ALIASES, Field
 from esjobs.core.tables import Table
 from esjobs.core.words import LEVELS, METHODS, titled
 
-Chosen = Mapping[str, Sequence[str]]
-"""Column -> the values that its rows may have; without values, any."""
+Chosen = Mapping[tuple[str, ...], Sequence[str]]
+"""Columns -> the values that a row has in one of them; without values, any."""
 
 _LISTED = 12
 """Up to so many values are named; of more only those alike."""
@@ -26,25 +27,27 @@ def chosen_rows(table: Table, chosen: Chosen, read: Callable[[Chosen], pa.Table]
     ``read``: the rows of the table with these values; called again, without and with values, only when a
     value is in none of the first rows. Raises :class:`UsageError` for a value that the table does not have.
     """
-    chosen = {column: values for column, values in chosen.items() if values}
+    chosen = {columns: values for columns, values in chosen.items() if values}
     for column, accepted in _CLOSED.items():
-        if column in chosen:
-            chosen[column] = as_stored(f"there is no {column}", chosen[column], accepted)
+        if (column,) in chosen:
+            chosen[column,] = as_stored(f"there is no {column}", chosen[column,], accepted)
     rows = read(chosen)
-    absent = [column for column in chosen if column not in _CLOSED and _lacks(rows, column, chosen[column])]
+    absent = [
+        columns for columns in chosen if columns[0] not in _CLOSED and _lacks(rows, columns, chosen[columns])
+    ]
     if not absent:
         return rows
     everything = read({})
     spelt = {
-        column: as_stored(
-            f"{table.name} have no {titled(column)}",
-            chosen[column],
-            _values(everything, column),
+        columns: as_stored(
+            f"{table.name} have no {' or '.join(map(titled, columns))}",
+            chosen[columns],
+            _values(everything, columns),
             how=f"esjobs show {table.name} --format csv",
         )
-        for column in absent
+        for columns in absent
     }
-    return rows if all(spelt[column] == chosen[column] for column in absent) else read(chosen | spelt)
+    return rows if all(spelt[columns] == chosen[columns] for columns in absent) else read(chosen | spelt)
 
 
 def as_stored(start: str, values: Iterable[str], there: Collection[str], how: str = "") -> tuple[str, ...]:
@@ -117,9 +120,22 @@ def _close(value: str, there: Iterable[str]) -> list[str]:
     return [folded[each] for each in get_close_matches(value.casefold(), folded, n=3, cutoff=0.5)]
 
 
-def _lacks(rows: pa.Table, column: str, values: Iterable[str]) -> bool:
-    return not set(values) <= _values(rows, column)
+def column_named(table: Table, name: str) -> Field:
+    """A column of a table; :class:`UsageError` with the name that was meant for one that it lacks."""
+    for each in (name, ALIASES.get(name, name)):
+        if each in table.column_names:
+            return table.column(each)
+    close = _close(name, table.column_names)
+    meant = f"did you mean {close[0]}? " if close else ""
+    raise UsageError(
+        f"{table.name} have no column '{name}'; {meant}there are {', '.join(table.column_names)}"
+    )
 
 
-def _values(rows: pa.Table, column: str) -> set[str]:
-    return {str(value) for value in rows.column(column).unique().to_pylist() if value is not None}
+def _lacks(rows: pa.Table, columns: Iterable[str], values: Iterable[str]) -> bool:
+    return not set(values) <= _values(rows, columns)
+
+
+def _values(rows: pa.Table, columns: Iterable[str]) -> set[str]:
+    found = (value for column in columns for value in rows.column(column).unique().to_pylist())
+    return {str(value) for value in found if value is not None}

@@ -1,11 +1,9 @@
 """Everything that is known of a site, a queue or a CPU model, read together."""
 
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from typing import Any
 
 from esjobs.core.query import Days, Filter, In, Query, Sum
@@ -65,18 +63,6 @@ class Profile:
     drifts: Sequence[Row] = ()
     states: Sequence[Row] = ()
     references: Sequence[Row] = ()
-
-    def __str__(self) -> str:
-        """The page as a terminal shows it."""
-        from esjobs.render.text.profile import write_page
-
-        text = io.StringIO()
-        write_page(self, text)
-        return text.getvalue()
-
-    def _repr_html_(self) -> str:
-        """The same page, for notebooks."""
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def profile(store: JobStore, level: Level, name: str) -> Profile:

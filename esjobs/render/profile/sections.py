@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.freshness import Freshness
-from esjobs.core.numbers import percent, signed_percent
+from esjobs.core.numbers import number, percent, signed_percent
 from esjobs.core.words import HALF_WIDTH_90, standing
 from esjobs.render.profile.profile import Profile, Row
 
@@ -46,7 +46,7 @@ def source(profile: Profile, now: datetime | None = None) -> str:
         return f"{where}; no speed factors yet: esjobs run"
     age = Freshness(profile.run.reach, now)
     return f"{profile.run.title}, method {profile.method}; {age.sentence}" + (
-        ": too old to be sent" if age.stale else ""
+        "; too old to send" if age.stale else ""
     )
 
 
@@ -185,8 +185,8 @@ def _mixes(profile: Profile) -> Section | None:
     if of_cpu:
         return Section("Where it runs", "Core hours are wall-clock time x cores.", table=_table(rows))
     predicted = [
-        f"{row['name']}: its CPU models predict a factor of {row['mix_k']:.4g} ± "
-        f"{HALF_WIDTH_90 * (row['mix_k_err'] or 0.0):.2g} (90 %), it has {row['k']:.4g} "
+        f"{row['name']}: its CPU models predict a factor of {number(row['mix_k'])} ± "
+        f"{HALF_WIDTH_90 * (row['mix_k_err'] or 0.0):.2g} (90 %), it has {number(row['k'])} "
         f"({signed_percent(row['k'] / row['mix_k'] - 1)}); {_share(row['mix_share'] or 0.0)} of its CPU time "
         "is on models that have a factor."
         for row in profile.factors
@@ -336,7 +336,7 @@ def _percent(value: float | None) -> str | None:
 def _estimate(row: Row) -> str | None:
     if row["estimate"] is None:
         return None
-    return f"{row['estimate']:.4g} ({row['estimate_low']:.4g} to {row['estimate_high']:.4g})"
+    return f"{number(row['estimate'])} ({number(row['estimate_low'])} to {number(row['estimate_high'])})"
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -1,5 +1,6 @@
 """A profile as text for a terminal, and as JSON."""
 
+import io
 import json
 import textwrap
 from dataclasses import asdict
@@ -21,6 +22,13 @@ def write_page(profile: Profile, stream: IO[str], width: int = 100, now: datetim
             stream.write(textwrap.fill(visible(text), max(40, width), subsequent_indent="  ") + "\n")
         if section.table is not None:
             write_table(section.table, stream, prose=section.prose)
+
+
+def page_text(profile: Profile) -> str:
+    """Return the page as text."""
+    text = io.StringIO()
+    write_page(profile, text)
+    return text.getvalue()
 
 
 def write_json(profile: Profile, stream: IO[str]) -> None:

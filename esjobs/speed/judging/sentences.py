@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from esjobs.core.numbers import declared as as_declared
 from esjobs.core.numbers import exact_percent, signed_percent
 from esjobs.core.words import INTERVAL_LEVEL, JUDGED, Verdict
 from esjobs.records.declared.origin import Declared
@@ -108,9 +109,9 @@ def _bridge(via: str) -> str:
 def _declared_note(declared: Declared) -> str:
     notes = []
     if declared.parent is not None and declared.origin in ("default", "none"):
-        notes.append(f"its site carries {declared.parent:.4g}")
+        notes.append(f"its site carries {as_declared(declared.parent)}")
     if declared.from_records is not None:
-        notes.append(f"the records carry {declared.from_records:.4g}")
+        notes.append(f"the records carry {as_declared(declared.from_records)}")
     if declared.origin == "changed":
         notes.append("the declared value changed inside the window")
     if declared.origin == "inherited":

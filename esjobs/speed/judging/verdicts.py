@@ -16,6 +16,7 @@ the
 import math
 from dataclasses import dataclass
 
+from esjobs.core.numbers import declared
 from esjobs.core.words import JUDGED, Verdict
 from esjobs.records.declared.origin import Declared
 
@@ -148,8 +149,9 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     if evidence.median_k and abs(math.log(evidence.k / evidence.median_k)) > IMPLAUSIBLE:
         ratio = evidence.k / evidence.median_k
         return "implausible", f"{ratio:.2g} times the median factor: check the records"
-    if evidence.declared.origin == "none":
+    value = evidence.declared.corepower
+    if evidence.declared.origin == "none" or value is None:
         return "undeclared", "no declared corepower"
     if evidence.declared.origin == "default":
-        return "undeclared", f"the declared {evidence.declared.corepower:.4g} is a default, not a measurement"
+        return "undeclared", f"the declared {declared(value)} is a default, not a measurement"
     return None

@@ -17,6 +17,7 @@ from esjobs.core.errors import StoreError
 from esjobs.store.duck.errors import store_error
 from esjobs.store.duck.spill import spill_folder, sweep
 from esjobs.store.duck.turns import take_turn
+from esjobs.store.files.sharing import make_folder, mask_like, masked
 
 _BATCH_ROWS = 65_536
 
@@ -250,9 +251,13 @@ class DuckConnection:
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
-        """Raise errors of DuckDB, the system and Arrow as ours, a query ended by Ctrl-C as what it is."""
+        """Raise errors of DuckDB, the system and Arrow as ours, a query ended by Ctrl-C as what it is.
+
+        What DuckDB makes beside the file (its log, what it spills) is for those who may read the file.
+        """
         try:
-            yield
+            with masked(mask_like(Path(self.location))):
+                yield
         except (duckdb.Error, OSError, pa.ArrowException) as error:
             raise store_error(error, self.location) from error
         except RuntimeError as error:
@@ -263,15 +268,13 @@ class DuckConnection:
 
 def _make_folders(folder: Path) -> list[Path]:
     """Make a folder and those above it that are missing; the ones made, innermost first."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        return make_folder(folder)
     except OSError as error:
         raise StoreError(
             f"cannot make the folder {folder} for the store: {error.strerror}; "
             "name another one with --store duckdb:PATH"
         ) from error
-    return missing
 
 
 class FencedCursor:

@@ -15,9 +15,10 @@ from esjobs.core import fields
 from esjobs.core.arrow import PUT_SCHEMA, schema_of
 from esjobs.core.query import Select
 from esjobs.core.window import Window
-from esjobs.store.base import PutCounts, Span
+from esjobs.store.base import PutCounts, Span, Undone
 from esjobs.store.batches import gathered
-from esjobs.store.checks import FINGERPRINTS, SUPERSEDED
+from esjobs.store.checks import FINGERPRINTS, SUPERSEDED, not_undoable
+from esjobs.store.duck import unchanged as duck_unchanged
 from esjobs.store.duck import versions as duck_versions
 from esjobs.store.duck.compile_sql import compile_select, compile_window
 from esjobs.store.duck.connection import DuckConnection
@@ -55,12 +56,13 @@ def put_jobs(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load
         duck_versions.gather(connection, load.number, load.first_row)
         superseded, updated = duck_versions.superseded(connection), duck_versions.updated(connection)
         kept = duck_versions.kept(connection)
+        unchanged = duck_unchanged.drop(connection, load.number)
         duck_versions.remember(connection)
         duck_versions.settle(connection)
         jobs_changed, changed = duck_versions.changed(connection)
         duck_versions.clear(connection)
     stored = rows - superseded.num_rows - updated
-    return PutCounts(stored, updated, superseded, jobs_changed, changed, kept)
+    return PutCounts(stored, updated, superseded, jobs_changed, changed, kept, unchanged)
 
 
 def _open_load(connection: DuckConnection, load_id: str) -> _Load:
@@ -70,7 +72,9 @@ def _open_load(connection: DuckConnection, load_id: str) -> _Load:
     if known:
         return _Load(*known[0])
     ((number,),) = connection.rows("SELECT coalesce(max(number), 0) + 1 FROM internal.load_numbers")
-    connection.run("INSERT INTO internal.load_numbers VALUES ($1, $2, 0)", [load_id, number])
+    connection.run(
+        "INSERT INTO internal.load_numbers (load_id, number, next_row) VALUES ($1, $2, 0)", [load_id, number]
+    )
     return _Load(number, 0)
 
 
@@ -132,13 +136,18 @@ def _find_several(connection: DuckConnection, load: _Load, identities: Hashes) -
     return bool(found)
 
 
-def undo_load(connection: DuckConnection, load_id: str) -> int:
+def undo_load(connection: DuckConnection, load_id: str) -> Undone:
     """Delete the versions of a load and show what the remaining ones of its jobs say."""
     with connection.transaction():
-        known = connection.rows("SELECT number FROM internal.load_numbers WHERE load_id = $1", [load_id])
+        known = connection.rows(
+            "SELECT number, coalesce(pruned, FALSE) FROM internal.load_numbers WHERE load_id = $1", [load_id]
+        )
         if not known:
-            return 0
-        load = known[0]
+            return Undone()
+        number, pruned = known[0]
+        if pruned:
+            raise not_undoable(load_id)
+        load = [number]
         # a merged row is there beside the versions that it was made of
         ((versions,),) = connection.rows(
             """
@@ -168,8 +177,9 @@ def undo_load(connection: DuckConnection, load_id: str) -> int:
         duck_versions.gather(connection, *_NOTHING_COMES)
         duck_versions.settle(connection)
         duck_versions.clear(connection)
+        unchanged = duck_unchanged.found_in(connection, number)
         connection.run("DELETE FROM internal.load_numbers WHERE number = $1", load)
-    return int(versions)
+    return Undone(int(versions), unchanged)
 
 
 def select(connection: DuckConnection, asked: Select) -> Iterator[pa.RecordBatch]:

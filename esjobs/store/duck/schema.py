@@ -8,9 +8,11 @@ What a file holds, for whoever opens it with another program:
   visible or not, in schema ``results`` under the number of the generation they belong to.
 - views ``latest_factors``, ``latest_flags``, ... with the rows of the latest run alone, and
   ``latest_factors_30d``, ... for each length of windows in use.
-- schema ``internal``: ``layout``, ``load_numbers`` (order of the loads), ``replaced_jobs`` (versions of a
-  job that lost against another load's, or that the visible one was merged from; they come back when that load
-  is undone), ``generations``, ``published``, ``latest``, ``named_values``.
+- schema ``internal``: ``layout``, ``load_numbers`` (order of the loads; ``pruned``: versions that the load
+  had replaced are removed; ``unchanged``: by number of another load, the rows found unchanged in it),
+  ``replaced_jobs`` (versions of a job that lost against another load's, or that the visible one was merged
+  from; they come back when that load is undone), ``generations``, ``published``, ``latest``,
+  ``named_values``.
 
 Times are stored as UTC without a zone, so that no time-zone library is needed to read them.
 """
@@ -53,7 +55,13 @@ _REQUIRED = {field.name for field in JOB_FIELDS if field.required} | {"load_numb
 
 _INTERNAL: dict[str, dict[str, str]] = {
     "internal.layout": {"key": "VARCHAR", "value": "VARCHAR"},
-    "internal.load_numbers": {"load_id": "VARCHAR", "number": "INTEGER", "next_row": "BIGINT"},
+    "internal.load_numbers": {
+        "load_id": "VARCHAR",
+        "number": "INTEGER",
+        "next_row": "BIGINT",
+        "pruned": "BOOLEAN",
+        "unchanged": "MAP(INTEGER, BIGINT)",
+    },
     "internal.generations": {"number": "BIGINT", "table_name": "VARCHAR", "partition_name": "VARCHAR"},
     "internal.published": {"table_name": "VARCHAR", "partition_name": "VARCHAR", "number": "BIGINT"},
     "internal.latest": {"table_name": "VARCHAR", "length": "VARCHAR", "partition_name": "VARCHAR"},

@@ -8,6 +8,7 @@ of the database for good; its configuration is locked.
 import threading
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +18,7 @@ from esjobs.core.arrow import reader_of
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.core.text import visible
 from esjobs.store.duck.connection import DuckConnection, stop
+from esjobs.store.files.sharing import mask_like, masked
 
 _BATCH_ROWS = 10_000
 _PLAIN = (
@@ -38,13 +40,15 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
     """
     lent = connection.fenced_cursor()
     cursor = lent.duckdb
+    spilling = mask_like(Path(connection.location))
     clock = threading.Timer(timeout_s, cursor.interrupt)
     clock.daemon = True
     try:
         _require_one_select(cursor, text)
         clock.start()
         cursor.execute("BEGIN TRANSACTION READ ONLY")
-        reader: pa.RecordBatchReader = cursor.sql(text).to_arrow_reader(_BATCH_ROWS)
+        with masked(spilling):
+            reader: pa.RecordBatchReader = cursor.sql(text).to_arrow_reader(_BATCH_ROWS)
     except duckdb.Error as error:
         stop(clock)
         lent.close()
@@ -58,7 +62,11 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
-            for batch in reader:
+            while True:
+                with masked(spilling):
+                    batch = next(reader, None)
+                if batch is None:
+                    break
                 columns = [_cast(column, item) for column, item in zip(batch.columns, schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except (duckdb.Error, pa.ArrowException, OSError) as error:

@@ -8,7 +8,7 @@ from the network and no extension is installed.
 import contextlib
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,13 @@ from esjobs.store.base import (
     PutCounts,
     Rewrite,
     Span,
+    Undone,
 )
 from esjobs.store.batches import gathered
 from esjobs.store.checks import KnownTables, by_name, require_known, require_publishable, writes
 from esjobs.store.duck import aggregate as duck_aggregate
 from esjobs.store.duck import jobs as duck_jobs
+from esjobs.store.duck import pruning as duck_pruning
 from esjobs.store.duck import results as duck_results
 from esjobs.store.duck import rewriting as duck_rewriting
 from esjobs.store.duck import schema
@@ -149,9 +151,14 @@ class DuckStore:
         return counts
 
     @writes
-    def undo_load(self, load_id: str) -> int:
-        """Take back the rows of a load, bring back what they had replaced; the number of rows removed."""
+    def undo_load(self, load_id: str) -> Undone:
+        """Take back the rows of a load, bring back what they had replaced; see :class:`JobStore`."""
         return duck_jobs.undo_load(self._connection, load_id)
+
+    @writes
+    def prune_versions(self, loads: Collection[str], *, dry_run: bool = False) -> int:
+        """Remove the versions of jobs that other versions of these loads have replaced; how many."""
+        return duck_pruning.prune_versions(self._connection, loads, dry_run=dry_run)
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
         """Stream jobs as of the moment of the call, in batches of at most 65 536 rows."""
@@ -260,9 +267,11 @@ class DuckStore:
         ]
 
     @writes
-    def set_up(self, *, dry_run: bool = False, mend: bool = False) -> Preparation:
+    def set_up(
+        self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
+    ) -> Preparation:
         """Nothing to do: opening a file lays it out."""
-        del dry_run, mend
+        del dry_run, mend, start_empty
         return Preparation((), "")
 
     def close(self) -> None:
@@ -349,7 +358,7 @@ def _require_layout(ask: _Ask, location: str, layout: schema.Layout) -> None:
 
 def _require_folder(file: Path) -> None:
     """Refuse a location below something that is not a folder: no write can ever make it."""
-    above = next(each for each in file.absolute().parents if each.exists())
+    above = next((each for each in file.absolute().parents if each.exists()), Path("/"))
     if not above.is_dir():
         raise StoreError(
             f"cannot make the folder {file.absolute().parent} for the store: {above} is not a folder; "

@@ -23,7 +23,7 @@ from esjobs.store.duck.schema import JOB_COLUMNS, quote
 
 _COLUMNS = ", ".join(quote(name) for name in JOB_COLUMNS)
 _JOB = ", ".join(quote(name) for name in JOB_SCHEMA.names)
-_KNOWN = " | ".join(
+KNOWN = " | ".join(
     f"(CAST({quote(name)} IS NOT NULL AS HUGEINT) << {bit})" for bit, name in enumerate(JOB_SCHEMA.names)
 )
 """The fields that a row knows, a bit each."""
@@ -103,10 +103,10 @@ def _find_poorer(connection: DuckConnection) -> None:
         f"""
         CREATE TEMP TABLE poorer AS
         SELECT contested.*, fields FROM contested JOIN (
-            SELECT load_number, load_row, {_KNOWN} AS fields FROM jobs
+            SELECT load_number, load_row, {KNOWN} AS fields FROM jobs
             WHERE (load_number, load_row) IN ({named} AND stored)
             UNION ALL
-            SELECT load_number, load_row, {_KNOWN} FROM internal.replaced_jobs
+            SELECT load_number, load_row, {KNOWN} FROM internal.replaced_jobs
             WHERE (load_number, load_row) IN ({named} AND NOT stored)
         ) USING (load_number, load_row)
         """  # noqa: S608  names of the catalogue
@@ -195,16 +195,32 @@ def _by_field(counts: Iterable[int | None]) -> dict[str, int]:
     return {name: int(jobs) for name, jobs in zip(JOB_SCHEMA.names, counts, strict=True) if jobs}
 
 
+def together(claims: str) -> str:
+    """SQL for what some rows of ``contested`` say together of each job: its name, and the mark of that."""
+    columns = "top_load, top_row, (load_number::HUGEINT << 64) + load_row AS merit"
+    return f"""
+        SELECT top_load, top_row, {row_mark()} AS row_mark FROM (
+            SELECT top_load, top_row, {_latest("merit")} FROM (
+                SELECT jobs.*, {columns} FROM {claims} AS claimed JOIN jobs USING (load_number, load_row)
+                WHERE claimed.stored
+                UNION ALL BY NAME
+                SELECT waiting.*, {columns} FROM {claims} AS claimed
+                JOIN internal.replaced_jobs AS waiting USING (load_number, load_row) WHERE NOT claimed.stored
+            ) GROUP BY top_load, top_row
+        )
+    """  # noqa: S608  names of the catalogue
+
+
 def settle(connection: DuckConnection) -> None:
     """Move what lost against another load aside, delete what lost against its own, show what won."""
     plain = "SELECT load_number, load_row FROM contested ANTI JOIN mixed USING (top_load, top_row)"
     lost = f"{plain} WHERE stored AND place > 1"
     waiting = f"{plain} WHERE NOT stored"
-    _delete(connection, "internal.replaced_jobs", f"{waiting} AND place_in_load > 1")
+    delete(connection, "internal.replaced_jobs", f"{waiting} AND place_in_load > 1")
     _copy(connection, "jobs", "internal.replaced_jobs", f"{lost} AND place_in_load = 1")
-    _delete(connection, "jobs", lost)
+    delete(connection, "jobs", lost)
     _copy(connection, "internal.replaced_jobs", "jobs", f"{waiting} AND place = 1")
-    _delete(connection, "internal.replaced_jobs", f"{waiting} AND place = 1")
+    delete(connection, "internal.replaced_jobs", f"{waiting} AND place = 1")
     if connection.rows("SELECT 1 FROM mixed LIMIT 1"):
         _merge(connection)
 
@@ -244,8 +260,8 @@ def _merge(connection: DuckConnection) -> None:
         )
         """  # noqa: S608  names of the catalogue
     )
-    _delete(connection, "jobs", f"{stored} UNION ALL FROM merged_rows")
-    _delete(connection, "internal.replaced_jobs", waiting)
+    delete(connection, "jobs", f"{stored} UNION ALL FROM merged_rows")
+    delete(connection, "internal.replaced_jobs", waiting)
     connection.run(f"INSERT INTO jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM shown")  # noqa: S608
     connection.run(
         f"INSERT INTO internal.replaced_jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM versions "  # noqa: S608
@@ -266,7 +282,7 @@ def _copy(connection: DuckConnection, table: str, to: str, places: str) -> None:
     )
 
 
-def _delete(connection: DuckConnection, table: str, places: str) -> None:
+def delete(connection: DuckConnection, table: str, places: str) -> None:
     """Delete the rows that a query names by load and row, and make sure that these are gone.
 
     Rows are never named by DuckDB's rowid: on a busy machine such a deletion was once seen to leave a row of

@@ -1,46 +1,47 @@
 """What somebody has done to our indices that keeps esjobs from working: closed, blocked, other templates."""
 
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
+from esjobs.core.errors import BlockedError
 from esjobs.store.base import Ailment
 from esjobs.store.elastic.layout import Names
-from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, ask
+from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 
 _CLOSED = "4"
 """Number of the block of a closed index."""
 
+_WRITING = {"write", "metadata_write"}
 
-def ailments(cluster: Cluster, names: Names, priority: int) -> Iterator[Ailment]:
-    """What is wrong with indices and templates; ``priority``: that of our templates."""
-    path = f"/_cluster/state/metadata,blocks/{names.prefix}-*"
-    state = cluster.call("GET", path, params={"filter_path": "blocks", "expand_wildcards": "all"})
-    for index, blocks in sorted(((state or {}).get("blocks", {}).get("indices", {})).items()):
-        if _CLOSED in blocks:
-            yield Ailment(f"index {index}", "closed", f"POST /{index}/_open")
-            continue
-        said = ", ".join(block["description"] for block in blocks.values())
-        yield Ailment(f"index {index}", f"blocked: {said}", f"lift it (index.blocks in /{index}/_settings)")
-    yield from _templates(cluster, names, priority)
+CLUSTER = "the cluster"
 
 
-def _templates(cluster: Cluster, names: Names, priority: int) -> Iterator[Ailment]:
-    """Templates of others that win over ours."""
+def blocked(cluster: Cluster, names: Names) -> Iterator[Ailment]:
+    """The blocks of our indices, and those of the cluster that keep everybody from writing."""
+    wanted = f"blocks.global,blocks.indices.{names.prefix}-*"
     try:
-        answer = ask(cluster, "/_index_template") or {}
+        answer = cluster.call("GET", "/_cluster/state/blocks", params={"filter_path": wanted})
     except RefusedError:
-        return  # this user may not see them
-    for each in answer.get("index_templates", []):
-        name, template = each["name"], each["index_template"]
-        theirs = template.get("priority", 0)
-        matches = any(
-            fnmatchcase(index, pattern)
-            for pattern in template["index_patterns"]
-            for index in (names.state, names.jobs_of(), f"{names.prefix}-buckets-000001")
-        )
-        if matches and theirs > priority and not name.startswith(f"{names.prefix}."):
-            yield Ailment(
-                f"template {name}",
-                f"its priority {theirs} wins over {priority} of ours: new indices get its settings",
-                "raise cluster.template_priority, or narrow its patterns",
-            )
+        return  # this user may not see them; whatever is blocked is refused
+    blocks: Mapping[str, Any] = (answer or {}).get("blocks", {})
+    of_cluster = [block for block in blocks.get("global", {}).values() if _WRITING & {*block["levels"]}]
+    if of_cluster:
+        yield Ailment(CLUSTER, _text(of_cluster), "lift it (cluster.blocks in /_cluster/settings)")
+    for index, of_index in sorted(blocks.get("indices", {}).items()):
+        if _CLOSED in of_index:
+            yield Ailment(f"index {index}", "closed", f"POST /{index}/_open")
+        else:
+            to_do = f"lift it (index.blocks in /{index}/_settings)"
+            yield Ailment(f"index {index}", _text(of_index.values()), to_do)
+
+
+def require_unblocked(cluster: Cluster, names: Names, indices: Collection[str]) -> None:
+    """Raise :class:`BlockedError` if one of some indices, or the cluster, is blocked."""
+    named = {CLUSTER, *(f"index {index}" for index in indices)}
+    for each in blocked(cluster, names):
+        if each.what in named:
+            raise BlockedError(f"{each.what} is {each.text}; nothing was published: {each.to_do}")
+
+
+def _text(blocks: Collection[Mapping[str, Any]]) -> str:
+    return "blocked: " + ", ".join(block["description"] for block in blocks)

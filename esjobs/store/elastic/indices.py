@@ -72,7 +72,7 @@ def _is_outdated(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def require_layout(cluster: Cluster, name: str) -> bool:
-    """Whether an index exists.
+    """True if an index exists, or an alias; of an alias only indices of its name are looked at.
 
     Raises :class:`SchemaError` if another program made it, or a version of esjobs with another layout.
     """
@@ -80,7 +80,8 @@ def require_layout(cluster: Cluster, name: str) -> bool:
     if mappings is None:
         return False
     for index, mapping in mappings.items():
-        _require_readable(index, mapping["mappings"])
+        if index.startswith(name):
+            _require_readable(index, mapping["mappings"])
     return True
 
 

@@ -213,8 +213,7 @@ class Names:
     def patterns(self, table: Table, months: Collection[str] | None = None) -> list[str]:
         """The index of a table and, of one with months, patterns of theirs; :meth:`is_rows` tells which are.
 
-        ``months``: only these, unless they are more than a year. Where the first is missing nothing has ever
-        been written.
+        ``months``: only these, unless they are more than a year.
         """
         if not is_monthly(table):
             return [self.rows(table)]

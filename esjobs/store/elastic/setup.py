@@ -1,29 +1,16 @@
 """What a cluster needs before the first write: templates, indices, aliases; and the least role."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
-from esjobs.core.errors import SchemaError
-from esjobs.core.identity import content_id
 from esjobs.core.tables import Table
 from esjobs.store.elastic.indices import ensure_index, missing_fields, outdated_fields, require_layout
 from esjobs.store.elastic.jobs.months import JobMonths
-from esjobs.store.elastic.layout import (
-    DIGITS,
-    LAYOUT,
-    USUAL,
-    IndexSettings,
-    Names,
-    is_monthly,
-    jobs_index,
-    month_of,
-    rows_index,
-    state_index,
-)
+from esjobs.store.elastic.layout import USUAL, IndexSettings, Names, is_monthly, jobs_index, month_of
 from esjobs.store.elastic.results.aliases import aliases_of, missing_aliases, published_in
 from esjobs.store.elastic.state import State
-from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
+from esjobs.store.elastic.templates import Described, described, set_up_template
+from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, ask
 from esjobs.store.lease import Lease
 
 _FORBIDDEN = 403
@@ -47,13 +34,13 @@ def set_up(
     """
     done = []
     verb = "would make" if dry_run else "made"
-    described = list(_indices(names, tables, how, jobs=jobs))
-    for one in described:
+    all_indices = list(described(names, tables, how, jobs=jobs))
+    for one in all_indices:
         done += _remove_template_of_before(cluster, one, dry_run=dry_run)
-    for one in described:
+    for one in all_indices:
         template = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
-        done += _set_up_template(cluster, names.template(one.name), template, dry_run=dry_run)
-    for one in described:
+        done += set_up_template(cluster, names.template(one.name), template, dry_run=dry_run)
+    for one in all_indices:
         if one.name != "jobs" and not require_layout(cluster, one.index):
             if not dry_run:
                 ensure_index(cluster, one.index, one.layout)
@@ -126,18 +113,7 @@ def _of_before(cluster: Cluster, names: Names, table: Table) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class _Described:
-    """An index that is made at once, and the patterns of those that are to look like ``template_layout``."""
-
-    name: str
-    index: str
-    layout: Body
-    patterns: Sequence[str]
-    template_layout: Body
-
-
-def _remove_template_of_before(cluster: Cluster, one: _Described, *, dry_run: bool) -> list[str]:
+def _remove_template_of_before(cluster: Cluster, one: Described, *, dry_run: bool) -> list[str]:
     """Templates were once called as their indices are: two of one pattern cannot stand side by side."""
     try:
         answer = ask(cluster, f"/_index_template/{one.index}")
@@ -151,44 +127,6 @@ def _remove_template_of_before(cluster: Cluster, one: _Described, *, dry_run: bo
             raise
         return []  # said of the template that comes in its place
     return [f"{'would remove' if dry_run else 'removed'} template {one.index}, which has another name now"]
-
-
-def _set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bool) -> list[str]:
-    meta = {"layout": LAYOUT, "digest": content_id(dict(template))}
-    try:
-        answer = ask(cluster, f"/_index_template/{name}")
-        stored = answer["index_templates"][0]["index_template"] if answer else {}
-        if stored.get("_meta") == meta:
-            return []
-        if answer and stored.get("_meta", {}).keys() != meta.keys():
-            raise SchemaError(
-                f"{cluster.location} has a template {name} that is not of esjobs: remove it, or name another "
-                "prefix (cluster.prefix)"
-            )
-        if not dry_run:
-            cluster.call("PUT", f"/_index_template/{name}", {**template, "_meta": meta})
-    except RefusedError as error:
-        if error.status != _FORBIDDEN:
-            raise
-        return [f"no template {name}: this user may not manage index templates"]
-    return [f"{'would make' if dry_run else 'made'} template {name}"]
-
-
-def _indices(
-    names: Names, tables: Collection[Table], how: IndexSettings, *, jobs: bool
-) -> Iterator[_Described]:
-    if jobs:
-        patterns = [f"{names.jobs}-{digit}*" for digit in DIGITS]
-        layout = jobs_index(how, monthly=True)
-        yield _Described("jobs", names.jobs_of(), layout, patterns, layout)
-    yield _Described("state", names.state, state_index(how), [names.state], state_index(how))
-    for table in tables:
-        layout, of_month = (rows_index(table, how, monthly=monthly) for monthly in (False, is_monthly(table)))
-        name = names.alias(table).removeprefix(f"{names.prefix}-")
-        patterns = [f"{names.alias(table)}-{digit}*" for digit in DIGITS]
-        yield _Described(
-            name, names.rows(table), layout, patterns if is_monthly(table) else patterns[:1], of_month
-        )
 
 
 def role(product: str, names: Names, jobs_index: str | None = None) -> str:

@@ -25,11 +25,17 @@ _FENCES = 5
 
 @dataclass(frozen=True)
 class Commit:
-    """What readers of jobs see: everything that is visible at ``number``; ``loads``: number of each load."""
+    """What readers of jobs see: everything that is visible at ``number``; ``loads``: number of each load.
+
+    ``pruned``: numbers of loads of which replaced versions are removed. ``unchanged``: by number of a load
+    and of another one, the rows of the first that were found unchanged in the second.
+    """
 
     number: int = 0
     loads: Mapping[str, int] = field(default_factory=dict)
     next_load: int = 1
+    pruned: frozenset[int] = frozenset()
+    unchanged: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     version: tuple[int, int] | None = None
     """Sequence number and term of the document, by which a change is noticed."""
 
@@ -50,7 +56,18 @@ class State:
             return Commit()
         committed = document["_source"]["commit"]
         version = (document["_seq_no"], document["_primary_term"])
-        return Commit(committed["number"], dict(committed["loads"]), committed["next_load"], version)
+        unchanged = {
+            int(load): {int(other): rows for other, rows in found.items()}
+            for load, found in committed.get("unchanged", {}).items()
+        }
+        return Commit(
+            committed["number"],
+            dict(committed["loads"]),
+            committed["next_load"],
+            frozenset(committed.get("pruned", ())),
+            unchanged,
+            version,
+        )
 
     def advance(self, old: Commit, new: Commit) -> None:
         """Switch readers of jobs to the next commit; :class:`StoreBusyError` if another was first."""
@@ -150,7 +167,16 @@ class State:
 
 
 def _commit_body(commit: Commit) -> dict[str, Any]:
-    committed = {"number": commit.number, "loads": dict(commit.loads), "next_load": commit.next_load}
+    committed = {
+        "number": commit.number,
+        "loads": dict(commit.loads),
+        "next_load": commit.next_load,
+        "pruned": sorted(commit.pruned),
+        "unchanged": {
+            str(load): {str(other): rows for other, rows in found.items()}
+            for load, found in commit.unchanged.items()
+        },
+    }
     return {"kind": _COMMIT, "commit": committed}
 
 

@@ -27,6 +27,7 @@ from esjobs.store.base import (
     PutCounts,
     Rewrite,
     Span,
+    Undone,
 )
 from esjobs.store.checks import by_name, require_known, writes
 from esjobs.store.duck.compile_sql import compile_read, compile_select
@@ -36,16 +37,20 @@ from esjobs.store.elastic.asking.row_groups import aggregate_rows
 from esjobs.store.elastic.asking.selection import selected
 from esjobs.store.elastic.fields.field_map import FieldMap, load_field_map
 from esjobs.store.elastic.fields.live_fields import OBJECT, LiveField
-from esjobs.store.elastic.health import ailments
+from esjobs.store.elastic.health import blocked
 from esjobs.store.elastic.indices import require_layout
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.jobs.job_index import JobSource
 from esjobs.store.elastic.jobs.loads import Jobs
+from esjobs.store.elastic.jobs.months import JobMonths
 from esjobs.store.elastic.jobs.own_jobs import OwnJobs
 from esjobs.store.elastic.layout import LAYOUT, USUAL, IndexSettings, Names
+from esjobs.store.elastic.renaming import give_names_back
+from esjobs.store.elastic.results.differences import MEND
 from esjobs.store.elastic.results.generations import Results
 from esjobs.store.elastic.setup import lacking_rights, role, set_up, set_up_jobs
 from esjobs.store.elastic.state import State
+from esjobs.store.elastic.templates import template_ailments
 from esjobs.store.elastic.transport.cluster import Cluster
 
 
@@ -101,10 +106,17 @@ class ElasticStore:
         return self._jobs.put(batches, load_id)
 
     @writes
-    def undo_load(self, load_id: str) -> int:
-        """Take back the rows of a load, show again what they had replaced; the number of jobs it had."""
+    def undo_load(self, load_id: str) -> Undone:
+        """Take back the rows of a load, show again what they had replaced; see :class:`JobStore`."""
         self._require_own()
         return self._jobs.undo(load_id)
+
+    @writes
+    def prune_versions(self, loads: Collection[str], *, dry_run: bool = False) -> int:
+        """Remove the versions of jobs that other versions of these loads have replaced; how many."""
+        self._open()
+        # jobs of others have no versions
+        return self._jobs.prune(loads, dry_run=dry_run) if self._foreign is None else 0
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
         """Stream jobs as of the moment of the call, in batches of at most 10 000 rows."""
@@ -258,22 +270,22 @@ class ElasticStore:
         ]
 
     def ailments(self) -> list[Ailment]:
-        """Closed and blocked indices, templates that win over ours, aliases and records that differ."""
-        found = list(ailments(self._open(), self._names, self._how.template_priority))
+        """Blocks, templates that are not ours or not as they were, aliases and records that differ."""
+        cluster, own = self._open(), self._foreign is None
+        found = list(blocked(cluster, self._names))
+        found += template_ailments(cluster, self._names, self._tables.values(), self._how, jobs=own)
         found += [
-            Ailment(
-                f"table {each.table.name}",
-                each.what,
-                "restore it from a snapshot"
-                if each.gone and each.table.entered
-                else "esjobs setup --mend puts it right",
-            )
-            for each in self._results.differences()
+            Ailment(f"table {each.table.name}", each.what, each.to_do) for each in self._results.differences()
         ]
+        if own:
+            months = JobMonths(cluster, self._names, self._how)
+            found += [Ailment("jobs", each.what, MEND) for each in months.differences()]
         return found
 
     @writes
-    def set_up(self, *, dry_run: bool = False, mend: bool = False) -> Preparation:
+    def set_up(
+        self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
+    ) -> Preparation:
         """Make all indices and aliases, also those that nothing was written to yet.
 
         Raises :class:`PublishedError` where aliases and the record of what is published differ; with ``mend``
@@ -282,15 +294,24 @@ class ElasticStore:
         cluster = self._open()
         tables = self._tables.values()
         own = self._foreign is None
-        mended = self._results.mend(dry_run=dry_run) if mend else []
+        done = self._mend(cluster, start_empty, dry_run=dry_run) if mend else []
         if not (mend and dry_run):
             self._results.check()
-        done = mended + set_up(cluster, self._names, tables, self._how, jobs=own, dry_run=dry_run)
+            done += set_up(cluster, self._names, tables, self._how, jobs=own, dry_run=dry_run)
         if not dry_run:
             self._results.prepare()
-        if own:
+        if own and not (mend and dry_run):
             done += set_up_jobs(cluster, self._names, self._state, self._how, dry_run=dry_run)
         return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))
+
+    def _mend(self, cluster: Cluster, start_empty: Collection[str], *, dry_run: bool) -> list[str]:
+        """Give indices their names back, then put aliases right; a line for each."""
+        done = give_names_back(cluster, self._names, self._tables.values(), dry_run=dry_run)
+        if done and dry_run:
+            return done  # what else there is can be seen afterwards
+        if self._foreign is None:
+            done += JobMonths(cluster, self._names, self._how).mend(dry_run=dry_run)
+        return done + self._results.mend(dry_run=dry_run, start_empty=start_empty)
 
     def close(self) -> None:
         """Release the connections. Closing again does nothing; any other call raises :class:`StoreError`."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from esjobs.core.errors import InputError, UsageError
+from esjobs.store.files.sharing import file_mode
 
 STANDARD_OUTPUT = "-"
 UNFINISHED = ".esjobs-unfinished-"
@@ -39,7 +40,8 @@ def writing(out: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A stream into the file, device or pipe of this name (``-``: standard output), complete at the end.
 
     An exception inside leaves a file of before as it was. The mode of the old file is kept, and its owner
-    where the system allows it; other hard links to it keep the old content. Raises :class:`InputError` when
+    where the system allows it; a new one has the mode of :mod:`sharing`. Other hard links to it keep the old
+    content. Raises :class:`InputError` when
     it cannot be written.
     """
     name = os.fspath(out)
@@ -170,10 +172,12 @@ def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     folder, base = os.path.split(target)
     beside = Path(folder, f".{base[:40]}{UNFINISHED}{secrets.token_hex(4)}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600)
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
-            if old is not None:
+            if old is None:
+                os.fchmod(handle, file_mode())
+            else:
                 _like(handle, old)
             yield stream
             stream.flush()

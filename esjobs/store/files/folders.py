@@ -16,6 +16,7 @@ from pathlib import Path
 
 from esjobs.core.errors import InputError
 from esjobs.store.files.destination import STANDARD_OUTPUT, UNFINISHED, unwritable, writing_text
+from esjobs.store.files.sharing import make_folder
 
 _LOOKED_AT = 4096
 """Letters at the start of a file that say whose it is."""
@@ -39,14 +40,14 @@ def write_folder(
     opened = {name: text for name, text in texts.items() if not name.startswith(f"{parts}/")}
     loaded = {name: text for name, text in texts.items() if name not in opened}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with _alone(folder):
             for name in opened:
                 _refuse_foreign(folder / name, mark)
             if not (folder / parts).is_dir():
                 _complete(folder, parts, loaded)
             if below:
-                (folder / below).mkdir(exist_ok=True)
+                make_folder(folder / below)
             for name, text in opened.items():
                 with writing_text(folder / name) as stream:
                     stream.write(text)
@@ -99,11 +100,11 @@ def _remove_stale(folder: Path, names: Collection[str], mark: str) -> None:
 def _complete(folder: Path, parts: str, files: dict[str, str]) -> None:
     """Write the folder below under another name, and give it its name when it is complete."""
     beside = folder / f".{parts}{UNFINISHED}{secrets.token_hex(4)}"
-    beside.mkdir()
+    make_folder(beside)
     try:
         for name, text in files.items():
             path = beside / name.removeprefix(f"{parts}/")
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             with writing_text(path) as stream:
                 stream.write(text)
         beside.rename(folder / parts)

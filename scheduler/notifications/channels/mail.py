@@ -6,10 +6,10 @@ import socket
 import ssl
 from email.message import EmailMessage
 
-from esjobs.core.text import visible
+from esjobs.core.redact import excerpt, remember
 from scheduler.notifications.channels.outcome import Again, DeliveryError
 from scheduler.notifications.deadline import within
-from scheduler.notifications.secrecy import value_of, without
+from scheduler.notifications.secrecy import value_of
 from scheduler.notifications.settings import MailSettings
 
 _LONGEST = 300
@@ -21,11 +21,8 @@ def send_mail(
     address: str,
     *,
     timeout_s: float,
-    secrets: tuple[str, ...] = (),
 ) -> None:
     """Hand a message to the server for one address; it returns when the server has accepted it.
-
-    ``secrets``: what no error may show, beside the password.
 
     Raises :class:`DeliveryError`. One whose connection broke after the message was given may have been
     accepted; tried again it carries the same ``Message-ID``.
@@ -33,12 +30,12 @@ def send_mail(
     password = value_of(server.password, server.password_file, "the password of the mail server")
     where = f"{server.host}:{server.port_used}"
     if password is not None:
-        secrets = (*secrets, password, f"\0{server.user}\0{password}")
+        remember(f"\0{server.user}\0{password}")
     try:
         within(timeout_s, lambda: _hand_over(server, message, address, password, timeout_s))
     except (smtplib.SMTPException, OSError, UnicodeError, ValueError) as error:
         reason, again = _refused(error) if isinstance(error, smtplib.SMTPException) else _broken(error)
-        raise DeliveryError(visible(without(f"{where}: {reason}", secrets))[:_LONGEST], again) from None
+        raise DeliveryError(excerpt(f"{where}: {reason}", _LONGEST), again) from None
 
 
 def _hand_over(
@@ -124,4 +121,4 @@ def _said(error: smtplib.SMTPResponseException) -> str:
 
 def _answer(code: int, answer: bytes | str) -> str:
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
-    return f"{code} {' '.join(text.split())}"[:200]
+    return excerpt(f"{code} {text}", 200)

@@ -9,10 +9,10 @@ from pathlib import Path
 import requests
 import urllib3
 
-from esjobs.core.text import visible
+from esjobs.core.redact import excerpt, remember
 from scheduler.notifications.channels.outcome import Again, DeliveryError
 from scheduler.notifications.deadline import within
-from scheduler.notifications.secrecy import host_of, without
+from scheduler.notifications.secrecy import host_of
 
 _LONGEST = 300
 _MOST_READ = 2000
@@ -32,19 +32,18 @@ def post(
     timeout_s: float,
     ca_file: Path | None = None,
     proxy: str | None = None,
-    secrets: tuple[str, ...] = (),
 ) -> None:
     """Post a body once; it returns when the receiver answers with a status of success (2xx).
 
     Redirects are not followed: what is signed for one place is not for another. Neither passwords nor
     proxies are taken from the environment. Raises :class:`DeliveryError`, which shows of the address its
-    host and none of ``secrets``.
+    host.
     """
     where = host_of(url)
-    hidden = (url, *secrets, *((proxy,) if proxy else ()))
+    remember(url, proxy)
 
     def told(reason: str) -> str:
-        return visible(without(f"{where}: {reason}", hidden))[:_LONGEST]
+        return excerpt(f"{where}: {reason}", _LONGEST)
 
     try:
         status, answer, wait_s = within(
@@ -67,7 +66,7 @@ def post(
         raise DeliveryError(told("cannot be reached, or closed the connection"), "now") from None
     if 200 <= status < 300:
         return
-    said = " ".join(answer.decode("utf-8", "replace").split())[:120]
+    said = excerpt(answer.decode("utf-8", "replace"), 120)
     again: Again = "now" if status in _PASSING or status > 599 else "later" if status in _OURS else "never"
     hint = "; check its address and credentials" if again == "later" else ""
     raise DeliveryError(told(f"answered {status}{f' ({said})' if said else ''}{hint}"), again, wait_s=wait_s)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from esjobs.core.errors import SettingsError
+from esjobs.core.redact import remember
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.outbox import Entry
 
@@ -41,8 +42,10 @@ def key_of(secret: str) -> bytes:
     """
     if not secret.startswith(_PREFIX):
         return secret.encode()
+    encoded = secret.removeprefix(_PREFIX)
+    remember(encoded)
     try:
-        return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+        return base64.b64decode(encoded, validate=True)
     except binascii.Error:
         raise SettingsError(
             "the secret of a webhook begins with whsec_, but is no base64 behind it"

@@ -74,7 +74,7 @@ def test_a_value_of_some_of_its_models_is_a_question_of_the_mix() -> None:
     assert first.part == "cpu mix"
     assert first.effect == pytest.approx(math.log(0.7))
     assert "as if all were like FAST" in first.sentence
-    assert "delivers 9.8 HS06 per core" in first.sentence
+    assert "delivers 9.80 HS06 per core" in first.sentence
 
 
 def test_a_value_between_its_models_is_like_none_of_them() -> None:

@@ -79,22 +79,22 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Session:
         writer = csv.DictWriter(stream, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    session.import_corepower(table)
+    session.declared.import_values(table)
     scores = folder / "hs06.txt"
     lines = []
     for cpu in TRUTH.cpu_models:
         if " HT" in cpu.raw[1]:
             lines += [f"{cpu.name},{32 * cpu.speed},32,on", f"{cpu.name},{16 * GAIN * cpu.speed},16,off"]
     scores.write_text("\n".join(lines))
-    session.import_references(scores, form="atlas-hs06")
-    session.aggregate((str(FIRST), str(LAST_DAY)))
+    session.declared.import_references(scores, form="atlas-hs06")
+    session.speed.aggregate((str(FIRST), str(LAST_DAY)))
     session.run(RECENT)
-    session.reasons()
+    session.flags.decompose()
     return session
 
 
 def parts(session: Session, name: str) -> dict[str, dict[str, Any]]:
-    return {row["part"]: row for row in session.arrow.show("reasons", name=name).to_pylist()}
+    return {row["part"]: row for row in session.tables.reasons(name=name).rows.to_pylist()}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_planted_effects_are_measured_with_their_errors(planted: Session) -> Non
 
 
 def test_parts_of_every_queue_add_up_to_its_deviation(planted: Session) -> None:
-    rows = planted.arrow.show("reasons").to_pylist()
+    rows = planted.tables.reasons().rows.to_pylist()
     names = {row["name"] for row in rows}
     assert len(names) >= 20
     for name in names:
@@ -140,7 +140,7 @@ def test_parts_of_every_queue_add_up_to_its_deviation(planted: Session) -> None:
 
 def test_honest_queues_have_no_rest_beyond_its_error(planted: Session) -> None:
     told = {queue.name for queue in (WRONG, MIXED, DEFAULT, THREADED, CROWDED, REPLACED)}
-    rest = [row for row in planted.arrow.show("reasons").to_pylist() if row["part"] == "rest"]
+    rest = [row for row in planted.tables.reasons().rows.to_pylist() if row["part"] == "rest"]
     pulls = [row["effect"] / row["effect_err"] for row in rest if row["name"] not in told]
     assert len(pulls) >= 12
     assert np.sqrt(np.mean(np.square(pulls))) < 1.8
@@ -148,7 +148,7 @@ def test_honest_queues_have_no_rest_beyond_its_error(planted: Session) -> None:
 
 
 def test_models_are_slower_at_the_crowded_queue_than_elsewhere(planted: Session) -> None:
-    rows = planted.arrow.show("machines").to_pylist()
+    rows = planted.tables.machines().rows.to_pylist()
     crowded = [row for row in rows if row["site"] == CROWDED.name and row["n_jobs"] >= 50]
     assert crowded
     assert all(row["relative"] < -0.1 and row["sigmas"] < -3 for row in crowded)
@@ -164,7 +164,7 @@ def test_models_are_slower_at_the_crowded_queue_than_elsewhere(planted: Session)
 
 def test_the_speeds_of_a_model_lie_on_both_sides_of_its_mean(planted: Session) -> None:
     of_model: dict[str, list[dict[str, Any]]] = {}
-    for row in planted.arrow.show("machines").to_pylist():
+    for row in planted.tables.machines().rows.to_pylist():
         of_model.setdefault(row["name"], []).append(row)
     for rows in of_model.values():
         assert len(rows) == rows[0]["n_queues"] >= 2
@@ -175,9 +175,9 @@ def test_the_speeds_of_a_model_lie_on_both_sides_of_its_mean(planted: Session) -
 
 
 def test_again_it_leaves_the_same_rows(planted: Session) -> None:
-    before = planted.arrow.show("reasons")
-    planted.reasons(RECENT)
-    assert planted.arrow.show("reasons").equals(before)
+    before = planted.tables.reasons().rows
+    planted.flags.decompose(RECENT)
+    assert planted.tables.reasons().rows.equals(before)
 
 
 def test_without_cpu_models_the_whole_deviation_is_the_rest(
@@ -185,11 +185,11 @@ def test_without_cpu_models_the_whole_deviation_is_the_rest(
 ) -> None:
     session.ingest("panda", panda_files, fill=["end_time=2018-08-15"])
     session.run()
-    report = session.reasons()
+    report = session.flags.decompose()
     assert (
         report.counts["queues whose mix is not told from themselves"] == (report.counts["queues taken apart"])
     )
-    rows = session.arrow.show("reasons").to_pylist()
+    rows = session.tables.reasons().rows.to_pylist()
     named = [row for row in rows if row["effect"]]
     assert {row["part"] for row in named} <= {"rest", "declared default"}
     assert all("name no CPU models" in row["sentence"] for row in named if row["part"] == "rest")
@@ -197,4 +197,4 @@ def test_without_cpu_models_the_whole_deviation_is_the_rest(
 
 def test_without_a_run_there_is_nothing_to_take_apart(session: Session) -> None:
     with pytest.raises(NoResultError, match="nothing has been run yet"):
-        session.reasons()
+        session.flags.decompose()

@@ -33,22 +33,22 @@ def changed() -> Session:
     session = memory_session()
     fill(session, {14: faster(STEPPED, 1.2), 16: on_one_model(REFITTED, SLOWEST.name)})
     session.run(WINDOW)
-    session.drift()
+    session.flags.drift()
     return session
 
 
 def told(session: Session, name: str) -> dict[str, Any]:
-    (row,) = session.arrow.show("drifts", level="site", name=name).to_pylist()
+    (row,) = session.tables.drifts(level="site", name=name).rows.to_pylist()
     return dict(row)
 
 
 def test_nothing_is_told_of_a_grid_where_nothing_changes(session: Session) -> None:
     fill(session)
     session.run(WINDOW)
-    report = session.drift()
+    report = session.flags.drift()
     assert report.counts["days fitted"] == DAYS
     assert report.counts["names looked at"] >= 28
-    assert session.drifts().empty
+    assert session.tables.drifts().to_pandas().empty
 
 
 def test_a_step_is_found_on_its_day_with_its_size(changed: Session) -> None:
@@ -72,7 +72,7 @@ def test_another_mix_of_cpu_models_is_named_and_predicts_the_change(changed: Ses
 
 
 def test_nobody_else_changed(changed: Session) -> None:
-    rows = changed.arrow.show("drifts").to_pylist()
+    rows = changed.tables.drifts().rows.to_pylist()
     assert {row["name"] for row in rows if row["level"] == "site"} == {STEPPED, REFITTED}
 
 
@@ -89,14 +89,14 @@ def test_a_cpu_model_that_moves_with_a_queue_names_the_queue(session: Session) -
     )
     fill(session, {14: faster(queue, 1.3)})
     session.run(WINDOW)
-    session.drift()
-    (row,) = session.arrow.show("drifts", level="cpu_model", name=resolve_names([most])[0]).to_pylist()
+    session.flags.drift()
+    (row,) = session.tables.drifts(level="cpu_model", name=resolve_names([most])[0]).rows.to_pylist()
     assert row["cause"] == f"changed at {queue}"
     assert f"{queue}, which has" in row["sentence"]
 
 
 def test_daily_factors_say_which_tasks_days_share(changed: Session) -> None:
-    rows = changed.arrow.show("daily_factors", level="site", name=STEADY).to_pylist()
+    rows = changed.tables.daily_factors(level="site", name=STEADY).rows.to_pylist()
     assert len(rows) == DAYS
     for row in rows:
         assert len(row["tasks"]) == len(set(row["tasks"])) == len(row["task_parts"]) <= row["n_tasks"]
@@ -113,8 +113,8 @@ def test_a_day_of_tasks_that_contradict_each_other_has_wider_errors(session: Ses
     odd = FIRST + timedelta(days=10)
     session.store.put_jobs([contradicting(batch) for batch in GRID.jobs(odd)], "day 10")
     session.run((str(FIRST), str(odd + timedelta(days=1))))
-    session.drift()
-    rows = session.arrow.show("daily_factors", level="site").to_pylist()
+    session.flags.drift()
+    rows = session.tables.daily_factors(level="site").rows.to_pylist()
     for part in ("k_err_stat", "k_err_int"):
         usual, then = (
             statistics.median(row[part] / row["k"] for row in rows if (row["day"] == odd) == is_odd)
@@ -126,15 +126,15 @@ def test_a_day_of_tasks_that_contradict_each_other_has_wider_errors(session: Ses
 def test_days_of_a_store_that_knows_no_tasks_are_made_again(session: Session) -> None:
     fill(session, days=20)
     session.run((str(FIRST), str(FIRST + timedelta(days=19))))
-    session.drift()
-    made = session.arrow.show("daily_factors")
+    session.flags.drift()
+    made = session.tables.daily_factors().rows
     for day in sorted(set(made["day"].to_pylist())):
         rows = [{**row, "tasks": None, "task_parts": None} for row in made.to_pylist() if row["day"] == day]
         batches = rows_table(DAILY_FACTORS, rows).to_batches()
         session.store.publish([session.store.replace(DAILY_FACTORS, str(day), batches)])
     # those before the window of the run are left out, not taken for days that share nothing
     session.run((str(FIRST + timedelta(days=5)), str(FIRST + timedelta(days=19))))
-    report = session.drift()
+    report = session.flags.drift()
     assert report.counts["days fitted"] == 14
     assert report.rows_in == len([row for row in made.to_pylist() if row["day"] >= FIRST + timedelta(days=5)])
 
@@ -147,9 +147,9 @@ def test_an_edit_of_the_declaration_stands_beside_the_change(changed: Session, t
         f"{STEPPED},10.4,HS06,site,2025-01-01\n{STEPPED},12.3,HS06,site,{since}\n"
         f"{REFITTED},11,HS06,site,2025-01-01\n{REFITTED},9,HS06,site,2025-02-01\n"
     )
-    imported = changed.import_corepower(table)
+    imported = changed.declared.import_values(table)
     try:
-        changed.drift()
+        changed.flags.drift()
         row = told(changed, STEPPED)
         assert row["cause"] == "unexplained", "a declared value slows no machine"
         assert (row["corepower_before"], row["corepower_after"], row["declared_on"]) == (10.4, 12.3, since)
@@ -158,36 +158,36 @@ def test_an_edit_of_the_declaration_stands_beside_the_change(changed: Session, t
         assert other["cause"] == "CPU mix changed"
         assert other["corepower_before"] is None, "an edit months before is none of this change"
     finally:
-        changed.remove_corepower(imported.run)
-        changed.drift()
+        changed.declared.remove(imported.run)
+        changed.flags.drift()
 
 
 def test_again_it_leaves_the_same_rows_and_fits_no_day(changed: Session) -> None:
-    drifts, daily = changed.drifts(), changed.daily_factors()
-    report = changed.drift()
+    drifts, daily = changed.tables.drifts().to_pandas(), changed.tables.daily_factors().to_pandas()
+    report = changed.flags.drift()
     assert report.counts["days fitted"] == 0
-    assert changed.drifts().equals(drifts)
-    assert changed.daily_factors().equals(daily)
+    assert changed.tables.drifts().to_pandas().equals(drifts)
+    assert changed.tables.daily_factors().to_pandas().equals(daily)
 
 
 def test_days_are_fitted_once_and_again_when_their_jobs_change(session: Session) -> None:
     fill(session, days=20)
     shorter = (str(FIRST), str(FIRST + timedelta(days=19)))
     session.run(shorter)
-    assert session.drift().counts["days fitted"] == 19
+    assert session.flags.drift().counts["days fitted"] == 19
     session.run((str(FIRST), str(FIRST + timedelta(days=20))))
-    assert session.drift().counts["days fitted"] == 1
-    before = session.arrow.show("daily_factors").to_pylist()
+    assert session.flags.drift().counts["days fitted"] == 1
+    before = session.tables.daily_factors().rows.to_pylist()
     late = [batch.slice(0, 400) for batch in GRID.jobs(FIRST + timedelta(days=40))]
     moved = [_on_day(batch, 5) for batch in late]
     session.store.put_jobs(moved, "late")
     session.run((str(FIRST), str(FIRST + timedelta(days=20))))
-    assert session.drift().counts["days fitted"] == 1
-    after = session.arrow.show("daily_factors").to_pylist()
+    assert session.flags.drift().counts["days fitted"] == 1
+    after = session.tables.daily_factors().rows.to_pylist()
     differ = {row["day"] for row in before if row not in after}
     assert differ == {FIRST + timedelta(days=5)}
     # an older window takes nothing back
-    assert session.drift(shorter).counts["days fitted"] == 0
+    assert session.flags.drift(shorter).counts["days fitted"] == 0
 
 
 def _on_day(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
@@ -202,15 +202,15 @@ def _on_day(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
 def test_without_a_run_there_is_nothing_to_look_at(session: Session) -> None:
     fill(session, days=2)
     with pytest.raises(NoResultError, match="nothing has been run yet"):
-        session.drift()
+        session.flags.drift()
     session.run(where=[f"site={STEADY}"])
     with pytest.raises(NoResultError, match="no unrestricted run"):
-        session.drift()
+        session.flags.drift()
 
 
 def test_few_days_tell_nothing_and_say_so(session: Session) -> None:
     fill(session, days=4)
     session.run()
-    report = session.drift()
+    report = session.flags.drift()
     assert report.counts["names looked at"] == 0
     assert report.counts["names with too few days"] > 20

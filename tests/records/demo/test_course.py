@@ -115,7 +115,7 @@ def test_the_incident_is_the_largest_loser_of_its_week(seed: int) -> None:
             ["efficiency", "failure_rate", "waiting_median_s"],
             window="2025-W25",
             compare="previous",
-        )
+        ).to_pandas()
     first = lost.iloc[0]
     assert first["rc_site"] == incident.rc_site
     assert first["efficiency_diff"] < -0.1

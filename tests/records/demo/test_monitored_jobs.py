@@ -28,18 +28,18 @@ def test_everything_else_of_a_job_is_the_same() -> None:
 def test_what_is_planted_is_found() -> None:
     with memory_session() as session:
         session.store.put_jobs(replace(GRID, monitored=True).jobs(DAY), "made up")
-        session.score()
+        session.scores.compute()
         for score, planted in (
             ("score_cpu", {user: 100 * (1 - share) for user, share in RETIRING.items()}),
             ("score_mem", {user: 100 * share for user, share in STALLED.items()}),
         ):
-            rows = {row["name"]: row for row in session.ranking("user", score).rows.to_pylist()}
+            rows = {row["name"]: row for row in session.scores.rank("user", score).rows.to_pylist()}
             assert list(rows) == sorted(planted, key=lambda user: -planted[user])
             for user, mean in planted.items():
                 # weighted by hours, of some hundred jobs with a scatter of 6
                 assert rows[user]["score"] == pytest.approx(mean, abs=4), (score, user)
                 assert rows[user]["coverage"] < 0.4
-        scores = session.show("scores")
+        scores = session.tables.scores().to_pandas()
         used = scores[scores["state"] != "timeout"].groupby("user")["time_used_frac"].max()
         assert all(used[user] <= 1 / ASKED[user] + 1e-9 for user in ASKED)
         assert not scores["score_cpu_reason"].eq("smt unknown").any()

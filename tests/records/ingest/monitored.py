@@ -20,7 +20,7 @@ def read(session: Session, form: str, *files: Path, fill: Sequence[str] = ()) ->
 
 def series(session: Session, job_id: str | None = None) -> dict[Key, Samples]:
     """Metric, scope and unit with the samples, of a job."""
-    rows = session.arrow.show("series").to_pylist()
+    rows = session.tables.series().rows.to_pylist()
     return {
         (row["metric"], row["scope"], row["unit"]): unpack(row["packed"], row["n_samples"])
         for row in rows
@@ -30,13 +30,13 @@ def series(session: Session, job_id: str | None = None) -> dict[Key, Samples]:
 
 def rows(session: Session, table: str = "series") -> list[dict[str, Any]]:
     """The rows of a table."""
-    found: list[dict[str, Any]] = session.arrow.show(table).to_pylist()
+    found: list[dict[str, Any]] = session.tables.read(table).rows.to_pylist()
     return found
 
 
 def jobs(session: Session) -> list[dict[str, Any]]:
     """The stored jobs, what is missing left out."""
-    found = session.batches("jobs").read_all().to_pylist()
+    found = session.jobs().batches().read_all().to_pylist()
     return [{name: value for name, value in job.items() if value is not None} for job in found]
 
 

@@ -28,9 +28,9 @@ def test_a_frame_is_a_load_like_that_of_a_file() -> None:
         assert first.counts == {"stored": 2, "updated": 0}
         assert first.dropped == {"missing job_id": 1}
         assert s.ingest("jobs", FRAME, fill={"processing_type": "simul"}).run == first.run
-        rejected = s.show("rejects")
+        rejected = s.tables.rejects().to_pandas()
         assert rejected[["file", "line", "field"]].to_numpy().tolist() == [["frame", 3, "job_id"]]
-        jobs = s.jobs(sort="job_id")
+        jobs = s.jobs(sort="job_id").to_pandas()
         assert jobs["site"].tolist() == ["a", "b"]
         assert jobs["processing_type"].tolist() == ["simul", "simul"]
         assert jobs["counters"].tolist() == [{"cycles": 1.0}, None]
@@ -39,9 +39,11 @@ def test_a_frame_is_a_load_like_that_of_a_file() -> None:
 def test_what_a_session_gives_it_takes() -> None:
     with esjobs.open("duckdb::memory:") as one, esjobs.open("duckdb::memory:") as two:
         one.ingest("jobs", FRAME)
-        assert two.ingest("jobs", one.arrow.jobs().read_all()).rows_out == 2
-        assert two.ingest("jobs", one.jobs()).counts == {"stored": 0, "updated": 2}
-        pd.testing.assert_frame_equal(two.jobs(sort="job_id"), one.jobs(sort="job_id"))
+        assert two.ingest("jobs", one.jobs().batches().read_all()).rows_out == 2
+        assert two.ingest("jobs", one.jobs().to_pandas()).counts == {"stored": 0, "updated": 2}
+        pd.testing.assert_frame_equal(
+            two.jobs(sort="job_id").to_pandas(), one.jobs(sort="job_id").to_pandas()
+        )
 
 
 def test_an_index_with_a_name_is_a_column() -> None:
@@ -66,16 +68,16 @@ def test_a_table_that_is_none_of_jobs_is_refused(bad: Any) -> None:
 def test_reading_makes_no_store(tmp_path: Path) -> None:
     s = esjobs.open(f"duckdb:{tmp_path}/no/x.duckdb")
     with pytest.raises(NoJobsError):
-        s.query("site")
+        s.query("site").to_pandas()
     with pytest.raises(NoResultError):
-        s.show("flags")
-    assert s.jobs().empty
+        s.tables.flags().to_pandas()
+    assert s.jobs().to_pandas().empty
     assert "0 jobs" in repr(s)
     assert not list(tmp_path.iterdir())
     # another one makes it meanwhile
     with esjobs.open(f"duckdb:{tmp_path}/no/x.duckdb") as other:
         other.ingest("jobs", FRAME)
-    assert len(s.jobs()) == 2
+    assert len(s.jobs().to_pandas()) == 2
     s.close()
 
 

@@ -123,9 +123,9 @@ def test_a_gzip_bomb_of_refused_rows(
     assert rejected.get(reason, 0) >= (lines if reason else 0)
     assert sum(rejected.values()) == report["rows_in"]
     with esjobs.open(store) as session:
-        listed = session.show("rejects")
+        listed = session.tables.rejects().to_pandas()
         assert listed["n_rows"].sum() == report["rows_in"]
-        assert session.show("loads")["rejected"].tolist() == [report["rows_in"]]
+        assert session.tables.loads().to_pandas()["rejected"].tolist() == [report["rows_in"]]
     assert len(listed) <= 2 * (LISTED + 1)
 
 

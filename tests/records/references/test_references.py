@@ -56,7 +56,7 @@ def written(folder: Path, text: str, name: str = "table.txt") -> Path:
 def test_hs23_rows_keep_their_machine_and_say_the_range_of_their_model(
     session: Session, tmp_path: Path
 ) -> None:
-    report = session.import_references(written(tmp_path, HS23), form="hepix-hs23")
+    report = session.declared.import_references(written(tmp_path, HS23), form="hepix-hs23")
     assert (report.rows_in, report.rows_out) == (13, 5)
     assert report.dropped == {
         "no CPU model": 1,
@@ -65,7 +65,7 @@ def test_hs23_rows_keep_their_machine_and_say_the_range_of_their_model(
         "out of range": 2,
         "repeated": 1,
     }
-    rows = session.references()
+    rows = session.tables.references().to_pandas()
     epyc = rows[rows.cpu_model == "AMD EPYC 7302"].set_index("cores")
     assert epyc.value_per_core.to_dict() == {32: 24.0, 64: 15.0}
     assert epyc.smt.to_dict() == {32: False, 64: True}
@@ -82,9 +82,9 @@ def test_hs23_rows_keep_their_machine_and_say_the_range_of_their_model(
 def test_a_page_of_hs06_is_read_with_what_its_cells_say_beside_numbers(
     session: Session, tmp_path: Path
 ) -> None:
-    report = session.import_references(written(tmp_path, HS06), form="hepix-hs06")
+    report = session.declared.import_references(written(tmp_path, HS06), form="hepix-hs06")
     assert (report.rows_in, report.rows_out, report.dropped) == (5, 3, {"no score": 2})
-    rows = session.references()
+    rows = session.tables.references().to_pandas()
     xeon = rows[rows.cpu_model == "Intel Xeon E5-2630 v3"].set_index("cores")
     assert xeon.smt.to_dict() == {16: False, 32: True}
     assert set(xeon.site) == {"GridKa"}
@@ -96,21 +96,21 @@ def test_a_page_of_hs06_is_read_with_what_its_cells_say_beside_numbers(
 
 
 def test_lines_of_hs06_and_columns_of_factors(session: Session, tmp_path: Path) -> None:
-    report = session.import_references(written(tmp_path, LINES), form="atlas-hs06")
+    report = session.declared.import_references(written(tmp_path, LINES), form="atlas-hs06")
     assert (report.rows_in, report.rows_out) == (6, 3)
     assert report.dropped == {"no score": 1, "not a number": 2}
     table = "cputype\tfit a\tfit b\ns+Intel(R) Xeon(R) CPU E5-2670 v2 @ 2.50GHz 25600 KB\t1.0\t0.8\n"
-    report = session.import_references(written(tmp_path, table, "f.tsv"), form="atlas-factors")
+    report = session.declared.import_references(written(tmp_path, table, "f.tsv"), form="atlas-factors")
     assert report.rows_out == 2
-    rows = session.references()
+    rows = session.tables.references().to_pandas()
     factors = rows[rows.benchmark == "factor"]
     assert set(factors.source) == {"f.tsv: fit a", "f.tsv: fit b"}
     assert not factors.ambiguous.any(), "factors of two fits have no common scale to differ in"
 
 
 def test_what_is_said_of_a_model_are_ranges_by_smt(session: Session, tmp_path: Path) -> None:
-    session.import_references(written(tmp_path, HS06), form="hepix-hs06")
-    session.import_references(written(tmp_path, LINES, "lines"), form="atlas-hs06")
+    session.declared.import_references(written(tmp_path, HS06), form="hepix-hs06")
+    session.declared.import_references(written(tmp_path, LINES, "lines"), form="atlas-hs06")
     scores = reference_scores(session.store, ["hs06"])
     xeon = scores["hs06", "Intel Xeon E5-2630 v3"]
     assert xeon.by_smt == {False: (17.375, 17.375), True: (11.0, 11.0)}
@@ -124,15 +124,15 @@ def test_what_is_said_of_a_model_are_ranges_by_smt(session: Session, tmp_path: P
 def test_importing_again_changes_nothing_and_an_import_can_be_taken_back(
     session: Session, tmp_path: Path
 ) -> None:
-    first = session.import_references(written(tmp_path, HS23), form="hepix-hs23")
-    rows = session.references()
-    again = session.import_references(written(tmp_path, HS23, "renamed"), form="hepix-hs23")
+    first = session.declared.import_references(written(tmp_path, HS23), form="hepix-hs23")
+    rows = session.tables.references().to_pandas()
+    again = session.declared.import_references(written(tmp_path, HS23, "renamed"), form="hepix-hs23")
     assert again.run == first.run
-    assert session.references().drop(columns="source").equals(rows.drop(columns="source"))
-    session.remove_references(first.run)
-    assert session.references().empty
+    assert session.tables.references().to_pandas().drop(columns="source").equals(rows.drop(columns="source"))
+    session.declared.remove_references(first.run)
+    assert session.tables.references().to_pandas().empty
     with pytest.raises(NoResultError):
-        session.remove_references(first.run)
+        session.declared.remove_references(first.run)
 
 
 @pytest.mark.parametrize(
@@ -153,17 +153,17 @@ def test_a_file_of_another_form_is_refused_as_a_whole(
     session: Session, tmp_path: Path, form: str, text: str, said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
-        session.import_references(written(tmp_path, text), form=form)
-    assert session.references().empty
+        session.declared.import_references(written(tmp_path, text), form=form)
+    assert session.tables.references().to_pandas().empty
 
 
 def test_bytes_that_are_no_text_and_unknown_forms(session: Session, tmp_path: Path) -> None:
     path = tmp_path / "latin"
     path.write_bytes(b"CPU,SMT enabled,Ncores,Score\n\xff\xfe,1,2,3\n")
     with pytest.raises(InputError, match="not UTF-8"):
-        session.import_references(path, form="hepix-hs23")
+        session.declared.import_references(path, form="hepix-hs23")
     with pytest.raises(UsageError, match="there are hepix-hs23, hepix-hs06"):
-        session.import_references(path, form="hs23")
+        session.declared.import_references(path, form="hs23")
 
 
 REAL = [
@@ -181,10 +181,10 @@ REAL = [
 def test_real_tables(
     session: Session, shared_data: Path, form: str, file: str, rows_in: int, rows_out: int
 ) -> None:
-    report = session.import_references(shared_data / file, form=form)
+    report = session.declared.import_references(shared_data / file, form=form)
     assert (report.rows_in, report.rows_out) == (rows_in, rows_out)
     assert report.rows_in == report.rows_out + sum(report.dropped.values())
-    rows = session.references()
+    rows = session.tables.references().to_pandas()
     assert rows.cpu_model.notna().all()
     assert (rows.value_per_core_low <= rows.value_per_core).all()
     assert (rows.value_per_core <= rows.value_per_core_high).all()
@@ -192,9 +192,9 @@ def test_real_tables(
 
 def test_the_score_per_core_is_the_one_that_hepix_prints(session: Session, shared_data: Path) -> None:
     file = shared_data / "hepix-scores/HS23scores.csv"
-    session.import_references(file, form="hepix-hs23")
+    session.declared.import_references(file, form="hepix-hs23")
     printed = sorted(pd.read_csv(file)["Score/Ncores"])
-    ours = sorted(session.references().value_per_core)
+    ours = sorted(session.tables.references().to_pandas().value_per_core)
     assert ours == pytest.approx(printed, abs=0.06)
     gains = [score.smt_gain for score in reference_scores(session.store, ["hs23"]).values() if score.smt_gain]
     assert len(gains) > 20
@@ -219,7 +219,7 @@ def test_a_page_whose_header_lacks_or_repeats_a_column_is_refused(
         f"{header.replace(there, instead)}\n| --- | --- | --- |\n| E5-2650 | 300 | 16 (HT on) |\n"
     )
     with esjobs.open("duckdb::memory:") as session, pytest.raises(InputError):
-        session.import_references(page, form="hepix-hs06")
+        session.declared.import_references(page, form="hepix-hs06")
 
 
 def test_cores_beyond_any_machine_are_refused_by_row(tmp_path: Path) -> None:
@@ -227,5 +227,5 @@ def test_cores_beyond_any_machine_are_refused_by_row(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("|  CPU  | HS06 |  Cores (runs)  |\n| --- | --- | --- |\n" + rows)
     with esjobs.open("duckdb::memory:") as session:
-        report = session.import_references(page, form="hepix-hs06")
+        report = session.declared.import_references(page, form="hepix-hs06")
     assert (report.rows_out, report.dropped) == (1, {"out of range": 1})

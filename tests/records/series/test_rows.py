@@ -103,5 +103,5 @@ def test_times_of_rows_are_those_that_an_index_knows(tmp_path: Path) -> None:
     file.write_text("Time rss\n1700000000 5\n1700000060 6\n")
     with esjobs.open("duckdb::memory:", clock=lambda: fine) as session:
         session.ingest("prmon", [file])
-        (row,) = session.arrow.show("series").to_pylist()
+        (row,) = session.tables.series().rows.to_pylist()
     assert row["loaded_at"].microsecond == 251_000

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from dashboards.targets.html.profile import Curve
-from esjobs.api.arguments import Filters
 from esjobs.api.session import Session
+from esjobs.core.arguments import Filters
 from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.numbers import number
 from esjobs.core.window import Window
 from esjobs.records.demo.grid import LAST_DAY
 from esjobs.records.names.spelling import by_words
-from esjobs.render.profile.profile import Profile
 from esjobs.render.profile_page import profile_html, trends
 from esjobs.render.rows import cell_text
 from tests.cli.running import job_file, run
@@ -42,16 +42,16 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Session:
         writer.writerow(["name", "corepower", "benchmark", "level", "rc_site", "valid_from"])
         for queue in TRUTH.queues:
             writer.writerow([queue.name, queue.speed, "HS06", "site", queue.rc_site, "2025-01-01"])
-    session.import_corepower(table)
+    session.declared.import_values(table)
     for window in (EARLY, LATE):
         session.run(window)
-    session.reasons()
+    session.flags.decompose()
     return session
 
 
 def shown(session: Session, what: str, **chosen: str) -> list[dict[str, object]]:
     filters: Filters = {**chosen}  # type: ignore[typeddict-item]
-    rows: list[dict[str, object]] = session.arrow.show(what, **filters).to_pylist()
+    rows: list[dict[str, object]] = session.tables.read(what, **filters).rows.to_pylist()
     return rows
 
 
@@ -88,7 +88,7 @@ def test_shares_factors_and_prediction_are_those_of_the_tables(grid: Session) ->
     (factor,) = shown(grid, "factors", level="site", type="all", method="gamma", name=name)
     assert [row["mix_k"] for row in profile.factors if row["processing_type"] == "all"] == [factor["mix_k"]]
     text = str(profile)
-    assert f"predict a factor of {factor['mix_k']:.4g}" in text
+    assert f"predict a factor of {number(float(str(factor['mix_k'])))}" in text
     assert {row["part"] for row in profile.reasons} == {
         row["part"] for row in shown(grid, "reasons", name=name)
     }
@@ -117,7 +117,7 @@ def test_tasks_are_the_jobs_of_the_buckets(grid: Session) -> None:
     name = SITES[LARGE][0]
     profile = grid.site(name)
     counted: dict[tuple[object, object], int] = {}
-    for row in grid.batches("buckets", window=LATE).read_all().to_pylist():
+    for row in grid.tables.batches("buckets", window=LATE).read_all().to_pylist():
         if row["site"] == name:
             key = row["task_id"], row["core_class"]
             counted[key] = counted.get(key, 0) + row["n_jobs"]
@@ -145,7 +145,7 @@ def test_a_cpu_model(grid: Session) -> None:
 
 def test_place_among_the_others_is_that_of_a_count(grid: Session) -> None:
     (place,) = [each for each in grid.site(LARGE).standings if each.metric == "efficiency"]
-    frame = grid.query("rc_site", ["jobs", "efficiency"], window=LATE)
+    frame = grid.query("rc_site", ["jobs", "efficiency"], window=LATE).to_pandas()
     mine = frame[frame["rc_site"] == LARGE]["efficiency"].iloc[0]
     others = frame[(frame["rc_site"] != LARGE) & frame["rc_site"].notna() & (frame["jobs"] >= 100)]
     assert place.value == pytest.approx(mine)
@@ -199,19 +199,19 @@ def test_the_page_shows_hostile_names_as_text(tmp_path: Path) -> None:
     with memory_session() as session:
         session.ingest("jobs", file)
         session.run()
-        page = profile_html(session.site(HOSTILE))
+        page = profile_html(session.site(HOSTILE).content)
     assert HOSTILE not in page
     assert "&lt;img src=x" in page
     assert "<script" not in page
 
 
 def test_figures_draw_every_deviation(grid: Session) -> None:
-    profile: Profile = grid.site(LARGE)
+    profile = grid.site(LARGE).content
     page = profile_html(profile)
     rows = [row for row in (*profile.flags, *profile.types) if row["deviation"] is not None]
     several = [row for row in profile.history if row["estimate"] is not None]
     assert page.count('<g class="point') == len(rows) + len(several)
-    assert profile_html(grid.site(LARGE)) == page
+    assert profile_html(grid.site(LARGE).content) == page
 
 
 def test_commands(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_trends_are_the_numbers_of_the_weeks(grid: Session) -> None:
     assert run is not None
     part = trends(grid.store, run)
     assert part is not None
-    weeks = grid.query("week", ["jobs", "core_h", "efficiency", "failure_rate"])
+    weeks = grid.query("week", ["jobs", "core_h", "efficiency", "failure_rate"]).to_pandas()
     assert part.table is not None
     assert [row[0] for row in part.table.rows] == weeks["week"].tolist()
     core_h = next(figure for figure in part.figures if figure.title == "Core hours")
@@ -265,7 +265,7 @@ def test_a_report_has_the_sites_that_deviate(tmp_path: Path) -> None:
     with memory_session() as session:
         session.ingest("jobs", job_file(tmp_path / "jobs.csv"))
         session.run()
-        page = session.report_page()
+        page = session.report().html
     assert page.count('<details class="profile"') == 1
     assert "<b>SITE11</b>" in page
 

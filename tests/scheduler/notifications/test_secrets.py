@@ -1,6 +1,10 @@
 """Secrets planted in every setting: none is in a log, the store, a preview, a message, or what is printed."""
 
+import base64
+import html
+import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -23,6 +27,7 @@ from tests.scheduler.notifications.made_up import (
 )
 from tests.scheduler.notifications.servers import PASSWORD, USER, Listener, MailServer, listener, mail_server
 from tests.servers.certificates import Authority
+from tests.servers.echo import echo
 
 PLANTED = (SECRET, TOKEN, PASSWORD, quote(SECRET, safe=""))
 
@@ -30,6 +35,11 @@ PLANTED = (SECRET, TOKEN, PASSWORD, quote(SECRET, safe=""))
 def hidden(text: str) -> bool:
     """Whether a text gives nothing away."""
     return not any(secret in text for secret in PLANTED)
+
+
+def in_base64(text: str) -> str:
+    """Base64, as a login is sent."""
+    return base64.b64encode(text.encode()).decode()
 
 
 def planted(server: MailServer, hook: Listener, ca_file: str) -> NotifySettings:
@@ -84,3 +94,28 @@ def test_no_secret_is_written(
     for path in written:
         content = path.read_bytes()
         assert not any(secret.encode() in content for secret in PLANTED), path
+
+
+@pytest.mark.parametrize("form", [str, quote, json.dumps, html.escape, in_base64])
+def test_what_a_receiver_repeats_of_its_address_is_hidden(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, form: Callable[[str], str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    word = "pass/w+rd&of'<hook>"
+    with echo() as server:
+        server.form = form
+        url = f"http://hook:{quote(word, safe='')}@{server.host}/{TOKEN}"
+        made = settings(
+            coordinator("hook", channel="webhook", address=None, url=url, secret=SECRET), attempts=1
+        )
+        store = DuckStore(tmp_path / "jobs.duckdb", tables=TABLES)
+        notifier = Notifier(lambda: store, office(made))
+        told = [str(notifier.test().to_pylist()), str(notifier.log().to_pylist()), caplog.text]
+        store.close()
+        [sent] = server.requests
+    assert sent == f"Basic {in_base64(f'hook:{word}')}"
+    told.append((tmp_path / "jobs.duckdb").read_bytes().decode("latin-1"))
+    assert "answered 500" in told[0]
+    for text in told:
+        for secret in (word, f"hook:{word}", TOKEN, SECRET):
+            assert form(secret).strip('"').rstrip("=") not in text

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from esjobs.core.errors import SettingsError
+from esjobs.core.redact import remember
 from scheduler.notifications.channels import chat, webhook
 from scheduler.notifications.channels.outcome import DeliveryError
 from scheduler.notifications.channels.web import post
@@ -30,8 +31,9 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 
 def failed(url: str, timeout_s: float = 5.0, **given: object) -> DeliveryError:
+    remember(SECRET)
     with pytest.raises(DeliveryError) as raised:
-        post(url + PATH, b"{}", {}, timeout_s=timeout_s, secrets=(SECRET,), **given)  # type: ignore[arg-type]
+        post(url + PATH, b"{}", {}, timeout_s=timeout_s, **given)  # type: ignore[arg-type]
     for secret in (TOKEN, PATH, SECRET):
         assert secret not in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -8,12 +8,22 @@ from dashboards.spec import JOBS, Entry, JobsIndex, Mean, Page, Panel, View, Whe
 from dashboards.targets.vegalite.charts import CHARTS
 from dashboards.targets.vegalite.marks import columns_of
 from dashboards.view.rows import Row, keeps
-from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum, SumProduct, SumWhere, metric_fields
+from esjobs.core.query import (
+    Count,
+    Maximum,
+    Metric,
+    Minimum,
+    Moment,
+    Sum,
+    SumProduct,
+    SumWhere,
+    metric_fields,
+)
 
 MOST_GROUPS = 60_000
 """Groups that are kept for the panels of a page that are about the same rows; see :func:`pools_of`."""
 
-_ADDED_UP = (Sum, SumProduct, SumWhere, Count, Minimum, Maximum)
+_ADDED_UP = (Sum, SumProduct, SumWhere, Count, Moment, Minimum, Maximum)
 """Metrics that can be made of those of smaller groups."""
 
 ALL = "n_all"

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Set
 from itertools import pairwise
 from typing import Any
 
-from esjobs.store.elastic.jobs.versions import MERGED, born_by, identity_of
-from esjobs.store.elastic.transport.writing import Action, delete, update
+from esjobs.store.elastic.jobs.versions import MERGED, Version, born_by, identity_of
+from esjobs.store.elastic.transport.writing import Action, delete, index, update
 
 KEPT_PLACE = 0
 """Load of a document that only keeps a job's identity taken, so that the next version notices the others."""
@@ -20,26 +20,34 @@ def leftovers(number: int, loads: Set[int]) -> dict[str, Any]:
     return {"bool": {"should": [*moved, *taken_back, {"bool": {"filter": out_of_date}}]}}
 
 
-def removal(index: str, name: str, identity: str, others: Set[str]) -> Action:
+def removal(where: str, name: str, identity: str, others: Set[str]) -> Action:
     """Delete a version; the place under the job's identity is kept as long as it has other versions."""
     if name == identity and identity in others:
-        return update(index, name, {"load": KEPT_PLACE, "from": 0, "until": 0})
-    return delete(index, name)
+        return update(where, name, {"load": KEPT_PLACE, "from": 0, "until": 0})
+    return delete(where, name)
+
+
+def emptied(version: Version) -> Action:
+    """Delete a version that others cover; the place under the job's identity is kept, with nothing in it."""
+    if version.name != version.identity:
+        return delete(version.where, version.name)
+    kept = {"end_time": version.end_time, "load": KEPT_PLACE, "row": version.row, "from": 0, "until": 0}
+    return index(version.where, version.name, kept)
 
 
 def restored(hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
     """What makes a leftover again what it was at commit ``number``, with these loads."""
-    document, index, name = hit["_source"], hit["_index"], hit["_id"]
+    document, where, name = hit["_source"], hit["_index"], hit["_id"]
     if born_by(document) > number or (
         document["load"] == MERGED and document.get("until", number + 1) <= number
     ):
-        return delete(index, name)
+        return delete(where, name)
     if document["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
         identity = identity_of(hit)
-        return removal(index, name, identity, {identity})
+        return removal(where, name, identity, {identity})
     if document["from"] > number:
-        return update(index, name, {"from": 0, "until": 0})
-    return update(index, name, {"until": None})
+        return update(where, name, {"from": 0, "until": 0})
+    return update(where, name, {"until": None})
 
 
 def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:

@@ -13,6 +13,7 @@ a load to be undone.
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
@@ -22,35 +23,31 @@ import pyarrow.compute as pc
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import StoreError
 from esjobs.core.window import Window
-from esjobs.store.base import PutCounts, Rewrite, Span
+from esjobs.store.base import PutCounts, Rewrite, Span, Undone
 from esjobs.store.batches import blocks
-from esjobs.store.checks import SUPERSEDED
+from esjobs.store.checks import SUPERSEDED, not_undoable
 from esjobs.store.elastic.asking.days import fingerprints, within
 from esjobs.store.elastic.asking.server_time import server_time
 from esjobs.store.elastic.jobs.leftovers import KEPT_PLACE, leftovers, removal, restored
 from esjobs.store.elastic.jobs.months import Brought, JobMonths
+from esjobs.store.elastic.jobs.pruning import Covered, hidden_jobs
 from esjobs.store.elastic.jobs.rewriting import changes, containing
 from esjobs.store.elastic.jobs.stamps import stamped
+from esjobs.store.elastic.jobs.stored import CHUNK, rows_by_job, stored_versions, versions_of_load
 from esjobs.store.elastic.jobs.versions import (
     MERGED,
     Contest,
     Document,
     Version,
-    born_by,
-    identity_of,
-    named,
     settled,
 )
 from esjobs.store.elastic.layout import USUAL, IndexSettings, Names
-from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines, documents
+from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.state import Commit, State
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import Action, parts, refresh, sent, update, write
 from esjobs.store.lease import Lease
-
-_CHUNK = 1000
-"""Identities asked for in one search."""
 
 
 class Jobs:
@@ -135,37 +132,57 @@ class Jobs:
             for present, some in answers:
                 if present:
                     again.append(some.filter(pc.is_in(some["identity"], pa.array(present))))
-        counts = self._settle(again, common, rows, set(old.loads.values()))
-        loads = {**old.loads, load_id: load}
-        return counts, Commit(number, loads, max(old.next_load, load + 1), old.version)
+        found: Counter[int] = Counter()
+        counts = self._settle(again, common, rows, set(old.loads.values()), found)
+        del found[load]
+        new = replace(
+            old,
+            number=number,
+            loads={**old.loads, load_id: load},
+            next_load=max(old.next_load, load + 1),
+            unchanged=_with_found(old.unchanged, load, found),
+        )
+        return counts, new
 
     def _settle(
-        self, again: Sequence[pa.RecordBatch], common: Mapping[str, int], rows: int, loads: Set[int]
+        self,
+        again: Sequence[pa.RecordBatch],
+        common: Mapping[str, int],
+        rows: int,
+        loads: Set[int],
+        found: Counter[int],
     ) -> PutCounts:
-        """Decide about the jobs that have several versions, and write those that are not written yet."""
+        """Decide about the jobs that have several versions, and write those that are not written yet.
+
+        ``found``: takes the rows that are unchanged, by the loads that what readers see of them comes from.
+        """
         if not again:
             return PutCounts(rows, 0, SUPERSEDED.empty_table())
         refresh(self._cluster, self.index)
         number = common["born"]
         superseded: list[tuple[int, Document]] = []
-        updated = jobs_changed = 0
+        updated = unchanged = jobs_changed = 0
         changed: Counter[str] = Counter()
         kept: Counter[str] = Counter()
 
         def actions() -> Iterator[Action]:
-            nonlocal updated, jobs_changed
+            nonlocal updated, unchanged, jobs_changed
             with PointInTime(self._cluster, self.index) as at:
-                for documents_of_jobs in _by_job(again, common):
+                for documents_of_jobs in rows_by_job(again, common):
                     contests = list(self._contests(at, documents_of_jobs, number, loads))
                     for contest in contests:
                         lost = len(contest.loaded) - len(contest.incoming)
                         superseded.extend((v.row, v.document) for v in contest.loaded[-lost:] if lost)
                         if contest.incoming:
                             updated += len(contest.incoming) - (not contest.is_known)
+                            kept.update(contest.kept())
+                            if contest.unchanged:
+                                unchanged += len(contest.incoming)
+                                found.update(dict.fromkeys(contest.sources(), len(contest.incoming)))
+                                continue
                             moved = contest.changed()
                             jobs_changed += bool(moved)
                             changed.update(moved)
-                            kept.update(contest.kept())
                     yield from settled(contests, number)
 
         write(self._cluster, actions(), before=self._lease.keep)
@@ -174,7 +191,7 @@ class Jobs:
             [{name: row.get(name) for name in SUPERSEDED.names} for _, row in superseded], schema=SUPERSEDED
         )
         stored = rows - len(superseded) - updated
-        return PutCounts(stored, updated, table, jobs_changed, dict(changed), dict(kept))
+        return PutCounts(stored, updated, table, jobs_changed, dict(changed), dict(kept), unchanged)
 
     def _contests(
         self, at: PointInTime, rows: Sequence[Document], number: int, loads: Set[int]
@@ -182,7 +199,7 @@ class Jobs:
         """The jobs of these rows of the load, each with all its versions."""
         versions: dict[str, dict[tuple[int, int], Version]] = {row["identity"]: {} for row in rows}
         merged: dict[str, Version] = {}
-        for version in self._stored(at, list(versions), number, loads):
+        for version in stored_versions(at, list(versions), number, loads):
             if version.load == MERGED:
                 merged[version.identity] = version
             else:
@@ -194,34 +211,19 @@ class Jobs:
         for identity, of_job in versions.items():
             yield Contest(list(of_job.values()), merged.get(identity))
 
-    def _stored(
-        self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int | None = None
-    ) -> Iterator[Version]:
-        """All versions of some jobs, those of this commit marked as not stored; merged documents if visible.
-
-        ``gone``: a load to leave out.
-        """
-        for start in range(0, len(names), _CHUNK):
-            query: dict[str, Any] = {"filter": [named(names[start : start + _CHUNK])]}
-            if gone is not None:
-                query["must_not"] = [{"term": {"load": gone}}]
-            for hits in at.pages({"bool": query}):
-                for hit in hits:
-                    document = hit["_source"]
-                    visible, fresh = _was_visible(document, number), born_by(document) == number
-                    if not (visible if document["load"] == MERGED else fresh or document["load"] in loads):
-                        continue  # of a load that was taken back, or merged and out of date
-                    yield _version(hit, visible, stored=not fresh)
-
-    def undo(self, load_id: str) -> int:
+    def undo(self, load_id: str) -> Undone:
         """Hide the versions of a load, show the best remaining one of each of its jobs, commit, delete."""
         old = self._state.commit()
         if load_id not in old.loads:
-            return 0
+            return Undone()
         old = self._begin()
-        load, number = old.loads[load_id], old.number + 1
         try:
-            gone = list(self._of_load(load, number))
+            if load_id not in old.loads:
+                return Undone()
+            load, number = old.loads[load_id], old.number + 1
+            if load in old.pruned:
+                raise not_undoable(load_id)
+            gone = list(versions_of_load(self._cluster, self.index, load, number))
             others = set(old.loads.values()) - {load}
             left: set[str] = set()
 
@@ -229,8 +231,8 @@ class Jobs:
                 yield from (update(v.where, v.name, {"until": number}) for v in gone if v.visible)
                 names = sorted({version.identity for version in gone})
                 with PointInTime(self._cluster, self.index) as at:
-                    for start in range(0, len(names), _CHUNK):
-                        some = names[start : start + _CHUNK]
+                    for start in range(0, len(names), CHUNK):
+                        some = names[start : start + CHUNK]
                         contests, unfounded = self._remaining(at, some, number, others, load)
                         left.update(contest.versions[0].identity for contest in contests)
                         yield from settled(contests, number)
@@ -238,8 +240,14 @@ class Jobs:
 
             write(self._cluster, actions())
             refresh(self._cluster, self.index)
-            loads = {name: commit_number for name, commit_number in old.loads.items() if name != load_id}
-            self._state.advance(old, Commit(number, loads, old.next_load, old.version))
+            loads = {name: each for name, each in old.loads.items() if name != load_id}
+            found = {
+                name: old.unchanged[each][load]
+                for name, each in loads.items()
+                if load in old.unchanged.get(each, {})
+            }
+            unchanged = _with_found(old.unchanged, load, {})
+            self._state.advance(old, replace(old, number=number, loads=loads, unchanged=unchanged))
         except BaseException:
             self._take_back()
             raise
@@ -248,7 +256,37 @@ class Jobs:
         # what cannot be deleted now nobody sees, and the next write clears it away
         with contextlib.suppress(StoreError):
             write(self._cluster, (removal(v.where, v.name, v.identity, left) for v in gone))
-        return len({version.identity for version in gone})
+        return Undone(len({version.identity for version in gone}), found)
+
+    def prune(self, load_ids: Collection[str], *, dry_run: bool) -> int:
+        """Delete the versions that others of some loads cover, when the loads that did so are marked.
+
+        No reader saw them, and none sees a difference: the number of the commit stays.
+        """
+        n_covered = self._covered(self._state.commit(), load_ids).versions
+        if dry_run or not n_covered:
+            return n_covered
+        old = self._begin()
+        try:
+            covered = self._covered(old, load_ids)
+            if covered.versions:
+                self._state.advance(old, replace(old, pruned=old.pruned | covered.loads))
+                write(self._cluster, covered.actions, before=self._lease.keep)
+                refresh(self._cluster, self.index)
+        finally:
+            self._end()
+        return covered.versions
+
+    def _covered(self, old: Commit, load_ids: Collection[str]) -> Covered:
+        loads = set(old.loads.values())
+        chosen = {old.loads[name] for name in load_ids if name in old.loads}
+        found = Covered()
+        with PointInTime(self._cluster, self.index) as at:
+            names = hidden_jobs(at, chosen)
+            for start in range(0, len(names), CHUNK):
+                some = names[start : start + CHUNK]
+                found.add(stored_versions(at, some, old.number + 1, loads), chosen)
+        return found
 
     def rewrite(self, text: str, rewrite: Rewrite) -> int:
         """Rewrite every version in which a text stands; how many changed. Visible as it is written."""
@@ -272,19 +310,13 @@ class Jobs:
         """Of some jobs those that have versions of other loads, and merged documents of the others."""
         versions: dict[str, list[Version]] = {}
         merged: dict[str, Version] = {}
-        for version in self._stored(at, names, number, loads, gone):
+        for version in stored_versions(at, names, number, loads, gone):
             if version.load == MERGED:
                 merged[version.identity] = version
             else:
                 versions.setdefault(version.identity, []).append(version)
         contests = [Contest(of_job, merged.pop(identity, None)) for identity, of_job in versions.items()]
         return contests, list(merged.values())
-
-    def _of_load(self, load: int, number: int) -> Iterator[Version]:
-        source = ["identity", "end_time", "load", "row", "from", "until"]
-        with PointInTime(self._cluster, self.index) as at:
-            for hits in at.pages({"term": {"load": load}}, source):
-                yield from (_version(hit, _was_visible(hit["_source"], number), stored=True) for hit in hits)
 
     def _begin(self) -> Commit:
         """Clear away what an earlier process left, and start to write."""
@@ -375,40 +407,17 @@ class Jobs:
             return fingerprints(at, "end_time", clauses, sums)
 
 
-def _was_visible(document: Mapping[str, Any], number: int) -> bool:
-    """Whether readers saw a version just before a commit."""
-    return 0 < document["from"] < number and (document.get("until") or number) >= number
-
-
-def _version(hit: Mapping[str, Any], visible: bool, *, stored: bool) -> Version:
-    document = hit["_source"]
-    return Version(
-        hit["_index"],
-        hit["_id"],
-        identity_of(hit),
-        document["end_time"],
-        document["load"],
-        document["row"],
-        visible,
-        stored,
-        document,
-    )
+def _with_found(
+    unchanged: Mapping[int, Mapping[int, int]], load: int, found: Mapping[int, int]
+) -> dict[int, Mapping[int, int]]:
+    """What loads found unchanged in others, with what one has found now, and nothing that was found in it."""
+    others = {
+        each: {other: rows for other, rows in of.items() if other != load}
+        for each, of in unchanged.items()
+        if each != load
+    }
+    return {each: of for each, of in {**others, load: found}.items() if of}
 
 
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-def _by_job(again: Sequence[pa.RecordBatch], common: Mapping[str, int]) -> Iterator[list[Document]]:
-    """Rows as documents, about 1000 at a time, those of a job together."""
-    rows = pa.Table.from_batches(again).combine_chunks().sort_by("identity").to_batches()
-    of_job: list[Document] = []
-    for batch in rows:
-        for start in range(0, batch.num_rows, _CHUNK):
-            for document in documents(batch.slice(start, _CHUNK), common):
-                if len(of_job) >= _CHUNK and document["identity"] != of_job[-1]["identity"]:
-                    yield of_job
-                    of_job = []
-                of_job.append(document)
-    if of_job:
-        yield of_job

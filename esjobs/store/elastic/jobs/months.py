@@ -5,7 +5,8 @@ told by the cluster that its place, the document named by its identity, is taken
 must ask. :class:`Brought` remembers what the load itself has brought to them.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -14,10 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.errors import PublishedError
 from esjobs.core.window import Window
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.jobs.versions import identity_of, named
 from esjobs.store.elastic.layout import LONGEST_TARGET, IndexSettings, Names, jobs_index, listed
+from esjobs.store.elastic.results.differences import MEND
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.row_hash import Hashes, identity_hash
@@ -34,12 +37,53 @@ class JobMonths:
         self._how = how
 
     def indices(self) -> list[str]:
-        """The indices that there are; that of an earlier version among them, which had one for all months."""
-        names = self._names
-        answer = ask(self._cluster, f"/{listed(names.job_patterns)}/_alias") or {}
+        """The indices that there are; that of an earlier version among them, which had one for all months.
+
+        Raises :class:`PublishedError` where the alias is not on all of them, or on others.
+        """
+        answer = self._aliases()
+        if found := self._differences(answer):
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            raise PublishedError(f"{found[0].what}{more}; nothing was changed: {MEND}")
         # beside the old index it is a copy that a move has not come to the end of
-        unfinished = names.jobs_of() if names.jobs in answer else ""
-        return sorted(index for index in answer if names.is_jobs(index) and index != unfinished)
+        unfinished = self._names.jobs_of() if self._names.jobs in answer else ""
+        return sorted(index for index in answer if self._names.is_jobs(index) and index != unfinished)
+
+    def _aliases(self) -> dict[str, dict[str, Any]]:
+        """The aliases of all indices of jobs, and of others that have an alias of such a name."""
+        answer = ask(self._cluster, f"/{self._names.jobs}*/_alias") or {}
+        return {index: of_index["aliases"] for index, of_index in answer.items()}
+
+    def differences(self) -> "list[JobDifference]":
+        """All that is wrong with the alias of jobs."""
+        return self._differences(self._aliases())
+
+    def _differences(self, answer: Mapping[str, Mapping[str, Any]]) -> "list[JobDifference]":
+        """The aliases of jobs that are not as :meth:`ensure` makes them; the filter is its own record."""
+        alias = self._names.jobs
+        if alias in answer:
+            return []
+        found = []
+        for index, aliases in sorted(answer.items()):
+            facts = aliases.get(alias)
+            if not self._names.is_jobs(index):
+                if any(self._names.is_jobs(name) and name != alias for name in aliases):
+                    found.append(JobDifference(index, f"index {index} has the name of an index of jobs"))
+                elif facts is not None:
+                    what = f"alias {alias} is on index {index}, which is not of esjobs"
+                    found.append(JobDifference(index, what, {"remove": {"index": index, "alias": alias}}))
+            elif facts != {"filter": SHOWN}:
+                what = "is gone" if facts is None else "is not as esjobs made it (filter, routing, writing)"
+                add = {"add": {"index": index, "alias": alias, "filter": SHOWN}}
+                found.append(JobDifference(index, f"alias {alias} of index {index} {what}", add))
+        return found
+
+    def mend(self, *, dry_run: bool) -> list[str]:
+        """Put the alias of jobs right; a line for each index."""
+        found = [each for each in self.differences() if each.action is not None]
+        if found and not dry_run:
+            self._cluster.call("POST", "/_aliases", {"actions": [each.action for each in found]})
+        return [f"{each.what}: put right" for each in found]
 
     def target(self, window: Window | None = None) -> str:
         """Those that may have jobs of a window as the target of a request.
@@ -140,6 +184,15 @@ class JobMonths:
     def of(self, end_time: str) -> str:
         """The index of an end time as documents spell it."""
         return self._names.jobs_of(end_time[:7])
+
+
+@dataclass(frozen=True)
+class JobDifference:
+    """An index whose alias of jobs is not as it should be, and what mends it; None: its name is wrong."""
+
+    index: str
+    what: str
+    action: dict[str, Any] | None = None
 
 
 SHOWN = {

@@ -9,6 +9,7 @@ belongs to no load, and all versions wait hidden, so that any load can be undone
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -74,7 +75,7 @@ class Version:
         """What decides between versions: the greatest comes first."""
         return (self.end_time, self.load, self.row)
 
-    @property
+    @cached_property
     def known(self) -> Known:
         """What it knows of the job."""
         return known_of(self.document)
@@ -98,12 +99,32 @@ def together(versions: Sequence[Version]) -> Known:
     return known
 
 
+def of_loads(versions: Sequence[Version]) -> list[Version]:
+    """The versions that count: of each load those with its newest end time."""
+    newest: dict[int, str] = {}
+    for version in versions:
+        newest[version.load] = max(version.end_time, newest.get(version.load, ""))
+    return [version for version in versions if version.end_time == newest[version.load]]
+
+
+def contributing(versions: Sequence[Version]) -> list[Version]:
+    """Of versions of one end time, the best first, those that supply a value of what they say together."""
+    known: set[str] = set()
+    found = []
+    for version in versions:
+        if not version.known.keys() <= known:
+            found.append(version)
+            known |= version.known.keys()
+    return found
+
+
 class Contest:
     """A job with its versions, the best first, and the merged document that readers saw, if they did.
 
-    ``mine``: the versions of the load that is being written. ``shown``: what readers will see. ``folded``:
-    what ``mine`` say together, where the best of them alone says less. ``merging``: no version says what is
-    shown, and no document does yet.
+    ``loaded``: the versions of the load that is being written. ``shown``: what readers will see. ``folded``:
+    what ``loaded`` say together, where the best of them alone says less. ``merging``: no version says what is
+    shown, and no document does yet. ``unchanged``: the load is left out, for the stored versions of the end
+    time that it brings say together what they say with it.
     """
 
     def __init__(self, versions: Sequence[Version], merged: Version | None) -> None:
@@ -113,13 +134,27 @@ class Contest:
         self.newest = top.end_time
         self.shown = together(_at(self.newest, self.versions))
         self.loaded = [version for version in self.versions if not version.stored]
+        self.unchanged = self._is_unchanged()
         self.folded: Known | None = None
-        if self.loaded:
+        if self.loaded and not self.unchanged:
             own = together(_at(self.loaded[0].end_time, self.loaded))
             self.folded = own if own != self.loaded[0].known else None
         known = self.folded if self.folded is not None and top is self.loaded[0] else top.known
         self._shown_by = top if known == self.shown else None
-        self.merging = self._shown_by is None and (merged is None or merged.known != self.shown)
+        is_merged = self._shown_by is None and not self.unchanged
+        self.merging = is_merged and (merged is None or merged.known != self.shown)
+
+    def _is_unchanged(self) -> bool:
+        if not self.loaded:
+            return False
+        end_time = self.loaded[0].end_time
+        stored = [version for version in self.versions if version.stored]
+        before, after = (together(_at(end_time, of_loads(some))) for some in (stored, self.versions))
+        return before == after
+
+    def sources(self) -> set[int]:
+        """The loads that what readers saw comes from, if they saw the newest end time."""
+        return {v.load for v in contributing([v for v in _at(self.newest, self.versions) if v.stored])}
 
     @property
     def is_known(self) -> bool:
@@ -144,6 +179,10 @@ class Contest:
 
     def actions(self, number: int, folded: Document | None, merged: Document | None) -> Iterator[Action]:
         """Hide and show what changes with commit ``number``, and write the best version of this load."""
+        if self.unchanged:
+            # rows that were new to their months
+            yield from (delete(v.where, v.name) for v in self.loaded if v.name == v.identity)
+            return
         shown = self._shown_by
         for version in self.versions:
             if version.stored and version.visible and version is not shown:

@@ -18,6 +18,8 @@ from esjobs.store.elastic.transport.cluster import Cluster, ask
 _NOTHING = "none"
 """Stands in the filter of an alias for a generation that there is not, or a partition."""
 
+_ROUTING = ("index_routing", "search_routing")
+
 Shown = dict[str, str]
 """Partition to generation, as a filter lists them."""
 
@@ -25,7 +27,7 @@ NOTHING_SHOWN: Shown = {_NOTHING: _NOTHING}
 """No partition, as a filter lists it."""
 
 UNREADABLE: Shown = {"unreadable": "unreadable"}
-"""Stands for a filter that is missing or that esjobs did not make."""
+"""Stands for an alias that is not as esjobs made it: another filter or none, routing, a right to write."""
 
 Aliases = dict[str, dict[str, Shown]]
 """By index of a table, what each of its aliases shows."""
@@ -49,14 +51,16 @@ def aliases_of(
     """What each alias of ours shows, by index of a table; nothing where there is no index.
 
     ``months``: the only ones that are asked for, beside the index of none; None: all. Two years of filters
-    are too much to be read for a day. A filter that esjobs did not make is :data:`UNREADABLE`.
+    are too much to be read for a day. An alias that is not as esjobs made it is :data:`UNREADABLE`.
     """
-    answer = ask(cluster, f"/{listed(names.patterns(table, months))}/_alias") or {}
+    # an index that is missing is an error beside others that are there, a pattern is none
+    patterns = (pattern.removesuffix("*") + "*" for pattern in names.patterns(table, months))
+    answer = ask(cluster, f"/{listed(patterns)}/_alias") or {}
     return {
         index: {
             alias: _read(facts)
             for alias, facts in of_index["aliases"].items()
-            if _is_ours(names, table, alias)
+            if is_alias(names, table, alias)
         }
         for index, of_index in sorted(answer.items())
         if names.is_rows(table, index)
@@ -87,7 +91,8 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
     alias = names.alias(table)
     shown = {index: _listed_in(of_index, alias) for index, of_index in before.items()}
     first = names.rows(table)
-    latest = {name: next(iter(seen)) for name, seen in before[first].items() if name != alias}
+    of_first = before.get(first, {})
+    latest = {name: next(iter(seen)) for name, seen in of_first.items() if name != alias}
     if table.has_latest:
         latest.setdefault(names.latest(table), _NOTHING)
     for change in changes:
@@ -110,7 +115,8 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
         index: {alias: seen or NOTHING_SHOWN} if seen or index == first or before[index] else {}
         for index, seen in shown.items()
     }
-    after[first] |= {name: {one: shown[first].get(one, _NOTHING)} for name, one in latest.items()}
+    if first in after:
+        after[first] |= {name: {one: shown[first].get(one, _NOTHING)} for name, one in latest.items()}
     return after
 
 
@@ -148,7 +154,9 @@ def missing_aliases(cluster: Cluster, names: Names, table: Table) -> list[str]:
 
 
 def _read(facts: Mapping[str, Any]) -> Shown:
-    """What the filter of an alias lists."""
+    """What the filter of an alias lists; nobody else writes through it, and no shard is left out."""
+    if facts.get("is_write_index") or not facts.keys().isdisjoint(_ROUTING):
+        return UNREADABLE
     try:
         numbers, partitions = facts["filter"]["bool"]["filter"]
         return dict(zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True))
@@ -156,8 +164,8 @@ def _read(facts: Mapping[str, Any]) -> Shown:
         return UNREADABLE
 
 
-def _is_ours(names: Names, table: Table, alias: str) -> bool:
-    """Whether an alias is one that this module makes: an administrator may have added others."""
+def is_alias(names: Names, table: Table, alias: str) -> bool:
+    """True if an alias is one that this module makes: an administrator may have added others."""
     latest = names.latest(table)
     if not table.has_latest or not alias.startswith(latest):
         return alias == names.alias(table)

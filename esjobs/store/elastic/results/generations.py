@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import StoreError
+from esjobs.core.errors import StoreError, UsageError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
 from esjobs.store.base import Change, Generation, Pointed, Retired
@@ -45,10 +45,11 @@ from esjobs.store.elastic.results.aliases import (
     filter_of,
     published_in,
 )
+from esjobs.store.elastic.results.differences import Difference, difference_error
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.results.markers import Marker, Markers
 from esjobs.store.elastic.results.mend import Mend
-from esjobs.store.elastic.results.published import Difference, Published, difference_error
+from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Records
 from esjobs.store.elastic.results.sweep import Sweep, remove
 from esjobs.store.elastic.results.untidy import UntidyMonths
@@ -218,10 +219,17 @@ class Results:
             left += self._shown.without_open(of_table, aliases[table.name]) if of_table else []
         return left
 
-    def mend(self, *, dry_run: bool) -> list[str]:
-        """Put aliases right from the record; a line for each index; see `Mend`."""
+    def mend(self, *, dry_run: bool, start_empty: Collection[str] = ()) -> list[str]:
+        """Put aliases right from the record; a line for each index; see `Mend`.
+
+        Raises :class:`UsageError` if ``start_empty`` names a table that people do not enter.
+        """
+        entered = {table.name for table in self._tables.values() if table.entered}
+        for name in start_empty:
+            if name not in entered:
+                raise UsageError(f"'{name}' is not a table that people enter: {', '.join(sorted(entered))}")
         with self._alone():
-            mend = Mend(self._cluster, self._names, self._shown, self._markers)
+            mend = Mend(self._cluster, self._names, self._shown, self._markers, start_empty)
             return mend.mend(self._tables, self._turn.keep, dry_run=dry_run)
 
     def prepare(self) -> None:

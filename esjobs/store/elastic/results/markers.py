@@ -33,7 +33,8 @@ class Marker:
     """A generation that readers do not see. ``writer``, ``begun``: missing where an earlier version wrote it.
 
     ``index``: where its rows are. ``over``: readers no longer see it, or nobody will ever publish it.
-    ``partition``: what it is of; empty as long as it is not complete.
+    ``partition``: what it is of; empty as long as it is not complete. ``n_rows``: that were written; missing
+    where an earlier version wrote it.
     """
 
     index: str
@@ -42,6 +43,7 @@ class Marker:
     begun: datetime | None
     over: bool
     partition: str = ""
+    n_rows: int | None = None
 
     @property
     def place(self) -> Place:
@@ -124,11 +126,17 @@ class Markers:
                         None if begun is None else datetime.fromisoformat(begun),
                         bool(document.get("over")),
                         document.get("written", ""),
+                        document.get("n_written"),
                     )
 
-    def complete(self, indices: str) -> list[Marker]:
-        """The generations that were written whole and that no publication has taken out of sight."""
-        return [marker for marker in self.unseen(indices, ()) if marker.partition and not marker.over]
+    def complete(self, index: str) -> list[Marker]:
+        """The generations of an index of which all rows are there, and that no publication took out of sight.
+
+        The index must have been refreshed.
+        """
+        written = [marker for marker in self.unseen(index, ()) if marker.partition and not marker.over]
+        counted = self._counts([marker.place for marker in written])
+        return [m for m in written if m.n_rows in (None, counted.get(m.number, 0))]
 
     def _head(self, generation: Generation) -> dict[str, Any]:
         return {

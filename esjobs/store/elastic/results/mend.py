@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 
 from esjobs.core.errors import PublishedError
 from esjobs.core.tables import Table
-from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.layout import Names, is_monthly
 from esjobs.store.elastic.results.aliases import NOTHING_SHOWN, Aliases, Shown, aliases_of, seen_of
+from esjobs.store.elastic.results.differences import Difference, partitions_text, restore_text
 from esjobs.store.elastic.results.markers import Marker, Markers
-from esjobs.store.elastic.results.published import Published, partitions_text
+from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Recorded
-from esjobs.store.elastic.transport.cluster import Cluster, ask
+from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.writing import refresh
 
 _EARLY = datetime.min.replace(tzinfo=UTC)
@@ -19,44 +20,65 @@ _EARLY = datetime.min.replace(tzinfo=UTC)
 class Mend:
     """One repair of all tables; for whoever has the turn.
 
-    The record wins where its rows are there. Partitions without rows are struck off where a step can make
-    them again; of tables that people enter nothing is struck off.
+    The record wins where its rows are there. Of partitions that have none, as after the restore of an older
+    snapshot, the newest rows that are complete are shown, but of runs: those of one run are of several tables
+    that must be of one moment. What is left without rows is struck off where a step can make it again; of
+    tables that people enter only where ``start_empty`` names them.
     """
 
-    def __init__(self, cluster: Cluster, names: Names, published: Published, markers: Markers) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        names: Names,
+        published: Published,
+        markers: Markers,
+        start_empty: Collection[str] = (),
+    ) -> None:
         self._cluster = cluster
         self._names = names
         self._published = published
         self._markers = markers
+        self._start_empty = start_empty
         self._lines: list[str] = []
         self._lost: list[str] = []
 
     def mend(self, tables: Mapping[str, Table], keep: Callable[[], None], *, dry_run: bool) -> list[str]:
         """What was done, or would be, a line each.
 
-        Raises :class:`PublishedError`, when all else is put right, for rows that only a snapshot has.
+        Raises :class:`PublishedError`, when all else is put right, for what a person has to decide.
         """
         last = self._published.recover()
         shown = {name: aliases_of(self._cluster, self._names, table) for name, table in tables.items()}
         recorded = self._published.records.every()
         found = self._published.survey(tables.values(), shown, recorded)
+        left = {each.table.name for each in found if each.kind == "taken"}
         after: dict[str, Aliases] = {}
         gone: list[str] = []
+        strangers: list[Difference] = []
         for each in found:
-            of_table = shown[each.table.name]
-            if each.index in of_table:
-                wanted = self._wanted(each.table, each.index, recorded)
+            if each.kind == "taken":
+                self._lost.append(f"{each.what}: {each.to_do}")
+            elif each.kind == "stranger":
+                missing = sorted(one.index for one in found if (one.table, one.kind) == (each.table, "gone"))
+                if missing:
+                    self._lost.append(
+                        f"{each.what}, and {missing[0]} is gone: if it has these rows give it the alias "
+                        f"{missing[0]}, else take that alias from it (POST /_aliases), and mend again"
+                    )
+                else:
+                    strangers.append(each)
+                    self._lines.append(f"{each.what}: taken from it")
+            elif each.kind == "gone":
+                lost = {*seen_of(recorded[each.index]).get(self._names.alias(each.table), {})}
+                if self._is_struck(each.table, each.index, lost):
+                    gone.append(each.index)
+            elif each.kind == "alias" and each.table.name not in left:
+                wanted = self._wanted(each.table, each.index, shown[each.table.name], recorded)
                 if wanted is not None:
                     after.setdefault(each.table.name, {})[each.index] = wanted
-            elif moved := ask(self._cluster, f"/{each.index}/_alias"):
-                self._lost.append(
-                    f"index {each.index} is an alias of {min(moved)} now (reindexed?): clone that "
-                    f"under the name {each.index}"
-                )
-            elif self._is_struck(each.table, each.index, self._lost_with(each.table, recorded[each.index])):
-                gone.append(each.index)
         if not dry_run:
-            before = {name: {i: shown[name][i] for i in indices} for name, indices in after.items()}
+            self._take_from(strangers)
+            before = {name: {i: shown[name].get(i, {}) for i in indices} for name, indices in after.items()}
             known = {name: {i: recorded.get(i, {}) for i in indices} for name, indices in after.items()}
             self._published.switch(last, before, known, after, keep)
             for index in gone:
@@ -65,46 +87,86 @@ class Mend:
             raise PublishedError("; ".join([*self._lines, *self._lost]))
         return self._lines
 
-    def _wanted(self, table: Table, index: str, recorded: Recorded) -> dict[str, Shown] | None:
+    def _take_from(self, strangers: Collection[Difference]) -> None:
+        """Take aliases of ours from indices that are not."""
+        actions = [{"remove": {"index": each.index, "alias": each.alias}} for each in strangers]
+        if actions:
+            self._cluster.call("POST", "/_aliases", {"actions": actions})
+
+    def _wanted(
+        self, table: Table, index: str, shown: Aliases, recorded: Recorded
+    ) -> dict[str, Shown] | None:
         """What the aliases of an index are to show; None where that cannot be said."""
         refresh(self._cluster, index)
         complete = self._markers.complete(index)
         alias = self._names.alias(table)
         if index not in recorded:
-            newest = _newest(complete)
+            newest = _numbers(_newest(complete))
             self._lines.append(
                 f"index {index} shows the newest rows of {partitions_text(len(newest))}, of which neither "
                 "alias nor record was left"
             )
             return {alias: newest}
         seen = seen_of(recorded[index])
+        published = seen.get(alias, {})
         present = {marker.number for marker in complete}
-        missing = {p for p, number in seen.get(alias, {}).items() if number not in present}
+        missing = {partition for partition, number in published.items() if number not in present}
+        older = self._older(table, shown.get(index, {}).get(alias, {}), complete, missing)
+        missing -= older.keys()
         if missing and not self._is_struck(table, index, missing):
             return None
+        if older:
+            self._lines.append(_older_text(table, index, older))
+        main = {p: n for p, n in published.items() if p not in missing} | _numbers(older)
         wanted = {
-            name: {p: number for p, number in of_alias.items() if p not in missing}
+            name: {p: main[p] for p in of_alias if p in main} or NOTHING_SHOWN
             for name, of_alias in recorded[index].items()
         }
-        left = len(wanted.get(alias, {}))
-        self._lines.append(f"aliases of index {index} show {partitions_text(left)} again, as the record says")
-        return {name: of_alias or NOTHING_SHOWN for name, of_alias in wanted.items()}
+        again = partitions_text(len(main) - len(older))
+        self._lines.append(f"aliases of index {index} show {again} again, as the record says")
+        return wanted
 
-    def _lost_with(self, table: Table, recorded: Mapping[str, Shown]) -> set[str]:
-        """The partitions of an index that is gone."""
-        return {*seen_of(recorded).get(self._names.alias(table), {})}
+    def _older(
+        self, table: Table, shown: Shown, complete: Collection[Marker], missing: Collection[str]
+    ) -> dict[str, Marker]:
+        """By partition without rows, others that are complete: those that its alias shows, or the newest."""
+        if not (table.entered or is_monthly(table)):
+            return {}
+        by_number = {marker.number: marker for marker in complete}
+        newest = _newest(complete)
+        found = {p: by_number.get(shown.get(p, ""), newest.get(p)) for p in missing}
+        return {p: marker for p, marker in found.items() if marker is not None}
 
     def _is_struck(self, table: Table, index: str, missing: Collection[str]) -> bool:
         """True if partitions whose rows are lost may be struck off the record."""
-        text = f"index {index} has no rows of {partitions_text(len(missing))} any more"
-        if table.entered:
-            self._lost.append(f"{text}, which nobody can compute: restore it from a snapshot")
+        text = f"index {index} has no complete rows of {partitions_text(len(missing))} any more"
+        if table.entered and table.name not in self._start_empty:
+            self._lost.append(f"{text}, which nobody can compute: {restore_text(table)}")
             return False
-        self._lines.append(f"{text}, {min(missing)} to {max(missing)}: make them again ({table.made_by})")
+        if table.entered:
+            self._lines.append(f"{text}: {table.name} goes on without them, as --start-empty says")
+        else:
+            self._lines.append(f"{text}, {min(missing)} to {max(missing)}: make them again ({table.made_by})")
         return True
 
 
-def _newest(complete: Collection[Marker]) -> Shown:
+def _newest(complete: Collection[Marker]) -> dict[str, Marker]:
     """The newest generation of each partition."""
     in_order = sorted(complete, key=lambda marker: (marker.begun or _EARLY, marker.number))
-    return {marker.partition: marker.number for marker in in_order}
+    return {marker.partition: marker for marker in in_order}
+
+
+def _numbers(markers: Mapping[str, Marker]) -> Shown:
+    return {partition: marker.number for partition, marker in markers.items()}
+
+
+def _older_text(table: Table, index: str, older: Mapping[str, Marker]) -> str:
+    """One line about rows that are shown in place of those that were published."""
+    times = sorted(marker.begun.isoformat(" ", "minutes") for marker in older.values() if marker.begun)
+    written = f", written {times[0]} to {times[-1]}" if times else ""
+    again = "" if table.entered else f"; make them again ({table.made_by})"
+    which = f"{partitions_text(len(older))}, {min(older)} to {max(older)}"
+    return (
+        f"index {index} shows other rows than were published of {which}: the newest complete ones that it "
+        f"has{written}{again}"
+    )

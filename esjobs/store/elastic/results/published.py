@@ -9,23 +9,26 @@ what was begun, if the aliases were switched, and else records that nothing happ
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from esjobs.core.errors import PublishedError, StoreError
+from esjobs.core.errors import StoreError
 from esjobs.core.tables import Table
 from esjobs.store.checks import KnownTables
+from esjobs.store.elastic.health import require_unblocked
 from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.renaming import Present
 from esjobs.store.elastic.results.aliases import (
     UNREADABLE,
     Aliases,
     Place,
     Shown,
     aliases_of,
+    is_alias,
     published_in,
     seen_of,
     switch,
 )
+from esjobs.store.elastic.results.differences import Difference, difference_error, partitions_text
 from esjobs.store.elastic.results.markers import Markers
 from esjobs.store.elastic.results.records import Publication, Recorded, Records, agree
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -36,24 +39,8 @@ _log = logging.getLogger(__name__)
 _ATTEMPTS, _PAUSE_S = 5, 0.05
 """A reader may ask for the aliases before a publication and for the record after it."""
 
-WAY_OUT = "nothing was changed; 'esjobs setup --mend' puts it right from the record, see 'esjobs doctor'"
-
 Asked = Sequence[tuple[Table, Collection[str] | None]]
 """Tables, and the months of each that are asked for; None: all."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """An index of a table whose aliases and record differ, and how."""
-
-    table: Table
-    index: str
-    what: str
-
-    @property
-    def gone(self) -> bool:
-        """True if the index itself is gone."""
-        return "is gone, with" in self.what
 
 
 class Published:
@@ -152,11 +139,11 @@ class Published:
     def differences(self, table: Table, aliases: Aliases, recorded: Recorded) -> list[Difference]:
         """The indices of a table of which aliases and record differ."""
         ours = [index for index in recorded if self._names.is_rows(table, index)]
-        return [
-            Difference(table, index, what)
+        found = (
+            self._difference(table, index, aliases.get(index), recorded.get(index))
             for index in sorted({*aliases, *ours})
-            if (what := self._what(table, index, aliases.get(index), recorded.get(index)))
-        ]
+        )
+        return [each for each in found if each is not None]
 
     def survey(
         self, tables: Iterable[Table], aliases: Mapping[str, Aliases], recorded: Recorded
@@ -165,37 +152,56 @@ class Published:
 
         ``recorded``: all records.
         """
-        present = self._indices()
-        found = []
+        present = Present.of(self._cluster, self._names)
+        found: list[Difference] = []
         for table in tables:
             shown = aliases[table.name]
             asked = {
                 i: each
                 for i, each in recorded.items()
                 if self._names.is_rows(table, i)
-                and (i in shown or not seen_of(each).keys() <= present.get(i, set()))
+                and (i in shown or not seen_of(each).keys() <= present.indices.get(i, set()))
             }
-            bare: Aliases = {i: {} for i in asked if i in present and i not in shown}
+            bare: Aliases = {i: {} for i in asked if i in present.indices and i not in shown}
+            found += self._strange(table, present)
             found += self.differences(table, {**bare, **shown}, asked)
         return found
 
-    def _indices(self) -> dict[str, set[str]]:
-        """The names of all indices of ours, open and closed, and of their aliases."""
-        path = f"/_resolve/index/{self._names.prefix}-*"
-        answer = self._cluster.call("GET", path, params={"expand_wildcards": "open,closed"})
-        return {each["name"]: {*each.get("aliases", ())} for each in answer["indices"]}
+    def _strange(self, table: Table, present: Present) -> Iterator[Difference]:
+        """Names of aliases of a table that are of other indices, or are indices."""
+        for alias, indices in present.aliases.items():
+            for index in indices if is_alias(self._names, table, alias) else ():
+                if not self._names.is_rows(table, index):
+                    what = f"alias {alias} is on index {index}, which is not of esjobs"
+                    yield Difference(table, index, "stranger", what, alias)
+        for index in present.indices:
+            if is_alias(self._names, table, index):
+                yield Difference(table, index, "taken", f"index {index} has the name of an alias of esjobs")
 
-    def _what(
+    def _difference(
         self, table: Table, index: str, shown: dict[str, Shown] | None, recorded: dict[str, Shown] | None
-    ) -> str:
-        """One line about what is wrong with an index; empty if nothing is."""
+    ) -> Difference | None:
+        """What is wrong with an index; None if nothing is."""
         if shown is None:
-            seen = seen_of(recorded or {})
-            lost = len(seen.get(self._names.alias(table), {}))
-            return f"index {index} is gone, with {partitions_text(lost)} of it published" if seen else ""
+            return self._missing(table, index, seen_of(recorded or {}))
+        what = self._what(index, shown, recorded)
+        return Difference(table, index, "alias", what) if what else None
+
+    def _missing(self, table: Table, index: str, seen: Mapping[str, Shown]) -> Difference | None:
+        """What became of an index that is not there."""
+        other = Present.of(self._cluster, self._names).moved(index.__eq__).get(index) if seen else None
+        if other is not None:
+            what = f"index {index} is an alias of index {other} now (reindexed?)"
+            return Difference(table, index, "moved", what)
+        lost = partitions_text(len(seen.get(self._names.alias(table), {})))
+        what = f"index {index} is gone, with {lost} of it published"
+        return Difference(table, index, "gone", what) if seen else None
+
+    def _what(self, index: str, shown: dict[str, Shown], recorded: dict[str, Shown] | None) -> str:
+        """One line about what is wrong with the aliases of an index; empty if nothing is."""
         for alias, of_alias in shown.items():
             if of_alias is UNREADABLE:
-                return f"alias {alias} of index {index} has another filter than esjobs gave it"
+                return f"alias {alias} of index {index} is not as esjobs made it (filter, routing, writing)"
         if recorded is None:
             lost = 0 if seen_of(shown) else len(self._markers.complete(index))
             return f"index {index} has {partitions_text(lost)}, and neither alias nor record" if lost else ""
@@ -254,6 +260,9 @@ class Published:
         }
         if not actions and not any(changed.values()):
             return
+        # half of a publication is not made: rows, state and aliases are all of these
+        indices = {index for aliases in after.values() for index in aliases}
+        require_unblocked(self._cluster, self._names, {*indices, self._names.state})
         over: list[Place] = []
         for name, aliases in after.items():
             seen = (published_in(each, self._names, self._tables[name]) for each in (wanted[name], aliases))
@@ -296,20 +305,6 @@ class Published:
         return self.records.finish(begun)
 
 
-def difference_error(found: Sequence[Difference]) -> PublishedError:
-    """One line about all that differs."""
-    first = found[0]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    if first.gone and first.table.entered:
-        return PublishedError(f"{first.what}{more}: restore it from a snapshot; nothing was changed")
-    return PublishedError(f"{first.what}{more}; {WAY_OUT}")
-
-
 def _restricted(after: Aliases, shown: Aliases) -> Aliases:
     """What indices are to show that there are."""
     return {index: of_index for index, of_index in after.items() if index in shown}
-
-
-def partitions_text(number: int) -> str:
-    """A number of partitions."""
-    return f"{number} partition{'' if number == 1 else 's'}"

@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 from esjobs.core.tables import Table
 from esjobs.store.elastic.layout import Names, is_monthly
 from esjobs.store.elastic.results.aliases import Aliases, Place, Shown, aliases_of, seen_of
+from esjobs.store.elastic.results.differences import Difference, difference_error
 from esjobs.store.elastic.results.markers import Marker, Markers, by_index, chunks
-from esjobs.store.elastic.results.published import Difference, Published, difference_error
+from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Recorded
 from esjobs.store.elastic.results.untidy import UntidyMonths
 from esjobs.store.elastic.transport.cluster import Cluster

@@ -1,12 +1,14 @@
 """Where a cluster is and who asks: address, credentials, certificates, patience."""
 
 import base64
+import contextlib
 import re
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from esjobs.core.errors import SettingsError, UsageError
+from esjobs.core.redact import remember
 
 
 class Secret(Protocol):
@@ -41,6 +43,7 @@ class Access:
     retries: int = 3
 
     def __post_init__(self) -> None:
+        self._remember()
         given = [name for name in ("api_key", "token", "user") if getattr(self, name) is not None]
         if len(given) > 1:
             raise SettingsError(f"{' and '.join(given)} are given for {self.location}; leave all but one out")
@@ -65,6 +68,17 @@ class Access:
                     f"{name} is empty or holds a space, a line break or another character that cannot be "
                     "sent; set it again, as the cluster gave it out"
                 )
+
+    def _remember(self) -> None:
+        for secret in (self.api_key, self.token, self.password):
+            if secret is not None:
+                remember(secret.get_secret_value())
+        if self.password is not None:
+            remember(f"{self.user}:{self.password.get_secret_value()}")
+        if self.api_key is not None:
+            # the cluster calls it by its two halves
+            with contextlib.suppress(ValueError):
+                remember(base64.b64decode(self.api_key.get_secret_value(), validate=True).decode())
 
     def headers(self) -> dict[str, str]:
         """What says who asks; nothing where nobody has to."""
@@ -118,6 +132,7 @@ def login_of(address: str) -> tuple[str | None, str | None]:
     user, password = (
         unquote(text) if text is not None else None for text in (parts.username, parts.password)
     )
+    remember(parts.password, password)
     return user or None, password
 
 

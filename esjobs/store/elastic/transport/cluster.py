@@ -13,6 +13,7 @@ import orjson
 
 from esjobs.core.errors import BlockedError, StoreError, UsageError
 from esjobs.core.fields import FieldType
+from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.patience import PassingError, longest_s, patiently
 from esjobs.store.elastic.transport.tls import way_out
@@ -113,7 +114,7 @@ class Cluster(ABC):
         del columns
         raise UsageError(
             f"a search of elasticsearch.dsl is for Elasticsearch, and {self.location} is {self.product}: "
-            f"take s.show({name!r}), or opensearchpy.Search on the alias {index}"
+            f"use s.tables.{name}(), or opensearchpy.Search on the alias {index}"
         )
 
     def _be_patient(self, access: Access) -> None:
@@ -227,6 +228,8 @@ _WAYS_OUT: dict[str, str] = {
     "cluster.blocks); lift the block and run it again",
     "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
     "index_closed_exception": "somebody has closed the index; open it (POST /INDEX/_open) and run it again",
+    "invalid_alias_name_exception": "an index has the name of an alias of esjobs: see 'esjobs doctor'",
+    "invalid_index_name_exception": "an alias has the name of an index of esjobs: 'esjobs setup --mend'",
     "index_not_found_exception": "run 'esjobs setup', or name the jobs' index",
     "es_rejected_execution_exception": "the cluster is overloaded; run it again later",
     "circuit_breaking_exception": "the cluster lacks memory; run it again later or for fewer days at a time",
@@ -254,7 +257,7 @@ def refusal(
     else:
         way = _WAYS_OUT.get(kind, "see the log of the cluster")
     what = f"{location} refused {method} {path.partition('?')[0]} ({status} {kind}): {reason}"
-    text = f"{' '.join(what.split())[:400]}; {way}"
+    text = f"{excerpt(what, 400)}; {way}"
     # without a master everything is blocked, for moments; a full disk blocks writes until somebody comes
     if kind == "cluster_block_exception" and status != _UNAVAILABLE:
         return BlockedError(text)
@@ -263,8 +266,7 @@ def refusal(
 
 def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> UnreachableError:
     """What no answer becomes; ``tls``: one side refused the other's certificate, ``late``: time ran out."""
-    reason = " ".join(reason.split())
-    way, reason = way_out(reason), reason[:200]
+    way, reason = way_out(" ".join(reason.split())), excerpt(reason, 200)
     if tls:
         return UnreachableError(f"{location}: no connection with TLS ({reason}); {way}", passing=False)
     if late:
@@ -281,7 +283,7 @@ def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> Unreach
 
 def no_json(location: str, reason: str) -> UnreachableError:
     """What an answer becomes that is no JSON, or half of it."""
-    reason = " ".join(reason.split())[:200]
+    reason = excerpt(reason, 200)
     return UnreachableError(
         f"{location} answered with something that is no JSON ({reason}); check the address"
     )
@@ -294,7 +296,7 @@ def _described(error: object) -> tuple[str, str]:
             return _described(orjson.loads(error))
         except orjson.JSONDecodeError:
             text = error.decode(errors="replace") if isinstance(error, bytes) else error
-            return NO_JSON, text[:200]
+            return NO_JSON, excerpt(text, 200)
     if isinstance(error, Mapping):
         cause = error.get("error", error)
         if isinstance(cause, Mapping):
@@ -307,4 +309,4 @@ def _described(error: object) -> tuple[str, str]:
                 kind = str(first.get("type") or kind)
             return kind, str(first.get("reason") or cause.get("reason") or "")
         return "error", str(cause)
-    return NO_JSON, str(error)[:200]
+    return NO_JSON, excerpt(str(error), 200)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from esjobs.core.errors import MissingExtraError, SettingsError, StoreError
+from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Body, Cluster, no_json, refusal, unreachable
 from esjobs.store.elastic.transport.patience import seconds_of
@@ -122,6 +123,4 @@ class OpenSearchCluster(Cluster):
         except opensearchpy.exceptions.SerializationError as error:
             raise no_json(self.location, str(error)) from error
         except _OTHERS as error:
-            raise StoreError(
-                f"{self.location}: {' '.join(str(error).split())[:200]}; check the address"
-            ) from error
+            raise StoreError(f"{self.location}: {excerpt(str(error), 200)}; check the address") from error

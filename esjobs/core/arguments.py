@@ -23,7 +23,10 @@ are: none is a list with commas, none needs quotes."""
 
 
 class Filters(TypedDict, total=False):
-    """How :meth:`Session.show` narrows a result table; one value or several each, None as if left out."""
+    """Values by which ``s.tables`` narrows a result table; None as if left out.
+
+    One or several each; those of ``core/row_filters``, and ``run``, ``window``, ``min_severity``.
+    """
 
     level: Names | None
     type: Names | None
@@ -37,6 +40,19 @@ class Filters(TypedDict, total=False):
     detector: Names | None
     application: Names | None
     min_severity: str | None
+
+
+class ShowOptions(Filters, total=False):
+    """Keywords of ``s.tables``: filters; rows and columns of those that pass, and their order.
+
+    ``sort``: columns, missing values last, equal rows in the order of the table; ``descending`` None: numbers
+    from the largest, names and times from the first. ``top``: so many rows; 0 and None: all.
+    """
+
+    sort: Names | None
+    descending: bool | None
+    top: int | None
+    columns: Names | None
 
 
 class QueryOptions(TypedDict, total=False):

@@ -1,0 +1,65 @@
+"""Scores of jobs in a session: ``s.scores``."""
+
+from typing import Any
+
+from esjobs.core.arguments import WindowLike, window_of
+from esjobs.core.report import RunReport
+from esjobs.records.answer import Answer
+from esjobs.records.context import Facade
+from esjobs.store.checks import writes
+
+
+class Scores(Facade):
+    """How well jobs used their allocation: 0 is best, 100 worst."""
+
+    @writes
+    def compute(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
+        """Score the jobs of days without scores or with stale ones; ``rebuild``: of all days.
+
+        ``s.tables.scores()`` has one row per job.
+        """
+        from esjobs.scores.step import score_window
+
+        context = self._context
+        settings: Any = context.settings
+        return score_window(context.store, context.days(window), settings, rebuild, context.progress)
+
+    def rank(
+        self,
+        by: str,
+        score: str = "cpu_efficiency",
+        *,
+        window: WindowLike = None,
+        top: int | None = 25,
+        weight: str = "node_hours",
+        variant: str | None = None,
+        predicted: bool = False,
+    ) -> Answer:
+        """Rank names by the mean of a score, weighted by their hours, worst first.
+
+        ``by``: user, project, site, application, processing_type, cpu_model or job. ``score``: a score,
+        ``cpu_efficiency``, or ``sum`` of the scores of a job. Raises :class:`NoResultError` without scores.
+
+        >>> import esjobs
+        >>> from esjobs.core.errors import NoResultError
+        >>> with esjobs.open("duckdb::memory:") as session:
+        ...     try:
+        ...         session.scores.rank("user", "score_cpu")
+        ...     except NoResultError as error:
+        ...         print(error)
+        no job is scored; make scores: esjobs score
+        """
+        from esjobs.scores.rank import rank
+
+        ranked = rank(
+            self._context.store,
+            by,
+            score,
+            window=window_of(window, self._context.clock),
+            top=top,
+            weight=weight,
+            variant=variant,
+            predicted=predicted,
+        )
+        costs = self._context.peers["noise.sentences"](self._context.store)
+        return Answer(ranked.rows, (*ranked.notes, *(f"cost of monitoring: {each}" for each in costs)))

@@ -1,0 +1,47 @@
+"""Finds the versions of jobs that nobody can see again.
+
+A version is covered by others if one has a newer end time, or each field that it knows is known to a better
+one of its end time. So whichever other load is undone, what is left says what it would have said.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, field
+
+from esjobs.store.elastic.jobs.leftovers import emptied
+from esjobs.store.elastic.jobs.versions import MERGED, Version, contributing, identity_of, of_loads
+from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.elastic.transport.writing import Action
+
+
+def hidden_jobs(at: PointInTime, loads: Set[int]) -> list[str]:
+    """The identities of jobs of which a version of some loads is hidden."""
+    query = {"bool": {"filter": [{"exists": {"field": "until"}}, {"range": {"load": {"gt": 0}}}]}}
+    found: set[str] = set()
+    for hits in at.pages(query, ["identity", "load"]):
+        found.update(identity_of(hit) for hit in hits if hit["_source"]["load"] in loads)
+    return sorted(found)
+
+
+@dataclass
+class Covered:
+    """Covered versions: their number, the loads that had replaced one, and what deletes them."""
+
+    versions: int = 0
+    loads: set[int] = field(default_factory=set)
+    actions: list[Action] = field(default_factory=list)
+
+    def add(self, versions: Iterable[Version], loads: Set[int]) -> None:
+        """Add those of some jobs, of which these are all versions, that others of ``loads`` cover."""
+        of_jobs: dict[str, list[Version]] = defaultdict(list)
+        for version in versions:
+            if version.stored and version.load != MERGED and version.load in loads:
+                of_jobs[version.identity].append(version)
+        for of_job in of_jobs.values():
+            ordered = sorted(of_loads(of_job), key=lambda version: version.merit, reverse=True)
+            kept = contributing([each for each in ordered if each.end_time == ordered[0].end_time])
+            gone = [each for each in ordered if each not in kept]
+            self.versions += len(gone)
+            for each in gone:
+                self.loads.update(better.load for better in ordered if better.merit > each.merit)
+                self.actions.append(emptied(each))

@@ -1,0 +1,99 @@
+"""Indices of ours that are behind an alias of their name: as the Upgrade Assistant leaves them.
+
+A reindex puts the rows of ``esjobs-corepower-000001`` into another index, and gives that one an alias of the
+old name. Rows are written by the name of their index, and snapshots read with the rights to it, so an index
+gets its name back: by a clone, which shares the files. Broken off at any point it is done again; the alias
+``NAME-moved`` keeps the way to the rows meanwhile.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from esjobs.core.errors import PublishedError, StoreError
+from esjobs.core.tables import Table
+from esjobs.store.elastic.layout import READABLE, Names
+from esjobs.store.elastic.transport.cluster import Cluster
+
+_MOVED = "-moved"
+
+
+@dataclass(frozen=True)
+class Present:
+    """Names under a prefix: ``indices``: open and closed, with their aliases; ``aliases``: with theirs."""
+
+    indices: Mapping[str, set[str]]
+    aliases: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, cluster: Cluster, names: Names) -> "Present":
+        """What there is now, in one request."""
+        path = f"/_resolve/index/{names.prefix}-*"
+        answer = cluster.call("GET", path, params={"expand_wildcards": "open,closed"})
+        return cls(
+            {each["name"]: {*each.get("aliases", ())} for each in answer["indices"]},
+            {each["name"]: each["indices"] for each in answer["aliases"]},
+        )
+
+    def moved(self, is_ours: Callable[[str], bool]) -> dict[str, str]:
+        """By name of an index of ours, the index that has an alias of that name.
+
+        Raises :class:`StoreError` where several have it.
+        """
+        found: dict[str, str] = {}
+        for alias, indices in sorted(self.aliases.items()):
+            name = alias.removesuffix(_MOVED)
+            if not is_ours(name):
+                continue
+            others = {*indices, *([found[name]] if name in found else ())}
+            if len(others) > 1:
+                raise StoreError(
+                    f"alias {alias} has the name of an index, and is on {', '.join(sorted(others))}: take it "
+                    "from all but the one that has the rows (POST /_aliases)"
+                )
+            (found[name],) = others
+        return found
+
+
+def give_names_back(cluster: Cluster, names: Names, tables: Collection[Table], *, dry_run: bool) -> list[str]:
+    """Give all indices of ours their names back that are behind aliases of these; a line for each."""
+
+    def is_ours(name: str) -> bool:
+        jobs = names.is_jobs(name) and name != names.jobs
+        return jobs or name == names.state or any(names.is_rows(table, name) for table in tables)
+
+    moved = Present.of(cluster, names).moved(is_ours)
+    if not dry_run:
+        for name, source in moved.items():
+            _give_back(cluster, name, source)
+    return [f"index {name} has its name again, which was {source}" for name, source in moved.items()]
+
+
+def _give_back(cluster: Cluster, name: str, source: str) -> None:
+    """Give an index the name back that is an alias of it now, with all its other aliases."""
+    mapping = cluster.call("GET", f"/{source}/_mapping")[source]["mappings"]
+    if mapping.get("_meta", {}).get("layout") not in READABLE:
+        raise PublishedError(
+            f"index {name} is an alias of {source} now, which has not the mappings of esjobs; nothing was "
+            "changed: reindex it again with these, or restore it from a snapshot"
+        )
+    cluster.call("PUT", f"/{source}/_settings", {"index.blocks.write": True})
+    aliases: dict[str, Any] = cluster.call("GET", f"/{source}/_alias")[source]["aliases"]
+    if name in aliases:
+        swap = [
+            {"remove": {"index": source, "alias": name}},
+            {"add": {"index": source, "alias": f"{name}{_MOVED}"}},
+        ]
+        cluster.call("POST", "/_aliases", {"actions": swap})
+    if name not in cluster.call("GET", f"/{name}*/_alias"):
+        cluster.call("POST", f"/{source}/_clone/{name}", {"settings": {"index.blocks.write": None}})
+    cluster.call("GET", f"/_cluster/health/{name}", params={"wait_for_status": "yellow"})
+    before, after = (cluster.call("GET", f"/{index}/_count")["count"] for index in (source, name))
+    if after < before:
+        raise StoreError(f"index {name} has {after} of the {before} documents of {source}; both are left")
+    kept = [
+        {"add": {"index": name, "alias": alias, **facts}}
+        for alias, facts in aliases.items()
+        if alias not in (name, f"{name}{_MOVED}")
+    ]
+    cluster.call("POST", "/_aliases", {"actions": [{"remove_index": {"index": source}}, *kept]})

@@ -1,0 +1,53 @@
+"""What aliases and the record of what is published differ in, and the way out of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from esjobs.core.errors import PublishedError
+from esjobs.core.tables import Table
+
+Kind = Literal["alias", "gone", "moved", "stranger", "taken"]
+"""``alias``: an alias is missing or shows other rows. ``gone``: the index is. ``moved``: an alias of another
+index has its name. ``stranger``: an index that is not of esjobs has an alias of ours. ``taken``: an index has
+the name of an alias of ours."""
+
+TAKEN = "move what it has under another name and delete it, then run 'esjobs setup --mend'"
+MEND = "'esjobs setup --mend' puts it right, see 'esjobs doctor'"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An index of a table whose aliases and record differ, and how; ``alias``: of a stranger."""
+
+    table: Table
+    index: str
+    kind: Kind
+    what: str
+    alias: str = ""
+
+    @property
+    def to_do(self) -> str:
+        """The way out."""
+        if self.kind == "gone" and self.table.entered:
+            return restore_text(self.table)
+        return TAKEN if self.kind == "taken" else MEND
+
+
+def difference_error(found: Sequence[Difference]) -> PublishedError:
+    """One line about all that differs."""
+    first = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return PublishedError(f"{first.what}{more}; nothing was changed: {first.to_do}")
+
+
+def restore_text(table: Table) -> str:
+    """The ways out for rows that people entered and that are lost."""
+    return (
+        f"restore it from a snapshot, or go on without them: 'esjobs setup --mend --start-empty {table.name}'"
+    )
+
+
+def partitions_text(number: int) -> str:
+    """A number of partitions."""
+    return f"{number} partition{'' if number == 1 else 's'}"

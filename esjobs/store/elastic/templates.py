@@ -1,0 +1,186 @@
+"""Templates of our indices: what they are to say, what they say, and those of others that win over them."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from esjobs.core.errors import SchemaError
+from esjobs.core.identity import content_id
+from esjobs.core.tables import Table
+from esjobs.store.base import Ailment
+from esjobs.store.elastic.layout import (
+    DIGITS,
+    LAYOUT,
+    IndexSettings,
+    Names,
+    is_monthly,
+    jobs_index,
+    rows_index,
+    state_index,
+)
+from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
+
+_FORBIDDEN = 403
+_OF_SERVER = "routing.allocation.include._tier_preference"
+"""A setting that the server adds to each template."""
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Described:
+    """An index that is made at once, and the patterns of those that are to look like ``template_layout``."""
+
+    name: str
+    index: str
+    layout: Body
+    patterns: Sequence[str]
+    template_layout: Body
+
+
+def described(
+    names: Names, tables: Collection[Table], how: IndexSettings, *, jobs: bool
+) -> Iterator[Described]:
+    """All indices of ours. ``jobs``: there will be jobs of our own."""
+    if jobs:
+        patterns = [f"{names.jobs}-{digit}*" for digit in DIGITS]
+        layout = jobs_index(how, monthly=True)
+        yield Described("jobs", names.jobs_of(), layout, patterns, layout)
+    yield Described("state", names.state, state_index(how), [names.state], state_index(how))
+    for table in tables:
+        layout, of_month = (rows_index(table, how, monthly=monthly) for monthly in (False, is_monthly(table)))
+        name = names.alias(table).removeprefix(f"{names.prefix}-")
+        patterns = [f"{names.alias(table)}-{digit}*" for digit in DIGITS]
+        yield Described(
+            name, names.rows(table), layout, patterns if is_monthly(table) else patterns[:1], of_month
+        )
+
+
+def set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bool) -> list[str]:
+    """Make a template, or make one anew that is not as it should be; a line if there was anything to do."""
+    meta = {"layout": LAYOUT, "digest": content_id(dict(template))}
+    try:
+        answer = ask(cluster, f"/_index_template/{name}")
+        stored = answer["index_templates"][0]["index_template"] if answer else {}
+        if stored.get("_meta") == meta and not _changed(stored, template):
+            return []
+        if answer and stored.get("_meta", {}).keys() != meta.keys():
+            raise SchemaError(
+                f"{cluster.location} has a template {name} that is not of esjobs: remove it, or name another "
+                "prefix (cluster.prefix)"
+            )
+        if not dry_run:
+            cluster.call("PUT", f"/_index_template/{name}", {**template, "_meta": meta})
+    except RefusedError as error:
+        if error.status != _FORBIDDEN:
+            raise
+        return [f"no template {name}: this user may not manage index templates"]
+    return [f"{'would make' if dry_run else 'made'} template {name}"]
+
+
+def template_ailments(
+    cluster: Cluster, names: Names, tables: Collection[Table], how: IndexSettings, *, jobs: bool
+) -> Iterator[Ailment]:
+    """Templates that do not give indices of ours what they need: changed ones of ours, and those of others.
+
+    Contents are what the server says that an index would get; where this user may not ask, what the template
+    says itself.
+    """
+    try:
+        answer = ask(cluster, "/_index_template") or {}
+    except RefusedError:
+        return  # this user may not see them
+    templates = {each["name"]: each["index_template"] for each in answer.get("index_templates", [])}
+    found: dict[str, list[str]] = {}
+    for one in described(names, tables, how, jobs=jobs):
+        ours = names.template(one.name)
+        own = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
+        if ours in templates and _changed(templates[ours], own):
+            lines = _changed(templates[ours], own)
+            yield Ailment(f"template {ours}", f"somebody has changed it: {_listed(lines)}", "esjobs setup")
+        # the state has one index, which its own pattern names
+        name = one.index if one.patterns == [one.index] else f"{one.patterns[-1][:-2]}000002"
+        winner = _winner(templates, name)
+        if winner is None or winner == ours:
+            continue
+        differing = _differing(_simulated(cluster, name, templates[winner]), one.template_layout)
+        if _priority(templates[winner]) > how.template_priority:
+            found.setdefault(winner, []).append(f"{name}: {_listed(differing) or 'nothing else than ours'}")
+    for winner, lines in found.items():
+        theirs = _priority(templates[winner])
+        more = f"; and {len(lines) - 1} more indices" if len(lines) > 1 else ""
+        yield Ailment(
+            f"template {winner}",
+            f"its priority {theirs} wins over {how.template_priority} of ours; {lines[0]}{more}",
+            "raise cluster.template_priority, or narrow its patterns",
+        )
+
+
+def _winner(templates: Mapping[str, Body], index: str) -> str | None:
+    """The template that an index of a name gets."""
+    matching = [
+        name
+        for name, each in templates.items()
+        if any(fnmatchcase(index, pattern) for pattern in each["index_patterns"])
+    ]
+    return max(matching, key=lambda name: _priority(templates[name]), default=None)
+
+
+def _priority(template: Body) -> int:
+    return int(template.get("priority", 0))
+
+
+def _simulated(cluster: Cluster, index: str, template: Body) -> Body:
+    """What an index would get."""
+    try:
+        answer = cluster.call("POST", f"/_index_template/_simulate_index/{index}")
+        return dict(answer.get("template", {}))
+    except RefusedError:
+        return dict(template.get("template", {}))
+
+
+def _changed(stored: Body, wanted: Body) -> list[str]:
+    """What a stored template of ours says that it should not."""
+    lines = [
+        f"{name} {stored.get(name)}, not {wanted[name]}"
+        for name in ("index_patterns", "priority")
+        if stored.get(name) != wanted[name]
+    ]
+    composed = stored.get("composed_of", [])
+    lines += [f"composed of {', '.join(composed)}"] if composed else []
+    return lines + _differing(stored.get("template", {}), wanted["template"])
+
+
+def _differing(found: Body, wanted: Body) -> list[str]:
+    """The settings, fields and aliases of a template that are not those of a layout."""
+    settings, needed = (_flat(each.get("settings", {})) for each in (found, wanted))
+    settings.pop(_OF_SERVER, None)
+    lines = [
+        f"{name} {settings.get(name, 'missing')}, not {needed.get(name, 'set')}"
+        for name in sorted({*settings, *needed})
+        if settings.get(name) != needed.get(name)
+    ]
+    fields, needed_fields = (each.get("mappings", {}).get("properties", {}) for each in (found, wanted))
+    lines += [f"field {n} differs" for n in sorted({*needed_fields}) if fields.get(n) != needed_fields[n]]
+    lines += [f"field {name} added" for name in sorted({*fields} - {*needed_fields})]
+    dynamic, needed_dynamic = (str(each.get("mappings", {}).get("dynamic")) for each in (found, wanted))
+    lines += [f"dynamic {dynamic}, not {needed_dynamic}"] if dynamic != needed_dynamic else []
+    return lines + [f"alias {alias} added" for alias in sorted(found.get("aliases", {}))]
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Settings by their whole names, as texts; a product nests some of them, and spells all as texts."""
+    flat: dict[str, str] = {}
+    for name, value in settings.items():
+        whole = f"{before}{name}"
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{whole}.")
+        else:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            flat[whole.removeprefix("index.")] = text
+    return flat
+
+
+def _listed(lines: Sequence[str]) -> str:
+    more = f" and {len(lines) - _MOST_NAMED} more" if len(lines) > _MOST_NAMED else ""
+    return f"{', '.join(lines[:_MOST_NAMED])}{more}"
