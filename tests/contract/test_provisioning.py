@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
+from esjobs.records.answer import Answer
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.contract.jobs import START, Row, job, put
@@ -73,16 +73,16 @@ def asked(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
     session.noise.keep("ldms", off, on)
     session.noise.keep("agent", off, recorded(folder / "same.csv", {0: 1}, seed=3))
     session.noise.keep("agent", off, on)
-    answers: dict[str, Callable[[], pa.Table]] = {
+    answers: dict[str, Callable[[], Answer]] = {
         "waiting": lambda: desk.waiting("project"),
         "used": lambda: desk.used("user"),
         "lost": lambda: desk.lost("user"),
         "effects": lambda: desk.effects(days=14),
         "indexed": lambda: desk.indexed(made[0]),
-        "compared": lambda: desk.compare(made[0], made[1]).rows,
-        "contacts": lambda: session.tables.contacts().rows,
-        "quality": lambda: session.tables.quality().rows,
-        "noise_costs": lambda: session.tables.noise_costs().rows,
+        "compared": lambda: desk.compare(made[0], made[1]),
+        "contacts": session.tables.contacts,
+        "quality": session.tables.quality,
+        "noise_costs": session.tables.noise_costs,
     }
     return {name: list(answer()) for name, answer in answers.items()}
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -279,11 +280,13 @@ def test_a_mark_that_is_a_link_writes_nowhere(file: Path) -> None:
 STEPS = [
     ("ingest", ("jobs", "jobs.csv")),
     ("undo", ("x",)),
-    ("import_corepower", ("file.csv",)),
-    ("remove_corepower", ("x",)),
-    ("remove_references", ("x",)),
-    *((step, ()) for step in ("aggregate", "fit", "correlate", "flag", "run", "watch", "reasons", "drift")),
-    *((step, ()) for step in ("score", "detect", "prune")),
+    ("forget_user", ("x",)),
+    ("declared.import_values", ("file.csv",)),
+    ("declared.remove", ("x",)),
+    ("declared.remove_references", ("x",)),
+    *((f"speed.{step}", ()) for step in ("aggregate", "fit", "correlate", "flag", "run")),
+    *((f"flags.{step}", ()) for step in ("update", "decompose", "drift")),
+    *((step, ()) for step in ("run", "scores.compute", "issues.detect", "pop.join", "runs.prune")),
 ]
 
 
@@ -291,8 +294,9 @@ STEPS = [
 def test_a_session_for_reading_refuses_steps(file: Path, step: str, arguments: tuple[str, ...]) -> None:
     before = contents(file)
     with esjobs.open(f"duckdb:{file}", read_only=True) as session:
-        with pytest.raises(ReadOnlyError, match=f"^{step} writes, and the store was opened for reading; "):
-            getattr(session, step)(*arguments)
+        name = step.rpartition(".")[2]
+        with pytest.raises(ReadOnlyError, match=f"^{name} writes, and the store was opened for reading; "):
+            attrgetter(step)(session)(*arguments)
         assert session.store.span().jobs == 5
     assert contents(file) == before
 
