@@ -54,12 +54,15 @@ def test_fewer_columns_take_nothing_away(session: Session, tmp_path: Path) -> No
     before = jobs(session)
     poorer = session.ingest("panda", bare(tmp_path / "bare.csv"))
     assert jobs(session) == before
-    assert poorer.counts == {"stored": 0, "updated": ROWS}
+    assert poorer.counts == {"stored": 0, "updated": ROWS, "unchanged": ROWS}
     assert [note for note in poorer.notes if note.startswith("5 rows")] == list(LACKING)
     assert "no field of the updated jobs changed" in poorer.notes
     kept = "missing here, kept from other copies of the same jobs: task_id 5, cpu_raw 5, cores 5, events 5"
     assert kept in poorer.notes
-    session.undo(first.run)
+    (note,) = session.undo(first.run).notes
+    assert f"{poorer.run} {ROWS}" in note
+    assert session.store.span().jobs == 0
+    session.ingest("panda", bare(tmp_path / "bare.csv"))
     assert [(row["task_id"], row["events"], row["cpu_s"]) for row in jobs(session)] == [
         (None, None, 3600.0)
     ] * 5

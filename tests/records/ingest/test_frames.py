@@ -40,7 +40,7 @@ def test_what_a_session_gives_it_takes() -> None:
     with esjobs.open("duckdb::memory:") as one, esjobs.open("duckdb::memory:") as two:
         one.ingest("jobs", FRAME)
         assert two.ingest("jobs", one.arrow.jobs().read_all()).rows_out == 2
-        assert two.ingest("jobs", one.jobs()).counts == {"stored": 0, "updated": 2}
+        assert two.ingest("jobs", one.jobs()).counts == {"stored": 0, "updated": 2, "unchanged": 2}
         pd.testing.assert_frame_equal(two.jobs(sort="job_id"), one.jobs(sort="job_id"))
 
 
