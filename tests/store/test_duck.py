@@ -29,7 +29,8 @@ def test_putting_loads_again_does_not_grow_the_side_table(tmp_path: Path) -> Non
     for _ in range(3):
         store = DuckStore(path, tables=TABLES)
         put(store, "a", *(job(n, end_time=hours(2)) for n in range(10)))
-        put(store, "b", *(job(n, end_time=hours(n % 3)) for n in range(10)), job(0, end_time=hours(-1)))
+        rows = [job(n, end_time=hours(n % 3), events=n) for n in range(10)]
+        put(store, "b", *rows, job(0, end_time=hours(-1)))
         store.close()
         assert replaced(path) == 10
     store = DuckStore(path, tables=TABLES)

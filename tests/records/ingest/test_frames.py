@@ -40,7 +40,11 @@ def test_what_a_session_gives_it_takes() -> None:
     with esjobs.open("duckdb::memory:") as one, esjobs.open("duckdb::memory:") as two:
         one.ingest("jobs", FRAME)
         assert two.ingest("jobs", one.jobs().batches().read_all()).rows_out == 2
-        assert two.ingest("jobs", one.jobs().to_pandas()).counts == {"stored": 0, "updated": 2}
+        assert two.ingest("jobs", one.jobs().to_pandas()).counts == {
+            "stored": 0,
+            "updated": 2,
+            "unchanged": 2,
+        }
         pd.testing.assert_frame_equal(
             two.jobs(sort="job_id").to_pandas(), one.jobs(sort="job_id").to_pandas()
         )
