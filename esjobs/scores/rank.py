@@ -70,8 +70,9 @@ def rank(
     ``n_scored`` of those with the score; ``wasted_core_hours`` adds up as ``wasted_core_h`` of ``esjobs
     query``. ``score_low`` and ``score_high`` are the ends of its 95 % interval, from clusters of jobs that
     are alike (:mod:`esjobs.scores.intervals`), null for fewer than five jobs or clusters; ``differs`` is true
-    of a name more than three standard errors from the rest. The order is that of the better end; names
-    without an interval come after those with one, and names without a score last. ``variant``: only jobs
+    of a name more than three standard errors from the rest. The order is that of the better end, of
+    the score where there is no interval; names of fewer than five scored jobs come after the others, and
+    names without a score last. ``variant``: only jobs
     whose score has this definition.
     ``predicted``: scores that were not measured count, too, and the column
     ``predicted_share`` is their part of the hours behind ``score``. Raises :class:`UsageError` for what
@@ -148,8 +149,8 @@ def _names(
     rows.sort(
         key=lambda row: (
             row["score"] is None,
-            row.get(better) is None,
-            sign * (row.get(better) or 0.0),
+            (row["n_scored"] or 0) < FEW_JOBS,
+            sign * (row["score"] or 0.0 if row.get(better) is None else row[better]),
             sign * (row["score"] or 0.0),
             -(row[weight] or 0.0),
             row["name"] or "",
@@ -258,7 +259,7 @@ def _differing(rows: pa.Table) -> Iterator[str]:
         yield said(sum(told), len(told)) + ("" if any(told) else ": their order says nothing")
     without = rows.num_rows - rows.column("score").null_count - len(told)
     if without and told:
-        yield f"no interval, and last: {many(without, 'name')} of fewer than {FEW_JOBS} jobs or like groups"
+        yield f"no interval: {many(without, 'name')} of fewer than {FEW_JOBS} jobs or groups of similar jobs"
 
 
 def _notes(
