@@ -426,13 +426,18 @@ def test_readers_during_a_run_see_all_of_it_or_what_was_before(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "stream",
-    ["session.batches('jobs')", "session.arrow.sql('FROM jobs')", "session.arrow.jobs(where='cores=8')"],
+    [
+        "session.jobs().batches()",
+        "session.sql('FROM jobs').batches()",
+        "session.jobs(where='cores=8', sort='job_id').batches()",
+    ],
 )
 @pytest.mark.parametrize("end", ["", "session.close()"])
 def test_a_program_that_leaves_a_stream_half_read_ends_quietly(file: Path, stream: str, end: str) -> None:
     program = f"""
 import esjobs
 session = esjobs.open("duckdb:{file}", read_only=True)
+unread = session.jobs()
 stream = {stream}
 print(stream.read_next_batch().num_rows)
 {end}
