@@ -292,10 +292,11 @@ class Session:
 
         ``method``: method whose results it shows; None: the default method of the run.
         """
-        from esjobs.render.report import report_data, report_html
+        from dashboards.targets.html.report import render
+        from esjobs.render.report import report_data
 
         data = report_data(self.store, run, method, self._context.clock())
-        page = Page(data, partial(report_html, data))
+        page = Page(data, partial(render, data))
         if out is not None:
             page.save(out)
         return page

@@ -182,16 +182,17 @@ def compare(
     Tables show the headline method unless --method names another; the other formats have every row.
     """
     with obj.session() as session:
-        first, second = session.speed.pair(run_a, run_b, since)
-        rows = session.speed.compare(
-            first.run,
-            second.run,
+        compared = session.speed.compare(
+            run_a,
+            run_b,
             level=level or None,
             type=type or None,
             name=name or None,
             site=site or None,
             method=method,
-        ).rows
+            since=since,
+        )
+    (first, second), rows = compared.details, compared.rows
     title = f"a: {first.title}; b: {second.title}"
     if form == "table":
         from esjobs.render.columns import compared_for_people

@@ -4,6 +4,7 @@ from datetime import date
 from typing import Unpack
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.arguments import Filters, Names, WindowLike, day_of, listed
 from esjobs.core.report import RunReport
@@ -32,8 +33,8 @@ class Flags(Facade):
             self._context.store, self._context.clock, "flags", {"level": "site", "type": ALL_TYPES, **filters}
         )
         rows = shown.rows
-        if shown.run is not None and shown.run.headline is not None and filters.get("method") is None:
-            rows = rows.filter(pa.compute.equal(rows.column("method"), shown.run.headline))
+        if shown.run is not None and shown.run.headline is not None and "method" not in filters:
+            rows = rows.filter(pc.equal(rows.column("method"), shown.run.headline))
         keys = rows.select(["confirmed", "deviation", "name"]).to_pylist()
         order = sorted(range(len(keys)), key=lambda number: verdict_order(keys[number]))
         return Answer(rows.take(pa.array(order, pa.int64())), run=shown.run)

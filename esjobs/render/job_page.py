@@ -1,7 +1,6 @@
 """A job's page as HTML: what is known of a job laid out for the template."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -23,20 +22,12 @@ from esjobs.issues.plots import Plot
 from esjobs.issues.rules.hints import told
 from esjobs.pop.text import launches
 from esjobs.render.text.job import found, plot_title, record_lines, score_lines
-from esjobs.store.files.destination import writing_text
 
 _WIDTH, _BOTTOM, _TOP = 480, 96, 14
 """Of a plot, in units of its box."""
 _TICKS, _TRACK = 16, 20
 """Heights below the axis: of the times at its ends, of the row of a rule."""
 _FIGURES = ("mean", "max", "min", "sd", "p05", "p95", "imbalance", "total", "n_units", "gap_frac")
-
-
-def write_job_page(story: JobStory, out: str | Path) -> Path:
-    """Write the page into a file; :class:`InputError` when it cannot be written."""
-    with writing_text(out) as stream:
-        stream.write(job_html(story))
-    return Path(out)
 
 
 def job_html(story: JobStory, around: Around | None = None) -> str:

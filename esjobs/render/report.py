@@ -5,13 +5,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from dashboards.panels import tables_read
-from dashboards.targets.html.report import ReportData, render
+from dashboards.targets.html.report import ReportData
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Days, In
@@ -30,46 +29,17 @@ from esjobs.schema.kinds import Kind
 from esjobs.schema.speed import SPEED
 from esjobs.speed.question import SpeedQuestion
 from esjobs.store.base import JobStore
-from esjobs.store.files.destination import writing_text
-
-
-def write_report(
-    store: JobStore,
-    out: str | Path,
-    *,
-    run: str | None = None,
-    method: str | None = None,
-    now: datetime | None = None,
-) -> Path:
-    """Render the report of a run (None: the latest complete one) into a file that needs no network.
-
-    ``method``: whose results it shows; None: the headline of the run. ``now``: the time of writing, at which
-    the age of the run is told. Raises :class:`NoResultError` without a
-    complete run, :class:`UsageError` for a method that the run does not have, :class:`InputError` when the
-    file cannot be written.
-    """
-    page = report_page(store, run, method, now)
-    with writing_text(out) as stream:
-        stream.write(page)
-    return Path(out)
-
-
-def report_page(
-    store: JobStore, run: str | None = None, method: str | None = None, now: datetime | None = None
-) -> str:
-    """The report of a run as HTML; arguments and errors as in :func:`write_report`."""
-    return render(report_data(store, run, method, now))
-
-
-def report_html(data: ReportData) -> str:
-    """Render the data of a report."""
-    return render(data)
 
 
 def report_data(
     store: JobStore, run: str | None = None, method: str | None = None, now: datetime | None = None
 ) -> ReportData:
-    """The tables of one run, its books and its provenance, as the report takes them."""
+    """Tables, books and provenance of a run (None: the latest complete one), as the report takes them.
+
+    ``method``: method whose results are shown; None: the default method of the run. ``now``: the time of
+    writing, at which the age of the run is given. Raises :class:`NoResultError` without a complete run,
+    :class:`UsageError` for a method that the run does not have.
+    """
     stored_run = find_run(store, SPEED, SPEED.steps, run)
     question = SpeedQuestion.of_run(stored_run)
     headline, *_ = question.fit.methods

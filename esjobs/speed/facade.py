@@ -14,7 +14,6 @@ from esjobs.speed.question import SpeedQuestion
 from esjobs.store.checks import writes
 
 if TYPE_CHECKING:
-    from esjobs.publish.stored import StoredRun
     from esjobs.speed.chain import Chain
 
 
@@ -89,15 +88,6 @@ class Speed(Facade):
         # chosen afterwards: the common scale of two runs is that of all their names
         rows = spelling.chosen_rows(FACTORS, chosen, lambda values: with_values(changes, values))
         return Answer(rows, details=pair)
-
-    def pair(
-        self, run_a: str | None = None, run_b: str | None = None, since: WindowLike = None
-    ) -> "tuple[StoredRun, StoredRun]":
-        """Return the two runs that :meth:`compare` compares."""
-        from esjobs.speed.compare import runs_compared
-
-        context = self._context
-        return runs_compared(context.store, run_a, run_b, since=window_of(since, context.clock))
 
     def _chain(self) -> "Chain":
         from esjobs.speed.chain import Chain

@@ -224,7 +224,7 @@ def test_compare_since_a_day(tmp_path: Path) -> None:
             ("2018-08-01/2018-08-13", windows[1]),
             ("2018-08-12/2018-08-30", windows[0]),
         ):
-            before, latest = session.speed.pair(since=since)
+            before, latest = session.speed.compare(since=since).details
             assert (str(before.window), str(latest.window)) == (window, windows[3])
         with pytest.raises(
             NoResultError, match=r"on or before 2018-08-11; the oldest is run \w+ \[2018-08-10"

@@ -11,13 +11,13 @@ import pytest
 
 import esjobs
 from dashboards.pages import HEADLINE, PAGES
-from dashboards.targets.html.report import ReportData
+from dashboards.targets.html.report import ReportData, render
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
 from esjobs.api.session import Session
 from esjobs.core.freshness import Freshness
 from esjobs.render.html_pages import pages_of
-from esjobs.render.report import report_page
+from esjobs.render.report import report_data
 from tests.dashboards.browser import open_page
 from tests.dashboards.conftest import MakeData
 from tests.dashboards.opened_pages import open_file
@@ -53,11 +53,11 @@ def test_every_page_of_the_demo_says_how_old_it_is(demo: Session) -> None:
 
 
 def test_the_report_and_its_conclusion_say_how_old_they_are(demo: Session) -> None:
-    page = report_page(demo.store, now=WRITTEN)
+    page = render(report_data(demo.store, now=WRITTEN))
     assert OLD in page[: page.index("</header>")]
     assert '<span class="too-old"> Synthetic data as of 2025-06-30' in page
     assert "(510 days before 2026-11-23)</span>. Do not send." in page
-    fresh = report_page(demo.store, now=datetime(2025, 7, 1, 12, tzinfo=UTC))
+    fresh = render(report_data(demo.store, now=datetime(2025, 7, 1, 12, tzinfo=UTC)))
     assert 'data-light="Yes"' in fresh
     assert '<span class="too-old" hidden>' in fresh
     assert "may be sent" not in fresh[: fresh.index('id="deviating"')]

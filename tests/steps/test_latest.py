@@ -239,7 +239,7 @@ def test_the_latest_is_compared_with_the_window_before_it(session: Session) -> N
     for window in (LATE, EARLY, "2018-08-11/2018-08-14", MIDDLE):
         session.run(window)
     session.run(LATE, tasks="task0")
-    first, second = session.speed.pair()
+    first, second = session.speed.compare().details
     assert (str(first.window), str(second.window)) == (MIDDLE, LATE)
     changes = session.speed.compare().to_pandas()
     assert set(changes["run_a"]) == {first.run}
