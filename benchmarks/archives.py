@@ -46,7 +46,9 @@ DAYS = (date(2018, 8, 30), date(2018, 9, 12), date(2018, 10, 3))
 
 _KEYWORD, _LONG, _DOUBLE = ({"type": kind} for kind in ("keyword", "long", "double"))
 ONE: Mapping[str, Any] = {
-    **dict.fromkeys(("source", "job_id", "task_id", "site", "cpu_raw", "processing_type", "state"), _KEYWORD),
+    **dict.fromkeys(
+        ("source", "job_id", "task_id", "queue", "cpu_raw", "processing_type", "state"), _KEYWORD
+    ),
     **dict.fromkeys(("cores", "events"), _LONG),
     **dict.fromkeys(("cpu_s", "wall_s", "hs06_s"), _DOUBLE),
     "end_time": {"type": "date"},
@@ -54,7 +56,7 @@ ONE: Mapping[str, Any] = {
 _BESIDE = {"type": "text", "fields": {"keyword": _KEYWORD}}
 MIXED: tuple[Mapping[str, Any], ...] = (
     {**ONE, "cpu_s": {"type": "float"}, "wall_s": {"type": "long"}},
-    {**ONE, "site": _BESIDE, "cpu_raw": _BESIDE, "cpu_s": {"type": "long"}},
+    {**ONE, "queue": _BESIDE, "cpu_raw": _BESIDE, "cpu_s": {"type": "long"}},
     {name: kind for name, kind in ONE.items() if name not in ("hs06_s", "state")},
 )
 """Numbers as they were guessed, texts with keywords beside them, fields that are missing: a month each."""

@@ -91,7 +91,7 @@ def verdicts(store: Path, truth: dict[str, Any]) -> dict[str, Any]:
             session.tables.fits().to_pandas(),
         )
     told: dict[str, Any] = {"fits": len(fits)}
-    for level in ("site", "cpu_model"):
+    for level in ("queue", "cpu_model"):
         mine = factors[(factors.level == level) & (factors.processing_type == "all")]
         mine = mine[mine.method == "gamma"].set_index("name")
         names = [
@@ -108,9 +108,9 @@ def verdicts(store: Path, truth: dict[str, Any]) -> dict[str, Any]:
             "width": float(np.sqrt(np.nanmean((move / error) ** 2))),
             "jobs": int(mine.n_jobs.sum()),
         }
-    mine = flags[(flags.level == "site") & (flags.processing_type == "all") & (flags.method == "gamma")]
-    mine = mine.set_index("name").reindex(truth["site"]["name"])
-    wrong = np.array(truth["site"]["wrong"]) != 1
+    mine = flags[(flags.level == "queue") & (flags.processing_type == "all") & (flags.method == "gamma")]
+    mine = mine.set_index("name").reindex(truth["queue"]["name"])
+    wrong = np.array(truth["queue"]["wrong"]) != 1
     deviates, confirmed = (mine.verdict == "deviates").to_numpy(), mine.confirmed.fillna(False).to_numpy(bool)
     return {
         **told,
@@ -155,7 +155,7 @@ def render(measured: dict[str, Any]) -> str:
         "| level | factors | jobs in them | rms of ln k | k_err / k | width of the pulls |",
         "|---|---|---|---|---|---|",
     ]
-    for level, name in (("site", "sites"), ("cpu_model", "CPU models")):
+    for level, name in (("queue", "sites"), ("cpu_model", "CPU models")):
         row = found[level]
         lines.append(
             f"| {name} | {row['factors']} | {row['jobs']:,} | {row['rms']:.2%} | {row['error']:.2%} | "

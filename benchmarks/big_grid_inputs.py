@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def _names(level: str, number: int) -> list[str]:
-    if level == "site":
+    if level == "queue":
         return [f"SITE_{code:03d}_QUEUE" for code in range(number)]
     return [f"Intel(R) Xeon(R) CPU E5-{2000 + code} v4 @ 2.20GHz" for code in range(number)]
 
@@ -74,7 +74,7 @@ def _batch(
     ends = midnight + day * 86_400_000_000 + rng.integers(0, 86_400_000_000, size)
     texts = {
         "task_id": ([str(15_000_000 + number) for number in range(TASKS)], task),
-        "site": (_names("site", SITES), site),
+        "queue": (_names("queue", SITES), site),
         "cpu_raw": ([f"s+{name} 20480 KB" for name in _names("cpu_model", MODELS)], model),
         "processing_type": ([f"type{number:02d}" for number in range(TYPES)], task % TYPES),
     }
@@ -108,7 +108,7 @@ def write_jobs(path: Path, jobs: int, seed: int) -> dict[str, object]:
     return {
         "window": f"{FIRST_DAY}/{FIRST_DAY + timedelta(DAYS)}",
         "jobs": jobs,
-        "site": {"name": _names("site", SITES), "k": grid["k"].tolist(), "wrong": grid["wrong"].tolist()},
+        "queue": {"name": _names("queue", SITES), "k": grid["k"].tolist(), "wrong": grid["wrong"].tolist()},
         "cpu_model": {"name": _names("cpu_model", MODELS), "k": grid["k_of_model"].tolist()},
     }
 

@@ -35,7 +35,7 @@ from tests.scheduler.stage import FIRST, Hands, Stage, days, settings_of
 from tests.servers.products import PRODUCTS
 from tests.servers.server import Server
 
-SEEN = ("factors", "flags", "lines", "conclusions", "latest_runs", "nights", "flag_states", "flag_events")
+SEEN = ("factors", "flags", "lines", "fit_summaries", "latest_runs", "nights", "flag_states", "flag_events")
 """What is alike in every engine; marks of days are a store's own."""
 _MOST_NIGHTS = 14
 """Nights among which one has to tell something."""

@@ -93,7 +93,9 @@ def grid_days(grid: Grid) -> dict[str, Days]:
             session.run(window)
             session.flags.drift(window)
         rows = session.tables.daily_factors().rows.to_pylist()
-    return {level: _matrix([row for row in rows if row["level"] == level]) for level in ("site", "cpu_model")}
+    return {
+        level: _matrix([row for row in rows if row["level"] == level]) for level in ("queue", "cpu_model")
+    }
 
 
 def _matrix(rows: list[Mapping[str, Any]]) -> Days:
@@ -254,7 +256,7 @@ class Measured:
 def measured(label: str, seed: int) -> Measured:
     """A grid of one seed."""
     levels = grid_days(GRIDS[label](seed))
-    days = levels["site"]
+    days = levels["queue"]
     return Measured(days, false_alarms(days), false_alarms(levels["cpu_model"]), found_steps(days))
 
 
@@ -308,7 +310,7 @@ def _page(seeds: list[int], grids: Mapping[str, list[Measured]], toys: Mapping[s
             "",
             "False alarms per 1000 site-nights, every night from the 13th on asking all names again:",
             "",
-            *_head("input", "site-nights", *_by_threshold("told first"), *_by_threshold("standing")),
+            *_head("input", "site-nights", *_by_threshold("told first"), *_by_threshold("status_shown")),
             *(
                 _line(label, f"{total.n_nights:,}", *total.cells)
                 for label, made in alarms.items()
@@ -327,7 +329,7 @@ def _page(seeds: list[int], grids: Mapping[str, list[Measured]], toys: Mapping[s
             *_head(
                 "seed",
                 *_by_threshold("told first"),
-                *_by_threshold("standing"),
+                *_by_threshold("status_shown"),
                 "steps",
                 "possible",
                 *_by_threshold("found"),

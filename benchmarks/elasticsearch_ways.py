@@ -157,7 +157,7 @@ def composite(task: Task) -> Measured:
             {"exists": {"field": "task_id"}},
         ]
     }
-    keys = ("task_id", "site", "cpu_raw", "cores", "processing_type")
+    keys = ("task_id", "queue", "cpu_raw", "cores", "processing_type")
     peer, clock = _peer(task), _Clock(task)
     found = list(peer.buckets(task.name, {"bool": clean}, keys))
     done = clock.stop(buckets=len(found))

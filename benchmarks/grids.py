@@ -139,7 +139,7 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     table = table_of(
         {
             "task_id": _texts([str(15_000_000 + number) for number in range(n_tasks)], what),
-            "site": _texts(names, where),
+            "queue": _texts(names, where),
             "cpu_raw": _texts([item.raw[0] for item in CPU_MODELS[: grid.models]], model[where]),
             "processing_type": _texts(_TYPES[: grid.types], type_of[what]),
         },

@@ -179,7 +179,7 @@ def run_grid(grid: Grid, seed: int, settings: Mapping[str, Any]) -> tuple[Truth,
             session.run(window())
             found = {
                 name: session.tables[name].to_pandas()
-                for name in ("flags", "factors", "fits", "tasks", "conclusions")
+                for name in ("flags", "factors", "fits", "tasks", "fit_summaries")
             }
     return truth, found
 
@@ -190,7 +190,7 @@ def add(tally: Tally, truth: Truth, found: Mapping[str, Any], *, of_type: bool =
 
     def headline(name: str) -> Any:
         table = found[name]
-        chosen = (table.level == "site") & (table.processing_type == "all") & (table.method == "gamma")
+        chosen = (table.level == "queue") & (table.processing_type == "all") & (table.method == "gamma")
         return table[chosen]
 
     flags = headline("flags").set_index("name").reindex(truth.name)

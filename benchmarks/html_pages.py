@@ -33,7 +33,7 @@ from esjobs.schema.catalogue import table
 from esjobs.store.base import Change
 
 NIGHTS, JOBS = 60, 400_000
-_OF_RUNS = ("flags", "factors", "fits", "lines", "conclusions")
+_OF_RUNS = ("flags", "factors", "fits", "lines", "fit_summaries")
 _ACCOUNT = ("runs", "run_counts")
 _NOISE = {"k": 0.01, "deviation": 0.02, "efficiency": 0.005}
 _READY = "() => document.body.dataset.shown !== undefined"

@@ -114,14 +114,14 @@ def _of_night(sizes: Sizes, night: int) -> Iterator[_Rows]:
         "program_version": "1",
     }
     kinds = [ALL_TYPES, *(f"type{number}" for number in range(sizes.types))]
-    for level, names in (("site", _queues(sizes)), ("cpu_model", MODELS)):
+    for level, names in (("queue", _queues(sizes)), ("cpu_model", MODELS)):
         yield from _of_level(dice, always, kinds, level, names)
     count = len(kinds)
-    of_fits = {"level": "site", "processing_type": kinds, "status": "ok", "n_jobs": 1000, **always}
+    of_fits = {"level": "queue", "processing_type": kinds, "status": "ok", "n_jobs": 1000, **always}
     yield _Rows(table("fits"), count, {**of_fits, "n_names": sizes.sites, "jobs_share": 0.9, "dof": 100})
     yield _Rows(table("lines"), count, {**of_fits, "benchmark": "HS06", "slope": 0.09, "component": 0})
     said = {**of_fits, "sentence": "6 of 300 comparable queues deviate.", "evidence": "They are stable."}
-    yield _Rows(table("conclusions"), count, {name: said[name] for name in said if name != "status"})
+    yield _Rows(table("fit_summaries"), count, {name: said[name] for name in said if name != "status"})
 
 
 def _of_level(
@@ -135,7 +135,7 @@ def _of_level(
         "level": level,
         "name": names * len(kinds),
         "processing_type": [kind for kind in kinds for _ in names],
-        "rc_site": [f"SITE-{number // 2}" for number in range(len(names))] * len(kinds),
+        "site": [f"SITE-{number // 2}" for number in range(len(names))] * len(kinds),
         "k": k,
         "k_err": np.full(count, 0.02),
         "component": 0,
@@ -167,7 +167,7 @@ def _of_level(
             "deviation": dice.normal(0, 0.15, count),
             "deviation_err": np.full(count, 0.03),
             "verdict": [{"confirmed": "deviates", "candidate": "deviates"}.get(w, w) for w in standing],
-            "standing": standing.tolist(),
+            "status_shown": standing.tolist(),
             "confirmed": (standing == "confirmed").tolist(),
             "proposed_corepower": dice.uniform(8, 20, count),
             "estimate": dice.uniform(8, 20, count),
@@ -190,7 +190,7 @@ def _others(sizes: Sizes) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]
     end = FIRST + timedelta(days=sizes.nights)
     always = {
         "method": HEADLINE,
-        "level": "site",
+        "level": "queue",
         "window_start": end - timedelta(days=30),
         "window_end": end,
         "window_days": 30,
@@ -221,7 +221,7 @@ def _others(sizes: Sizes) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]
         },
     )
     yield (
-        "mixes",
+        "cpu_mix",
         {
             last: [
                 {
@@ -266,7 +266,7 @@ def _buckets(sizes: Sizes, day: date, dice: np.random.Generator) -> Iterator[dic
                 "day": day,
                 "task_id": f"task{task}",
                 "core_class": "single",
-                "site": name,
+                "queue": name,
                 "cpu_model": MODELS[task],
                 "processing_type": f"type{task % sizes.types}",
                 "n_jobs": 10,
@@ -305,7 +305,7 @@ def _jobs(sizes: Sizes) -> Iterator[pa.RecordBatch]:
         "source": lambda: ["panda"] * count,
         "job_id": lambda: [str(number) for number in range(count)],
         "task_id": lambda: [f"task{number % 200}" for number in range(count)],
-        "site": lambda: [f"QUEUE-{number:03}" for number in dice.integers(0, sizes.sites, count)],
+        "queue": lambda: [f"QUEUE-{number:03}" for number in dice.integers(0, sizes.sites, count)],
         "cpu_raw": lambda: [MODELS[number % len(MODELS)] for number in range(count)],
         "processing_type": lambda: [f"type{number % sizes.types}" for number in range(count)],
         "state": lambda: dice.choice(["finished"] * 17 + ["failed", "failed", "cancelled"], count).tolist(),

@@ -81,10 +81,9 @@ def make(store: str, jobs: int) -> None:
             folder = Path(store.removeprefix("duckdb:")).parent
             file = folder / "corepower.csv"
             declared = [
-                f"{each.level},{each.name},{each.corepower},{each.rc_site or ''}"
-                for each in grid.declarations()
+                f"{each.level},{each.name},{each.corepower},{each.site or ''}" for each in grid.declarations()
             ]
-            header = "level,name,corepower,rc_site"
+            header = "level,name,corepower,site"
             file.write_text("\n".join([header, *declared]) + "\n", encoding="utf-8")
             session.declared.import_values(file, benchmark="HS06")
             for window in (MONTH_BEFORE, MONTH):
@@ -94,16 +93,16 @@ def make(store: str, jobs: int) -> None:
 
 def names_of(session: Session) -> list[dict[str, str]]:
     """The WLCG sites of most jobs with more than two CPU models, each with its queues."""
-    rows = session.query(("rc_site", "site", "cpu_model"), "jobs").rows.to_pylist()
+    rows = session.query(("site", "queue", "cpu_model"), "jobs").rows.to_pylist()
     models: dict[str, set[str]] = {}
     queues: dict[str, dict[str, None]] = {}
     for row in rows:
-        if row["rc_site"] and row["cpu_model"]:
-            models.setdefault(row["rc_site"], set()).add(row["cpu_model"])
-        queues.setdefault(row["rc_site"], {})[row["site"]] = None
+        if row["site"] and row["cpu_model"]:
+            models.setdefault(row["site"], set()).add(row["cpu_model"])
+        queues.setdefault(row["site"], {})[row["queue"]] = None
     sites = [name for name, known in models.items() if len(known) > 2][:SITES]
     return [
-        {"site": name, "queue": next(iter(queues[name])), "queues": ",".join(queues[name])} for name in sites
+        {"queue": name, "queue": next(iter(queues[name])), "queues": ",".join(queues[name])} for name in sites
     ]
 
 

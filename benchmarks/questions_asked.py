@@ -104,7 +104,7 @@ QUESTIONS: tuple[Asked, ...] = (
         f"SELECT site AS queue, {_EFFICIENCY_SQL}, {_COUNTS_SQL} FROM jobs WHERE {_within(WEEK)} GROUP BY ALL"
         " HAVING jobs >= 100 ORDER BY efficiency",
         body=lambda _: _grouped(
-            "site",
+            "queue",
             _SUMS,
             _range(WEEK),
         ),
@@ -112,30 +112,30 @@ QUESTIONS: tuple[Asked, ...] = (
     Asked(
         "core hours lost in failed jobs by site, the top 10 and others",
         (
-            *("query", "--by", "rc_site", "--metric", "lost_core_h", "--share", "--top", "10"),
+            *("query", "--by", "site", "--metric", "lost_core_h", "--share", "--top", "10"),
             *("--sort", "lost_core_h"),
         ),
         (
-            "WITH each AS (SELECT rc_site, sum(wall_s * cores) / 3600 AS lost_core_h FROM jobs"
+            "WITH each AS (SELECT site, sum(wall_s * cores) / 3600 AS lost_core_h FROM jobs"
             f" LEFT JOIN sites USING (site) WHERE state IN ({_quoted(FAILED)}) GROUP BY ALL),"
             " placed AS (SELECT *, row_number() OVER (ORDER BY lost_core_h DESC) AS place FROM each)"
-            " SELECT if(place <= 10, rc_site, 'others') AS rc_site, sum(lost_core_h) AS lost_core_h,"
+            " SELECT if(place <= 10, site, 'others') AS site, sum(lost_core_h) AS lost_core_h,"
             " sum(lost_core_h) / (SELECT sum(lost_core_h) FROM each) AS lost_core_h_share"
             " FROM placed GROUP BY 1, least(place, 11) ORDER BY least(place, 11)",
         ),
         ("lost_core_h", "lost_core_h_share"),
         "WITH every AS (SELECT site, count(*) AS jobs FROM jobs GROUP BY site), lost AS (SELECT site,"
         " sum(wall_s * cores) / 3600 AS core_h, count(wall_s * cores) AS counted FROM jobs"
-        f" WHERE state IN ({_quoted(FAILED)}) GROUP BY site), each AS (SELECT rc_site,"
+        f" WHERE state IN ({_quoted(FAILED)}) GROUP BY site), each AS (SELECT site,"
         " coalesce(sum(core_h), 0) AS lost_core_h, sum(jobs) AS jobs, sum(counted) AS counted FROM every"
         " LEFT JOIN lost USING (site) LEFT JOIN sites USING (site) GROUP BY 1),"
         " placed AS (SELECT *, row_number() OVER (ORDER BY lost_core_h DESC) AS place FROM each)"
-        " SELECT if(place <= 10, rc_site, 'others') AS rc_site, sum(lost_core_h) AS lost_core_h,"
+        " SELECT if(place <= 10, site, 'others') AS site, sum(lost_core_h) AS lost_core_h,"
         " sum(lost_core_h) / (SELECT sum(lost_core_h) FROM each) AS lost_core_h_share,"
         " sum(jobs) AS jobs, sum(counted) AS counted"
         " FROM placed GROUP BY 1, least(place, 11) ORDER BY least(place, 11)",
         body=lambda _: _grouped(
-            "site",
+            "queue",
             _CORE_TIME,
             {"terms": {"state": list(FAILED)}},
         ),
@@ -150,23 +150,23 @@ QUESTIONS: tuple[Asked, ...] = (
         ("events_per_job",),
         "SELECT site AS queue, avg(events) AS events_per_job, count(*) AS jobs, count(events) AS counted"
         " FROM jobs GROUP BY ALL ORDER BY jobs DESC, site",
-        body=lambda _: _grouped("site", {"mean": {"avg": {"field": "events"}}}),
+        body=lambda _: _grouped("queue", {"mean": {"avg": {"field": "events"}}}),
     ),
     Asked(
         "CPU models at a site with their shares",
-        ("query", "--by", "cpu_model", "--metric", "core_h", "--share", "--where", "rc_site={site}"),
+        ("query", "--by", "cpu_model", "--metric", "core_h", "--share", "--where", "site={site}"),
         (
             "SELECT cpu_model, sum(wall_s * cores) / 3600 AS core_h,"
             " sum(wall_s * cores) / sum(sum(wall_s * cores)) OVER () AS core_h_share FROM jobs"
             " LEFT JOIN models USING (cpu_raw)"
-            " WHERE site IN (SELECT site FROM sites WHERE rc_site = '{site}')"
+            " WHERE site IN (SELECT site FROM sites WHERE site = '{site}')"
             " GROUP BY 1 ORDER BY count(*) DESC",
         ),
         ("core_h", "core_h_share"),
         body=lambda names: _grouped(
             "cpu_raw",
             _CORE_TIME,
-            {"terms": {"site": names["queues"].split(",")}},
+            {"terms": {"queue": names["queues"].split(",")}},
         ),
     ),
     Asked(
@@ -191,7 +191,7 @@ QUESTIONS: tuple[Asked, ...] = (
         ),
         ("efficiency", "efficiency_before", "efficiency_diff"),
         body=lambda _: _grouped(
-            "site",
+            "queue",
             {
                 "weeks": {
                     "filters": {"filters": {"now": _range(WEEK), "before": _range(WEEK_BEFORE)}},
@@ -220,7 +220,7 @@ QUESTIONS: tuple[Asked, ...] = (
         f"SELECT site AS queue, {_EFFICIENCY_SQL}, {_COUNTS_SQL} FROM jobs"
         " WHERE processing_type = 'simul' AND cores = 8 GROUP BY ALL ORDER BY jobs DESC, queue",
         body=lambda _: _grouped(
-            "site",
+            "queue",
             _SUMS,
             {"term": {"processing_type": "simul"}},
             {"term": {"cores": 8}},
@@ -260,25 +260,25 @@ QUESTIONS: tuple[Asked, ...] = (
             },
             "aggs": {
                 "groups": _terms(
-                    "site", {"types": _terms("processing_type", _by_cores({"memory": _sum("max_rss_b")}))}
+                    "queue", {"types": _terms("processing_type", _by_cores({"memory": _sum("max_rss_b")}))}
                 )
             },
         },
     ),
     Asked(
         "waiting time, median and 95 %, by site and week",
-        ("query", "--by", "rc_site,week", "--metric", "waiting_median_s,waiting_p95_s"),
+        ("query", "--by", "site,week", "--metric", "waiting_median_s,waiting_p95_s"),
         (
-            "SELECT rc_site, date_trunc('week', end_time) AS week, quantile_cont(queue_s, [0.5, 0.95]) AS q,"
+            "SELECT site, date_trunc('week', end_time) AS week, quantile_cont(queue_s, [0.5, 0.95]) AS q,"
             " q[1] AS waiting_median_s, q[2] AS waiting_p95_s FROM jobs LEFT JOIN sites USING (site)"
             " GROUP BY ALL ORDER BY 1, 2",
         ),
         ("waiting_median_s", "waiting_p95_s"),
-        "SELECT rc_site, date_trunc('week', end_time) AS week, quantile_cont(queue_s, [0.5, 0.95]) AS q,"
+        "SELECT site, date_trunc('week', end_time) AS week, quantile_cont(queue_s, [0.5, 0.95]) AS q,"
         " q[1] AS waiting_median_s, q[2] AS waiting_p95_s, count(*) AS jobs, count(queue_s) AS counted"
         " FROM jobs LEFT JOIN sites USING (site) GROUP BY ALL ORDER BY 1, 2",
         body=lambda _: _grouped(
-            "site",
+            "queue",
             {
                 "weeks": {
                     "date_histogram": {"field": "end_time", "calendar_interval": "week"},
@@ -289,14 +289,14 @@ QUESTIONS: tuple[Asked, ...] = (
     ),
     Asked(
         "volume by week and site as a heat map",
-        ("query", "--by", "rc_site,week", "--metric", "core_h", "--plot"),
+        ("query", "--by", "site,week", "--metric", "core_h", "--plot"),
         (
-            "SELECT rc_site, date_trunc('week', end_time) AS week, sum(wall_s * cores) / 3600 AS core_h"
+            "SELECT site, date_trunc('week', end_time) AS week, sum(wall_s * cores) / 3600 AS core_h"
             " FROM jobs LEFT JOIN sites USING (site) GROUP BY ALL ORDER BY 1, 2",
         ),
         ("core_h",),
         body=lambda _: _grouped(
-            "site",
+            "queue",
             {
                 "weeks": {
                     "date_histogram": {"field": "end_time", "calendar_interval": "week"},
@@ -307,21 +307,19 @@ QUESTIONS: tuple[Asked, ...] = (
     ),
     Asked(
         "what should a queue declare, and how sure",
-        ("show", "flags", "--name", "{queue}", "--level", "site"),
-        ("SELECT * FROM latest_flags WHERE level = 'site' AND name = '{queue}'",),
+        ("show", "flags", "--name", "{queue}", "--level", "queue"),
+        ("SELECT * FROM latest_flags WHERE level = 'queue' AND name = '{queue}'",),
     ),
     Asked(
         "everything about a site",
-        ("site", "{site}"),
+        ("queue", "{site}"),
         (
-            "SELECT * FROM latest_flags WHERE name IN (SELECT site FROM sites WHERE rc_site = '{site}')",
-            "SELECT * FROM latest_factors WHERE name IN (SELECT site FROM sites WHERE rc_site = '{site}')",
+            "SELECT * FROM latest_flags WHERE name IN (SELECT site FROM sites WHERE site = '{site}')",
+            "SELECT * FROM latest_factors WHERE name IN (SELECT site FROM sites WHERE site = '{site}')",
             "SELECT site, cpu_model, count(*), sum(wall_s * cores) FROM jobs JOIN sites USING (site)"
-            " LEFT JOIN models USING (cpu_raw) WHERE rc_site = '{site}' AND "
-            + _within(MONTH)
-            + " GROUP BY ALL",
+            " LEFT JOIN models USING (cpu_raw) WHERE site = '{site}' AND " + _within(MONTH) + " GROUP BY ALL",
             "SELECT site, task_id, core_class, processing_type, sum(n_jobs) FROM buckets"
-            " JOIN sites USING (site) WHERE sites.rc_site = '{site}' GROUP BY ALL",
+            " JOIN sites USING (site) WHERE sites.site = '{site}' GROUP BY ALL",
             "SELECT site, count(*), sum(cpu_s), sum(wall_s * cores), avg(queue_s),"
             f" count(*) FILTER (state IN ({_quoted(FAILED)})), avg(max_rss_b / cores),"
             " median(queue_s) FROM jobs WHERE " + _within(MONTH) + " GROUP BY ALL",
@@ -342,7 +340,7 @@ QUESTIONS: tuple[Asked, ...] = (
             a AS (FROM factors WHERE run = (SELECT arg_min(run, window_end) FROM runs)),
             b AS (FROM factors WHERE run = (SELECT arg_max(run, window_end) FROM runs)),
             pairs AS (SELECT level, processing_type, method, name, a.k AS k_a, b.k AS k_b,
-                a.n_jobs AS n_jobs_a, b.n_jobs AS n_jobs_b, a.run AS run_a, b.run AS run_b, b.rc_site,
+                a.n_jobs AS n_jobs_a, b.n_jobs AS n_jobs_b, a.run AS run_a, b.run AS run_b, b.site,
                 sqrt((a.k_err / a.k) ** 2 + (b.k_err / b.k) ** 2) AS err, if(a.status = 'ok'
                 AND b.status = 'ok' AND a.component = 0 AND b.component = 0, ln(b.k / a.k), NULL) AS shift
                 FROM a FULL JOIN b USING (level, processing_type, method, name)),
@@ -360,9 +358,9 @@ QUESTIONS: tuple[Asked, ...] = (
     ),
     Asked(
         "which jobs at a site ran with an efficiency below 10 %",
-        ("jobs", "--where", "rc_site={site}", "--where", "efficiency<10%"),
+        ("jobs", "--where", "site={site}", "--where", "efficiency<10%"),
         (
-            "SELECT * FROM jobs WHERE site IN (SELECT site FROM sites WHERE rc_site = '{site}')"
+            "SELECT * FROM jobs WHERE site IN (SELECT site FROM sites WHERE site = '{site}')"
             " AND cpu_s / nullif(wall_s * cores, 0) < 0.1 ORDER BY end_time DESC LIMIT 50",
         ),
     ),

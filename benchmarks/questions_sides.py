@@ -87,13 +87,13 @@ def _of_esjobs(store: str) -> Answer:
                     text_picture(answer, 120)
                 return answer.table
             case "show":
-                return session.tables.flags(name=names["queue"], level="site").rows
-            case "site":
-                str(session.site(names["site"]))
+                return session.tables.flags(name=names["queue"], level="queue").rows
+            case "queue":
+                str(session.site(names["queue"]))
             case "compare":
                 return session.speed.compare().rows
             case "jobs":
-                where = [f"rc_site={names['site']}", "efficiency<10%"]
+                where = [f"site={names['queue']}", "efficiency<10%"]
                 return session.jobs(where=where, top=50).batches().read_all()
         return None
 
@@ -173,7 +173,7 @@ def write_names(session: Any, folder: Path) -> None:
     from esjobs.core.query import Count
     from esjobs.records.jobs.resolution import aggregate
 
-    for file, stored, resolved in (("sites", "site", "rc_site"), ("models", "cpu_raw", "cpu_model")):
+    for file, stored, resolved in (("sites", "queue", "site"), ("models", "cpu_raw", "cpu_model")):
         table = aggregate(session.store, (stored, resolved), (Count("n"),)).table.select([stored, resolved])
         columns = [column.cast(pa.string()) for column in table.columns]
         pyarrow.parquet.write_table(pa.table(columns, names=[stored, resolved]), folder / f"{file}.parquet")

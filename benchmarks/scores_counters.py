@@ -73,7 +73,7 @@ def jobs_of(number: int, first: int, rows: int) -> pa.RecordBatch:
     given: dict[str, pa.Array] = {
         "source": pa.repeat(pa.scalar("cluster"), rows),
         "job_id": pa.array(np.arange(first, first + rows)).cast(pa.string()),
-        "site": pa.repeat(pa.scalar("batch"), rows),
+        "queue": pa.repeat(pa.scalar("batch"), rows),
         "user": pa.array([f"user{n}" for n in rng.integers(0, 300, rows)]),
         "cpu_raw": pa.array(MODELS).take(pa.array(family)),
         "end_time": pa.array((moments * 1e6).astype(np.int64)).cast(PUT_SCHEMA.field("end_time").type),

@@ -63,7 +63,7 @@ def _batch(
     columns = {
         "job_id": pa.array(np.arange(first, first + size)).cast(pa.string()),
         "task_id": _texts([f"{15_000_000 + number}" for number in range(len(grid["cost"]))], task),
-        "site": _texts([f"SITE_{number:03d}_QUEUE" for number in range(SITES)], site),
+        "queue": _texts([f"SITE_{number:03d}_QUEUE" for number in range(SITES)], site),
         "cpu_raw": _texts([model.raw[0] for model in CPU_MODELS[:_CPU_MODELS]], site % _CPU_MODELS),
         "processing_type": _texts(_TYPES, task % len(_TYPES)),
         "state": pa.repeat(pa.scalar("finished"), size),

@@ -34,7 +34,7 @@ _PANDA: tuple[tuple[str, str | None, int], ...] = (
     ("processingtype", "processing_type", 1),
     ("transformation", "transformation", 1),
     ("resource_type", None, 1),
-    ("computingsite", "site", 1),
+    ("computingsite", "queue", 1),
     ("cpuconsumptionunit", "cpu_raw", 1),
     ("jobstatus", "state", 1),
     ("creationtime", "submit_time", 1),

@@ -34,7 +34,7 @@ from esjobs.flags.nights import Walk, remembered_nights
 from esjobs.flags.settings import WatchSettings
 from esjobs.flags.states import Evidence, Sighting
 from esjobs.records.demo import LAST_DAY, Grid
-from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_STATES
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_STATES
 from esjobs.speed.settings import FitSettings
 from esjobs.store.base import JobStore, Retired
 
@@ -126,8 +126,8 @@ def planted(grid: Grid) -> dict[str, float]:
     sites: set[str] = set()
     chosen: list[str] = []
     for place in rng.permutation(len(queues)):
-        if queues[place].rc_site not in sites and len(chosen) < len(DEVIATIONS):
-            sites.add(queues[place].rc_site)
+        if queues[place].site not in sites and len(chosen) < len(DEVIATIONS):
+            sites.add(queues[place].site)
             chosen.append(queues[place].name)
     return dict(zip(chosen, DEVIATIONS, strict=True))
 
@@ -173,14 +173,14 @@ def declare(session: Session, grid: Grid, wrong: Mapping[str, float], valid: dat
     file = folder / "declared.csv"
     with file.open("w", newline="") as stream:
         writer = csv.writer(stream)
-        head = "level name corepower benchmark valid_from rc_site parent_corepower source"
+        head = "level name corepower benchmark valid_from site parent_corepower source"
         writer.writerow(head.split())
         for row in grid.declarations():
             value = row.corepower
-            if value is not None and row.level == "site":
+            if value is not None and row.level == "queue":
                 value = value / factors[row.name] / (1 + wrong.get(row.name, 0.0))
             cells = ["" if cell is None else cell for cell in (value, row.benchmark)]
-            writer.writerow([row.level, row.name, *cells, valid, row.rc_site or "", "", "benchmark"])
+            writer.writerow([row.level, row.name, *cells, valid, row.site or "", "", "benchmark"])
     session.declared.import_values(file)
 
 
@@ -191,7 +191,7 @@ def ingest(session: Session, grid: Grid, number: int, wrong: Mapping[str, float]
         factor = np.ones(jobs.num_rows)
         for place, (name, size) in enumerate(wrong.items()):
             if in_jobs(place):
-                factor[np.asarray(pc.equal(jobs["site"], name).fill_null(False))] = 1 / (1 + size)
+                factor[np.asarray(pc.equal(jobs["queue"], name).fill_null(False))] = 1 / (1 + size)
         for column in ("cpu_s", "wall_s"):
             index = jobs.schema.get_field_index(column)
             jobs = jobs.set_column(
@@ -255,7 +255,7 @@ def evaluate(session: Session, wrong: Mapping[str, float], policy: Policy, tally
     tally.kind_nights += sum(n for (name, kind), n in flags.items() if kind != "all" and name not in wrong)
     tally.models_open += sum(e["level"] == "cpu_model" and e["kind"] == "opened" for e in events)
     for event in events:
-        if event["level"] != "site" or event["kind"] not in ("opened", "reopened"):
+        if event["level"] != "queue" or event["kind"] not in ("opened", "reopened"):
             continue
         tally.reopened += event["kind"] == "reopened" and event["processing_type"] == "all"
         if event["name"] not in wrong or night_of(event) < PLANTED:
@@ -263,7 +263,7 @@ def evaluate(session: Session, wrong: Mapping[str, float], policy: Policy, tally
             tally.false_kinds += event["processing_type"] != "all"
     for place, name in enumerate(wrong):
         what = "jobs" if in_jobs(place) else "declaration"
-        mine = [e for e in events if (e["level"], e["processing_type"], e["name"]) == ("site", "all", name)]
+        mine = [e for e in events if (e["level"], e["processing_type"], e["name"]) == ("queue", "all", name)]
         opened = [night_of(e) for e in mine if e["kind"] in ("opened", "reopened") and night_of(e) >= PLANTED]
         closed = [night_of(e) for e in mine if e["kind"] == "closed" and night_of(e) >= REPAIRED]
         tally.to_open[what].append(min(opened) - PLANTED + 1 if opened else None)
@@ -287,7 +287,7 @@ def compared(session: Session) -> Counter[tuple[str, str]]:
             found.update(
                 (name, kind)
                 for (level, kind, name), seen in verdicts.sightings(runs).items()
-                if level == "site" and seen.compared
+                if level == "queue" and seen.compared
             )
     return found
 
@@ -295,8 +295,8 @@ def compared(session: Session) -> Counter[tuple[str, str]]:
 def forget(session: Session) -> None:
     """As if no night had been watched."""
     nights = sorted(remembered_nights(session.store))
-    changes = [Retired(table, night.isoformat()) for table in (FLAG_NIGHTS, FLAG_EVENTS) for night in nights]
-    session.store.publish([*changes, *(Retired(FLAG_STATES, level) for level in ("site", "cpu_model"))])
+    changes = [Retired(table, night.isoformat()) for table in (FLAG_HISTORY, FLAG_EVENTS) for night in nights]
+    session.store.publish([*changes, *(Retired(FLAG_STATES, level) for level in ("queue", "cpu_model"))])
 
 
 COLUMNS = (

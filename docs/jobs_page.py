@@ -26,7 +26,7 @@ names follow from the [field map](elasticsearch.md#field-maps).
 |---|---|
 | `cpu_efficiency` | CPU time over wall-clock time x cores; none where the product is 0 |
 | `cpu_s_per_event` | CPU time per event, in seconds; none without events |
-| `core_hours` | wall-clock time x cores, in hours |
+| `core_h` | wall-clock time x cores, in hours |
 
 `esjobs --jobs-index INDEX --field-map MAP dashboards render` puts the view into the bundle for Kibana,
 with the names of the map. By hand: paste what stands below into Kibana, Dev Tools, with the name of
@@ -49,7 +49,7 @@ def jobs_page(note: str) -> str:
         parts += [
             f"## {name}\n",
             f"{load_field_map(name).description}. Efficiency of many jobs: `{_formula(index)}`, of "
-            f"`{index.known['cpu_s'].names[0]} : * and core_hours : *`.\n",
+            f"`{index.known['cpu_s'].names[0]} : * and core_h : *`.\n",
             f"```text\nPOST kbn:/api/data_views/data_view\n{_view(index)}\n```\n",
         ]
     return "\n".join(parts)
@@ -66,8 +66,8 @@ def _view(index: JobsIndex) -> str:
 
 
 def _formula(index: JobsIndex) -> str:
-    """CPU time over core time, in Lens; in hours, as ``core_hours``."""
+    """CPU time over core time, in Lens; in hours, as ``core_h``."""
     cpu = index.known["cpu_s"]
     hours = cpu.factor / 3600
     scaled = f"sum({cpu.names[0]})" if hours == 1 else f"sum({cpu.names[0]}) / {1 / hours:g}"
-    return f"{scaled} / sum(core_hours)"
+    return f"{scaled} / sum(core_h)"

@@ -93,7 +93,7 @@ def _results(store: JobStore) -> tuple[dict[str, int], dict[str, bool]]:
         In("processing_type", (ALL_TYPES,)),
         *((In("method", (run.headline,)),) if run.headline else ()),
     ]
-    flags = read_table(store, FLAGS, [*where, In("level", ("site",)), In("verdict", ("deviates",))])
+    flags = read_table(store, FLAGS, [*where, In("level", ("queue",)), In("verdict", ("deviates",))])
     confirmed = sum(row is True for row in flags.column("confirmed").to_pylist())
     fits = read_table(store, FITS, where, ["level", "status"]).to_pylist()
     return (

@@ -6,12 +6,12 @@ from esjobs.core.query import Days
 from esjobs.core.tables import Table
 from esjobs.flags.nights import states_of
 from esjobs.publish.publication import read_table, tidy
-from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY
 from esjobs.schema.nights import NIGHT_STEPS, NIGHTS
 from esjobs.schema.notifications import NOTIFICATIONS
 from esjobs.store.base import Change, JobStore, Retired
 
-_TABLES = (NIGHTS, NIGHT_STEPS, NOTIFICATIONS, FLAG_NIGHTS, FLAG_EVENTS)
+_TABLES = (NIGHTS, NIGHT_STEPS, NOTIFICATIONS, FLAG_HISTORY, FLAG_EVENTS)
 
 
 def forget_nights(store: JobStore, after: date) -> dict[str, int]:
@@ -23,7 +23,7 @@ def forget_nights(store: JobStore, after: date) -> dict[str, int]:
     changes: list[Change] = [
         Retired(table, night.isoformat()) for table, found in nights.items() for night in sorted(found)
     ]
-    if nights[FLAG_NIGHTS]:
+    if nights[FLAG_HISTORY]:
         changes += states_of(store, after)
     if changes:
         store.publish(changes)

@@ -25,7 +25,7 @@ def _job_issues(work: NightWork) -> list[Notice]:
             one.severity,
             one.n_jobs,
             one.rules,
-            one.wasted_core_hours,
+            one.idle_core_h,
             one.wasted_gpu_hours,
             detect.told_from,
         )

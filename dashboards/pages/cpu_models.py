@@ -60,7 +60,7 @@ SPREAD = Panel(
     "One CPU model at several queues: the 15 furthest from the model's mean speed, in standard errors",
     "ranked",
     "CPU models",
-    View("machines", where=(Where("sigmas"),), level="cpu_model", types="every", sort=("-n_jobs",)),
+    View("cpu_speed_by_queue", where=(Where("sigmas"),), level="cpu_model", types="every", sort=("-n_jobs",)),
     "Right of 0 the model is faster at that queue than elsewhere. Beyond 3 on either side is hardly chance.",
     fields=(
         Entry("pair", "Queue and CPU model", "name", "label"),
@@ -77,10 +77,10 @@ SPREAD_TABLE = Panel(
     "The same CPU models at each queue: speed there against the model's mean over all queues that run it",
     "rows",
     "CPU models",
-    View("machines", level="cpu_model", types="every", sort=("-n_jobs",)),
+    View("cpu_speed_by_queue", level="cpu_model", types="every", sort=("-n_jobs",)),
     fields=(
         MODEL,
-        Entry("site", "Queue", "name"),
+        Entry("queue", "Queue", "name"),
         Entry("relative", "Against the mean", "shift", error="relative_err"),
         Entry("relative_err", "Standard error", "fraction"),
         Entry("n_queues", "Queues", "count"),

@@ -73,11 +73,11 @@ def _wasted(name: str, what: str, column: str, heading: str, most: int) -> Panel
     )
 
 
-BY_SITE = _shares("queue", "queue", "site", "Queue", 25)
+BY_SITE = _shares("queue", "queue", "queue", "Queue", 25)
 BY_TYPE = _shares("type", "processing type", "processing_type", "Processing type", 20)
 BY_USER = _shares("user", "user", "user", "User", 20)
 BY_PROJECT = _shares("project", "project", "project", "Project", 20)
-WASTED = _wasted("", "queue", "site", "Queue", 25)
+WASTED = _wasted("", "queue", "queue", "Queue", 25)
 WASTED_BY_USER = _wasted("-by-user", "user", "user", "User", 20)
 
 LOST_HOURS = Panel(
@@ -88,13 +88,13 @@ LOST_HOURS = Panel(
     View(
         JOBS.name,
         where=(Where("state", (*FAILED, *CANCELLED)), Where("wall_s"), Where("cores", above=0)),
-        by=("site", "state"),
+        by=("queue", "state"),
         metrics=(CORE_S, Count()),
         sort=("-n_jobs",),
     ),
     _OF_200 + "Wall-clock time × cores. What was cancelled is not lost, and told apart.",
     fields=(
-        Entry("site", "Queue", "name", "label"),
+        Entry("queue", "Queue", "name", "label"),
         Entry("core_s", "Core-hours", "number", "x"),
     ),
     most=(25,),
@@ -111,12 +111,12 @@ ENDS = Panel(
     View(
         JOBS.name,
         where=(Where("state", (*FINISHED, *FAILED)),),
-        by=("site", "state"),
+        by=("queue", "state"),
         metrics=(Count(),),
         sort=("-n_jobs",),
     ),
     _OF_200 + "Of the jobs that finished or failed. " + _AGAINST_REST,
-    fields=(Entry("site", "Queue", "name", "label"), Entry("state", "Share of jobs", "name", "x")),
+    fields=(Entry("queue", "Queue", "name", "label"), Entry("state", "Share of jobs", "name", "x")),
     most=(25,),
     empty="No job of the chosen time and filters finished or failed, or the index of jobs lacks a field of a "
     "filter.",
@@ -130,13 +130,13 @@ WAITING = Panel(
     View(
         JOBS.name,
         where=(Where("queue_s"),),
-        by=("site",),
+        by=("queue",),
         metrics=(Sum("queue_s", "queue_s"), SumProduct("queue_s", "queue_s", "queue_s_sq"), Count()),
         sort=("-n_jobs",),
     ),
     _OF_200 + "A mean over jobs: a few that waited for days raise it. " + _AGAINST_REST,
     fields=(
-        Entry("site", "Queue", "name", "label"),
+        Entry("queue", "Queue", "name", "label"),
         Entry("queue_s", "Mean waiting, h", "number", "x", per="n_jobs"),
     ),
     most=(25,),
@@ -244,7 +244,7 @@ EFFICIENCY = Page(
         (18, ((TIME_USED, 24), (MEMORY_USED, 24))),
     ),
     choices=(
-        Choice(JOBS.name, "site", "Queue"),
+        Choice(JOBS.name, "queue", "Queue"),
         Choice(JOBS.name, "processing_type", "Processing type"),
         Choice(JOBS.name, "project", "Project"),
         Choice(JOBS.name, "user", "User"),

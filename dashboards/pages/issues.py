@@ -62,7 +62,7 @@ BY_AREA = _issues("issues-by-area", "Issues by what they are about", "area", "Ar
 BY_USER = _issues("issues-by-user", "Issues by user", "user", "User", WRONG)
 BY_PROJECT = _issues("issues-by-project", "Issues by project", "project", "Project", WRONG)
 IDLE_CORES = _idle(
-    "issues-idle-cores", "Core-hours in which cores did nothing, by user", "cpu-idle", "wasted_core_hours"
+    "issues-idle-cores", "Core-hours in which cores did nothing, by user", "cpu-idle", "idle_core_h"
 )
 IDLE_GPUS = _idle(
     "issues-idle-gpus", "GPU-hours in which GPUs did nothing, by user", "gpu-idle", "wasted_gpu_hours"
@@ -91,7 +91,7 @@ JOBS_TABLE = Panel(
         Entry("value", "Value", "number"),
         Entry("threshold", "Limit", "number"),
         Entry("unit", "Seen on", "name"),
-        Entry("wasted_core_hours", "Core-hours", "number"),
+        Entry("idle_core_h", "Core-hours", "number"),
         Entry("wasted_gpu_hours", "GPU-hours", "number"),
         Entry("hint", "Hint", "sentence"),
     ),
@@ -134,7 +134,7 @@ ISSUES = Page(
         Choice(_TABLE, "project", "Project"),
         Choice(_TABLE, "detector", "Rule"),
         Choice(_TABLE, "severity", "Severity"),
-        Choice(_TABLE, "site", "Queue"),
+        Choice(_TABLE, "queue", "Queue"),
     ),
     leads_to="people",
 )

@@ -115,7 +115,7 @@ WORST = Panel(
         Entry("job_id", "Job", "name"),
         Entry("user", "User", "name"),
         Entry("project", "Project", "name"),
-        Entry("core_hours", "Core-hours of the job", "number"),
+        Entry("core_h", "Core-hours of the job", "number"),
         Entry("cpus", "CPUs", "count"),
         Entry("parallel_efficiency", "Parallel", "fraction"),
         Entry("mpi_communication_efficiency", "MPI communication", "fraction"),
@@ -138,7 +138,7 @@ def _by_size(column: str, title: str, heading: str, about: str) -> Panel:
         "sizes",
         SECTION,
         View(
-            "scaling",
+            "pop_scaling",
             types="every",
             where=(Where("main", (True,)), Where(column)),
             sort=("application", "source", "cpus"),
@@ -177,7 +177,7 @@ SCALING = Panel(
     "rows",
     SECTION,
     View(
-        "scaling",
+        "pop_scaling",
         types="every",
         where=(Where("main", (True,)),),
         sort=("-cpus", "application", "source"),
@@ -204,7 +204,7 @@ ORPHANS = Panel(
     "Reports whose job is not known, newest first",
     "rows",
     SECTION,
-    View("orphans", types="every", sort=("-time", "job_id", "report"), most=FOREMOST),
+    View("pop_orphans", types="every", sort=("-time", "job_id", "report"), most=FOREMOST),
     fields=(
         Entry("time", "Measured", "time"),
         Entry("job_id", "Job", "name"),
@@ -232,7 +232,7 @@ READ_ME = Panel(
         (
             "Measured",
             "Only jobs that ran under TALP, and ended by themselves, are here. One application with all its "
-            "efficiencies: esjobs show scaling --application NAME --plot.",
+            "efficiencies: esjobs show pop_scaling --application NAME --plot.",
         ),
     ),
 )
@@ -255,6 +255,6 @@ PARALLEL = Page(
         Choice("pop", "application", "Application"),
         Choice("pop", "user", "User"),
         Choice("pop", "project", "Project"),
-        Choice("pop", "site", "Queue"),
+        Choice("pop", "queue", "Queue"),
     ),
 )

@@ -24,13 +24,13 @@ def _wasted(by: str, heading: str) -> Panel:
             types="every",
             where=(Where(by),),
             by=(by,),
-            metrics=(Sum("wasted_core_hours", "wasted_core_hours"),),
+            metrics=(Sum("idle_core_h", "idle_core_h"),),
             sort=("-wasted_core_hours",),
         ),
         f"Of scored jobs. {WASTED_IS}",
         fields=(
             Entry(by, heading, "text", "label"),
-            Entry("wasted_core_hours", "Core-hours", "count", "x"),
+            Entry("idle_core_h", "Core-hours", "count", "x"),
         ),
         most=(20,),
         empty=_EMPTY,
@@ -70,7 +70,7 @@ def _worst(id_: str, title: str, about: str, column: str, heading: str) -> Panel
     )
 
 
-_HOURS = (("node_hours", "Node-hours"), ("wasted_core_hours", "Core-hours without CPU time"))
+_HOURS = (("node_h", "Node-hours"), ("idle_core_h", "Core-hours without CPU time"))
 
 WORST = _worst(
     "people-worst",
@@ -84,7 +84,7 @@ WASTEFUL = _worst(
     "people-wasteful",
     "The 25 jobs that wasted most core-hours",
     "Core-hours without CPU time: wall-clock time × cores less CPU time.",
-    "wasted_core_hours",
+    "idle_core_h",
     "Core-hours without CPU time",
 )
 
@@ -96,13 +96,13 @@ CPU_OVER_HOURS = Panel(
     View(
         _TABLE,
         types="every",
-        where=(Where("score_cpu"), Where("node_hours", above=0)),
+        where=(Where("score_cpu"), Where("node_h", above=0)),
         sort=("-node_hours", "source", "job_id"),
         most=FOREMOST,
     ),
     "The 1,000 jobs of most node-hours that have the score. Above on the right: look at these first.",
     fields=(
-        Entry("node_hours", "Node-hours", "number", "x"),
+        Entry("node_h", "Node-hours", "number", "x"),
         Entry("score_cpu", "score_cpu", "number", "y"),
         Entry("user", "User", "name"),
         Entry("project", "Project", "name"),
@@ -120,7 +120,7 @@ JOBS_TABLE = Panel(
     View(
         _TABLE,
         types="every",
-        where=(Where("wasted_core_hours"),),
+        where=(Where("idle_core_h"),),
         sort=("-wasted_core_hours", "source", "job_id"),
         most=FOREMOST,
     ),
@@ -128,10 +128,10 @@ JOBS_TABLE = Panel(
         Entry("job_id", "Job", "name"),
         Entry("project", "Project", "name"),
         Entry("user", "User", "name"),
-        Entry("site", "Queue", "name"),
+        Entry("queue", "Queue", "name"),
         Entry("end_time", "Ended", "time"),
-        Entry("node_hours", "Node-hours", "number"),
-        Entry("wasted_core_hours", "Core-hours wasted", "number"),
+        Entry("node_h", "Node-hours", "number"),
+        Entry("idle_core_h", "Core-hours wasted", "number"),
         Entry("cpu_efficiency", "CPU efficiency", "fraction"),
         *_SCORES,
         Entry("score_gpu", "score_gpu", "number"),
@@ -157,9 +157,9 @@ PREDICTED = Panel(
         Entry("job_id", "Job", "name"),
         Entry("project", "Project", "name"),
         Entry("user", "User", "name"),
-        Entry("site", "Queue", "name"),
+        Entry("queue", "Queue", "name"),
         Entry("end_time", "Ended", "time"),
-        Entry("node_hours", "Node-hours", "number"),
+        Entry("node_h", "Node-hours", "number"),
         Entry("score_name", "Score", "name"),
         Entry("value", "Predicted", "number"),
         Entry("error_68", "± (68 %)", "number"),
@@ -210,7 +210,7 @@ PEOPLE = Page(
         Choice(_TABLE, "project", "Project"),
         Choice(_TABLE, "user", "User"),
         Choice(_TABLE, "application", "Application"),
-        Choice(_TABLE, "site", "Queue"),
+        Choice(_TABLE, "queue", "Queue"),
     ),
     leads_to="people",
 )

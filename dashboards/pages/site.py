@@ -12,11 +12,11 @@ QUEUES = Panel(
     "Queues of the chosen site: speed against declared corepower (±: one standard error)",
     "table",
     "One site",
-    View("flags", level="site", sort=("rank",)),
+    View("flags", level="queue", sort=("rank",)),
     fields=(
         NAME,
         RC_SITE,
-        Entry("standing", "Verdict", "name"),
+        Entry("status_shown", "Verdict", "name"),
         Entry("deviation", "Deviation", "percent", error="deviation_err"),
         Entry("corepower", "Declared", "declared"),
         Entry("estimate", "Ran like", "estimate"),
@@ -49,7 +49,7 @@ BY_TYPE = Panel(
     "Speed factor by processing type, each fitted alone (bars: one standard error)",
     "dots-with-errors",
     "One site",
-    View("flags", where=(Where("k"),), level="site", types="every", sort=("rank",)),
+    View("flags", where=(Where("k"),), level="queue", types="every", sort=("rank",)),
     fields=(
         Entry("name", "Queue", "name", "label"),
         Entry("processing_type", "Type", "name", "group"),
@@ -75,7 +75,7 @@ def _over_time(name: str, title: str, table: str, column: str, heading: str, sho
         View(
             table,
             where=(Where(column), Where("scope", ("all", None))),
-            level="site",
+            level="queue",
             by=("name",),
             metrics=tuple(metrics),
             runs="every",
@@ -127,7 +127,7 @@ MIX = Panel(
     "CPU models by core-hours, jobs of the latest run",
     "amounts",
     "One site",
-    View("mixes", level="site", by=("cpu_model",), metrics=(Sum("core_s", "core_s"),), sort=("-core_s",)),
+    View("cpu_mix", level="queue", by=("cpu_model",), metrics=(Sum("core_s", "core_s"),), sort=("-core_s",)),
     "Core-hours of jobs whose records name no CPU model are left out.",
     fields=(
         Entry("cpu_model", "CPU model", "name", "label"),
@@ -142,7 +142,7 @@ BY_MIX = Panel(
     "Speed factor against that which the CPU models predict (bars: one standard error; dashed: as predicted)",
     "scatter",
     "One site",
-    View("factors", where=(Where("k"), Where("mix_k")), level="site", sort=("-n_jobs",)),
+    View("factors", where=(Where("k"), Where("mix_k")), level="queue", sort=("-n_jobs",)),
     "Far from the dashed line it is not the CPU models: look at SMT, overcommitment, memory.",
     fields=(
         Entry("name", "Queue", "name", "label"),
@@ -209,7 +209,7 @@ TASK_ROWS = Panel(
     "Contributing tasks of the chosen queue: CPU time per event against what its speed factor promises",
     "rows",
     "One site",
-    View("residuals", level="site", sort=("-n_jobs",)),
+    View("residuals", level="queue", sort=("-n_jobs",)),
     "Deviation: expected over measured CPU time, less 1; above 0 ran faster here. Pull: in standard errors.",
     fields=(
         NAME,
@@ -235,7 +235,7 @@ SITE_ROWS = Panel(
         Entry("name", "Name", "name", "label"),
         LEVEL,
         TYPE,
-        Entry("standing", "Verdict", "name"),
+        Entry("status_shown", "Verdict", "name"),
         Entry("deviation", "Deviation", "percent"),
         K,
         Entry("unstable_under", "Changes under"),
@@ -261,8 +261,8 @@ SITE = Page(
         (16, ((SITE_ROWS, 48),)),
     ),
     choices=(
-        Choice("flags", "rc_site", "WLCG site", single=True),
+        Choice("flags", "site", "WLCG site", single=True),
         Choice("flags", "name", "Queue"),
     ),
-    hint="In the search bar these are rc_site and name.",
+    hint="In the search bar these are site and name.",
 )

@@ -29,17 +29,17 @@ COUNTS = Panel(
     "Queues of the latest run by verdict: speed against declared corepower, 90 % intervals",
     "tiles",
     "Sites",
-    View("flags", level="site", types="every"),
+    View("flags", level="queue", types="every"),
     fields=(Entry("name", "n", "name", "label"),),
     tiles=(
         Tile("fitted", where=(Where("k"),)),
-        Tile(CONFIRMED, verdict="confirmed", where=(Where("standing", (CONFIRMED,)),)),
-        Tile(f"{CANDIDATE}s", verdict="candidate", where=(Where("standing", (CANDIDATE,)),)),
-        Tile("undecided", verdict="undecided", where=(Where("standing", ("undecided",)),)),
-        Tile("ok", verdict="ok", where=(Where("standing", ("ok",)),)),
-        Tile("undeclared", verdict="default", where=(Where("standing", ("undeclared",)),)),
-        Tile("not comparable", verdict="not comparable", where=(Where("standing", ("not comparable",)),)),
-        Tile("others", verdict="other", where=(Where("standing", OTHERS),)),
+        Tile(CONFIRMED, verdict="confirmed", where=(Where("status_shown", (CONFIRMED,)),)),
+        Tile(f"{CANDIDATE}s", verdict="candidate", where=(Where("status_shown", (CANDIDATE,)),)),
+        Tile("undecided", verdict="undecided", where=(Where("status_shown", ("undecided",)),)),
+        Tile("ok", verdict="ok", where=(Where("status_shown", ("ok",)),)),
+        Tile("undeclared", verdict="default", where=(Where("status_shown", ("undeclared",)),)),
+        Tile("not comparable", verdict="not comparable", where=(Where("status_shown", ("not comparable",)),)),
+        Tile("others", verdict="other", where=(Where("status_shown", OTHERS),)),
     ),
 )
 
@@ -58,8 +58,8 @@ SORTED = replace(
     title="Deviation from the declared corepower (bars: 90 % intervals; shaded: ±20 %)",
     view=View(
         "flags",
-        where=(Where("deviation"), Where("standing", (CONFIRMED, CANDIDATE))),
-        level="site",
+        where=(Where("deviation"), Where("status_shown", (CONFIRMED, CANDIDATE))),
+        level="queue",
         types="every",
         sort=("rank",),
     ),
@@ -73,7 +73,7 @@ TO_DECLARE = Panel(
     "Confirmed deviations: what the jobs of a queue ran like (90 % interval), beside what it declares",
     "table",
     "Sites",
-    View("flags", where=(Where("confirmed", (True,)),), level="site", types="every", sort=("rank",)),
+    View("flags", where=(Where("confirmed", (True,)),), level="queue", types="every", sort=("rank",)),
     "Significant over all tests of the run and stable under every tried change.",
     fields=(
         NAME,
@@ -112,7 +112,7 @@ OVER_TIME = Panel(
     View(
         "flags",
         where=(Where("deviation"), Where("scope", ("all", None))),
-        level="site",
+        level="queue",
         types="every",
         by=("name",),
         metrics=(
@@ -140,10 +140,10 @@ IN_WORDS = Panel(
     "Every verdict in words (90 % intervals)",
     "rows",
     "Sites",
-    View("flags", level="site", types="every", sort=("rank",)),
+    View("flags", level="queue", types="every", sort=("rank",)),
     fields=(
         NAME,
-        Entry("standing", "Standing", "name"),
+        Entry("status_shown", "Standing", "name"),
         Entry("deviation", "Deviation", "percent"),
         COREPOWER,
         K,
@@ -206,9 +206,9 @@ SITES = Page(
     ),
     choices=(
         Choice("flags", "processing_type", "Processing type", chosen="all", single=True),
-        Choice("flags", "rc_site", "WLCG site"),
+        Choice("flags", "site", "WLCG site"),
         Choice("flags", "country", "Country"),
-        Choice("flags", "standing", "Verdict"),
+        Choice("flags", "status_shown", "Verdict"),
     ),
     leads_to="site",
 )

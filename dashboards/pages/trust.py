@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dashboards.panels.age import LIGHT
 from dashboards.panels.columns import JOBS, UNITS
-from dashboards.panels.expert import PULLS
+from dashboards.panels.expert import PULL_HISTOGRAMS
 from dashboards.panels.factors import COMPONENTS
 from dashboards.panels.provisioning import INDICES
 from dashboards.spec import Entry, Page, Panel, View, Where, stacked
@@ -16,7 +16,7 @@ PER_DAY = Panel(
     "trend",
     "Trust",
     View(
-        "days",
+        "day_books",
         where=(Where("kind", ("binned", "dropped")),),
         by=("kind",),
         metrics=(Sum("n_jobs", "n_jobs"),),
@@ -37,7 +37,7 @@ OUTCOMES = Panel(
     "bars",
     "Trust",
     View(
-        "days",
+        "day_books",
         where=(Where("kind", ("binned", "dropped")),),
         by=("outcome",),
         metrics=(Sum("n_jobs", "n_jobs"),),
@@ -92,7 +92,7 @@ FITS = Panel(
     "The fits of queues of the latest run, each processing type alone: did they close?",
     "table",
     "Trust",
-    View("fits", level="site", types="every", sort=("-n_jobs",)),
+    View("fits", level="queue", types="every", sort=("-n_jobs",)),
     fields=(
         Entry("processing_type", "Processing type", "name", "label"),
         Entry("status", "Status", "name"),
@@ -115,7 +115,7 @@ SHIFT = Panel(
     "What the article's method would make of k, in standard errors of k: the 15 largest shifts",
     "ranked",
     "Trust",
-    View("factors", where=(Where("k"), Where("method_sigmas")), level="site", sort=("-n_jobs",)),
+    View("factors", where=(Where("k"), Where("method_sigmas")), level="queue", sort=("-n_jobs",)),
     "Right of 0 the other method finds a queue faster. Both methods read the same jobs.",
     fields=(
         Entry("name", "Queue", "name", "label"),
@@ -129,7 +129,7 @@ SHIFT = Panel(
 )
 
 PULLS_PANEL = replace(
-    PULLS,
+    PULL_HISTOGRAMS,
     id="trust-pulls",
     title="Pulls of the buckets against a normal of width 1",
 )

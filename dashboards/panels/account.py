@@ -12,7 +12,7 @@ TYPES = Panel(
     "By processing type",
     View(
         "flags",
-        level="site",
+        level="queue",
         types="every",
     ),
     "The same fit made for each kind of work alone. A processor may be fast for one kind and slow for "
@@ -35,7 +35,7 @@ BOOKS = Panel(
     "The books",
     "books",
     "The books",
-    View("days", by=("day", "kind", "outcome"), metrics=(Sum("n_jobs", "n_jobs"),), sort=("day",)),
+    View("day_books", by=("day", "kind", "outcome"), metrics=(Sum("n_jobs", "n_jobs"),), sort=("day",)),
     "Every job of the window is either in a bucket or counted under the first rule that it fails.",
     fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
     empty="No day was aggregated.",

@@ -10,7 +10,7 @@ LIGHT = Panel(
     "May the latest numbers be used? (newest day with jobs: 2 days green, 7 yellow)",
     "light",
     "Trust",
-    View("fits", level="site"),
+    View("fits", level="queue"),
     fields=tuple(
         Entry(name, name)
         for name in ("run", "status", "reason", "minuit_valid", "n_jobs", "n_names", "jobs_share")

@@ -4,7 +4,7 @@ from dashboards.spec import Entry
 
 NAME = Entry("name", "Queue", "name", "label")
 MODEL = Entry("name", "CPU model", "name", "label")
-RC_SITE = Entry("rc_site", "WLCG site", "name")
+RC_SITE = Entry("site", "WLCG site", "name")
 JOBS = Entry("n_jobs", "Jobs", "count")
 TASKS = Entry("n_distinct_tasks", "Tasks", "count")
 UNITS = Entry(

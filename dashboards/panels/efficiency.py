@@ -26,12 +26,12 @@ def distribution(score: str, title: str, note: str = "") -> Panel:
             types="every",
             where=(Where(tenth),),
             by=(tenth,),
-            metrics=(Sum("node_hours", "node_hours"), Count()),
+            metrics=(Sum("node_h", "node_h"), Count()),
         ),
         note,
         fields=(
             Entry(tenth, title, "count", "label"),
-            Entry("node_hours", "Node-hours", "number", "x"),
+            Entry("node_h", "Node-hours", "number", "x"),
         ),
         empty=_NO_SCORES if score == "cpu_efficiency" else _EMPTY,
     )
@@ -51,12 +51,12 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
             by=(by,),
             metrics=(
                 # panels of a page share their sums, so each has a name of its own
-                SumProduct(score, "node_hours", f"{score}_hours"),
-                SumWhere("node_hours", (score,), f"{score}_known"),
-                SumProduct(f"{score}_sq", "node_hours", f"{score}_hours_sq"),
-                Moment(("node_hours", "node_hours"), f"{score}_known_sq", (score,)),
+                SumProduct(score, "node_h", f"{score}_hours"),
+                SumWhere("node_h", (score,), f"{score}_known"),
+                SumProduct(f"{score}_sq", "node_h", f"{score}_hours_sq"),
+                Moment(("node_h", "node_h"), f"{score}_known_sq", (score,)),
                 Moment((), f"{score}_hours_jobs", (score,)),
-                Sum("node_hours", "node_hours"),
+                Sum("node_h", "node_h"),
                 Count(),
             ),
             sort=("-node_hours",),
@@ -68,7 +68,7 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
         fields=(
             Entry(by, what.capitalize(), "name", "label"),
             Entry(f"{score}_hours", title, "number", "x", per=f"{score}_known"),
-            Entry("node_hours", "Node-hours", "number"),
+            Entry("node_h", "Node-hours", "number"),
         ),
         most=(20,),
         empty=_EMPTY,
@@ -124,13 +124,13 @@ CPU_AGAINST_MEM = Panel(
         types="every",
         where=(Where("score_cpu_from"), Where("score_mem_from")),
         by=("score_cpu_from", "score_mem_from"),
-        metrics=(Sum("node_hours", "node_hours"), Count()),
+        metrics=(Sum("node_h", "node_h"), Count()),
     ),
     "Below on the right: pipelines that stay empty, and not because of memory.",
     fields=(
         Entry("score_cpu_from", "score_cpu", "count", "x"),
         Entry("score_mem_from", "score_mem", "count", "y"),
-        Entry("node_hours", "Node-hours", "number"),
+        Entry("node_h", "Node-hours", "number"),
     ),
     empty=_EMPTY,
 )

@@ -47,7 +47,7 @@ TASK_CURVES = Panel(
     View(
         "residuals",
         where=(Where("events_per_job"), Where("cpu_s_per_event")),
-        level="site",
+        level="queue",
         sort=("-n_jobs", "name"),
     ),
     "One chart per task, one mark per queue, larger with more jobs. Queues with a fast processor lie lower. "
@@ -106,7 +106,7 @@ MATRIX = Panel(
     SECTION,
     View(
         "residuals",
-        level="site",
+        level="queue",
         sort=("-n_jobs", "name"),
     ),
     "Deviation of the speed from what the queue's k promises, in percent: blue ran faster, orange slower. A "
@@ -123,7 +123,7 @@ MATRIX = Panel(
         EVENTS_PER_JOB,
         Entry("k", "k", "number", "y", error="k_err", table="factors"),
     ),
-    joins=(Join("speed", View("factors", level="site"), "name", ("k",)),),
+    joins=(Join("speed", View("factors", level="queue"), "name", ("k",)),),
     most=(40, 25),
     empty="There is no residual to show: the run kept none, or each is 0 by construction, because there "
     "are no independent loops through queues and tasks.",
@@ -218,12 +218,12 @@ FIT_QUALITY = Panel(
     on_request=True,
 )
 
-PULLS = Panel(
+PULL_HISTOGRAMS = Panel(
     "pulls",
     "Pulls of the buckets",
     "pulls",
     SECTION,
-    View("pulls", sort=("-level", "low")),
+    View("pull_histograms", sort=("-level", "low")),
     "Deviations of buckets in their own standard deviations, for all types together: right of 0 ran faster "
     "than k promises. The line is a normal of width 1 and the same area; the bars at both ends hold all that "
     "lies beyond. Where σ int is estimated, the width is 1 by construction; look at the shape and the tails.",
@@ -259,9 +259,9 @@ SIBLINGS = Panel(
     SECTION,
     View(
         "factors",
-        where=(Where("k"), Where("rc_site")),
-        level="site",
-        sort=("rc_site", "-k"),
+        where=(Where("k"), Where("site")),
+        level="queue",
+        sort=("site", "-k"),
     ),
     "Queues of one WLCG site often run on the same hardware. Events per job are the mean over all tasks of "
     "a queue: where the queues of a site ran the same tasks and those with longer jobs look faster, a fixed "
@@ -269,7 +269,7 @@ SIBLINGS = Panel(
     "events per job say nothing about their factors. Both axes are relative to the mean of the WLCG site; a "
     "thin line joins its queues.",
     fields=(
-        Entry("rc_site", "WLCG site", "name", "group"),
+        Entry("site", "WLCG site", "name", "group"),
         Entry("name", "Queue", "name", "label"),
         Entry("k", "k", "number", "y", error="k_err", note="fixed cost taken out, with standard error"),
         K_RAW,
@@ -282,7 +282,7 @@ SIBLINGS = Panel(
         TASKS,
         Entry("component", "Comp.", "count", "category"),
         Entry(
-            "rc_site_guessed",
+            "site_guessed",
             "Guessed",
             "yesno",
             note="whether the WLCG site is a guess from the queue's name",
@@ -330,7 +330,7 @@ EFFICIENCY = Panel(
     View(
         "factors",
         where=(Where("k"), Where("efficiency")),
-        level="site",
+        level="queue",
         sort=("-n_jobs", "name"),
     ),
     "A speed factor is made of CPU time alone. Overcommitted cores and waiting for data show in the "

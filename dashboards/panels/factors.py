@@ -53,7 +53,7 @@ FACTORS_SITE = Panel(
     View(
         "factors",
         where=(Where("k"),),
-        level="site",
+        level="queue",
         sort=("-k", "name"),
     ),
     "Sorted by speed, with one standard error. The mean of a component is 1: only ratios have a meaning. "
@@ -70,7 +70,7 @@ FACTORS_SITE_TABLE = Panel(
     View(
         "factors",
         where=(Where("k"),),
-        level="site",
+        level="queue",
         sort=("-k", "name"),
     ),
     fields=(NAME, RC_SITE, *_FACTOR_COLUMNS),
@@ -122,7 +122,7 @@ CORRELATION = Panel(
     "Correlation",
     View(
         "lines",
-        level="site",
+        level="queue",
         types="every",
         sort=("processing_type",),
     ),
@@ -134,8 +134,8 @@ CORRELATION = Panel(
         Entry("pearson", "Pearson, queues", "number"),
         Entry("spearman", "Spearman, queues", "number"),
         Entry("n_names", "n queues", "count"),
-        Entry("pearson_sites", "Pearson, WLCG sites", "number"),
-        Entry("spearman_sites", "Spearman, WLCG sites", "number"),
+        Entry("pearson_groups", "Pearson, WLCG sites", "number"),
+        Entry("spearman_groups", "Spearman, WLCG sites", "number"),
         Entry("n_sites", "n WLCG sites", "count"),
         Entry("slope", "Slope", "number", error="slope_err", note="speed factor per unit of corepower"),
         Entry("tau", "Scatter", "fraction", note="relative scatter about the line beyond the errors"),
@@ -152,7 +152,7 @@ COMPONENTS = Panel(
     "Components",
     View(
         "components",
-        level="site",
+        level="queue",
         sort=("component",),
     ),
     "Queues that share tasks, directly or through others, form a component. Factors of different components "

@@ -20,7 +20,7 @@ OPEN_FLAGS = Panel(
     View(
         "flag_states",
         where=(Where("state", ("open", "acknowledged")),),
-        level="site",
+        level="queue",
         sort=("since", "name"),
     ),
     "A flag opens when a deviation is confirmed on jobs that do not overlap, and closes when later jobs are "

@@ -9,14 +9,14 @@ INDICES = Panel(
     "bars",
     "Provisioning",
     View(
-        "quality",
+        "quality_index",
         types="every",
         where=(Where("kind", ("index", "area")), Where("points")),
         by=("heading",),
         metrics=(Sum("points", "points"),),
         sort=("-points",),
     ),
-    "Over the inputs that are known; what is missing counts nowhere, and esjobs show quality names it.",
+    "Over the inputs that are known; what is missing counts nowhere, and esjobs show quality_index names it.",
     fields=(
         Entry("heading", "Centre, period: area", "text", "label"),
         Entry("points", "Points", "number", "x"),

@@ -11,9 +11,9 @@ REASONS = Panel(
     "table",
     "What deviates",
     View(
-        "reasons",
+        "decomposition",
         where=(Where("verdict", ("deviates",)), Where("largest", (True,))),
-        level="site",
+        level="queue",
         sort=("-|deviation|",),
     ),
     "What a queue declares, held against its mix of CPU models, their state of SMT, and how fast the same "

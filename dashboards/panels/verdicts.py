@@ -101,7 +101,7 @@ COUNTS = Panel(
     "At a glance",
     "tiles",
     "At a glance",
-    View("conclusions", level="site"),
+    View("fit_summaries", level="queue"),
     tiles=(
         Tile(
             "queues",
@@ -146,7 +146,7 @@ CONCLUSION = Panel(
     "Conclusion",
     "sentence",
     "At a glance",
-    View("conclusions", level="site"),
+    View("fit_summaries", level="queue"),
     fields=(Entry("sentence", "Conclusion"), Entry("evidence", "Evidence")),
     empty="Nothing can be concluded: the run kept no verdicts.",
 )
@@ -168,7 +168,7 @@ DEVIATING = Panel(
     View(
         "flags",
         where=_CONFIRMED,
-        level="site",
+        level="queue",
         sort=("rank",),
     ),
     "Above 0 faster than declared, below it slower, by more than the limit, errors included. Each is "
@@ -265,13 +265,13 @@ SCATTER = Panel(
     View(
         "flags",
         where=(Where("k"), Where("corepower"), Where("component", (0, None))),
-        level="site",
+        level="queue",
     ),
     "Each mark is a queue of the largest component; bars are one standard error. The band is the accepted "
     "deviation: above it a queue runs faster than it declares, below it slower. Confirmed deviations are "
     "named; default values have no part in the line.",
     fields=_SCATTER_FIELDS,
-    joins=_line("site"),
+    joins=_line("queue"),
     band=True,
     empty="No queue has both a speed factor and a declared corepower, so there is nothing to compare.",
     half=True,
@@ -304,7 +304,7 @@ DEVIATIONS = Panel(
     View(
         "flags",
         where=(Where("deviation"),),
-        level="site",
+        level="queue",
         sort=("rank",),
     ),
     "Deviation from the line fitted without the WLCG site itself: right of 0 ran faster than declared, left "
@@ -322,7 +322,7 @@ FLAGS_TABLE = Panel(
     "Speed against declaration",
     View(
         "flags",
-        level="site",
+        level="queue",
         sort=("rank",),
     ),
     fields=(NAME, *_FLAG_COLUMNS),
@@ -339,7 +339,7 @@ UNDECIDED = Panel(
     View(
         "flags",
         where=_verdict("undecided"),
-        level="site",
+        level="queue",
         sort=("rank",),
     ),
     "The 90 % interval reaches across the edge of the band. More tasks common with other queues would narrow "
@@ -357,7 +357,7 @@ UNDECLARED = Panel(
     View(
         "flags",
         where=_verdict("undeclared"),
-        level="site",
+        level="queue",
         sort=("name",),
     ),
     "No declared value, or one that is a default of the information system: drawn, never fitted.",
@@ -386,7 +386,7 @@ SET_ASIDE = Panel(
     View(
         "flags",
         where=(Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
-        level="site",
+        level="queue",
         sort=("verdict", "name"),
     ),
     "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component.",

@@ -79,7 +79,7 @@ def _terms(**values: Any) -> list[Body]:
 
 def rules(method: str) -> tuple[Rule, ...]:
     """All of them; ``method``: whose verdicts people see."""
-    of_queues = _terms(level="site", processing_type=ALL_TYPES, method=method)
+    of_queues = _terms(level="queue", processing_type=ALL_TYPES, method=method)
     return (
         Rule(
             "new-confirmed",
@@ -89,7 +89,7 @@ def rules(method: str) -> tuple[Rule, ...]:
             {
                 "bool": {
                     "filter": [*of_queues, *_terms(confirmed=True)],
-                    "must_not": _terms(standing_before=CONFIRMED),
+                    "must_not": _terms(status_before=CONFIRMED),
                 }
             },
         ),

@@ -15,7 +15,7 @@ def brought_up(tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The rows of a run by table, completed in place from the columns that earlier versions had."""
     for row in tables.get("flags", ()):
         row["finding"] = row["finding"] or row["sentence"]
-        row["standing"] = row["standing"] or standing(str(row["verdict"]), row["confirmed"])
+        row["status_shown"] = row["status_shown"] or standing(str(row["verdict"]), row["confirmed"])
     flags = tables.get("flags", ())
     if any(row["rank"] is None for row in flags):
         for rank, row in enumerate(sorted(flags, key=verdict_order), 1):

@@ -180,7 +180,7 @@ def grouped(view: View, rows: Iterable[Row]) -> list[Row]:
     """The groups of a view with what is added up over each: as a store would answer its query.
 
     >>> from esjobs.core.query import Sum
-    >>> grouped(View("days", by=("kind",), metrics=(Sum("n_jobs", "n"),)), [{"kind": "binned", "n_jobs": 3}])
+    >>> grouped(View("day_books", by=("kind",), metrics=(Sum("n_jobs", "n"),)), [{"kind": "binned", "n_jobs": 3}])
     [{'kind': 'binned', 'n': 3.0}]
     """
     groups: dict[tuple[Any, ...], list[Row]] = {}

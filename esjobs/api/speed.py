@@ -15,7 +15,7 @@ class DrawnSpeed(Speed):
 
     def line(
         self,
-        level: str = "site",
+        level: str = "queue",
         type: str = "all",  # noqa: A002
         method: str | None = None,
         run: str | None = None,

@@ -22,7 +22,7 @@ class Tables:
 
     Rows are those of the latest run unless ``run`` names another: the complete, unrestricted one of the
     newest window. Tables of no run give all rows, or those of a ``window``. Filters (``level``, ``type``,
-    ``name``, ``site``, ``method``, ...) take one value or several; case does not matter where only one value
+    ``name``, ``queue``, ``method``, ...) take one value or several; case does not matter where only one value
     is meant.
     """
 

@@ -72,8 +72,8 @@ def demonstrate(
         report = session.report().save(folder / "report.html")
         headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (
-            session.tables.read(what, level="site", type=ALL_TYPES, method=headline).rows
-            for what in ("flags", "conclusions")
+            session.tables.read(what, level="queue", type=ALL_TYPES, method=headline).rows
+            for what in ("flags", "fit_summaries")
         )
     judged = flags.select(["name", "verdict", "confirmed", "deviation"]).to_pylist()
     score = grid.score({row["name"]: standing(row["verdict"], row["confirmed"] is True) for row in judged})
@@ -125,7 +125,7 @@ def _write_declarations(grid: Grid, path: Path) -> None:
         "corepower",
         "benchmark",
         "valid_from",
-        "rc_site",
+        "site",
         "parent_corepower",
         "source",
     )

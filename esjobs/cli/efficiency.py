@@ -48,7 +48,7 @@ def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) 
 @top_option(25)
 @click.option(
     "--weight",
-    default="node_hours",
+    default="node_h",
     show_default=True,
     type=click.Choice(WEIGHTS),
     help="By what jobs weigh in the mean of a name.",
@@ -74,7 +74,7 @@ def rank(
 ) -> None:
     """Who uses what they are given worst: means of a score, weighted by the hours of the jobs.
 
-    coverage: the part of the hours of a name in which the score is known. node_hours and n_jobs are of all
+    coverage: the part of the hours of a name in which the score is known. node_h and n_jobs are of all
     of its jobs. spread: weighted standard deviation over jobs. Scores are 0 at best, cpu_efficiency is 1.
     score_low, score_high: its 95 % interval, jobs of one user, queue and application being alike; differs:
     more than 3 standard errors from the rest. The surely worst come first; of fewer than 5 jobs nothing is

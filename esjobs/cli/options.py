@@ -213,7 +213,7 @@ where_option = click.option(
     "--where",
     multiple=True,
     metavar="CONDITION",
-    help="Conditions: FIELD=VALUE, site=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, 'user is missing'"
+    help="Conditions: FIELD=VALUE, queue=A,B, 'efficiency<10%', 'queue~CERN*', != <= > >= !~, 'user is missing'"
     "; same field: or, bounds of one: and; different fields: and.",
 )
 
@@ -223,7 +223,7 @@ def restriction_options(function: _Function) -> _Function:
         "--where",
         multiple=True,
         metavar="CONDITION",
-        help="Conditions: only these buckets: site=A,B, 'site~CERN*', ...",
+        help="Conditions: only these buckets: queue=A,B, 'queue~CERN*', ...",
     )(function)
     return click.option(
         "--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeat for more."

@@ -92,7 +92,7 @@ def index(obj: Context, file: Path, form: str, out: str) -> None:
     """Make the index of a centre from a questionnaire (TOML) and the records.
 
     What is missing is named and counts nowhere: points are over what is known, points_low and points_high if
-    all that is missing were at its worst or best. esjobs show quality has every input.
+    all that is missing were at its worst or best. esjobs show quality_index has every input.
     """
     with obj.session(writes=True) as session:
         report = session.provisioning.index(file)
@@ -112,7 +112,7 @@ def index(obj: Context, file: Path, form: str, out: str) -> None:
 def compare(obj: Context, first: str, second: str, form: str, out: str) -> None:
     """Hold the indices of two centres or periods together, over the inputs that both know.
 
-    FIRST and SECOND are a centre, 'CENTRE PERIOD', or an assessment of esjobs show quality.
+    FIRST and SECOND are a centre, 'CENTRE PERIOD', or an assessment of esjobs show quality_index.
     """
     with obj.session() as session:
         compared = session.provisioning.compare(first, second)

@@ -11,7 +11,7 @@ from esjobs.cli.results import hint
 
 @example(
     "esjobs query --by queue --metric efficiency --sort efficiency --asc --min-jobs 100 --top 10",
-    "esjobs query --by rc_site --metric lost_core_h,lost_share --share --top 10 --total",
+    "esjobs query --by site --metric lost_core_h,lost_share --share --top 10 --total",
     "esjobs query --by queue --metric efficiency --window 2025-06-08/2025-06-15 --compare previous",
 )
 @click.command("query")
@@ -66,7 +66,7 @@ from esjobs.cli.results import hint
 def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> None:
     """An ad-hoc question to the stored jobs, one row per group.
 
-    The field site, also called queue, is the queue that jobs name; rc_site is the WLCG site behind it.
+    The field site, also called queue, is the queue that jobs name; site is the WLCG site behind it.
     """
     from esjobs.api.suggestions import unmatched_conditions
     from esjobs.cli.terminal import say

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from esjobs.api.session import Session
 
 
-@example("esjobs show flags --level site --type all", "esjobs show factors --name ALDER-HEP --format csv")
+@example("esjobs show flags --level queue --type all", "esjobs show factors --name ALDER-HEP --format csv")
 @click.command()
 @click.argument("what", type=click.Choice([table.name for table in TABLES]))
 @filter_options()
@@ -146,7 +146,7 @@ def show(
 @example(
     "esjobs run --window 2025-05-17/2025-06-16",
     "esjobs compare --top 10",
-    "esjobs compare --since 2025-06-15 --level site",
+    "esjobs compare --since 2025-06-15 --level queue",
 )
 @click.command()
 @click.argument("run_a", metavar="[RUN", required=False)
@@ -254,7 +254,7 @@ def check(obj: Context, form: str, out: str) -> None:
 
 
 @example(
-    "esjobs export jobs --where site=ALDER-HEP --out alder.csv",
+    "esjobs export jobs --where queue=ALDER-HEP --out alder.csv",
     "esjobs export flags --format parquet --out flags.parquet",
 )
 @click.command()

@@ -186,7 +186,7 @@ def run(
     """Aggregate, fit, correlate and flag; results become visible together at the end."""
     with obj.session(writes=True) as session:
         reports = session.run(window, tasks=tasks, where=where, rebuild=rebuild)
-        conclusions = session.tables.conclusions(run=reports[-1].run).rows
+        conclusions = session.tables.fit_summaries(run=reports[-1].run).rows
     emit_reports(reports, form, out)
     if form == "table" and not obj.quiet:
         from esjobs.cli.terminal import print_conclusion

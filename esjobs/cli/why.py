@@ -65,7 +65,7 @@ def drift(obj: Context, window: str | None, form: str, out: str) -> None:
 def reasons(obj: Context, window: str | None, form: str, out: str) -> None:
     """Take the deviations of queues apart: CPU mix, SMT, the declaration, and an unexplained rest.
 
-    Of the window of a run; default: the latest. esjobs show reasons has the parts.
+    Of the window of a run; default: the latest. esjobs show decomposition has the parts.
     """
     with obj.session(writes=True) as session:
         report = session.flags.decompose(window)

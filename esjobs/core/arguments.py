@@ -152,8 +152,8 @@ def _told(given: object) -> str:
 def conditions(where: Where) -> tuple[str, ...]:
     """Conditions as texts; a value that is None stands for missing, no value is refused.
 
-    >>> conditions({"site": ["CERN", "a,b"], "task_id": None}), conditions([("efficiency", "<", 0.1)])
-    (('site=CERN', 'site="a,b"', 'task_id='), ('efficiency<0.1',))
+    >>> conditions({"queue": ["CERN", "a,b"], "task_id": None}), conditions([("efficiency", "<", 0.1)])
+    (('queue=CERN', 'queue="a,b"', 'task_id='), ('efficiency<0.1',))
     """
     if isinstance(where, str):
         return (where,)

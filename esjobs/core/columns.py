@@ -16,7 +16,7 @@ SCOPE = (
     column(
         "scope",
         "keyword",
-        "all, or what the run was restricted to, such as 'site=CERN'; null, written by an earlier version",
+        "all, or what the run was restricted to, such as 'queue=CERN'; null, written by an earlier version",
     ),
 )
 """By which the rows of a run are told from those of other windows and of restricted runs; always the last."""

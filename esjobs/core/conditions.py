@@ -1,4 +1,4 @@
-"""The grammar of conditions as people write them: ``efficiency<0.1``, ``site=CERN,RAL``, ``user is missing``.
+"""The grammar of conditions as people write them: ``efficiency<0.1``, ``queue=CERN,RAL``, ``user is missing``.
 
 Here texts become fields, operators and values, and the other way round; what values mean is for the fields
 they are compared with. ``docs/questions.md`` explains the language to its users.
@@ -27,7 +27,7 @@ _IS = re.compile(
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"\s*(,|$)', re.DOTALL)
 _UNQUOTED = re.compile(r"([^,]*)(,|$)", re.DOTALL)
-_EXPECTED = "expected FIELD=VALUE, such as site=CERN, or an operator: != < <= > >= ~, is missing, is present"
+_EXPECTED = "expected FIELD=VALUE, such as queue=CERN, or an operator: != < <= > >= ~, is missing, is present"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def read_condition(text: str) -> Condition:
     Raises :class:`UsageError` for what is no condition, or names no field of the catalogue.
 
     >>> read_condition('queue = CERN, "A,B"')
-    Condition(field='site', operator='=', values=('CERN', 'A,B'))
+    Condition(field='queue', operator='=', values=('CERN', 'A,B'))
     >>> read_condition("user is missing")
     Condition(field='user', operator='is missing', values=())
     >>> read_condition("user is not missing")
@@ -111,7 +111,7 @@ def _values(condition: str, text: str) -> tuple[str, ...]:
             if value[0] in '"=<>!~':
                 raise UsageError(
                     f"'{condition}' has a value that begins with {value[0]}; put it in double quotes, "
-                    'a quote inside them twice: site="=A"'
+                    'a quote inside them twice: queue="=A"'
                 )
             values.append(value)
         at = member.end()
@@ -134,8 +134,8 @@ def written(field: str, operator: str, values: Iterable[str]) -> str:
 
     Raises :class:`UsageError` where the name or the operator is none.
 
-    >>> written("site", "=", ["CERN", "a,b"])
-    'site=CERN,"a,b"'
+    >>> written("queue", "=", ["CERN", "a,b"])
+    'queue=CERN,"a,b"'
     """
     if not _NAME.fullmatch(field):
         raise UsageError(f"'{field}' is no name of a field; see: esjobs fields")
@@ -147,8 +147,8 @@ def written(field: str, operator: str, values: Iterable[str]) -> str:
 def canonical(conditions: Iterable[str]) -> tuple[str, ...]:
     """Conditions with the fields' own names, a value each, each once: the same question is the same run.
 
-    >>> canonical(["queue=CERN", "site = CERN,RAL", "user is missing"])
-    ('site=CERN', 'site=RAL', 'user=')
+    >>> canonical(["queue=CERN", "queue = CERN,RAL", "user is missing"])
+    ('queue=CERN', 'queue=RAL', 'user=')
     """
     single: dict[str, None] = {}
     for condition in map(read_condition, conditions):

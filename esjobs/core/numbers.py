@@ -152,10 +152,10 @@ def amount(value: float) -> str:
     return _signs(f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:z.4g}")
 
 
-def core_hours(value: float, unit: str = "core-hours") -> str:
+def core_h(value: float, unit: str = "core-hours") -> str:
     """An amount of hours on cores; tenths below 10.
 
-    >>> core_hours(12345.6), core_hours(3.25), core_hours(40, "GPU-hours")
+    >>> core_h(12345.6), core_h(3.25), core_h(40, "GPU-hours")
     ('12,346 core-hours', '3.2 core-hours', '40 GPU-hours')
     """
     return f"{_signs(f'{value:,.0f}' if abs(value) >= 10 else f'{value:.1f}')} {unit}"

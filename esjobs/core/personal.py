@@ -39,7 +39,7 @@ KEPT = frozenset(
     (
         # of jobs: where, what, how; queues and sites are public
         *columns(
-            "source job_id task_id site rc_site cpu_raw cpu_model processing_type state cluster subcluster"
+            "source job_id task_id queue site cpu_raw cpu_model processing_type state cluster subcluster"
         ),
         *columns("exit_code country vo vo_role infrastructure benchmark core_class task_type only_type"),
         # of what was measured
@@ -86,7 +86,7 @@ def kind_of_names(column: Field) -> str | None:
     None where they name nobody, or the column holds no texts.
 
     >>> from esjobs.core.fields import field
-    >>> kind_of_names(field("user")), kind_of_names(field("site"))
+    >>> kind_of_names(field("user")), kind_of_names(field("queue"))
     ('user', None)
     """
     if column.type != "keyword" or column.values:

@@ -222,7 +222,7 @@ def adds_up(metric: Metric) -> bool:
 class Query:
     """Group the jobs of a window, or the visible rows of a result table, by keys and sum over each group.
 
-    ``keys``: groupable fields; those that are resolved above the store (``cpu_model``, ``rc_site``) are not
+    ``keys``: groupable fields; those that are resolved above the store (``cpu_model``, ``site``) are not
     among them for jobs. ``drops``: ordered; each job counts under the first rule it fails; of jobs only.
     ``window`` None: all that is stored. ``over``: the result table; None: the jobs. A window chooses its rows
     by the table's ``time``; over a column of days it is made of whole days.

@@ -37,7 +37,7 @@ ROW_FILTERS = (
         (("name",), ("site", "cpu_model", "model"), ("recipient",), ("collector",)),
         "Queue or CPU model.",
     ),
-    RowFilter("site", (("rc_site",),), "WLCG site: all its queues."),
+    RowFilter("site", (("site",),), "WLCG site: all its queues."),
     RowFilter(
         "method",
         (("method",),),

@@ -1,12 +1,12 @@
 """Words and limits that steps, tables, reports and messages share, each in this one place.
 
-Jobs name queues; the canonical field and the level are called ``site`` for historical reasons. The WLCG site
-behind a queue is ``rc_site``, and only that is called a site where people read.
+Jobs name queues; the canonical field and the level are called ``queue`` for historical reasons. The WLCG site
+behind a queue is ``site``, and only that is called a site where people read.
 """
 
 from typing import Literal, get_args
 
-Level = Literal["site", "cpu_model"]
+Level = Literal["queue", "cpu_model"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """What factors are given for."""
 Method = Literal["gamma", "paper"]
@@ -45,7 +45,7 @@ FALSE_DISCOVERY_RATE = 0.05
 DEVIATION_LIMIT = 0.20
 """Relative deviation that is accepted, unless a setting says otherwise."""
 
-_NOUNS = {"site": ("queue", "queues"), "cpu_model": ("CPU model", "CPU models")}
+_NOUNS = {"queue": ("queue", "queues"), "cpu_model": ("CPU model", "CPU models")}
 
 GOOD, FAIR = 0.9, 0.8
 """The usual limits of parallel efficiencies: from the first on nothing needs to be done, below the second
@@ -55,7 +55,7 @@ something should be."""
 def noun(level: str, count: int = 2) -> str:
     """What people call the names of a level, in the singular for one.
 
-    >>> noun("site"), noun("cpu_model", 1)
+    >>> noun("queue"), noun("cpu_model", 1)
     ('queues', 'CPU model')
     """
     return _NOUNS.get(level, (level, level))[count != 1]
@@ -77,10 +77,10 @@ def standing(verdict: str, confirmed: object) -> str:
 def titled(column: str) -> str:
     """What people call a column in a sentence.
 
-    >>> titled("rc_site"), titled("cpu_model")
+    >>> titled("site"), titled("cpu_model")
     ('WLCG site', 'cpu model')
     """
-    return "WLCG site" if column == "rc_site" else column.replace("_", " ")
+    return "WLCG site" if column == "site" else column.replace("_", " ")
 
 
 OF_LAUNCHES = frozenset(

@@ -32,7 +32,7 @@ _MOST_EARLIER_DAYS = 7
 """An earlier window may end so many days before the later one begins: nights may be missing."""
 
 _COLUMNS = columns(
-    "run method level processing_type name rc_site verdict confirmed sentence corepower benchmark origin "
+    "run method level processing_type name site verdict confirmed sentence corepower benchmark origin "
     "k k_err deviation deviation_err proposed_corepower"
 )
 
@@ -223,7 +223,7 @@ def _sighting(
         window_start=run.window.start,
         window_end=run.window.end,
         window_days=run.window.days,
-        rc_site=row["rc_site"],
+        site=row["site"],
         k=row["k"],
         k_err=row["k_err"],
         corepower=row["corepower"],

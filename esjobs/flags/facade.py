@@ -30,7 +30,10 @@ class Flags(Facade):
         ``type`` and ``method`` replace the defaults.
         """
         shown = show_table(
-            self._context.store, self._context.clock, "flags", {"level": "site", "type": ALL_TYPES, **filters}
+            self._context.store,
+            self._context.clock,
+            "flags",
+            {"level": "queue", "type": ALL_TYPES, **filters},
         )
         rows = shown.rows
         if shown.run is not None and shown.run.headline is not None and "method" not in filters:

@@ -25,7 +25,7 @@ from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.declared.imports import canonical
 from esjobs.records.declared.origin import DISAGREEMENT, same_value
 from esjobs.schema.declared import COREPOWER
-from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_NOTES, FLAG_STATES
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_NOTES, FLAG_STATES
 from esjobs.schema.speed import SPEED
 from esjobs.store.base import Change, JobStore, Retired
 
@@ -115,23 +115,23 @@ class Walk:
             )
         self._read_notes()
         earlier = max((other for other in known if other < self._night), default=None)
-        flags: Flags = {} if earlier is None else self._stored(FLAG_NIGHTS, earlier)
+        flags: Flags = {} if earlier is None else self._stored(FLAG_HISTORY, earlier)
         written: list[Change] = []
         for night in nights:
             runs = verdicts.runs_of(night)
             if runs is not None:
                 flags, events = self._step(flags, runs)
                 written += [
-                    _replaced(self._store, FLAG_NIGHTS, night.isoformat(), rows_of(flags.values())),
+                    _replaced(self._store, FLAG_HISTORY, night.isoformat(), rows_of(flags.values())),
                     _replaced(self._store, FLAG_EVENTS, night.isoformat(), events),
                 ]
             elif night in known:
                 self._remarks.append(f"the runs of the night of {night} are gone: its flags stay as they are")
-                flags = self._stored(FLAG_NIGHTS, night)
+                flags = self._stored(FLAG_HISTORY, night)
         self._flags = flags
         # the newest settled night is what the first one that can be run again goes on from
         base = max((night for night in known if night <= settled), default=settled)
-        written += [Retired(FLAG_NIGHTS, night.isoformat()) for night in sorted(known) if night < base]
+        written += [Retired(FLAG_HISTORY, night.isoformat()) for night in sorted(known) if night < base]
         for level in LEVELS:
             of_level = [flag for flag in flags.values() if flag.level == level]
             written.append(_replaced(self._store, FLAG_STATES, level, rows_of(of_level)))
@@ -230,7 +230,7 @@ def states_of(store: JobStore, night: date) -> list[Change]:
     """What makes the states of flags those of the newest night up to one, as far as nights are remembered."""
     newest = max((other for other in remembered_nights(store) if other <= night), default=None)
     rows = (
-        [] if newest is None else read_table(store, FLAG_NIGHTS, [Days("night", newest, newest)]).to_pylist()
+        [] if newest is None else read_table(store, FLAG_HISTORY, [Days("night", newest, newest)]).to_pylist()
     )
     changes: list[Change] = []
     for level in LEVELS:
@@ -248,7 +248,7 @@ def rows_of(flags: Iterable[Flag]) -> list[dict[str, Any]]:
 
 def remembered_nights(store: JobStore) -> set[date]:
     """The nights of which the flags are kept; counted by the store."""
-    nights = store.aggregate(Query(("night",), (Count("n_flags"),), over=FLAG_NIGHTS)).table
+    nights = store.aggregate(Query(("night",), (Count("n_flags"),), over=FLAG_HISTORY)).table
     return {night for night in nights.column("night").to_pylist() if night is not None}
 
 

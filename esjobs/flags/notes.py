@@ -21,7 +21,7 @@ from esjobs.store.base import JobStore
 LONGEST_TEXT = 4000
 """Characters of a note."""
 
-_COLUMNS = ("level", "processing_type", "name", "rc_site", "state", "night")
+_COLUMNS = ("level", "processing_type", "name", "site", "state", "night")
 
 
 def acknowledge(
@@ -80,7 +80,7 @@ def answer(
     flags = _flags(store, name, level, processing_type)
     if not text.strip():
         raise UsageError("an answer needs a text")
-    who = by if by is not None else flags[0]["rc_site"] or flags[0]["name"]
+    who = by if by is not None else flags[0]["site"] or flags[0]["name"]
     entry = _Entry("answer", who, None, text, processing_type)
     return _enter(store, entry, flags, settings, window_days, now)
 

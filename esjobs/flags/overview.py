@@ -15,7 +15,7 @@ from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
 from esjobs.store.base import JobStore
 
 _FACTS = columns(
-    "level name rc_site state since nights deviation deviation_low deviation_high corepower proposal "
+    "level name site state since nights deviation deviation_low deviation_high corepower proposal "
     "acknowledged_by acknowledged_until note sentence night"
 )
 
@@ -37,7 +37,7 @@ def open_flags(store: JobStore, states: Collection[str] = STANDING_OPEN) -> pa.T
         if first["state"] in states:
             alike = [row for row in flags if row["state"] == first["state"]]
             found.append({**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(alike))})
-    found.sort(key=lambda row: (_ORDER[row["state"]], row["level"] != "site", row["since"], row["name"]))
+    found.sort(key=lambda row: (_ORDER[row["state"]], row["level"] != "queue", row["since"], row["name"]))
     schema = table_schema(FLAG_STATES)
     fields = [schema.field(name) for name in _FACTS]
     return pa.Table.from_pylist(found, schema=pa.schema([*fields, pa.field("kinds", pa.string())]))

@@ -111,7 +111,7 @@ def answered(flag: "Flag", by: str, text: str, count: int) -> str:
 
 def _who(flag: "Flag") -> str:
     kind = "" if flag.processing_type == ALL_TYPES else f" ({flag.processing_type})"
-    what = "" if flag.level == "site" else f"{noun(flag.level, 1)} "
+    what = "" if flag.level == "queue" else f"{noun(flag.level, 1)} "
     return f"{what}{flag.name}{kind}"
 
 

@@ -65,7 +65,7 @@ class Sighting:
     window_start: datetime
     window_end: datetime
     window_days: int
-    rc_site: str | None = None
+    site: str | None = None
     k: float | None = None
     k_err: float | None = None
     corepower: float | None = None
@@ -113,7 +113,7 @@ class Flag:
     level: str
     processing_type: str
     name: str
-    rc_site: str | None = None
+    site: str | None = None
     state: State | None = None
     since: date | None = None
     until: date | None = None
@@ -195,7 +195,7 @@ class Night:
                 "level": flag.level,
                 "processing_type": flag.processing_type,
                 "name": flag.name,
-                "rc_site": flag.rc_site,
+                "site": flag.site,
                 "kind": kind,
                 "from_state": flag.state,
                 "to_state": to_state,
@@ -265,7 +265,7 @@ def _not_compared(at: Night, seen: Sighting | None, settings: WatchSettings) -> 
 def _compared(at: Night, seen: Sighting, settings: WatchSettings) -> None:
     before = at.flag
     at.set(
-        rc_site=seen.rc_site,
+        site=seen.site,
         k=seen.k,
         k_err=seen.k_err,
         deviation=seen.deviation,

@@ -34,7 +34,7 @@ from esjobs.issues.series_jobs import jobs_without_series
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.records.series.blocks import Block
-from esjobs.schema.issues import DETECTED_DAYS, FOOTPRINTS, ISSUES, MEASURES, TABLES
+from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES, TABLES
 from esjobs.schema.series import SERIES
 from esjobs.store.base import Change, JobStore, Retired
 
@@ -77,8 +77,7 @@ def detect(
     marks = marks_of(store, judging, window)
     within = [Days.of_window(window)]
     made = {
-        row["day"]: row["mark"]
-        for row in read_table(store, DETECTED_DAYS, within, ["day", "mark"]).to_pylist()
+        row["day"]: row["mark"] for row in read_table(store, ISSUE_DAYS, within, ["day", "mark"]).to_pylist()
     }
     stale = [day for day, mark in sorted(marks.items()) if rebuild or made.get(day) != mark]
     total = _Books()
@@ -149,8 +148,8 @@ def _day(
         changes: list[Change] = [
             store.replace(table, str(day), spool.batches()) for table, spool in spools.items()
         ]
-    account = rows_table(DETECTED_DAYS, [_account(judging, day, mark, books)])
-    changes.append(store.replace(DETECTED_DAYS, str(day), account.to_batches()))
+    account = rows_table(ISSUE_DAYS, [_account(judging, day, mark, books)])
+    changes.append(store.replace(ISSUE_DAYS, str(day), account.to_batches()))
     return books, changes, rows
 
 

@@ -17,7 +17,7 @@ from esjobs.records.clusters.description import Clusters
 Floats = npt.NDArray[np.float64]
 
 TOLD = (
-    *("source", "job_id", "end_time", "site", "user", "project", "application", "processing_type"),
+    *("source", "job_id", "end_time", "queue", "user", "project", "application", "processing_type"),
     "cpu_model",
 )
 """Fields of the record that issues carry."""
@@ -127,11 +127,11 @@ class Facts:
             case "nodes_used":
                 by_cores = self._field("cores") / self._described("cores")
                 return _known_first(self._field("nodes"), by_cores)
-            case "core_hours":
+            case "core_h":
                 return self.column("cores_used") * duration / 3600
-            case "gpu_hours":
+            case "gpu_h":
                 return self.column("gpus_used") * duration / 3600
-            case "node_hours":
+            case "node_h":
                 return self.column("nodes_used") * duration / 3600
         raise KeyError(name)
 

@@ -39,7 +39,7 @@ class Flagged:
     rows: Ints
     ranks: Ints
     values: Floats
-    wasted_core_hours: Floats
+    idle_core_h: Floats
     wasted_gpu_hours: Floats
     numbers: Mapping[str, Floats]
 
@@ -95,7 +95,7 @@ def judged(
         wasted = {
             name: np.full(facts.n, np.nan) if expression is None else expression.of(bound, facts.n)
             for name, expression in (
-                ("wasted_core_hours", rule.wasted_core_hours),
+                ("idle_core_h", rule.idle_core_h),
                 ("wasted_gpu_hours", rule.wasted_gpu_hours),
             )
         }
@@ -108,7 +108,7 @@ def judged(
             rows,
             ranks[rows],
             value[rows],
-            np.maximum(wasted["wasted_core_hours"][rows], 0.0),
+            np.maximum(wasted["idle_core_h"][rows], 0.0),
             np.maximum(wasted["wasted_gpu_hours"][rows], 0.0),
             {} if given is None else given.numbers,
         )

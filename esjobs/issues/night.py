@@ -7,7 +7,7 @@ from esjobs.issues.in_force import in_force
 from esjobs.issues.settings import DetectSettings
 from esjobs.publish.publication import read_table
 from esjobs.records.night import NightAccount, NightStep, NightWork, late_days
-from esjobs.schema.issues import DETECTED_DAYS
+from esjobs.schema.issues import ISSUE_DAYS
 
 
 def detect_night(work: NightWork) -> NightAccount:
@@ -18,7 +18,7 @@ def detect_night(work: NightWork) -> NightAccount:
     detect(work.store, in_force(work.settings), window)
     # what stands there, however much of it was made now: a night that is run again has the same account
     columns = ["n_jobs", "n_with_series", "n_issues"]
-    days = read_table(work.store, DETECTED_DAYS, [Days.of_window(window)], columns).to_pylist()
+    days = read_table(work.store, ISSUE_DAYS, [Days.of_window(window)], columns).to_pylist()
     jobs, watched, issues = (sum(day[name] or 0 for day in days) for name in columns)
     return NightAccount(jobs, issues, (f"days {window}", f"{watched} jobs with series"))
 

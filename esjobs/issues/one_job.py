@@ -102,13 +102,13 @@ def missing_only(predictions: Sequence[Row], scores: Sequence[Row]) -> tuple[Row
 def in_order(issues: Sequence[Row]) -> list[Row]:
     """Issues of a job, the worst first."""
     return sorted(
-        issues, key=lambda row: (-row["severity_rank"], -(row["wasted_core_hours"] or 0), row["detector"])
+        issues, key=lambda row: (-row["severity_rank"], -(row["idle_core_h"] or 0), row["detector"])
     )
 
 
 def job_records(store: JobStore, where: Sequence[Filter]) -> list[dict[str, Any]]:
     """Records of jobs in every field of the catalogue, and what follows from them."""
-    names = [field.name for field in fields.JOB_FIELDS] + ["cpu_model", "rc_site", "efficiency"]
+    names = [field.name for field in fields.JOB_FIELDS] + ["cpu_model", "site", "efficiency"]
     rows: list[dict[str, Any]] = select(store, names, None, where=where).read_all().to_pylist()
     return rows
 

@@ -23,7 +23,7 @@ from esjobs.issues.judging import Measures, eligibility, judged
 from esjobs.issues.series_jobs import jobs_without_series, stored_days, with_records
 from esjobs.issues.unmeasured import with_unmeasured
 from esjobs.publish.publication import read_table
-from esjobs.schema.issues import DETECTED_DAYS, FOOTPRINTS, MEASURES, SEVERITIES
+from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, MEASURES, SEVERITIES
 from esjobs.store.base import JobStore
 
 NEW, GONE, OTHER = "newly flagged", "no longer flagged", "other severity"
@@ -38,23 +38,23 @@ SCHEMA = pa.schema(
         ("change", pa.string()),
         ("n_jobs", pa.int64()),
         ("n_users", pa.int64()),
-        ("core_hours", pa.float64()),
-        ("wasted_core_hours", pa.float64()),
+        ("core_h", pa.float64()),
+        ("idle_core_h", pa.float64()),
         ("wasted_gpu_hours", pa.float64()),
         ("n_before", pa.int64()),
         ("n_after", pa.int64()),
         ("examples", pa.string()),
     ]
 )
-"""A row per rule and change. ``core_hours``: of the jobs, those of which they are known."""
+"""A row per rule and change. ``core_h``: of the jobs, those of which they are known."""
 
 
 @dataclass
 class _Change:
     jobs: int = 0
     users: set[str] = field(default_factory=set)
-    core_hours: float = 0.0
-    wasted_core_hours: float = 0.0
+    core_h: float = 0.0
+    idle_core_h: float = 0.0
     wasted_gpu_hours: float = 0.0
     examples: list[str] = field(default_factory=list)
 
@@ -64,7 +64,7 @@ class _Verdicts:
     """What a rule says of the jobs of a batch: rank of the severity, -1 where it does not fire."""
 
     ranks: npt.NDArray[np.int64]
-    wasted_core_hours: npt.NDArray[np.float64]
+    idle_core_h: npt.NDArray[np.float64]
     wasted_gpu_hours: npt.NDArray[np.float64]
 
 
@@ -85,7 +85,7 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
     series. Raises :class:`NoResultError` when no day of the window was looked at, or when these series are
     not there any more.
     """
-    days = read_table(store, DETECTED_DAYS, [Days.of_window(window)], ["day"]).column("day").to_pylist()
+    days = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day"]).column("day").to_pylist()
     if not days:
         raise NoResultError(f"no day of {window} was looked at; run: esjobs detect --window {window}")
     changes: dict[tuple[str, str], _Change] = defaultdict(_Change)
@@ -100,8 +100,8 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
             "change": change,
             "n_jobs": made.jobs,
             "n_users": len(made.users),
-            "core_hours": made.core_hours,
-            "wasted_core_hours": made.wasted_core_hours,
+            "core_h": made.core_h,
+            "idle_core_h": made.idle_core_h,
             "wasted_gpu_hours": made.wasted_gpu_hours,
             "n_before": counts[rule][0],
             "n_after": counts[rule][1],
@@ -156,7 +156,7 @@ def _compare(
     )
     users = jobs.column("user").to_pylist()
     names = jobs.select(["source", "job_id"]).to_pylist()
-    hours = np.nan_to_num(facts[1].column("core_hours"))
+    hours = np.nan_to_num(facts[1].column("core_h"))
     for rule in dict.fromkeys((*before, *after)):
         first, second = before.get(rule), after.get(rule)
         missing = np.full(len(users), -1, np.int64)
@@ -174,8 +174,8 @@ def _compare(
             made = changes[rule, change]
             made.jobs += len(chosen)
             made.users.update(str(users[row]) for row in chosen if users[row] is not None)
-            made.core_hours += float(hours[chosen].sum())
-            made.wasted_core_hours += float(np.nan_to_num(told.wasted_core_hours[chosen]).sum())
+            made.core_h += float(hours[chosen].sum())
+            made.idle_core_h += float(np.nan_to_num(told.idle_core_h[chosen]).sum())
             made.wasted_gpu_hours += float(np.nan_to_num(told.wasted_gpu_hours[chosen]).sum())
             for row in chosen[: _EXAMPLES - len(made.examples)]:
                 made.examples.append(_example(names[row], change, int(old[row]), int(new[row])))
@@ -195,7 +195,7 @@ def _verdicts(
         columns: list[npt.NDArray[Any]] = []
         for given, missing in (
             (flagged.ranks, -1),
-            (flagged.wasted_core_hours, 0.0),
+            (flagged.idle_core_h, 0.0),
             (flagged.wasted_gpu_hours, 0.0),
         ):
             column = np.full(facts.n, missing, given.dtype)

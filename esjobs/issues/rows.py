@@ -117,12 +117,12 @@ def issue_rows(
         **{
             name: jobs.column(name).combine_chunks()
             for name in (
-                *("source", "job_id", "site", "user", "project", "application", "processing_type"),
+                *("source", "job_id", "queue", "user", "project", "application", "processing_type"),
                 "cpu_model",
             )
         },
         "end_time": ends.take(taken),
-        "node_hours": finite(facts.column("node_hours")[rows]),
+        "node_h": finite(facts.column("node_h")[rows]),
         "kind": [rule.kind] * n,
         "detector": [rule.name] * n,
         "area": [rule.area] * n,
@@ -130,7 +130,7 @@ def issue_rows(
         "value": finite(flagged.values),
         "threshold": [flagged.threshold] * n,
         **seen,
-        "wasted_core_hours": finite(flagged.wasted_core_hours),
+        "idle_core_h": finite(flagged.idle_core_h),
         "wasted_gpu_hours": finite(flagged.wasted_gpu_hours),
         "hint": hints,
         "variant": [rule.variant or None] * n,
@@ -173,7 +173,7 @@ def _hints(facts: Facts, flagged: Flagged, seen: Mapping[str, Any]) -> list[str]
     rule = flagged.rule
     own: dict[str, Sequence[Any]] = {
         "value": flagged.values.tolist(),
-        "wasted_core_hours": flagged.wasted_core_hours.tolist(),
+        "idle_core_h": flagged.idle_core_h.tolist(),
         "wasted_gpu_hours": flagged.wasted_gpu_hours.tolist(),
         "share": pa.array(seen["share_frac"]).to_pylist(),
         **{name: pa.array(seen[name]).to_pylist() for name in ("metric", "unit", "begin", "until")},

@@ -18,14 +18,14 @@ LEVELS_SCHEMA = pa.schema(
         *(("low_s", pa.float64()), ("high_s", pa.float64()), ("verdict", pa.string())),
         *(("above", pa.bool_()), ("mann_whitney_p", pa.float64()), ("n_outliers", pa.int64())),
         *(("normal_p", pa.float64()), ("median_s", pa.float64()), ("median_low_s", pa.float64())),
-        *(("median_high_s", pa.float64()), ("n_gated", pa.int64()), ("runs_needed", pa.int64())),
+        *(("median_high_s", pa.float64()), ("n_runs_skipped", pa.int64()), ("runs_needed", pa.int64())),
     ]
 )
 COST_SCHEMA = pa.schema(
     [
         *(("cost_frac", pa.float64()), ("low_frac", pa.float64()), ("high_frac", pa.float64())),
         *(("verdict", pa.string()), ("mann_whitney_p", pa.float64()), ("n_off", pa.int64())),
-        *(("n_on", pa.int64()), ("n_gated", pa.int64())),
+        *(("n_on", pa.int64()), ("n_runs_skipped", pa.int64())),
     ]
 )
 
@@ -59,7 +59,7 @@ def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.0
     :class:`InputError` for files that are wrong, and where no run without noise is left.
     """
     everything = read_runs(files)
-    runs, n_gated = sound(everything, gate)
+    runs, n_runs_skipped = sound(everything, gate)
     levels = sorted({run.level for run in everything})
     times = {level: _times(runs, level) for level in levels}
     if len(times.get(0.0, [])) < 2:
@@ -69,7 +69,7 @@ def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.0
     rows: list[dict[str, Any]] = []
     for level in levels:
         gated = sum(run.level == level for run in everything) - len(times[level])
-        row: dict[str, Any] = {"level": level, "n": len(times[level]), "n_gated": gated}
+        row: dict[str, Any] = {"level": level, "n": len(times[level]), "n_runs_skipped": gated}
         if level in found:
             each = found[level]
             wide = each.mean.n < 2
@@ -89,10 +89,12 @@ def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.0
                 "runs_needed": None if wide else runs_needed(each.mean, precision),
             }
         rows.append(row)
-    return Told(pa.Table.from_pylist(rows, LEVELS_SCHEMA), _notes(found[0.0].mean, judged, n_gated, gate))
+    return Told(
+        pa.Table.from_pylist(rows, LEVELS_SCHEMA), _notes(found[0.0].mean, judged, n_runs_skipped, gate)
+    )
 
 
-def _notes(clean: Mean, judged: dict[float, str], n_gated: int, gate: float) -> tuple[str, ...]:
+def _notes(clean: Mean, judged: dict[float, str], n_runs_skipped: int, gate: float) -> tuple[str, ...]:
     notes = []
     detected = [level for level, verdict in judged.items() if verdict == "detected"]
     if detected:
@@ -104,10 +106,10 @@ def _notes(clean: Mean, judged: dict[float, str], n_gated: int, gate: float) -> 
         notes.append(f"unconfirmed, for a level above was missed: {', '.join(doubtful)}")
     width = 100 * clean.half_width / clean.mean
     notes.append(f"without noise the interval is ±{width:.2g} % wide; levels below that cannot be told")
-    if n_gated:
+    if n_runs_skipped:
         notes.append(
             f"left out, for a rank waited for a core for more than {exact_percent(gate)}: "
-            f"{n_gated} of the runs"
+            f"{n_runs_skipped} of the runs"
         )
     return tuple(notes)
 
@@ -134,7 +136,7 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Told:
         raise InputError(
             f"the times of {off} and {on} are so far apart that no cost can be told; are both in seconds?"
         ) from None
-    n_gated = sum(number for _, number in sides)
+    n_runs_skipped = sum(number for _, number in sides)
     limit = max(abs(found.low), abs(found.high))
     span = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
     if found.seen:
@@ -149,7 +151,7 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Told:
         "mann_whitney_p": difference_p(*times),
         "n_off": len(times[0]),
         "n_on": len(times[1]),
-        "n_gated": n_gated,
+        "n_runs_skipped": n_runs_skipped,
     }
     left = (f"runs with noise of a known size, which count for nothing here: {n_noisy}",) if n_noisy else ()
     return Told(pa.Table.from_pylist([row], COST_SCHEMA), (sentence, *left))

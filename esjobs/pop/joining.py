@@ -16,7 +16,7 @@ from esjobs.pop.from_processes import application_of
 from esjobs.pop.worst import worst_branch
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.jobs.resolution import select
-from esjobs.schema.pop import ORPHANS, POP, TALP_REPORTS
+from esjobs.schema.pop import ORPHANS, POP, POP_REPORTS
 from esjobs.store.base import Change, JobStore, Retired
 
 POP_VERSION = 2
@@ -24,7 +24,7 @@ POP_VERSION = 2
 
 _AT_ONCE = 500
 """Ids in a question: clusters refuse long lists."""
-_FACTS = ("source", "job_id", "site", "user", "project", "application", "end_time", "wall_s", "cores")
+_FACTS = ("source", "job_id", "queue", "user", "project", "application", "end_time", "wall_s", "cores")
 
 Row = Mapping[str, Any]
 
@@ -80,19 +80,19 @@ def join(
         rows_are="rows of reports",
         rows_become="rows of pop",
         counts={"days": len(stale), "reports joined": n_joined, "reports kept aside": n_orphans},
-        notes=("reports without a job: esjobs show orphans",) if n_orphans else (),
+        notes=("reports without a job: esjobs show pop_orphans",) if n_orphans else (),
     )
 
 
 def is_used(store: JobStore) -> bool:
     """Whether there are reports at all, or what was made of some."""
-    return any(_groups(store, table, "day") for table in (TALP_REPORTS, POP, ORPHANS))
+    return any(_groups(store, table, "day") for table in (POP_REPORTS, POP, ORPHANS))
 
 
 def _marks(store: JobStore) -> dict[date, str]:
     """By day that has reports, a text that moves when some come or go."""
     made_of: dict[date, list[list[str]]] = defaultdict(list)
-    for day, load_id, n in _groups(store, TALP_REPORTS, "day", "load_id", count=True):
+    for day, load_id, n in _groups(store, POP_REPORTS, "day", "load_id", count=True):
         made_of[day].append([load_id, str(n)])
     return {day: day_mark(loads) for day, loads in made_of.items()}
 
@@ -130,7 +130,7 @@ def _change(store: JobStore, table: Table, day: date, rows: list[dict[str, Any]]
 def _reports_of(store: JobStore, day: date) -> list[Row]:
     """The rows of a day, those of a report that several loads brought once: as the last of them has it."""
     latest: dict[tuple[str, ...], Row] = {}
-    rows = read_table(store, TALP_REPORTS, [Days("day", day, day)]).to_pylist()
+    rows = read_table(store, POP_REPORTS, [Days("day", day, day)]).to_pylist()
     for row in sorted(rows, key=lambda row: (row["loaded_at"], row["load_id"])):
         latest[row["report"], row["region"], row["level"], row["unit"]] = row
     undated = {row["report"] for row in latest.values() if row["time_from"] != "report"}
@@ -143,7 +143,7 @@ def _first_days(store: JobStore, reports: Sequence[str]) -> dict[str, date]:
     first: dict[str, date] = {}
     for place in range(0, len(reports), _AT_ONCE):
         where = [In("report", tuple(reports[place : place + _AT_ONCE]))]
-        for row in read_table(store, TALP_REPORTS, where, ["report", "day"]).to_pylist():
+        for row in read_table(store, POP_REPORTS, where, ["report", "day"]).to_pylist():
             first[row["report"]] = min(row["day"], first.get(row["report"], row["day"]))
     return first
 
@@ -218,9 +218,9 @@ def _row(row: Row, record: Row) -> dict[str, Any]:
     return {
         **kept,
         **metrics,
-        **{name: record[name] for name in ("source", "site", "user", "project", "application", "end_time")},
+        **{name: record[name] for name in ("source", "queue", "user", "project", "application", "end_time")},
         "main": bool(row["main"]) and row["level"] == "application",
-        "core_hours": wall * cores / 3600 if wall is not None and cores is not None else None,
+        "core_h": wall * cores / 3600 if wall is not None and cores is not None else None,
         "status": "no_data" if is_empty(row) else metrics["parallel_efficiency_status"],
         "worst": worst_branch(metrics) if row["level"] == "application" else None,
         "active_s": active_time(row),

@@ -17,7 +17,7 @@ from esjobs.provisioning.index import Points, area_points, index_points, points_
 from esjobs.provisioning.measures import Measured, measured
 from esjobs.provisioning.questionnaire import Input, Questionnaire
 from esjobs.publish.publication import read_table, rows_table, tidy
-from esjobs.schema.provisioning import QUALITY
+from esjobs.schema.provisioning import QUALITY_INDEX
 from esjobs.schema.provisioning_names import AREAS
 from esjobs.store.base import JobStore
 
@@ -47,7 +47,7 @@ def assess(store: JobStore, rank: Rank, asked: Questionnaire, now: datetime) -> 
     answers = [_answer(store, rank, asked, each) for each in asked.inputs]
     rows = _rows(asked, answers, now)
     identity = rows[0]["assessment"]
-    store.publish([store.replace(QUALITY, identity, rows_table(QUALITY, rows).to_batches())])
+    store.publish([store.replace(QUALITY_INDEX, identity, rows_table(QUALITY_INDEX, rows).to_batches())])
     tidy(store)
     missing = [
         f"missing: {each.area}: {each.name} ({answer.reason})"
@@ -129,7 +129,7 @@ def _input_row(each: Input, answer: Measured) -> dict[str, Any]:
 
 def indexed(store: JobStore, assessment: str) -> pa.Table:
     """The rows of an index in the columns that people read, the index first, then area by area."""
-    rows = read_table(store, QUALITY, [In("assessment", (assessment,))])
+    rows = read_table(store, QUALITY_INDEX, [In("assessment", (assessment,))])
     return rows.sort_by("place").select(
         [
             "kind",
@@ -211,7 +211,7 @@ def _compared(name: str, a: float | None, b: float | None, number: int, left: in
 
 def _stored(store: JobStore, asked: str) -> list[dict[str, Any]]:
     """The rows of an assessment, that of the index first."""
-    heads = read_table(store, QUALITY, [In("kind", ("index",))]).to_pylist()
+    heads = read_table(store, QUALITY_INDEX, [In("kind", ("index",))]).to_pylist()
     if not heads:
         raise NoResultError("no index is stored; make one: esjobs provision index FILE")
     fitting = [
@@ -225,7 +225,7 @@ def _stored(store: JobStore, asked: str) -> list[dict[str, Any]]:
         )
         which = "several indices are" if fitting else "no index is"
         raise NoResultError(f"{which} called '{asked}'; there are {listed}")
-    rows = read_table(store, QUALITY, [In("assessment", (fitting[0]["assessment"],))]).to_pylist()
+    rows = read_table(store, QUALITY_INDEX, [In("assessment", (fitting[0]["assessment"],))]).to_pylist()
     return sorted(rows, key=lambda row: int(row["place"]))
 
 

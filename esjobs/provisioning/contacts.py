@@ -183,7 +183,7 @@ def _effect(
 
 def _hours(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
     """The node-hours of a name in both windows."""
-    return float(before["node_hours"] + after["node_hours"])
+    return float(before["node_h"] + after["node_h"])
 
 
 def _scores(store: JobStore, rank: Rank, kind: str, score: str, window: Window) -> dict[str, dict[str, Any]]:
@@ -198,5 +198,5 @@ def _scores(store: JobStore, rank: Rank, kind: str, score: str, window: Window) 
         if row["score"] is not None
         and row["name"] is not None
         and row["n_scored"] >= LEAST_JOBS
-        and (row["node_hours"] or 0) > 0
+        and (row["node_h"] or 0) > 0
     }

@@ -39,7 +39,7 @@ class Provisioning(Facade):
     def index(self, file: str | Path) -> RunReport:
         """Compute the index of a questionnaire: :func:`~esjobs.provisioning.assessment.assess`.
 
-        ``s.tables.quality()`` has its rows. Raises :class:`InputError` for a wrong file.
+        ``s.tables.quality_index()`` has its rows. Raises :class:`InputError` for a wrong file.
         """
         now = self._context.clock()
         return assess(self._store, self._rank, read_questionnaire(Path(file), now), now)

@@ -20,7 +20,7 @@ class Question:
     """A question of a kind, as plain data that is written and read back without loss.
 
     ``settings``: the sections that the kind names, each as plain data. ``tasks`` and ``where`` restrict what
-    is looked at; ``where`` as people write conditions, ``site=CERN``.
+    is looked at; ``where`` as people write conditions, ``queue=CERN``.
     """
 
     kind: Kind

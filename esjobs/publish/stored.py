@@ -93,8 +93,8 @@ def day_after(moment: datetime) -> datetime:
 def scope_of(tasks: Iterable[str], where: Iterable[str]) -> str:
     """A restriction as one text, the same in whatever order it was written.
 
-    >>> scope_of(["42"], ["site=CERN"]), scope_of([], [])
-    ('site=CERN, task_id=42', 'all')
+    >>> scope_of(["42"], ["queue=CERN"]), scope_of([], [])
+    ('queue=CERN, task_id=42', 'all')
     """
     return ", ".join(sorted([*(f"task_id={task}" for task in tasks), *where])) or EVERYTHING
 

@@ -22,7 +22,7 @@ def freshness_of(store: JobStore, run: StoredRun, now: datetime | None) -> Fresh
 
 def _best(store: JobStore, run: StoredRun) -> str:
     """The answer that the fit of all queues and the nights since the newest day with jobs allow."""
-    where = [In("run", (run.run,)), In("level", ("site",)), In("method", (run.headline or "",))]
+    where = [In("run", (run.run,)), In("level", ("queue",)), In("method", (run.headline or "",))]
     fits = read_table(store, FITS, [*where, In("processing_type", (ALL_TYPES,))]).to_pylist()
     if not fits or fits[0]["status"] != "ok":
         return LIGHTS[2]

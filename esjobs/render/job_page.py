@@ -61,7 +61,7 @@ def _summary(story: JobStory, n_issues: int) -> str:
         if "cores" in record
         else ""
     )
-    where = f" at {visible(str(record['site']))}"
+    where = f" at {visible(str(record['queue']))}"
     count = "No issue was found." if not n_issues else f"{n_issues} issue{'s' * (n_issues > 1)}."
     return f"{f'{who} ' if who else ''}{ran}{on}{where}. {count}"
 

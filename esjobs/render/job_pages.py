@@ -20,7 +20,7 @@ FOLDER = "jobs"
 """Where they stand, beside the pages."""
 USUAL_JOBS = 300
 """So many jobs have a page unless told otherwise."""
-_WORST = (("score_sum", 25), ("wasted_core_hours", 25))
+_WORST = (("score_sum", 25), ("idle_core_h", 25))
 """Jobs that have one whether or not an issue was found: the first by these columns of their scores."""
 _WAYS = (
     ("Efficiency", "../efficiency.html"),

@@ -73,19 +73,19 @@ def folds(store: JobStore, run: StoredRun) -> list[Fold]:
     """Of a run, the sites with a queue that deviates or is undecided, the largest deviations first."""
     where = [
         In("run", (run.run,)),
-        In("level", ("site",)),
+        In("level", ("queue",)),
         In("processing_type", (ALL_TYPES,)),
         In("method", (run.headline or "",)),
     ]
-    columns = ["name", "rc_site", "verdict", "confirmed", "deviation"]
+    columns = ["name", "site", "verdict", "confirmed", "deviation"]
     rows = read_table(store, FLAGS, where, columns).to_pylist()
     sites: dict[str, list[Row]] = {}
     for row in rows:
-        sites.setdefault(row["rc_site"] or row["name"], []).append(row)
+        sites.setdefault(row["site"] or row["name"], []).append(row)
     open_sites = [site for site, queues in sites.items() if any(_open(row) for row in queues)]
     open_sites.sort(key=lambda site: (*min(map(verdict_order, sites[site])), site))
     meant = [
-        Named("site", site, tuple(sorted(row["name"] for row in sites[site])), site, of_site=True)
+        Named("queue", site, tuple(sorted(row["name"] for row in sites[site])), site, of_site=True)
         for site in open_sites[:MOST_FOLDS]
     ]
     found = profiles(store, meant, run, run.window)
@@ -131,10 +131,10 @@ def trends(store: JobStore, run: StoredRun) -> Part | None:
 
 
 def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
-    where = [In("run", (run.run,)), In("level", ("site",)), In("method", (run.headline or "",))]
+    where = [In("run", (run.run,)), In("level", ("queue",)), In("method", (run.headline or "",))]
     rows = read_table(store, FLAGS, [*where, In("processing_type", (ALL_TYPES,))]).to_pylist()
     found = sorted((row for row in rows if row["confirmed"] is True), key=verdict_order)
-    return [Named("site", row["name"], (row["name"],), row["rc_site"]) for row in found[:_MOST_COURSES]]
+    return [Named("queue", row["name"], (row["name"],), row["site"]) for row in found[:_MOST_COURSES]]
 
 
 def _curve(title: str, values: Sequence[tuple[str, float]]) -> Curve:

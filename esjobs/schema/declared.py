@@ -17,7 +17,7 @@ COREPOWER = Table(
         column("corepower", "number", "declared benchmark score per core; null: the table declares none"),
         column("benchmark", "keyword", "HS06 or HS23"),
         column("valid_from", "time", "start of validity", "UTC"),
-        column("rc_site", "keyword", "WLCG site behind the queue"),
+        column("site", "keyword", "WLCG site behind the queue"),
         column("parent_corepower", "number", "value of the parent or WLCG site"),
         column("served_corepower", "number", "value that the information system serves to jobs"),
         column("source", "text", "file or table it came from"),
@@ -26,9 +26,7 @@ COREPOWER = Table(
     ),
     entered=True,
     made_by="corepower import",
-    shown=columns(
-        "level name corepower benchmark origin valid_from rc_site parent_corepower source import_id"
-    ),
+    shown=columns("level name corepower benchmark origin valid_from site parent_corepower source import_id"),
 )
 
 TABLES = (COREPOWER,)

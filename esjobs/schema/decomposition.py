@@ -43,8 +43,8 @@ REASONS = Table(
     order=columns("level name -largest part"),
 )
 
-MACHINES = Table(
-    "machines",
+CPU_SPEED_BY_QUEUE = Table(
+    "cpu_speed_by_queue",
     "how fast a CPU model is at one queue against the same model elsewhere; a row per queue and model",
     "run",
     (
@@ -52,7 +52,7 @@ MACHINES = Table(
         LEVEL,
         column("name", "keyword", "canonical CPU model"),
         TYPE,
-        column("site", "keyword", "queue"),
+        column("queue", "keyword", "queue"),
         column(
             "relative",
             "number",
@@ -71,8 +71,8 @@ MACHINES = Table(
     ),
     time="window_end",
     made_by="reasons",
-    shown=columns("name site relative relative_err n_queues n_jobs n_tasks"),
-    order=columns("name -relative site"),
+    shown=columns("name queue relative relative_err n_queues n_jobs n_tasks"),
+    order=columns("name -relative queue"),
 )
 
 REASONS_VERSION = "2"
@@ -86,7 +86,7 @@ def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 
 REASON = Kind(
     "reasons",
-    (REASONS, MACHINES),
+    (REASONS, CPU_SPEED_BY_QUEUE),
     sections=("rules", "fit"),
     versions={"reasons_version": REASONS_VERSION, **SPEED.versions},
     preferred=_preferred,

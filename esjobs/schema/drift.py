@@ -27,7 +27,7 @@ DAILY_FACTORS = Table(
         column("n_jobs", "integer", "jobs in the fit of the day", "jobs"),
         column("mark", "keyword", "what the factors of the day were made from; moves when that does"),
         SPEED_RUN,
-        column("made_to", "time", "end of the window of that run", "UTC"),
+        column("fit_until", "time", "end of the window of that run", "UTC"),
         column(
             "tasks", "list", "numbers of the tasks that determine it most, at most 64: which days share them"
         ),

@@ -25,7 +25,7 @@ NOTE_KINDS = ("ack", "answer")
 """What people can enter."""
 
 _NAME = column("name", "keyword", "queue or CPU model")
-_SITE = column("rc_site", "keyword", "WLCG site behind a queue; null of CPU models")
+_SITE = column("site", "keyword", "WLCG site behind a queue; null of CPU models")
 _DEVIATION = (
     column("deviation", "number", "relative deviation in the followed window, when it was last compared"),
     column("deviation_low", "number", "lower end of its 90 % interval"),
@@ -81,14 +81,14 @@ FLAG_STATES = Table(
     _STATE_COLUMNS,
     made_by="watch",
     shown=columns(
-        "level processing_type name rc_site state since nights deviation deviation_low deviation_high "
+        "level processing_type name site state since nights deviation deviation_low deviation_high "
         "acknowledged_until"
     ),
     order=columns("level name processing_type"),
 )
 
-FLAG_NIGHTS = Table(
-    "flag_nights",
+FLAG_HISTORY = Table(
+    "flag_history",
     "the same as of each of the last nights, from which a night that is run again goes on",
     "night",
     _STATE_COLUMNS,
@@ -165,4 +165,4 @@ FLAG_NOTES = Table(
     order=columns("-entered_at name kind"),
 )
 
-TABLES = (FLAG_STATES, FLAG_EVENTS, FLAG_NOTES, FLAG_NIGHTS)
+TABLES = (FLAG_STATES, FLAG_EVENTS, FLAG_NOTES, FLAG_HISTORY)

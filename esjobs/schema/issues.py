@@ -101,13 +101,13 @@ ISSUES = Table(
         _SOURCE,
         _JOB,
         _END,
-        column("site", "keyword", "queue of the job"),
+        column("queue", "keyword", "queue of the job"),
         column("user", "keyword", "who the job ran for"),
         column("project", "keyword", "group, account or project the job is charged to"),
         column("application", "keyword", "program of the job"),
         column("processing_type", "keyword", "kind of work"),
         column("cpu_model", "keyword", "CPU model, resolved from the record"),
-        column("node_hours", "number", "nodes x wall time", "h"),
+        column("node_h", "number", "nodes x wall time", "h"),
         column("kind", "keyword", "detector, or tag", values=ISSUE_KINDS),
         column("detector", "keyword", "name of the rule: of a detector, or the tag"),
         column("area", "keyword", "cpu, gpu, memory, io, mpi, or request", values=AREAS),
@@ -120,7 +120,7 @@ ISSUES = Table(
         _BEGIN,
         _UNTIL,
         column("share_frac", "number", "part of the time of the job that it concerns", "fraction"),
-        column("wasted_core_hours", "number", "core-hours that could have been saved; null: not known", "h"),
+        column("idle_core_h", "number", "core-hours that could have been saved; null: not known", "h"),
         column("wasted_gpu_hours", "number", "GPU-hours that could have been saved; null: not known", "h"),
         column("hint", "text", "what it means and what can be done, for who ran the job"),
         _VARIANT,
@@ -130,14 +130,13 @@ ISSUES = Table(
     time="end_time",
     made_by="detect",
     shown=columns(
-        "day job_id user project detector severity value threshold unit wasted_core_hours "
-        "wasted_gpu_hours hint"
+        "day job_id user project detector severity value threshold unit idle_core_h wasted_gpu_hours hint"
     ),
     order=columns("-severity_rank -wasted_core_hours source job_id detector"),
 )
 
-DETECTED_DAYS = Table(
-    "detected_days",
+ISSUE_DAYS = Table(
+    "issue_days",
     "what the jobs of a day were judged by, and how many of them could be",
     "day",
     (
@@ -158,5 +157,5 @@ DETECTED_DAYS = Table(
     order=columns("-day"),
 )
 
-TABLES: tuple[Table, ...] = (ISSUES, MEASURES, FOOTPRINTS, DETECTED_DAYS)
+TABLES: tuple[Table, ...] = (ISSUES, MEASURES, FOOTPRINTS, ISSUE_DAYS)
 """Every table of this capability."""

@@ -10,7 +10,7 @@ BUCKETS = Table(
         column("day", "day", "day of the end time", "UTC"),
         column("task_id", "keyword", "task"),
         column("core_class", "keyword", "single or multi"),
-        column("site", "keyword", "queue, as jobs name it"),
+        column("queue", "keyword", "queue, as jobs name it"),
         column("cpu_model", "keyword", "canonical CPU model; null when the record names none"),
         column("processing_type", "keyword", "kind of work; null when the record names none"),
         column("n_jobs", "integer", "jobs", "jobs"),
@@ -130,8 +130,8 @@ LOADS = Table(
     order=("-loaded_at",),
 )
 
-LOAD_TABLES = Table(
-    "load_tables",
+LOAD_COUNTS = Table(
+    "load_counts",
     "what one load brought to jobs and to each other table; rows_in = stored + updated + rejected",
     "load_id",
     (
@@ -148,4 +148,4 @@ LOAD_TABLES = Table(
     made_by="ingest",
 )
 
-TABLES = (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)
+TABLES = (BUCKETS, DAYS, REJECTS, LOADS, LOAD_COUNTS)

@@ -20,7 +20,7 @@ NOISE_COSTS = Table(
         column("verdict", "keyword", "seen: the interval leaves 0 out", values=("seen", "not seen")),
         column("n_off", "integer", "runs with the collector off that count"),
         column("n_on", "integer", "runs with it on that count"),
-        column("n_gated", "integer", "runs left out, for a rank waited for a core"),
+        column("n_runs_skipped", "integer", "runs left out, for a rank waited for a core"),
         column("sentence", "text", "the same in words"),
         column("entered_at", "time", "when it was kept", "UTC"),
     ),

@@ -117,8 +117,8 @@ def _measured(meaning_of_efficiencies: str) -> tuple[Field, ...]:
     )
 
 
-TALP_REPORTS = Table(
-    "talp_reports",
+POP_REPORTS = Table(
+    "pop_reports",
     "reports of TALP as they came: a row a region, node and process, raw times and what was printed",
     "load_id",
     (
@@ -153,12 +153,12 @@ POP = Table(
     (
         column("source", "keyword", "stream the job's record came from; with job_id the identity of a job"),
         *_OF_REPORT,
-        column("site", "keyword", "queue, as jobs name it"),
+        column("queue", "keyword", "queue, as jobs name it"),
         column("user", "keyword", "who the job ran for"),
         column("project", "keyword", "group, account or project the job is charged to"),
         column("application", "keyword", "program or package the job ran"),
         column("end_time", "time", "when the job ended", "UTC"),
-        column("core_hours", "number", "wall-clock time x cores of the job", "core h"),
+        column("core_h", "number", "wall-clock time x cores of the job", "core h"),
         column("model", "keyword", "by which formulas the efficiencies are made", values=MODELS),
         column("main", "boolean", "whether it is the row of the application for all of the run"),
         *_measured(""),
@@ -189,7 +189,7 @@ POP = Table(
 )
 
 ORPHANS = Table(
-    "orphans",
+    "pop_orphans",
     "reports of TALP whose job is not known; they are joined when its record comes",
     "day",
     (
@@ -284,4 +284,4 @@ POP_CHANGES = Table(
     order=columns("-day application region cpus metric"),
 )
 
-TABLES = (POP, ORPHANS, SCALING, POP_CHANGES, TALP_REPORTS)
+TABLES = (POP, ORPHANS, SCALING, POP_CHANGES, POP_REPORTS)

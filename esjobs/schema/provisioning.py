@@ -8,7 +8,7 @@ ROW_KINDS = ("index", "area", "input")
 ORIGINS = ("measured", "entered", "missing")
 """Where the value of an input is from."""
 
-QUALITY = Table(
+QUALITY_INDEX = Table(
     "quality",
     "quality of provisioning of a centre in a period: its index, the five areas, and every input",
     "assessment",
@@ -65,4 +65,4 @@ CONTACTS = Table(
     order=columns("-contacted_on user project"),
 )
 
-TABLES = (QUALITY, CONTACTS)
+TABLES = (QUALITY_INDEX, CONTACTS)

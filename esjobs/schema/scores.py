@@ -26,14 +26,14 @@ SCORES = Table(
     (
         column("source", "keyword", "stream the record came from; with job_id the identity of a job"),
         column("job_id", "keyword", "identifier of the job inside its source"),
-        column("site", "keyword", "queue, as jobs name it"),
+        column("queue", "keyword", "queue, as jobs name it"),
         column("user", "keyword", "who the job ran for"),
         column("project", "keyword", "group, account or project the job is charged to"),
         column("application", "keyword", "program or package the job ran"),
         column("processing_type", "keyword", "kind of work"),
         column("cpu_model", "keyword", "canonical CPU model; null when the record names none"),
         column("end_time", "time", "when the job ended", "UTC"),
-        column("node_hours", "number", "wall-clock time x nodes; of which nodes: node_hours_from", "h"),
+        column("node_h", "number", "wall-clock time x nodes; of which nodes: node_h_from", "h"),
         *(column(name, "number", _MEANINGS[name], _WORST) for name in SCORE_NAMES),
         column("cpu_efficiency", "number", "CPU time over wall-clock time x cores; never above 1"),
         column("variant", "keyword", "definition behind score_cpu and score_mem: family of CPUs, events"),
@@ -46,17 +46,17 @@ SCORES = Table(
             )
         ),
         column("day", "day", "day of the end time", "UTC"),
-        column("core_hours", "number", "wall-clock time x cores", "core h"),
-        column("gpu_hours", "number", "wall-clock time x GPUs", "GPU h"),
+        column("core_h", "number", "wall-clock time x cores", "core h"),
+        column("gpu_h", "number", "wall-clock time x GPUs", "GPU h"),
         column(
-            "node_hours_from",
+            "node_h_from",
             "keyword",
             "nodes: as recorded; cluster: cores over those of a described node; cpu: over those that the CPU "
             "string names; assumed: over the setting scores.cores_per_node",
             values=("nodes", "cluster", "cpu", "assumed"),
         ),
         column(
-            "wasted_core_hours",
+            "idle_core_h",
             "number",
             "core-hours without CPU time; below 0 where the record says more CPU time than cores could give",
             "core h",
@@ -99,19 +99,19 @@ SCORES = Table(
     time="end_time",
     made_by="score",
     shown=columns(
-        "source job_id site user end_time node_hours score_cpu score_mem score_mpi score_io score_gpu "
+        "source job_id queue user end_time node_h score_cpu score_mem score_mpi score_io score_gpu "
         "score_gpumem cpu_efficiency variant"
     ),
     order=columns("end_time source job_id"),
 )
 
-NAMES = ("user", "project", "site", "application", "processing_type", "cpu_model")
+NAMES = ("user", "project", "queue", "application", "processing_type", "cpu_model")
 """What can be ranked."""
 BY = (*NAMES, "job")
 """The same, and the jobs one by one."""
 SCORE_CHOICES = ("sum", *(name for name in RANKED if name != "score_sum"))
 """By what; ``sum``: of the scores that a job has."""
-WEIGHTS = ("node_hours", "core_hours")
+WEIGHTS = ("node_h", "core_h")
 BEST_IS_HIGH = ("cpu_efficiency",)
 """What is good when it is large; everything else is good at 0."""
 

@@ -66,11 +66,11 @@ FACTORS = Table(
         column("k_err_int", "number", "part from the queue x task interaction"),
         column("k_err_model", "number", "error from the Hessian scaled by the residual spread S"),
         column(
-            "rc_site",
+            "site",
             "keyword",
             "WLCG site behind a queue, imported or guessed; siblings share it",
         ),
-        column("rc_site_guessed", "boolean", "whether rc_site was guessed from the queue's name"),
+        column("site_guessed", "boolean", "whether site was guessed from the queue's name"),
         column(
             "events_per_job",
             "number",
@@ -258,7 +258,7 @@ RESIDUALS = Table(
         column("rho", "number", "fixed cost of a job of the task, as in tasks; null when unknown", "events"),
         column("decision", "keyword", "what was decided about the task, as in tasks"),
         *SCOPE,
-        column("rc_site", "keyword", "WLCG site behind a queue"),
+        column("site", "keyword", "WLCG site behind a queue"),
     ),
     time="window_end",
     made_by="fit",
@@ -269,7 +269,7 @@ RESIDUALS = Table(
     order=columns("level method rank name task_id"),
 )
 
-VARIANTS = Table(
+STABILITY_CHECKS = Table(
     "variants",
     "the factors of the headline fits under what can be wrong: per name and kind of change the extremes",
     "run",
@@ -282,30 +282,34 @@ VARIANTS = Table(
         column("change", "keyword", "what is changed: " + ", ".join(VARIED), values=VARIED),
         column("n_variants", "integer", "changes of that kind under which it has a factor, or lost it"),
         column("k_low", "number", "the lowest factor, where the median name keeps its own"),
-        column("low_under", "text", "the change that gives it"),
+        column("low_change", "text", "the change that gives it"),
         column("k_high", "number", "the highest factor, in the same scale"),
-        column("high_under", "text", "the change that gives it"),
-        column("lost_under", "text", "a task without which nothing links it with most others; null without"),
+        column("high_change", "text", "the change that gives it"),
+        column(
+            "disconnecting_task",
+            "text",
+            "a task without which nothing links it with most others; null without",
+        ),
         *PROVENANCE,
         *SCOPE,
     ),
     time="window_end",
     made_by="fit",
     shown=columns(
-        "level name processing_type change n_variants k_low low_under k_high high_under lost_under"
+        "level name processing_type change n_variants k_low low_change k_high high_change disconnecting_task"
     ),
     order=columns("level processing_type method name change"),
 )
 
-MIXES = Table(
-    "mixes",
+CPU_MIX = Table(
+    "cpu_mix",
     "what a queue ran on: its CPU models by the time that jobs of the fits had cores of them",
     "run",
     (
         RUN,
         LEVEL,
         column("name", "keyword", "queue"),
-        column("rc_site", "keyword", "WLCG site behind the queue"),
+        column("site", "keyword", "WLCG site behind the queue"),
         column("cpu_model", "keyword", "canonical CPU model; null: the records name none"),
         column("n_jobs", "integer", "binned jobs", "jobs"),
         column("core_s", "number", "wall-clock time x cores", "core s"),
@@ -322,11 +326,11 @@ MIXES = Table(
     ),
     time="window_end",
     made_by="fit",
-    shown=columns("name rc_site cpu_model share core_s n_jobs k k_err"),
+    shown=columns("name site cpu_model share core_s n_jobs k k_err"),
     order=columns("name -core_s cpu_model"),
 )
 
-PULLS = Table(
+PULL_HISTOGRAMS = Table(
     "pulls",
     "one bar of the histogram of the pulls of a fit's buckets; none where a fit has no independent loops",
     "run",
@@ -400,8 +404,8 @@ LINES = Table(
         column("n_sites", "integer", "WLCG sites behind the queues; of CPU models, the models", "sites"),
         column("pearson", "number", "Pearson's r over names"),
         column("spearman", "number", "Spearman's rho over names"),
-        column("pearson_sites", "number", "Pearson's r over WLCG sites"),
-        column("spearman_sites", "number", "Spearman's rho over WLCG sites"),
+        column("pearson_groups", "number", "Pearson's r over WLCG sites"),
+        column("spearman_groups", "number", "Spearman's rho over WLCG sites"),
         *PROVENANCE,
         *SCOPE,
         column(
@@ -414,7 +418,7 @@ LINES = Table(
     made_by="correlate",
     shown=columns(
         "level processing_type method benchmark status slope slope_err tau n_names n_sites "
-        "pearson pearson_sites reason"
+        "pearson pearson_groups reason"
     ),
     order=columns("level processing_type method component"),
 )
@@ -460,7 +464,7 @@ FLAGS = Table(
         column("n_tasks", "integer", UNITS, "units"),
         column("n_jobs", "integer", "jobs", "jobs"),
         column("component", "integer", "component"),
-        column("rc_site", "keyword", "WLCG site behind a queue"),
+        column("site", "keyword", "WLCG site behind a queue"),
         column("corepower_records", "number", "value found in the records when it differs by more than 1 %"),
         column("corepower_parent", "number", "value of the parent or WLCG site, shown, never substituted"),
         column(
@@ -491,7 +495,7 @@ FLAGS = Table(
             "advice", "text", "what the sentence asks to be done, alike for many names; null where nothing"
         ),
         column(
-            "standing",
+            "status_shown",
             "keyword",
             "what people read for the verdict: for 'deviates' confirmed or candidate, else the verdict",
             values=STANDINGS,
@@ -515,7 +519,7 @@ FLAGS = Table(
             "its verdict in the run before; null without one, or where it was not in it",
             values=VERDICTS,
         ),
-        column("standing_before", "keyword", "what people read for that verdict", values=STANDINGS),
+        column("status_before", "keyword", "what people read for that verdict", values=STANDINGS),
         column("k_before", "number", "its speed factor in the run before, in the scale of that run"),
         column("corepower_before", "number", "what it declared in the run before", "benchmark per core"),
         column("country", "keyword", "country of the queue, as an imported table tells it; else null"),
@@ -537,8 +541,8 @@ FLAGS = Table(
     order=columns("level processing_type method rank name component"),
 )
 
-CONCLUSIONS = Table(
-    "conclusions",
+FIT_SUMMARIES = Table(
+    "fit_summaries",
     "what the flags of one fit say together",
     "run",
     (
@@ -589,7 +593,19 @@ def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 
 SPEED = Kind(
     "speed",
-    (FACTORS, FITS, TASK_RESULTS, RESIDUALS, PULLS, VARIANTS, MIXES, COMPONENTS, LINES, FLAGS, CONCLUSIONS),
+    (
+        FACTORS,
+        FITS,
+        TASK_RESULTS,
+        RESIDUALS,
+        PULL_HISTOGRAMS,
+        STABILITY_CHECKS,
+        CPU_MIX,
+        COMPONENTS,
+        LINES,
+        FLAGS,
+        FIT_SUMMARIES,
+    ),
     sections=("rules", "fit"),
     versions={"method_version": METHOD_VERSION},
     preferred=_preferred,

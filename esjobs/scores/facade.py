@@ -31,7 +31,7 @@ class Scores(Facade):
         *,
         window: WindowLike = None,
         top: int | None = 25,
-        weight: str = "node_hours",
+        weight: str = "node_h",
         variant: str | None = None,
         predicted: bool = False,
     ) -> Answer:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, LEAST_ALIKE, NOISE_SIGMAS
 
-_ALIKE = ("user", "site", "application")
+_ALIKE = ("user", "queue", "application")
 _AT_QUEUE = ("user", "application", "day")
 LEAST_CLUSTERS = 5.0
 """Effective clusters, (sum of w)^2 / sum of w^2, below which a mean has no interval."""
@@ -36,7 +36,7 @@ def alike(by: str) -> tuple[str, ...]:
 
     Inside a queue, about which itself is asked, few users run jobs: there also the day.
     """
-    return _AT_QUEUE if by == "site" else tuple(name for name in _ALIKE if name != by)
+    return _AT_QUEUE if by == "queue" else tuple(name for name in _ALIKE if name != by)
 
 
 def means(name: Codes, weighted: Floats, weights: Floats, n_jobs: Floats, number: int) -> Means:

@@ -69,7 +69,7 @@ def with_predicted_jobs(
                 "n_scored": 1,
             }
             listed.append({**same, **shown, PREDICTED_SHARE: 1.0})
-    listed.sort(key=lambda row: (-row["score"], -(row["node_hours"] or 0.0), row["source"], row["name"]))
+    listed.sort(key=lambda row: (-row["score"], -(row["node_h"] or 0.0), row["source"], row["name"]))
     schema = rows.schema.append(pa.field(PREDICTED_SHARE, pa.float64()))
     return pa.Table.from_pylist(listed if top is None else listed[:top], schema)
 

@@ -24,15 +24,15 @@ from esjobs.store.base import JobStore
 RANK_SCHEMA = pa.schema(
     [
         *(("name", pa.string()), ("score", pa.float64()), ("coverage", pa.float64())),
-        *(("node_hours", pa.float64()), ("n_jobs", pa.int64()), ("spread", pa.float64())),
-        *(("core_hours", pa.float64()), ("n_scored", pa.int64()), ("wasted_core_hours", pa.float64())),
+        *(("node_h", pa.float64()), ("n_jobs", pa.int64()), ("spread", pa.float64())),
+        *(("core_h", pa.float64()), ("n_scored", pa.int64()), ("idle_core_h", pa.float64())),
         *(("score_low", pa.float64()), ("score_high", pa.float64()), ("differs", pa.bool_())),
     ]
 )
 JOB_SCHEMA = pa.schema(
     [
         *RANK_SCHEMA,
-        *((name, pa.string()) for name in ("source", "user", "project", "site", "application", "variant")),
+        *((name, pa.string()) for name in ("source", "user", "project", "queue", "application", "variant")),
         pa.field("end_time", pa.timestamp("us", tz="UTC")),
         *((name, pa.float64()) for name in RANKED),
     ]
@@ -58,7 +58,7 @@ def rank(
     *,
     window: Window | None = None,
     top: int | None = 25,
-    weight: str = "node_hours",
+    weight: str = "node_h",
     variant: str | None = None,
     predicted: bool = False,
 ) -> Ranking:
@@ -66,8 +66,8 @@ def rank(
 
     Per name: ``score`` is sum(score x hours) / sum(hours) over the jobs that have both; ``coverage`` the part
     of the hours of all of its jobs that these have; ``spread`` the weighted standard deviation of the score
-    over jobs; ``node_hours``, ``core_hours``, ``n_jobs`` and ``wasted_core_hours`` are of all jobs,
-    ``n_scored`` of those with the score; ``wasted_core_hours`` adds up as ``wasted_core_h`` of ``esjobs
+    over jobs; ``node_h``, ``core_h``, ``n_jobs`` and ``idle_core_h`` are of all jobs,
+    ``n_scored`` of those with the score; ``idle_core_h`` adds up as ``wasted_core_h`` of ``esjobs
     query``. ``score_low`` and ``score_high`` are the ends of its 95 % interval, from clusters of jobs that
     are alike (:mod:`esjobs.scores.intervals`), null for fewer than five jobs or clusters; ``differs`` is true
     of a name more than three standard errors from the rest. The order is that of the better end, of
@@ -117,9 +117,9 @@ def _names(
     weight: str,
     predicted: bool,
 ) -> pa.Table:
-    hours = (Sum("node_hours", "node_hours"), Sum("core_hours", "core_hours"))
+    hours = (Sum("node_h", "node_h"), Sum("core_h", "core_h"))
     everything = store.aggregate(
-        Query((by,), (Count("n_jobs"), *hours, Sum("wasted_core_hours", "wasted")), window, over=SCORES)
+        Query((by,), (Count("n_jobs"), *hours, Sum("idle_core_h", "wasted")), window, over=SCORES)
     ).table
     scored = store.aggregate(
         Query(
@@ -204,12 +204,12 @@ def _row(
         "name": name,
         "score": mean,
         "coverage": min(1.0, weights / total) if total > 0 else None,
-        "node_hours": everything["node_hours"],
+        "node_h": everything["node_h"],
         "n_jobs": everything["n_jobs"],
         "spread": None if mean is None else _deviation(mean, scored["squares"] / weights),
-        "core_hours": everything["core_hours"],
+        "core_h": everything["core_h"],
         "n_scored": scored.get("n_scored", 0),
-        "wasted_core_hours": everything["wasted"],
+        "idle_core_h": everything["wasted"],
     }
 
 
@@ -301,8 +301,8 @@ def _notes(
                 f"sums of unlike numbers of scores: {_listed(shares)} of the {hours} scored have so many; a "
                 "job of which more is known has more to add up"
             )
-    if weight == "node_hours":
-        shares = _shares(store, "node_hours_from", known, window, weight)
+    if weight == "node_h":
+        shares = _shares(store, "node_h_from", known, window, weight)
         assumed = shares.get("assumed", 0.0)
         if assumed:
             notes.append(

@@ -33,7 +33,17 @@ from esjobs.store.base import Change, JobStore, Retired
 SCORES_VERSION = 4
 """Of the formulas; moves when other numbers follow from the same jobs."""
 
-_KEPT = ("source", "job_id", "site", "user", "project", "application", "processing_type", "end_time", "state")
+_KEPT = (
+    "source",
+    "job_id",
+    "queue",
+    "user",
+    "project",
+    "application",
+    "processing_type",
+    "end_time",
+    "state",
+)
 _KEPT_NUMBERS = (
     *("requested_wall_s", "requested_memory_b", "requested_cores", "requested_gpus"),
     *("cores", "nodes", "gpus", "wall_s", "cluster", "subcluster"),
@@ -222,13 +232,13 @@ def scored_jobs(
         **of_hours,
         **of_shares,
         "used_memory_b": used_memory(given),
-        "node_hours_from": pc.if_else(
-            pa.array(np.isnan(of_hours["node_hours"])),
+        "node_h_from": pc.if_else(
+            pa.array(np.isnan(of_hours["node_h"])),
             pa.scalar(None, pa.string()),
             pc.if_else(jobs.column("nodes").is_valid(), pa.scalar("nodes"), nodes.origin),
         ),
         # below 0 where a record says more CPU time than cores could give: sums are those of all jobs
-        "wasted_core_hours": of_hours["core_hours"] - given["cpu_s"] / 3600.0,
+        "idle_core_h": of_hours["core_h"] - given["cpu_s"] / 3600.0,
         "issues_variant": pc.if_else(
             pa.array(issues_known), pa.scalar(settings.issues), pa.scalar(None, pa.string())
         ),

@@ -35,12 +35,12 @@ def hours(given: Mapping[str, Floats], cores_per_node: Floats) -> dict[str, Floa
     ``cores_per_node``: of the node that a job ran on, where the record names no number of nodes.
     """
     wall_h = given["wall_s"] / _HOUR
-    core_hours = wall_h * given["cores"]
-    by_cores = core_hours / cores_per_node
+    core_h = wall_h * given["cores"]
+    by_cores = core_h / cores_per_node
     return {
-        "node_hours": np.where(np.isnan(given["nodes"]), by_cores, wall_h * given["nodes"]),
-        "core_hours": core_hours,
-        "gpu_hours": wall_h * given["gpus"],
+        "node_h": np.where(np.isnan(given["nodes"]), by_cores, wall_h * given["nodes"]),
+        "core_h": core_h,
+        "gpu_h": wall_h * given["gpus"],
     }
 
 

@@ -33,8 +33,8 @@ Row = Mapping[str, Any]
 _COMMON = 0.8
 """A metric that a smaller part of the knowledge base has would cost more jobs than it tells of the others."""
 _FACTS = (
-    *("source", "job_id", "site", "user", "project", "application", "processing_type", "cpu_model"),
-    *("end_time", "node_hours", "core_hours", "nodes", "variant", "day", "mark", *PREDICTED_NAMES),
+    *("source", "job_id", "queue", "user", "project", "application", "processing_type", "cpu_model"),
+    *("end_time", "node_h", "core_h", "nodes", "variant", "day", "mark", *PREDICTED_NAMES),
 )
 
 

@@ -30,8 +30,8 @@ from esjobs.store.base import Change, JobStore, Retired
 _CALIBRATED = 1000
 """Jobs of the knowledge base whose residuals calibrate errors."""
 _COPIED = (
-    *("source", "job_id", "site", "user", "project", "application", "processing_type", "cpu_model"),
-    *("end_time", "node_hours", "core_hours", "day", "mark"),
+    *("source", "job_id", "queue", "user", "project", "application", "processing_type", "cpu_model"),
+    *("end_time", "node_h", "core_h", "day", "mark"),
 )
 
 

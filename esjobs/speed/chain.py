@@ -27,7 +27,7 @@ from esjobs.records.jobs.aggregate import Progress, days_behind, require_buckets
 from esjobs.records.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.records.jobs.job_counts import count_jobs, counts_of_books, last_day
 from esjobs.records.tasks.sums import read_sums
-from esjobs.schema.speed import FACTORS, FITS, SPEED, VARIANTS
+from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
@@ -57,7 +57,7 @@ class Chain:
         """
         factors, outcome = self._fit(question)
         outcome = _noted(outcome, self._notes_alone(question))
-        judged = partial(self._judge, question, question.run, factors, outcome.rows[VARIANTS])
+        judged = partial(self._judge, question, question.run, factors, outcome.rows[STABILITY_CHECKS])
         return self._publish_with_later(question, outcome, ("correlate", "flag"), judged)
 
     def correlate(self, window: Window) -> RunReport:
@@ -113,7 +113,7 @@ class Chain:
         self._tell("fitting", 0)
         factors, fitted = self._fit(question, buckets_checked=buckets_checked)
         self._tell("judging", 1)
-        correlated, flagged = self._judge(question, question.run, factors, fitted.rows[VARIANTS])
+        correlated, flagged = self._judge(question, question.run, factors, fitted.rows[STABILITY_CHECKS])
         reports = self._publisher.publish(question, [fitted, correlated, flagged], before=before)
         self._tell("done", 2)
         return reports
@@ -150,7 +150,7 @@ class Chain:
 
     def _variants(self, run: StoredRun, factors: Sequence[Factors]) -> pa.Table:
         """What a fit left to test verdicts with; :class:`NoResultError` where it left nothing."""
-        variants = read_results(self._store, VARIANTS, run)
+        variants = read_results(self._store, STABILITY_CHECKS, run)
         if not variants.num_rows and any(item.main.any() for item in factors):
             raise NoResultError(
                 f"run {run.run} was fitted by a version that left nothing to test verdicts with; "
@@ -225,7 +225,7 @@ class Chain:
             )
         return (
             f"nothing to fit in {window}: all {counted.total} jobs{chosen} were dropped: {counted.reasons}; "
-            f"see: esjobs show days --window {window}, and the cleaning rules in the settings"
+            f"see: esjobs show day_books --window {window}, and the cleaning rules in the settings"
         )
 
     def _stored(self, window: Window) -> tuple[StoredRun, SpeedQuestion, list[Factors]]:

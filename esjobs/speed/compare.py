@@ -36,7 +36,7 @@ _SCHEMA = pa.schema(
         ("run_b", pa.string()),
         ("confirmed_a", pa.bool_()),
         ("confirmed_b", pa.bool_()),
-        ("rc_site", pa.string()),
+        ("site", pa.string()),
     ]
 )
 
@@ -52,7 +52,7 @@ class _Factor(NamedTuple):
     k: float | None = None
     k_err: float | None = None
     n_jobs: int | None = None
-    rc_site: str | None = None
+    site: str | None = None
     status: str | None = None
     component: int | None = None
 
@@ -128,7 +128,7 @@ def compare_runs(
         change, change_err, sigma = _shift(a, b, scales.get(key[:3]))
         row = (
             *(*key, a.k, b.k, change, change_err, sigma, was[0], became[0], a.n_jobs, b.n_jobs),
-            *(runs[0].run, runs[1].run, was[1], became[1], b.rc_site or a.rc_site),
+            *(runs[0].run, runs[1].run, was[1], became[1], b.site or a.site),
         )
         rows.append(((-_weight(was, became), -abs(sigma or 0.0)), row))
     if not rows:

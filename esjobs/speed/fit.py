@@ -12,8 +12,17 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import Outcome, rows_table
-from esjobs.records.names.sites import rc_site
-from esjobs.schema.speed import COMPONENTS, FACTORS, FITS, MIXES, PULLS, RESIDUALS, TASK_RESULTS, VARIANTS
+from esjobs.records.names.sites import site
+from esjobs.schema.speed import (
+    COMPONENTS,
+    CPU_MIX,
+    FACTORS,
+    FITS,
+    PULL_HISTOGRAMS,
+    RESIDUALS,
+    STABILITY_CHECKS,
+    TASK_RESULTS,
+)
 from esjobs.speed.factors import Factors, Fit, sigma_type_of, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
@@ -25,7 +34,7 @@ from esjobs.speed.settings import FitSettings
 from esjobs.speed.task_rows import task_rows, with_accounts
 from esjobs.speed.variants import variant_rows
 
-_TABLES = (FACTORS, FITS, PULLS, COMPONENTS, TASK_RESULTS, RESIDUALS, VARIANTS, MIXES)
+_TABLES = (FACTORS, FITS, PULL_HISTOGRAMS, COMPONENTS, TASK_RESULTS, RESIDUALS, STABILITY_CHECKS, CPU_MIX)
 
 
 def fit(
@@ -65,11 +74,11 @@ def fit(
             if headline:
                 by_type = {"level": level, "processing_type": kind, "method": method}
                 varied = variant_rows(item, settings.min_name_jobs)
-                found[VARIANTS].extend({**by_type, **row} for row in varied)
+                found[STABILITY_CHECKS].extend({**by_type, **row} for row in varied)
             fits.append(item.factors)
-    found[MIXES] = list(mix_rows(checked.sums.mix, fits, imported_sites))
+    found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, imported_sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
-    tasks = list(task_rows(checked.sums.levels["site"], inputs.costs["site"], checked.looked_at, minimum))
+    tasks = list(task_rows(checked.sums.levels["queue"], inputs.costs["queue"], checked.looked_at, minimum))
     found[TASK_RESULTS].extend(tasks)
     found[RESIDUALS] = list(with_accounts(found[RESIDUALS], tasks))
     rows = {table: rows_table(table, found[table]) for table in _TABLES}
@@ -97,7 +106,7 @@ def fit(
 def _tell_mixes(rows: Iterable[dict[str, object]], told: Mapping[str, Predicted], method: str) -> None:
     """Put what its CPU models predict into the row of each queue, of all types together."""
     for row in rows:
-        headline = (row["level"], row["processing_type"], row["method"]) == ("site", ALL_TYPES, method)
+        headline = (row["level"], row["processing_type"], row["method"]) == ("queue", ALL_TYPES, method)
         if headline and (each := told.get(str(row["name"]))) is not None:
             row |= {"mix_k": each.k, "mix_k_err": each.k_err, "mix_share": each.share}
 
@@ -129,14 +138,14 @@ def _rows(
     by_type = {**head, "processing_type": factors.processing_type}
     yield FACTORS, ({**by_type, **row} for row in factor_rows(item, imported_sites))
     yield FITS, ({**by_type, **row} for row in fit_rows(item))
-    yield PULLS, ({**by_type, **row} for row in pull_rows(item))
+    yield PULL_HISTOGRAMS, ({**by_type, **row} for row in pull_rows(item))
     yield COMPONENTS, ({**by_type, **row} for row in component_rows(item))
     if headline and factors.processing_type == ALL_TYPES:
-        named = factors.level == "site"
+        named = factors.level == "queue"
         yield (
             RESIDUALS,
             (
-                {**head, **row, "rc_site": rc_site(str(row["name"]), imported_sites).name if named else None}
+                {**head, **row, "site": site(str(row["name"]), imported_sites).name if named else None}
                 for row in residual_rows(item)
             ),
         )

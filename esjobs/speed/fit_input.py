@@ -97,7 +97,7 @@ class FitInputs:
         self._sums = sums
         found = {
             level: of_sites
-            if level == "site" and of_sites is not None
+            if level == "queue" and of_sites is not None
             else costs_without_odd_records(rows, min_bucket_jobs)
             for level, rows in sums.levels.items()
         }

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from esjobs.publish.publication import finite
-from esjobs.records.names.sites import rc_site
+from esjobs.records.names.sites import site
 from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.factors import METHODS, Fit, fitted_or_all
 from esjobs.speed.links import what_would_link
@@ -30,7 +30,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
     parts = _shared_parts(item)
     for place, name in enumerate(factors.name):
         unit = units.get(name, {})
-        site = rc_site(name, imported_sites) if data.level == "site" else None
+        site = site(name, imported_sites) if data.level == "queue" else None
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
@@ -48,8 +48,8 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
             "reason": factors.reason[place] or None,
             "k_err_int": finite(factors.k_err_int[place]),
             "k_err_model": finite(unit.get("k_err_model")),
-            "rc_site": site.name if site else None,
-            "rc_site_guessed": site.guessed if site else None,
+            "site": site.name if site else None,
+            "site_guessed": site.guessed if site else None,
             "events_per_job": finite(factors.events_per_job[place]),
             "efficiency": finite(sums["cpu_s"][place] / sums["core_s"][place]),
             "via": factors.via[place] or None,

@@ -27,15 +27,15 @@ def units_of_enough_jobs(
 
     The latter are put on one level by what the queues do in all of their tasks.
     """
-    site = jobs.column("site").to_numpy(zero_copy_only=False)
+    queue = jobs.column("queue").to_numpy(zero_copy_only=False)
     model = pc.fill_null(jobs.column("cpu_model"), "").to_numpy(zero_copy_only=False)
-    fine = np.array([f"{queue}|{cpu}" for queue, cpu in zip(site, model, strict=True)], object)
-    where = np.where(_group_sizes(key, fine) >= FEW_JOBS, fine, site)
+    fine = np.array([f"{queue}|{cpu}" for queue, cpu in zip(queue, model, strict=True)], object)
+    where = np.where(_group_sizes(key, fine) >= FEW_JOBS, fine, queue)
     few = _group_sizes(key, where) < FEW_JOBS
     if not few.any():
         return where, residual
     effect = _queue_effects(rows, costs)
-    shift = np.array([effect.get(queue, 0.0) for queue in site[few]])
+    shift = np.array([effect.get(queue, 0.0) for queue in queue[few]])
     residual = residual.copy()
     residual[few] -= shift
     return np.where(few, "queues of few jobs", where), residual
@@ -65,7 +65,7 @@ def _queue_effects(rows: TaskSums, costs: fitters.FixedCosts) -> dict[str, float
 
 def without_worst(
     key: npt.NDArray[np.int32],
-    sites: pa.ChunkedArray,
+    queues: pa.ChunkedArray,
     where: npt.NDArray[np.object_],
     residual: FloatArray,
     mixed: set[int],
@@ -74,7 +74,7 @@ def without_worst(
 
     One queue with wrong records would set aside all tasks that it ran.
     """
-    site = sites.to_numpy(zero_copy_only=False).astype(str)
+    queue = queues.to_numpy(zero_copy_only=False).astype(str)
     left = np.isin(key, list(mixed)) & np.isfinite(residual)
     removed: dict[int, tuple[str, ...]] = dict.fromkeys(mixed, ())
     found: dict[int, tuple[str, ...]] = {}
@@ -82,9 +82,9 @@ def without_worst(
         if not removed:
             break
         left &= np.isin(key, list(removed))
-        for number, name in _widest(key[left], site[left], residual[left]).items():
+        for number, name in _widest(key[left], queue[left], residual[left]).items():
             removed[number] = (*removed[number], name)
-            left &= ~((key == number) & (site == name))
+            left &= ~((key == number) & (queue == name))
         if not left.any():
             break
         table = fitters.find_mixtures(key[left], where[left], residual[left]).tasks
@@ -95,9 +95,9 @@ def without_worst(
     return found
 
 
-def _widest(key: npt.NDArray[np.int32], site: npt.NDArray[np.str_], residual: FloatArray) -> dict[int, str]:
+def _widest(key: npt.NDArray[np.int32], queue: npt.NDArray[np.str_], residual: FloatArray) -> dict[int, str]:
     """Of each task, the queue whose jobs scatter most about their mean."""
-    names, codes = np.unique(site, return_inverse=True)
+    names, codes = np.unique(queue, return_inverse=True)
     cells, group = np.unique(key.astype(np.int64) * len(names) + codes, return_inverse=True)
     number = np.bincount(group)
     mean = np.bincount(group, residual) / number

@@ -77,7 +77,7 @@ def _compare(
             k[chosen],
             factors.k_err[chosen] * k[chosen] / factors.k[chosen],
             np.array([np.nan if item.corepower is None else item.corepower for item in those]),
-            group=[item.rc_site for item in those],
+            group=[item.site for item in those],
             in_line=measured,
             name=[item.name for item in those],
             limit=limit,
@@ -106,13 +106,13 @@ def _two_groups(
     for place, item, inside in zip(chosen, those, line.points.in_line, strict=True):
         if inside and item.corepower is not None:
             is_low = np.log(factors.k[place] / item.corepower) < line.groups.cut
-            sides[bool(is_low)].add(item.rc_site)
+            sides[bool(is_low)].add(item.site)
     declares_more = len(sides[True]) <= len(sides[False])
     few, many = sides[declares_more], sides[not declares_more]
     ratio = line.groups.ratio if declares_more else 1 / line.groups.ratio
     named = ", ".join(sorted(few)[:_MOST_NAMED])
     named += f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
-    whose, have = ("WLCG sites", "declare") if factors.level == "site" else ("CPU models", "have a score")
+    whose, have = ("WLCG sites", "declare") if factors.level == "queue" else ("CPU models", "have a score")
     return (
         f"Declarations fall into two groups: {len(few)} {whose} ({named}) {have} {ratio:.2f} times of what "
         f"{len(many)} others {have} for the same speed. Which group is right cannot be known, so no verdict "
@@ -123,7 +123,7 @@ def _two_groups(
 def _too_few(level: str, benchmark: str, count: int) -> str:
     """Why no verdict may rest on a line: it has one entry per WLCG site and value, or per CPU model."""
     one, unit = count == 1, f" ({benchmark})" if benchmark else ""
-    if level == "site":
+    if level == "queue":
         those = f"{count} WLCG site{'' if one else 's'} with a speed factor"
         have = "declares a value of its own" if one else "declare a value of their own"
     else:
@@ -137,7 +137,7 @@ def no_comparison(factors: Factors) -> str:
     names = noun(factors.level, 1)
     if not factors.main.any():
         return f"no {names} has a speed factor"
-    lacks = "declares a corepower" if factors.level == "site" else "has a reference score"
+    lacks = "declares a corepower" if factors.level == "queue" else "has a reference score"
     return f"no {names} with a speed factor {lacks}"
 
 
@@ -200,7 +200,7 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
             "n_sites": int(line.n_groups),
             "pearson": finite(line.correlation_points.pearson),
             "spearman": finite(line.correlation_points.spearman),
-            "pearson_sites": finite(line.correlation_groups.pearson),
-            "spearman_sites": finite(line.correlation_groups.spearman),
+            "pearson_groups": finite(line.correlation_groups.pearson),
+            "spearman_groups": finite(line.correlation_groups.spearman),
             "groups_ratio": None if line.groups is None else line.groups.ratio,
         }

@@ -44,7 +44,7 @@ _FIELDS = (
     "task_id",
     "core_class",
     "processing_type",
-    "site",
+    "queue",
     "cpu_raw",
     "transformation",
     "events",
@@ -97,7 +97,7 @@ def check_buckets(
     ``sums``: of the buckets as they are stored, under the filters ``where`` on jobs. Cost: one pass over the
     sums; one selection of the jobs of suspicious tasks, ``MAX_JOBS_READ`` at most.
     """
-    rows = sums.levels["site"]
+    rows = sums.levels["queue"]
     found_costs = costs_without_odd_records(rows, min_bucket_jobs)
     costs, _ = found_costs
     if costs is None:
@@ -170,7 +170,7 @@ def _read(
     jobs = jobs.append_column("key", pa.array(keys.numbers(jobs)))
     mine = pc.is_in(jobs.column("key"), pa.array(list(suspects), pa.int32()))
     # Sums and rounding follow the order of the rows: with one that the store does not choose they repeat.
-    order = [(name, "ascending") for name in (*_KEY_OF_JOB, "site", "cpu_model", "events", "cpu_s")]
+    order = [(name, "ascending") for name in (*_KEY_OF_JOB, "queue", "cpu_model", "events", "cpu_s")]
     return jobs.filter(mine).sort_by(order)
 
 
@@ -189,7 +189,7 @@ def _look(
         for number, what in zip(table.name.tolist(), table.decision, strict=True)
         if what == "set aside"
     }
-    without = without_worst(key, jobs.column("site"), where, residual, whole)
+    without = without_worst(key, jobs.column("queue"), where, residual, whole)
     tasks: dict[int, MixedTask] = {}
     kinds: dict[tuple[int, str | None], str] = {}
     jobs_of_task = np.bincount(rows.task.codes, rows.sums["n_jobs"], len(rows.task.names))
@@ -221,7 +221,7 @@ def _apart(
     Returns the tasks that were looked at under their numbers among all keys, too.
     """
     parts = _sums_by_kind(jobs, looked_at, kinds)
-    keys = sums.levels["site"].keys
+    keys = sums.levels["queue"].keys
     numbers = np.arange(len(keys), dtype=np.int32)
     if parts is not None:
         keys, numbers = keys.extended(_parts_of(parts))
@@ -235,7 +235,7 @@ def _apart(
             marked = renumbered(marked[~split[rows.task.codes]], keys, numbers)
             marked = joined(marked, _sums_of_parts(parts, level, keys))
         levels[level] = marked
-    n_buckets = int(levels["site"].n_buckets.sum()) if parts is not None else sums.n_buckets
+    n_buckets = int(levels["queue"].n_buckets.sum()) if parts is not None else sums.n_buckets
     renamed = {int(numbers[key]): task for key, task in looked_at.items()}
     return WindowSums(levels, n_buckets, sums.n_jobs, sums.mix), renamed
 
@@ -281,14 +281,14 @@ def _kinds_of_jobs(
     """The kind of work of every job of tasks that are taken apart, and why it is set aside."""
     kind: list[str | None] = []
     aside: list[str | None] = []
-    columns = (jobs.column(name).to_pylist() for name in ("transformation", "site"))
-    for number, transformation, site in zip(key.tolist(), *columns, strict=True):
+    columns = (jobs.column(name).to_pylist() for name in ("transformation", "queue"))
+    for number, transformation, queue in zip(key.tolist(), *columns, strict=True):
         task = looked_at[number]
         if task.decision == "split":
             kind.append(transformation)
             aside.append(kinds.get((number, transformation)) or None)
         else:
-            out = site in task.without
+            out = queue in task.without
             kind.append(LEFT_OUT if out else None)
             aside.append(task.reason if out else None)
     return kind, aside
@@ -305,7 +305,7 @@ def _sums_by_kind(
     kind, aside = _kinds_of_jobs(mine, key[split], looked_at, kinds)
     events, cpu_s = (pc.cast(mine.column(name), pa.float64()) for name in ("events", "cpu_s"))
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
-        **{name: mine.column(name) for name in (*_KEY_OF_JOB, "site", "cpu_model")},
+        **{name: mine.column(name) for name in (*_KEY_OF_JOB, "queue", "cpu_model")},
         "work_kind": pa.array(kind, pa.string()),
         "set_aside": pa.array(aside, pa.string()),
         "n_jobs": pa.repeat(pa.scalar(1, pa.int64()), mine.num_rows),
@@ -316,6 +316,6 @@ def _sums_by_kind(
         "events_cpu_s": pc.multiply(events, cpu_s),
         "core_s": mine.column("core_s"),
     }
-    grouped = pa.table(columns).group_by([*KEY, "site", "cpu_model", "set_aside"], use_threads=False)
+    grouped = pa.table(columns).group_by([*KEY, "queue", "cpu_model", "set_aside"], use_threads=False)
     summed = grouped.aggregate([(name, "sum") for name in SUMS])
     return summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])

@@ -7,7 +7,7 @@ from statistics import median
 
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import finite
-from esjobs.records.names.sites import rc_site
+from esjobs.records.names.sites import site
 from esjobs.speed.factors import Factors
 
 Mix = Mapping[tuple[str, str | None], Mapping[str, float]]
@@ -33,14 +33,14 @@ def mix_rows(
 
     A queue outside of the largest component has a scale of its own, on which its models have none.
     """
-    known, queues, scale = comparable(fits, "cpu_model"), comparable(fits, "site"), _scale(mix, fits)
+    known, queues, scale = comparable(fits, "cpu_model"), comparable(fits, "queue"), _scale(mix, fits)
     totals = _totals(mix, "core_s")
     for (name, model), sums in mix.items():
         k, k_err = known.get(model or "", (None, None)) if scale and name in queues else (None, None)
         yield {
-            "level": "site",
+            "level": "queue",
             "name": name,
-            "rc_site": rc_site(name, imported_sites).name,
+            "site": site(name, imported_sites).name,
             "cpu_model": model,
             "n_jobs": int(sums["n_jobs"]),
             "core_s": sums["core_s"],
@@ -58,7 +58,7 @@ def predicted(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
     prediction is set so that the median queue of the largest component runs as predicted. A queue outside
     that component has a factor on yet another scale, so nothing is predicted for it.
     """
-    queues, scale = comparable(fits, "site"), _scale(mix, fits)
+    queues, scale = comparable(fits, "queue"), _scale(mix, fits)
     return {
         name: _scaled(each, scale if name in queues else None) for name, each in _unscaled(mix, fits).items()
     }
@@ -66,7 +66,7 @@ def predicted(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
 
 def _scale(mix: Mix, fits: Sequence[Factors]) -> float | None:
     """What makes factors of CPU models those of queues; None where no queue has both."""
-    queues = comparable(fits, "site")
+    queues = comparable(fits, "queue")
     ratios = [
         queues[name][0] / each.k for name, each in _unscaled(mix, fits).items() if each.k and name in queues
     ]

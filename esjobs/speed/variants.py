@@ -58,9 +58,9 @@ def variant_rows(fit: Fit, min_name_jobs: int) -> Iterator[dict[str, object]]:
                 "change": kind,
                 "n_variants": int(number[place]),
                 "k_low": float(k[place] * np.exp(table[low, place])),
-                "low_under": changed[low][0],
+                "low_change": changed[low][0],
                 "k_high": float(k[place] * np.exp(table[high, place])),
-                "high_under": changed[high][0],
+                "high_change": changed[high][0],
             }
     yield from _tasks_left_out(fit, response, names, k)
 
@@ -160,10 +160,10 @@ def _tasks_left_out(
             "change": _TASK_LEFT_OUT,
             "n_variants": int(left.n_tasks[place]),
             "k_low": finite(k[place] * np.exp(left.low[place])),
-            "low_under": without(left.low_task[place]),
+            "low_change": without(left.low_task[place]),
             "k_high": finite(k[place] * np.exp(left.high[place])),
-            "high_under": without(left.high_task[place]),
-            "lost_under": without(left.lost_task[place]),
+            "high_change": without(left.high_task[place]),
+            "disconnecting_task": without(left.lost_task[place]),
         }
 
 

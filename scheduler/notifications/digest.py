@@ -134,7 +134,7 @@ def digest_of(
 
 def _whose(flags: Sequence[Notice]) -> str:
     """The one queue, the one site, or the first queues."""
-    sites = sorted({notice.rc_site or notice.name or "" for notice in flags})
+    sites = sorted({notice.site or notice.name or "" for notice in flags})
     names = sorted({notice.name or "" for notice in flags})
     if len(names) == 1 or len(sites) == 1:
         return visible((names if len(names) == 1 else sites)[0])
@@ -144,8 +144,8 @@ def _whose(flags: Sequence[Notice]) -> str:
 def _order(notice: Notice) -> tuple[str, str, bool, str, str]:
     """Queues before CPU models, by site and name, all kinds of work together first."""
     return (
-        "" if notice.level == "site" else notice.level or "",
-        (notice.rc_site or notice.name or "") + "\0" + (notice.name or ""),
+        "" if notice.level == "queue" else notice.level or "",
+        (notice.site or notice.name or "") + "\0" + (notice.name or ""),
         notice.processing_type != ALL_TYPES,
         notice.processing_type or "",
         notice.id,
@@ -159,8 +159,8 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
     work = notice.processing_type or ""
     return Line(
         name=visible(notice.name or "-"),
-        site=visible(notice.rc_site or "-"),
-        noun=noun(notice.level or "site", 1),
+        site=visible(notice.site or "-"),
+        noun=noun(notice.level or "queue", 1),
         work="all work" if work == ALL_TYPES else visible(work) or "-",
         declared="-" if notice.corepower is None else f"{declared(notice.corepower)}{unit}",
         ran_like="-" if notice.proposal is None else f"{estimate(notice.proposal, None)}{unit}",
@@ -195,13 +195,13 @@ def link_to(link: str, notice: Notice) -> str:
     ``#``, gets ``#queue=NAME``, which opens the queue in a report of esjobs.
 
     >>> from scheduler.notifications.notices import Notice
-    >>> one = Notice("", "opened", "info", "", "", date(2026, 1, 1), name="A B", rc_site="S", level="site")
+    >>> one = Notice("", "opened", "info", "", "", date(2026, 1, 1), name="A B", site="S", level="queue")
     >>> link_to("https://h.example/r", one), link_to("https://h.example/{site}?q={queue}", one)
     ('https://h.example/r#queue=A%20B', 'https://h.example/S?q=A%20B')
     """
-    queue, site = (quote(text or "", safe="") for text in (notice.name, notice.rc_site))
+    queue, site = (quote(text or "", safe="") for text in (notice.name, notice.site))
     filled = link.replace("{queue}", queue).replace("{site}", site)
-    if filled != link or "#" in link or notice.level != "site":
+    if filled != link or "#" in link or notice.level != "queue":
         return filled
     return f"{link}#queue={queue}"
 

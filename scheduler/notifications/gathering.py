@@ -54,7 +54,7 @@ def flag_notices(
 
 _NO_BASIS = Basis(None, None, None)
 _COPIED = (
-    *("level", "processing_type", "name", "rc_site", "from_state", "to_state", "deviation", "deviation_low"),
+    *("level", "processing_type", "name", "site", "from_state", "to_state", "deviation", "deviation_low"),
     *("deviation_high", "corepower", "proposal", "confirmed", "run", "window_start", "window_end", "since"),
     *("benchmark", "evidence"),
 )

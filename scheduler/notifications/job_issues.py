@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from esjobs.core.identity import content_id
-from esjobs.core.numbers import core_hours, many
+from esjobs.core.numbers import core_h, many
 from esjobs.core.text import visible
 from esjobs.core.window import Window
 from scheduler.notifications.notices import Notice, Severity
@@ -23,7 +23,7 @@ def job_issue(
     severity: str,
     n_jobs: int,
     rules: Sequence[tuple[str, int]],
-    wasted_core_hours: float,
+    idle_core_h: float,
     wasted_gpu_hours: float,
     least: str,
 ) -> Notice:
@@ -32,8 +32,8 @@ def job_issue(
     shown = ", ".join(f"{rule} ({count:,})" for rule, count in rules[:_RULES])
     more = f" and {len(rules) - _RULES} other rules" if len(rules) > _RULES else ""
     hours = [
-        core_hours(hours, unit)
-        for hours, unit in ((wasted_core_hours, "core-hours"), (wasted_gpu_hours, "GPU-hours"))
+        core_h(hours, unit)
+        for hours, unit in ((idle_core_h, "core-hours"), (wasted_gpu_hours, "GPU-hours"))
         if hours >= 0.5
     ]
     saved = f" Up to {' and '.join(hours)} could have been saved." if hours else ""

@@ -71,7 +71,7 @@ class Notice:
     level: str | None = None
     processing_type: str | None = None
     name: str | None = None
-    rc_site: str | None = None
+    site: str | None = None
     from_state: str | None = None
     to_state: str | None = None
     deviation: float | None = None

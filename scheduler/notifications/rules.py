@@ -21,7 +21,7 @@ def takes(recipient: Recipient, notice: Notice) -> bool:
         return False
     if recipient.role == "site" and not _may_be_sent(notice):
         return False
-    return not notice.is_flag or matches(recipient.patterns, notice.rc_site, notice.name)
+    return not notice.is_flag or matches(recipient.patterns, notice.site, notice.name)
 
 
 def _may_be_sent(notice: Notice) -> bool:

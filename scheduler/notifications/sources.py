@@ -76,8 +76,8 @@ def last_night(store: JobStore, today: date) -> date | None:
 
 def known_names(store: JobStore) -> list[tuple[str | None, str | None]]:
     """Pairs of WLCG site and queue that were ever flagged."""
-    rows = read_table(store, FLAG_STATES, [In("level", ("site",))], ["rc_site", "name"]).to_pylist()
-    return sorted({(row["rc_site"], row["name"]) for row in rows}, key=str)
+    rows = read_table(store, FLAG_STATES, [In("level", ("queue",))], ["site", "name"]).to_pylist()
+    return sorted({(row["site"], row["name"]) for row in rows}, key=str)
 
 
 def answers_by_name(store: JobStore) -> dict[str, list[tuple[str, str]]]:

@@ -41,7 +41,7 @@ def test_the_deviating_site_is_found(filled: Path) -> None:
     """By either method; stability is tested for the headline, and only what is stable is proposed."""
 
     def flags(method: str) -> dict[str, dict[str, str]]:
-        chosen = ("--level", "site", "--type", "all", "--method", method, "--format", "csv")
+        chosen = ("--level", "queue", "--type", "all", "--method", method, "--format", "csv")
         result = run("show", "flags", *chosen, store=filled)
         return {row["name"]: row for row in csv.DictReader(io.StringIO(result.stdout))}
 
@@ -100,13 +100,13 @@ def test_query_and_where(filled: Path) -> None:
     result = run(
         "query",
         "--by",
-        "site",
+        "queue",
         "--metric",
         "jobs,efficiency",
         "--where",
-        "site=SITE01",
+        "queue=SITE01",
         "--where",
-        "site=SITE02",
+        "queue=SITE02",
         "--where",
         "task_id=task0",
         "--format",
@@ -114,7 +114,7 @@ def test_query_and_where(filled: Path) -> None:
         store=filled,
     )
     rows = json.loads(result.stdout)
-    assert [row["site"] for row in rows] == ["SITE01", "SITE02"]
+    assert [row["queue"] for row in rows] == ["SITE01", "SITE02"]
     assert all(row["jobs"] == 60 for row in rows)
     assert rows[0]["efficiency"] == pytest.approx(1 / 1.1, rel=1e-3)
     by_model = json.loads(run("query", "--by", "cpu_model", "--format", "json", store=filled).stdout)
@@ -122,7 +122,7 @@ def test_query_and_where(filled: Path) -> None:
     filtered = run(
         "query",
         "--by",
-        "site",
+        "queue",
         "--where",
         "cpu_model=Intel Xeon E5-2650 v2",
         "--format",
@@ -136,9 +136,9 @@ def test_query_and_where(filled: Path) -> None:
     ("arguments", "code", "words"),
     [
         (["query", "--by", "sight"], 2, "did you mean site"),
-        (["query", "--by", "site", "--metric", "speed"], 2, "no metric 'speed'"),
-        (["query", "--by", "site", "--where", "site"], 2, "expected FIELD=VALUE"),
-        (["query", "--by", "site", "--where", "cores=many"], 2, "'many' is no integer"),
+        (["query", "--by", "queue", "--metric", "speed"], 2, "no metric 'speed'"),
+        (["query", "--by", "queue", "--where", "queue"], 2, "expected FIELD=VALUE"),
+        (["query", "--by", "queue", "--where", "cores=many"], 2, "'many' is no integer"),
         (["query", "--by", "cpu_s"], 2, "cannot be grouped by 'cpu_s'"),
         (["run", "--window", "2018-08-32"], 2, "2018-08-32"),
         (["run", "--window", "2018-08-01T01:00/2018-08-02"], 2, "whole days"),
@@ -274,7 +274,7 @@ def test_export_round_trip(filled: Path, tmp_path: Path) -> None:
         arguments = (
             "query",
             "--by",
-            "site,day,task_id",
+            "queue,day,task_id",
             "--metric",
             "jobs,cpu_h,events,wall_h",
             "--format",
@@ -290,14 +290,14 @@ def test_a_load_can_be_taken_back(tmp_path: Path) -> None:
     assert (load["state"], load["filled"], load["rows_in"]) == ("complete", "user=wrong", 2160)
     assert run("ingest", "--undo", load["load_id"], store=store).exit_code == 0
     assert json.loads(run("show", "loads", "--format", "json", store=store).stdout) == []
-    assert run("query", "--by", "site", store=store).exit_code == 1
+    assert run("query", "--by", "queue", store=store).exit_code == 1
 
 
 def test_dry_run_stores_nothing(tmp_path: Path) -> None:
     store = tmp_path / "jobs.duckdb"
     result = run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), "--dry-run", store=store)
     assert "2,160" in result.stdout
-    assert run("query", "--by", "site", store=store).exit_code == 1
+    assert run("query", "--by", "queue", store=store).exit_code == 1
 
 
 def test_doctor_and_fields(filled: Path) -> None:
@@ -315,7 +315,9 @@ def test_doctor_and_fields(filled: Path) -> None:
     assert {"field", "metric"} == {row["kind"] for row in listed}
 
 
-@pytest.mark.parametrize("command", ["show flags", "show days", "query --by day", "run", "doctor", "fields"])
+@pytest.mark.parametrize(
+    "command", ["show flags", "show day_books", "query --by day", "run", "doctor", "fields"]
+)
 def test_a_command_that_makes_no_frame_imports_no_pandas(filled: Path, command: str) -> None:
     done = run_apart("--store", f"duckdb:{filled}", *command.split(), PYTHONPROFILEIMPORTTIME="1")
     assert done.returncode == 0, done.stderr
@@ -347,7 +349,7 @@ def test_a_day_is_its_midnight_in_files_and_itself_in_tables(filled: Path) -> No
 
 
 def test_a_column_is_called_as_the_field_was_asked_for(filled: Path) -> None:
-    for asked in ("queue", "site"):
+    for asked in ("queue", "queue"):
         answer = run("query", "--by", asked, "--format", "csv", store=filled).stdout
         assert answer.splitlines()[0] == f"{asked},jobs"
 

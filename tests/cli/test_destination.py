@@ -107,8 +107,8 @@ def test_a_terminal_with_a_name_is_written_to_as_to_a_terminal(filled: Path, tmp
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["query", "--by", "site", "--format", "png"],
-        ["query", "--by", "site", "--format", "parquet"],
+        ["query", "--by", "queue", "--format", "png"],
+        ["query", "--by", "queue", "--format", "parquet"],
         ["export", "jobs", "--format", "parquet"],
         ["export", "runs", "--format", "parquet"],
         ["sql", "SELECT 1", "--format", "parquet"],
@@ -313,11 +313,11 @@ def test_the_summary_of_a_fit_and_the_files_of_the_demo_follow_links(tmp_path: P
     table = tmp_path / "table.csv"
     pd.DataFrame(
         [(f"t{task}", f"s{site}", 1.0 + task + site / 10) for task in range(4) for site in range(4)],
-        columns=["task", "site", "value"],
+        columns=["task", "queue", "value"],
     ).to_csv(table, index=False)
     summary, link = tmp_path / "summary.json", tmp_path / "link"
     link.symlink_to(summary)
-    columns = ("--task-column", "task", "--unit-column", "site", "--value-column", "value")
+    columns = ("--task-column", "task", "--unit-column", "queue", "--value-column", "value")
     assert run("fit-file", str(table), *columns, "--summary", str(link)).exit_code == 0
     assert link.is_symlink()
     assert json.loads(summary.read_text())["rows_in"] == 16

@@ -30,7 +30,7 @@ def toy(groups: int = 1, seed: int = 1) -> pd.DataFrame:
         for site, speed in SPEEDS.items()
         if random.random() < 0.7
     ]
-    frame = pd.DataFrame(rows, columns=["task", "site", "value", "jobs", "era"])
+    frame = pd.DataFrame(rows, columns=["task", "queue", "value", "jobs", "era"])
     frame["events"] = 1000.0
     frame["cpu"] = frame["value"] * 1000
     return frame
@@ -52,7 +52,7 @@ def test_factors_are_those_of_the_library(tmp_path: Path, suffix: str) -> None:
             "--task-column",
             "task",
             "--unit-column",
-            "site",
+            "queue",
             "--value-column",
             "value",
             "--format",
@@ -63,7 +63,7 @@ def test_factors_are_those_of_the_library(tmp_path: Path, suffix: str) -> None:
         ["name", "k", "k_err", "k_err_sandwich", "component", "n_tasks", "n_buckets", "status", "reason"]
     )
     expected = fitters.fit_speed_factors(
-        fitters.Buckets.from_columns(frame["task"], frame["site"], frame["value"])
+        fitters.Buckets.from_columns(frame["task"], frame["queue"], frame["value"])
     )
     assert [row["name"] for row in rows] == list(expected.units.name)
     np.testing.assert_allclose([float(row["k"]) for row in rows], expected.units.k, rtol=1e-12)
@@ -76,7 +76,7 @@ def test_factors_are_those_of_the_library(tmp_path: Path, suffix: str) -> None:
 def test_sums_and_options_reach_the_fit(tmp_path: Path) -> None:
     path = tmp_path / "toy.csv"
     toy().to_csv(path, index=False)
-    common = ("fit-file", path, "--task-column", "task", "--unit-column", "site", "--format", "csv")
+    common = ("fit-file", path, "--task-column", "task", "--unit-column", "queue", "--format", "csv")
     by_value = rows_of(run(*common, "--value-column", "value"))
     by_sums = rows_of(run(*common, "--cpu-column", "cpu", "--events-column", "events"))
     assert [float(row["k"]) for row in by_sums] == pytest.approx([float(row["k"]) for row in by_value])
@@ -100,7 +100,7 @@ def test_groups_are_fitted_on_their_own(tmp_path: Path) -> None:
             "--task-column",
             "task",
             "--unit-column",
-            "site",
+            "queue",
             "--value-column",
             "value",
             "--group-column",
@@ -134,7 +134,7 @@ def test_groups_are_fitted_on_their_own(tmp_path: Path) -> None:
         ),
         (["--cpu-column", "cpu"], 2, "either --value"),
         (["--value-column", "nothing"], 1, "no column 'nothing'; it has task, site, value"),
-        (["--value-column", "site"], 1, "column 'site', row 1: 's00' is no number"),
+        (["--value-column", "queue"], 1, "column 'queue', row 1: 's00' is no number"),
         (["--value-column", "value", "--weights", "jobs"], 1, "jobs"),
         (["--value-column", "value", "--robust", "tukey"], 2, "tukey"),
         (["--value-column", "value", "--objective", "best"], 2, "best"),
@@ -143,7 +143,7 @@ def test_groups_are_fitted_on_their_own(tmp_path: Path) -> None:
 def test_mistakes(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
     path = tmp_path / "toy.csv"
     toy().to_csv(path, index=False)
-    result = run("fit-file", path, "--task-column", "task", "--unit-column", "site", *arguments)
+    result = run("fit-file", path, "--task-column", "task", "--unit-column", "queue", *arguments)
     assert (result.exit_code, words in result.stderr) == (code, True), result.stderr
 
 
@@ -152,12 +152,12 @@ def test_files_that_hold_nothing(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "toy.csv"
     path.write_bytes(content)
     for command in (
-        ("fit-file", path, "--task-column", "task", "--unit-column", "site", "--value-column", "value"),
+        ("fit-file", path, "--task-column", "task", "--unit-column", "queue", "--value-column", "value"),
         (
             "line-file",
             path,
             "--name-column",
-            "site",
+            "queue",
             "--k-column",
             "value",
             "--k-err-column",
@@ -178,7 +178,7 @@ def test_the_line_finds_who_deviates(tmp_path: Path) -> None:
     declared = {name: 10 * speed for name, speed in SPEEDS.items()} | {"s03": 10 * SPEEDS["s03"] * 1.6}
     pd.DataFrame(
         {
-            "site": [*names, "nothing"],
+            "queue": [*names, "nothing"],
             "k": [*SPEEDS.values(), 1.0],
             "err": 0.01,
             "hs06": [*declared.values(), None],
@@ -186,7 +186,7 @@ def test_the_line_finds_who_deviates(tmp_path: Path) -> None:
     ).to_csv(path, index=False)
     arguments = (
         "--name-column",
-        "site",
+        "queue",
         "--k-column",
         "k",
         "--k-err-column",
@@ -219,14 +219,14 @@ def test_the_line_finds_who_deviates(tmp_path: Path) -> None:
 
 def test_no_error_is_borrowed_from_another_component(tmp_path: Path) -> None:
     """Two sites that meet in one bucket each, of one job: k_err of the others' scatter would be no error."""
-    lone = pd.DataFrame({"task": ["x", "x"], "site": ["p", "q"], "value": [1.0, 1.3], "jobs": [50, 1]})
+    lone = pd.DataFrame({"task": ["x", "x"], "queue": ["p", "q"], "value": [1.0, 1.3], "jobs": [50, 1]})
     pd.concat([toy(), lone]).to_csv(path := tmp_path / "toy.csv", index=False)
     summary = tmp_path / "summary.json"
     columns = (
         "--task-column",
         "task",
         "--unit-column",
-        "site",
+        "queue",
         "--value-column",
         "value",
         "--jobs-column",

@@ -134,4 +134,4 @@ def test_the_memory_of_a_run_from_jobs(filled: Path) -> None:
     done = run("watch", store=filled)
     assert done.exit_code == 0, done.stderr
     rows = json.loads(run("flags", "--state", "new", "--format", "json", store=filled).stdout)
-    assert [row["name"] for row in rows if row["level"] == "site"] == ["SITE11"]
+    assert [row["name"] for row in rows if row["level"] == "queue"] == ["SITE11"]

@@ -109,7 +109,7 @@ READING = (
         "sql",
         "compare",
         "report",
-        "site",
+        "queue",
         "cpu",
         "flags",
         "rank",
@@ -182,14 +182,14 @@ def test_old_names_of_options_are_taken_with_a_note(tmp_path: Path) -> None:
     table = tmp_path / "toy.csv"
     table.write_text("task,site,value\n" + "".join(f"t{n % 3},s{n % 2},{1 + n % 2}\n" for n in range(12)))
     now = run(
-        "fit-file", str(table), "--task-column", "task", "--unit-column", "site", "--value-column", "value"
+        "fit-file", str(table), "--task-column", "task", "--unit-column", "queue", "--value-column", "value"
     )
-    before = run("fit-file", str(table), "--task=task", "--unit", "site", "--value", "value")
+    before = run("fit-file", str(table), "--task=task", "--unit", "queue", "--value", "value")
     assert (now.exit_code, before.exit_code) == (0, 0)
     assert now.stdout == before.stdout
     assert "note: --task is called --task-column now\n" in before.stderr
     assert "note" not in now.stderr
-    both = run("fit-file", str(table), "--task=task", "--task-column", "task", "--unit", "site")
+    both = run("fit-file", str(table), "--task=task", "--task-column", "task", "--unit", "queue")
     assert both.exit_code == 2
     assert "--task is the old name of --task-column; give one of them" in both.stderr
     assert "--unit " not in run("fit-file", "--help").stdout
@@ -226,7 +226,7 @@ def test_old_spellings_of_who_speaks_and_of_forms_are_taken_with_a_note(demo: Pa
     assert (said["acknowledged"], said["answered"]) == ("ann", "ann")
 
     cric, scores = tmp_path / "cric.json", tmp_path / "scores.csv"
-    cric.write_text('{"Q": {"name": "Q", "rc_site": "R", "corepower": 12}}')
+    cric.write_text('{"Q": {"name": "Q", "site": "R", "corepower": 12}}')
     scores.write_text("CPU,SMT enabled,Ncores,Score\nIntel Xeon E5-2650 v2,0,16,200\n")
     for command, option, form, file in (
         ("corepower", "--format", "cric", cric),

@@ -63,7 +63,7 @@ def test_names_of_files_and_headers_in_errors_are_shown(tmp_path: Path) -> None:
     path.write_text(f'"{NASTY}",site\n1,2\n', newline="")
     for command in (
         ("ingest", "jobs", str(path)),
-        ("fit-file", str(path), "--task-column", "task", "--unit-column", "site", "--value-column", "v"),
+        ("fit-file", str(path), "--task-column", "task", "--unit-column", "queue", "--value-column", "v"),
         ("corepower", "import", str(path)),
         ("show", "runs", "--run", NASTY),
         ("show", "corepower", "--name", NASTY),
@@ -125,7 +125,7 @@ def test_headings_and_cells_are_shown_and_files_keep_everything(tmp_path: Path) 
         "--task-column",
         "task",
         "--unit-column",
-        "site",
+        "queue",
         "--value-column",
         "value",
     )
@@ -148,7 +148,7 @@ def test_a_giant_name_is_cut_on_a_terminal_only(tmp_path: Path) -> None:
     name = "N" * 5000
     store = tmp_path / "jobs.duckdb"
     run("ingest", "jobs", str(jobs_at(tmp_path / "jobs.csv", name)), store=store)
-    command = ("query", "--by", "site", "--metric", "jobs")
+    command = ("query", "--by", "queue", "--metric", "jobs")
     lines = on_terminal(80, "--store", f"duckdb:{store}", *command)
     assert f"{'N' * 99}…" in lines[1]
     assert max(map(len, lines)) < 120
@@ -168,14 +168,14 @@ HARMLESS = ["-0.3", "+7", "-1e5", "CERN-PROD", "a=b", "x; y", "Zürich"]
 def test_a_spreadsheet_is_given_no_formula(tmp_path: Path) -> None:
     jobs, store = tmp_path / "jobs.jsonl", tmp_path / "jobs.duckdb"
     lines = [
-        {"job_id": f"j{n}", "site": site, "end_time": "2018-08-10T12:00:00Z", "cpu_s": 0.5, "user": site}
+        {"job_id": f"j{n}", "queue": site, "end_time": "2018-08-10T12:00:00Z", "cpu_s": 0.5, "user": site}
         for n, site in enumerate([*FORMULAS, *HARMLESS])
     ]
     jobs.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     assert run("ingest", "jobs", str(jobs), store=store).exit_code == 0
     for command, column in (
-        (("query", "--by", "site", "--metric", "jobs,cpu_h"), "site"),
-        (("export", "jobs"), "site"),
+        (("query", "--by", "queue", "--metric", "jobs,cpu_h"), "queue"),
+        (("export", "jobs"), "queue"),
     ):
         said = run(*command, "--format", "csv", "--spreadsheet", store=store).stdout_bytes.decode()
         rows = list(csv.DictReader(io.StringIO(said, newline="")))

@@ -116,7 +116,7 @@ def test_what_is_no_folder_is_told(tmp_path: Path, kind: str) -> None:
 
 def test_the_command_writes_pages_of_a_store_without_a_run(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.jsonl"
-    jobs.write_text(json.dumps({"job_id": "1", "end_time": "2025-06-01T12:00:00Z", "site": "A"}) + "\n")
+    jobs.write_text(json.dumps({"job_id": "1", "end_time": "2025-06-01T12:00:00Z", "queue": "A"}) + "\n")
     with esjobs.open(f"duckdb:{tmp_path / 'empty.duckdb'}", create=True) as session:
         session.ingest("jobs", [str(jobs)])
     store = ["--store", f"duckdb:{tmp_path / 'empty.duckdb'}"]

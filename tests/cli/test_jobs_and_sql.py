@@ -22,12 +22,18 @@ def test_the_jobs_that_meet_conditions(filled: Path) -> None:
 
 def test_a_window_in_words_is_said(filled: Path) -> None:
     store = ("--store", f"duckdb:{filled}")
-    asked = run(*store, "query", "--by", "site", "--window", "1999-W01")
+    asked = run(*store, "query", "--by", "queue", "--window", "1999-W01")
     assert "window: 1999-01-04/1999-01-11 UTC (1999-W01)" in asked.stderr
     assert "the stored jobs lie in" in asked.stderr
-    quiet = run(*store, "--quiet", "query", "--by", "site", "--window", "1999-W01")
+    quiet = run(*store, "--quiet", "query", "--by", "queue", "--window", "1999-W01")
     assert "window: " not in quiet.stderr
-    for command in (("query", "--by", "site"), ("run",), ("export", "jobs"), ("jobs",), ("show", "days")):
+    for command in (
+        ("query", "--by", "site"),
+        ("run",),
+        ("export", "jobs"),
+        ("jobs",),
+        ("show", "day_books"),
+    ):
         wrong = run(*store, *command, "--window", "next-week")
         assert wrong.exit_code != 0
         assert "last-week, this-month" in wrong.stderr

@@ -35,18 +35,18 @@ def test_reading_makes_no_store(tmp_path: Path, command: list[str]) -> None:
 @pytest.mark.parametrize("variable", ["ESJOBS_NONSENSE", "ESJOBS_FIT__METODS", "ESJOBS_RULES__MIN_WAL"])
 def test_a_misspelt_variable_is_not_passed_over(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, "1")
-    result = run("--store", "duckdb::memory:", "query", "--by", "site")
+    result = run("--store", "duckdb::memory:", "query", "--by", "queue")
     assert result.exit_code == 1
     assert variable.removeprefix("ESJOBS_").lower().replace("__", ".") in result.stderr
     assert "there are" in result.stderr
 
 
-@pytest.mark.parametrize("typed", ["queue", "site", "nonsense"])
+@pytest.mark.parametrize("typed", ["queue", "queue", "nonsense"])
 def test_a_condition_without_a_value_is_named_as_it_was_typed(filled: Path, typed: str) -> None:
-    for command in (("run",), ("fit",), ("query", "--by", "site")):
+    for command in (("run",), ("fit",), ("query", "--by", "queue")):
         result = run("--store", f"duckdb:{filled}", *command, "--where", typed)
         assert result.exit_code == 2
-        assert f"'{typed}' is no condition; expected FIELD=VALUE, such as site=CERN" in result.stderr
+        assert f"'{typed}' is no condition; expected FIELD=VALUE, such as queue=CERN" in result.stderr
 
 
 def test_nothing_run_yet_and_a_task_that_is_not_there(tmp_path: Path) -> None:
@@ -220,12 +220,12 @@ def test_a_store_that_is_not_there_says_which_option_names_another(tmp_path: Pat
 
 
 def test_a_condition_that_no_job_meets_gets_a_hint(filled: Path) -> None:
-    command = ("--store", f"duckdb:{filled}", "query", "--by", "site", "--where", "site=X")
-    result = run(*command, "--where", "site=SITE01")
+    command = ("--store", f"duckdb:{filled}", "query", "--by", "queue", "--where", "queue=X")
+    result = run(*command, "--where", "queue=SITE01")
     assert result.exit_code == 0
     assert result.stderr.startswith("hint: no job has site 'X'; there are SITE00")
     assert result.stderr.count("\n") == 1
-    assert run("--quiet", *command, "--where", "site=SITE01").stderr == ""
+    assert run("--quiet", *command, "--where", "queue=SITE01").stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_run_that_is_not_there_is_refused_in_every_table(filled: Path) -> None
 
 def test_case_is_forgiven(filled: Path) -> None:
     show = ("--store", f"duckdb:{filled}", "show", "flags", "--format", "csv")
-    exact = run(*show, "--name", "SITE01", "--type", "simul", "--method", "paper", "--level", "site")
+    exact = run(*show, "--name", "SITE01", "--type", "simul", "--method", "paper", "--level", "queue")
     other = run(*show, "--name", "site01", "--type", "SIMUL", "--method", "Paper", "--level", "Site")
     assert other.exit_code == 0
     assert other.stdout == exact.stdout != ""
@@ -279,18 +279,18 @@ def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) 
     show = ("--store", f"duckdb:{filled}", "show", "flags")
     assert run(*show, "--type", "simul", "--name", "SITE01", "--method", "paper").stderr == ""
     assert run(*show, "--method", "magic").exit_code == 2
-    nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site=X")
+    nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "queue=X")
     assert nothing.exit_code == 1
-    assert "what there is: esjobs query --by site" in nothing.stderr
-    assert "esjobs query --by site, esjobs query --by rc_site; =" in nothing.stderr
+    assert "what there is: esjobs query --by queue" in nothing.stderr
+    assert "esjobs query --by queue, esjobs query --by site; =" in nothing.stderr
     assert "= minds the case, ~ does not" in nothing.stderr
     nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "cores>1000")
     assert "minds the case" not in nothing.stderr
-    quotes = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site='SITE01'")
+    quotes = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "queue='SITE01'")
     assert "single quotes are taken as part of the value: leave them out" in quotes.stderr
-    part = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site~site")
+    part = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "queue~site")
     assert "without * a pattern is the whole value: ~*site* is part of it" in part.stderr
-    part = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site~nosuch*")
+    part = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "queue~nosuch*")
     assert "without *" not in part.stderr
     group = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "jobs>=100")
     assert group.exit_code == 2

@@ -15,7 +15,7 @@ QUEUES = 'queue,corepower,valid_from\nCERN,12,"{}"\n'
 def misnamed(path: Path) -> Path:
     """A Parquet file in which the name of a column that nobody asks for is not UTF-8."""
     table = pa.table(
-        {"job_id": ["1"], "site": ["A"], "end_time": ["2018-08-10"], "v": [1.0], "zzzz": pa.array(["x"])}
+        {"job_id": ["1"], "queue": ["A"], "end_time": ["2018-08-10"], "v": [1.0], "zzzz": pa.array(["x"])}
     )
     pyarrow.parquet.write_table(table, path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"zzzz", b"z\xffzz"))
@@ -26,12 +26,12 @@ def misnamed(path: Path) -> Path:
     "command",
     [
         ["ingest", "jobs", "FILE"],
-        ["fit-file", "FILE", "--task-column", "job_id", "--unit-column", "site", "--value-column", "v"],
+        ["fit-file", "FILE", "--task-column", "job_id", "--unit-column", "queue", "--value-column", "v"],
         [
             "line-file",
             "FILE",
             "--name-column",
-            "site",
+            "queue",
             "--k-column",
             "v",
             "--k-err-column",
@@ -62,7 +62,7 @@ def test_a_parquet_column_whose_name_is_not_utf8(tmp_path: Path, command: list[s
         (QUEUES.format(""), ["--valid-from", "9999-12-31T23:59:59-12:00"], "column valid_from"),
         ("queue,corepower\nA," + "1" * 100_000 + "\n", [], "is no corepower"),
         ('{"A": {"name": "\\ud800", "corepower": 12}}', ["cric"], "half of a surrogate pair"),
-        ('{"A": {"name": "A", "rc_site": "\\uDfff"}}', ["cric"], "half of a surrogate pair"),
+        ('{"A": {"name": "A", "site": "\\uDfff"}}', ["cric"], "half of a surrogate pair"),
         ('{"A": 1' + "0" * 5000 + "}", ["cric"], "not JSON that can be read"),
         ("[" * 100_000, ["cric"], "nested too deeply"),
     ],
@@ -110,7 +110,7 @@ def test_days_that_hold_nothing_cost_nothing(filled: Path, what: str) -> None:
 def test_lines_that_each_have_names_of_their_own(tmp_path: Path) -> None:
     """A column for each of them, as long as the block, would be 20 GB."""
     path = tmp_path / "names.jsonl"
-    record = {"site": "A", "end_time": "2018-08-10"}
+    record = {"queue": "A", "end_time": "2018-08-10"}
     lines = (json.dumps({"job_id": str(n), **record, f"u{n}": 1}) for n in range(20_000))
     path.write_text("\n".join(lines) + '\n{"\\ud800": 1}\n')
     done = run("ingest", "jobs", str(path), store=tmp_path / "jobs.duckdb")

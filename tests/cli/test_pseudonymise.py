@@ -78,7 +78,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {
             "load_id": "a",
             "month": end.date(),
-            "site": "CERN-PROD",
+            "queue": "CERN-PROD",
             "vo": "atlas",
             "user": user,
             "vo_group": "ann",

@@ -24,7 +24,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     grid = Grid(jobs_per_day=200, n_sites=20)
     batches = [batch for day in (29, 30) for batch in grid.jobs(date(2025, 6, day))]
     hostile = batches[0].slice(0, 5).to_pylist()
-    odd = [{**row, "site": HOSTILE, "job_id": f"odd {number}"} for number, row in enumerate(hostile)]
+    odd = [{**row, "queue": HOSTILE, "job_id": f"odd {number}"} for number, row in enumerate(hostile)]
     with esjobs.open(address, create=True) as session:
         session.store.put_jobs([*batches, pa.RecordBatch.from_pylist(odd, schema=PUT_SCHEMA)], "demo")
     return address
@@ -43,11 +43,11 @@ def test_bars_lines_and_heat_maps_are_drawn_in_the_terminal(address: str) -> Non
     assert bars[-1].startswith("others")
     assert "█" in bars[1]
     assert "2025-06-29" in run(address, "--by", "day", "--metric", "efficiency", "--plot").splitlines()[-1]
-    assert "no jobs" in run(address, "--by", "rc_site,day", "--plot").splitlines()[-1]
+    assert "no jobs" in run(address, "--by", "site,day", "--plot").splitlines()[-1]
     assert "\x1b" not in run(address, "--by", "queue", "--plot")
-    few = run(address, "--by", "rc_site,day", "--plot", "--top", "3").splitlines()
+    few = run(address, "--by", "site,day", "--plot", "--top", "3").splitlines()
     assert few[-1].endswith("· no jobs, or among the others")
-    some = run(address, "--by", "rc_site,day", "--plot", "--min-jobs", "5").splitlines()
+    some = run(address, "--by", "site,day", "--plot", "--min-jobs", "5").splitlines()
     assert some[-1].endswith("· no jobs, or too few")
 
 

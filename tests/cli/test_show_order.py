@@ -123,8 +123,8 @@ def test_a_name_chooses_by_whatever_column_has_names(filled: Path) -> None:
     model = sorted(models)[0]
     rows = shown(filled, "buckets", "--name", model.lower(), "--name", "SITE00")
     assert rows
-    assert all(row["cpu_model"] == model or row["site"] == "SITE00" for row in rows)
-    assert {row["site"] for row in rows} > {"SITE00"}
+    assert all(row["cpu_model"] == model or row["queue"] == "SITE00" for row in rows)
+    assert {row["queue"] for row in rows} > {"SITE00"}
     assert run("show", "buckets", "--name", "NOBODY", store=filled).exit_code == 2
     assert run("show", "runs", "--name", "SITE00", store=filled).exit_code == 2
 

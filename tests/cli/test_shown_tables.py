@@ -16,7 +16,7 @@ from esjobs.render.columns import compared_for_people, for_people
 from esjobs.speed.compare import verdict_changed
 from tests.cli.running import job_file, run
 
-BY_METHOD = ("factors", "flags", "fits", "lines", "conclusions", "components")
+BY_METHOD = ("factors", "flags", "fits", "lines", "fit_summaries", "components")
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -66,7 +66,7 @@ def flags(types: tuple[str, ...], deviation: float = 0.5) -> pa.Table:
     """One confirmed and one candidate queue per type; those of the second type deviate as told."""
     rows = [
         {
-            "level": "site",
+            "level": "queue",
             "name": name,
             "processing_type": kind,
             "method": "gamma",
@@ -154,7 +154,7 @@ def test_a_comparison_is_narrowed_and_limited(two_runs: Path) -> None:
     assert len(lines) == 3
     assert re.search(r"; 3 of \d+ rows, all with --top 0$", title)
     everything = json.loads(run("compare", "--format", "json", store=two_runs).stdout)
-    asked = ("compare", "--level", "site", "--type", "all", "--name", "site03", "--format", "json")
+    asked = ("compare", "--level", "queue", "--type", "all", "--name", "site03", "--format", "json")
     narrowed = json.loads(run(*asked, store=two_runs).stdout)
     assert narrowed == [
         row
@@ -168,7 +168,7 @@ def test_a_comparison_is_narrowed_and_limited(two_runs: Path) -> None:
 
 def test_changed_verdicts_come_first_then_the_largest_shifts(two_runs: Path) -> None:
     with esjobs.open(f"duckdb:{two_runs}") as session:
-        changes = session.speed.compare(level="site", method="gamma").rows.to_pylist()
+        changes = session.speed.compare(level="queue", method="gamma").rows.to_pylist()
     changed = [verdict_changed(row) for row in changes]
     assert changed == sorted(changed, reverse=True)
     weights = [_weight(row) for row in changes]
@@ -233,7 +233,7 @@ def test_compare_since_a_day(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="leave the run out"):
             session.speed.compare(before.run, since="2018-08-12/2018-08-13").to_pandas()
         names = {"SITE03", "SITE04"}
-        assert set(session.speed.compare(site=sorted(names)).to_pandas()["name"]) == names
+        assert set(session.speed.compare(queue=sorted(names)).to_pandas()["name"]) == names
 
 
 @pytest.mark.parametrize(
@@ -268,11 +268,11 @@ def test_a_change_that_is_its_own_scale_is_none(tmp_path: Path) -> None:
     run("--store", store, "ingest", "jobs", str(job_file(tmp_path / "jobs.csv")))
     sets = ("SITE00", "SITE01", "SITE02"), ("SITE02", "SITE03", "SITE04"), ("SITE01", "SITE02", "SITE05")
     with esjobs.open(store) as session:
-        ids = [session.run(where=[f"site={name}" for name in names])[-1].run for names in sets]
-        lone = session.speed.compare(ids[0], ids[1], method="gamma").to_pandas().query("level == 'site'")
+        ids = [session.run(where=[f"queue={name}" for name in names])[-1].run for names in sets]
+        lone = session.speed.compare(ids[0], ids[1], method="gamma").to_pandas().query("level == 'queue'")
         assert lone.dropna(subset=["k_a", "k_b"])["name"].unique().tolist() == ["SITE02"]
         assert lone[["change", "change_err", "sigma"]].isna().all(axis=None)
-        two = session.speed.compare(ids[0], ids[2], method="gamma").to_pandas().query("level == 'site'")
+        two = session.speed.compare(ids[0], ids[2], method="gamma").to_pandas().query("level == 'queue'")
         assert set(two.dropna(subset=["sigma"])["name"]) == {"SITE01", "SITE02"}
 
 

@@ -17,14 +17,14 @@ import pytest
 from tests.cli.running import job_file, run
 
 CSV = b"job_id,site,end_time\n1,CERN,2018-08-10T12:00:00Z\n2,CERN,2018-08-11T12:00:00Z\nbad\n"
-JSON = b'{"job_id": "1", "site": "CERN", "end_time": "2018-08-10"}\n[]\n'
+JSON = b'{"job_id": "1", "queue": "CERN", "end_time": "2018-08-10"}\n[]\n'
 
 
 def parquet() -> bytes:
     stream = io.BytesIO()
     times = pa.array(["2018-08-10"] * 2)
     pyarrow.parquet.write_table(
-        pa.table({"job_id": ["1", "2"], "site": ["A", "B"], "end_time": times}), stream
+        pa.table({"job_id": ["1", "2"], "queue": ["A", "B"], "end_time": times}), stream
     )
     return stream.getvalue()
 
@@ -182,7 +182,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
         (CSV, ("jobs", "-", "-"), 2, "standard input is named more than once"),
         (CSV, ("jobs", "none.csv"), 1, "cannot read none.csv"),
         (CSV, ("jbos", "-"), 2, "no format 'jbos'"),
-        (CSV, ("jobs", "-", "--set", "site"), 2, "'site' is not FIELD=VALUE"),
+        (CSV, ("jobs", "-", "--set", "queue"), 2, "'queue' is not FIELD=VALUE"),
         (CSV, ("jobs", "-", "--dry-run"), 0, ""),
     ],
     ids=lambda value: "input" if isinstance(value, bytes) else str(value),

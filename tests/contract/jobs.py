@@ -32,7 +32,7 @@ def job(job_id: object, **values: object) -> Row:
         "source": "panda",
         "job_id": str(job_id),
         "task_id": "1001",
-        "site": "CERN",
+        "queue": "CERN",
         "cpu_raw": "Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz",
         "processing_type": "simul",
         "state": "finished",

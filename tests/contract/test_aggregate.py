@@ -13,7 +13,7 @@ from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 from tests.contract.jobs import batch, day, groups, hours, job, put
 
-EVERY_KEY = ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type")
+EVERY_KEY = ("day", "task_id", "core_class", "queue", "cpu_raw", "processing_type")
 
 
 @pytest.mark.every_version
@@ -154,12 +154,12 @@ def test_what_is_not_finite_stays_visible(store: JobStore) -> None:
     put(
         store,
         "a",
-        job(1, site="a", cpu_s=math.inf),
-        job(2, site="b", cpu_s=math.nan),
-        job(3, site="c", cpu_s=1e308),
+        job(1, queue="a", cpu_s=math.inf),
+        job(2, queue="b", cpu_s=math.nan),
+        job(3, queue="c", cpu_s=1e308),
     )
-    put(store, "b", job(4, site="c", cpu_s=1e308))
-    found = groups(store, Query(("site",), (Sum("cpu_s", "cpu_s"), SumProduct("cpu_s", "cpu_s", "sq"))))
+    put(store, "b", job(4, queue="c", cpu_s=1e308))
+    found = groups(store, Query(("queue",), (Sum("cpu_s", "cpu_s"), SumProduct("cpu_s", "cpu_s", "sq"))))
     assert found["a",] == {"cpu_s": math.inf, "sq": math.inf}
     assert math.isnan(found["b",]["cpu_s"])
     assert found["c",] == {"cpu_s": math.inf, "sq": math.inf}
@@ -176,7 +176,7 @@ def test_sums_agree_with_numpy(store: JobStore) -> None:
     rows = {
         **{name: empty.column(name).take(pa.array(np.zeros(n, np.int64))) for name in empty.schema.names},
         "job_id": pa.array([str(number) for number in range(n)]),
-        "site": pa.array([f"site {number}" for number in site]),
+        "queue": pa.array([f"site {number}" for number in site]),
         "cores": pa.array(cores),
         "events": pa.array(events),
         "cpu_s": pa.array(cpu_s),
@@ -193,7 +193,7 @@ def test_sums_agree_with_numpy(store: JobStore) -> None:
         SumProduct("cpu_s_per_event", "cpu_s_per_event", "cpe_sq"),
         Sum("efficiency", "efficiency"),
     )
-    found = groups(store, Query(("site",), metrics))
+    found = groups(store, Query(("queue",), metrics))
     assert len(found) == 7
     for (name,), row in found.items():
         its = site == int(name.split()[1])
@@ -212,7 +212,7 @@ def test_sums_agree_with_numpy(store: JobStore) -> None:
 
 @pytest.mark.every_version
 def test_the_day_and_the_table_agree_with_select(store: JobStore) -> None:
-    put(store, "a", *(job(n, site=f"s{n % 3}", end_time=hours(n)) for n in range(60)))
+    put(store, "a", *(job(n, queue=f"s{n % 3}", end_time=hours(n)) for n in range(60)))
     found = groups(store, Query(("site", "day"), (Count(),), where=(In("site", ("s1", "s2")),)))
     assert sum(row["n_jobs"] for row in found.values()) == 40
 
@@ -220,12 +220,12 @@ def test_the_day_and_the_table_agree_with_select(store: JobStore) -> None:
 @pytest.mark.parametrize(
     ("keys", "metrics"),
     [
-        (("site",), (Count("site"),)),
+        (("queue",), (Count("queue"),)),
         ((), (Sum("events", "x"), Sum("cpu_s", "x"))),
         ((), ()),
         ((), (Sum("site", "x"),)),
         ((), (Sum("end_time", "x"),)),
-        ((), (SumProduct("events", "site", "x"),)),
+        ((), (SumProduct("events", "queue", "x"),)),
         ((), (Maximum("cpu_model", "x"),)),
     ],
     ids=repr,

@@ -19,7 +19,7 @@ from tests.contract.model import answer
 
 CLEAN = CleaningRules().drops()
 QUERY = Query(
-    ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type"),
+    ("day", "task_id", "core_class", "queue", "cpu_raw", "processing_type"),
     (
         Count(),
         Sum("events", "events"),
@@ -60,7 +60,7 @@ FIRST_FAILURE: list[tuple[Row, str]] = [
 
 
 def test_a_job_counts_under_the_first_rule_it_fails(store: JobStore) -> None:
-    put(store, "a", *(job(n, site=str(n), **change) for n, (change, _) in enumerate(FIRST_FAILURE)))
+    put(store, "a", *(job(n, queue=str(n), **change) for n, (change, _) in enumerate(FIRST_FAILURE)))
     for n, (change, expected) in enumerate(FIRST_FAILURE):
         query = replace(QUERY, where=(In("site", (str(n),)),))
         kind = "binned" if expected == "binned" else "dropped"
@@ -89,7 +89,7 @@ def test_the_books_are_by_day_also_when_the_groups_are_not(store: JobStore) -> N
 
 def test_without_rules_every_job_is_binned(store: JobStore) -> None:
     put(store, "a", job(1, state=None), job(2, events=None))
-    assert books(store, Query(("site",), (Count(),))) == {(day(0), "binned", "binned"): 2}
+    assert books(store, Query(("queue",), (Count(),))) == {(day(0), "binned", "binned"): 2}
 
 
 @pytest.mark.parametrize("missing", ["drop", "pass"])
@@ -119,7 +119,7 @@ _DIRTY = st.fixed_dictionaries(
         "end_time": st.sampled_from([hours(0), hours(1), hours(25)]),
         "state": st.sampled_from([None, "finished", "finished", "finished", "failed"]),
         "task_id": st.sampled_from([None, "", "1", "2"]),
-        "site": st.sampled_from(["a", "b"]),
+        "queue": st.sampled_from(["a", "b"]),
         "cpu_raw": st.sampled_from([None, "", "cpu"]),
         "processing_type": _TEXT,
         "cores": st.sampled_from([None, -1, 0, 1, 8, 2**40]),

@@ -156,7 +156,7 @@ CASES: list[tuple[list[str], Test]] = [
     (["cpu_model is missing"], lambda row: model(row) is None),
     (["cpu_model is missing", "cpu_model~amd*"], lambda row: model(row) in (None, "AMD EPYC 7302")),
     (["cpu_model is present"], lambda row: model(row) is not None),
-    (["rc_site~cern*"], lambda _: True),
+    (["site~cern*"], lambda _: True),
     (["queue!~CERN"], lambda _: False),
     (["job_id=3,30"], lambda row: row["job_id"] in ("3", "30")),
     (["counters is missing"], lambda _: True),
@@ -178,23 +178,23 @@ def test_conditions_mean_what_a_second_implementation_says(store: JobStore) -> N
 def test_hostile_values_are_values_whatever_the_operator(store: JobStore) -> None:
     names = [name for name in HOSTILE if name] + ["a,b", '"a"', "=x", "x is missing", "<1", "~", "İ"]
     names = list(dict.fromkeys(names))
-    put(store, "a", *(job(number, site=name) for number, name in enumerate(names)))
+    put(store, "a", *(job(number, queue=name) for number, name in enumerate(names)))
 
     def sites(where: str) -> list[str]:
-        found: list[str] = selected(store, "site", where=job_filters(store, [where]))
+        found: list[str] = selected(store, "queue", where=job_filters(store, [where]))
         return found
 
     for name in names:
-        assert sites(f"site={quoted(name)}") == [name]
+        assert sites(f"queue={quoted(name)}") == [name]
         others = sorted((other for other in names if other != name), key=repr)
-        assert sites(f"site!={quoted(name)}") == others
+        assert sites(f"queue!={quoted(name)}") == others
     listed = ",".join(map(quoted, names))
-    assert sites(f"site={listed}") == sorted(names, key=repr)
-    assert sites(f"site!={listed}") == []
+    assert sites(f"queue={listed}") == sorted(names, key=repr)
+    assert sites(f"queue!={listed}") == []
     for pattern in ("%", "_", "\\*", "*%*", "?", "[a-z]*", ".*"):
         literal = re.compile(".*".join(map(re.escape, pattern.lower().split("*"))), re.DOTALL)
         expected = [name for name in names if literal.fullmatch(name.lower())]
-        assert sites(f"site~{pattern}") == sorted(expected, key=repr), pattern
+        assert sites(f"queue~{pattern}") == sorted(expected, key=repr), pattern
 
 
 REFUSED: Sequence[tuple[str, str]] = [
@@ -207,11 +207,11 @@ REFUSED: Sequence[tuple[str, str]] = [
     ("sites=CERN", "did you mean site"),
     ("site==CERN", "double quotes"),
     ("cores=>8", "double quotes"),
-    ("site=CERN,", "empty value in its list"),
-    ("site=,", "empty value in its list"),
-    ('site="CERN', "double quotes"),
-    ('site="CERN"x', "double quotes"),
-    ("site~", "says nothing"),
+    ("queue=CERN,", "empty value in its list"),
+    ("queue=,", "empty value in its list"),
+    ('queue="CERN', "double quotes"),
+    ('queue="CERN"x', "double quotes"),
+    ("queue~", "says nothing"),
     ("cores<", "says nothing"),
     ("cores<1,2", "takes one"),
     ("site<CERN", "texts have"),

@@ -16,7 +16,7 @@ from esjobs.core.window import Window
 from esjobs.records.demo.grid import LAST_DAY, Grid
 from esjobs.records.jobs.query import Answer, Question, ask
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.records.names.sites import guess_rc_site
+from esjobs.records.names.sites import guess_site
 from esjobs.store.base import JobStore
 from tests.contract.jobs import job, put
 
@@ -31,8 +31,8 @@ def demo_jobs() -> tuple[list[pa.RecordBatch], pd.DataFrame]:
     days = [LAST_DAY - timedelta(days=back) for back in range(20, -1, -1)]
     batches = [batch for day in days for batch in grid.jobs(day)]
     frame = pa.Table.from_batches(batches).to_pandas(maps_as_pydicts="strict")
-    frame["queue"] = frame["site"]
-    frame["rc_site"] = frame["site"].map(guess_rc_site)
+    frame["queue"] = frame["queue"]
+    frame["site"] = frame["queue"].map(guess_site)
     frame["cpu_model"] = list(resolve_names([None if pd.isna(raw) else raw for raw in frame["cpu_raw"]]))
     frame["day"] = frame["end_time"].dt.date
     frame["week"] = frame["end_time"].dt.strftime("%G-W%V")
@@ -114,8 +114,8 @@ def worst_efficiency(store: JobStore, frame: pd.DataFrame) -> None:
 
 def lost_core_hours(store: JobStore, frame: pd.DataFrame) -> None:
     names = ("lost_core_h", "lost_share", "failure_rate", "failed")
-    answer = ask(store, Question(("rc_site",), names, sort="lost_core_h", top=10, share=True))
-    expected = by(frame, "rc_site", lost)
+    answer = ask(store, Question(("site",), names, sort="lost_core_h", top=10, share=True))
+    expected = by(frame, "site", lost)
     shown = found(answer, "lost_core_h")
     others = answer.table.to_pylist()[-1]
     largest = sorted((value for value in expected.values() if value), reverse=True)[:10]
@@ -126,9 +126,9 @@ def lost_core_hours(store: JobStore, frame: pd.DataFrame) -> None:
     shares = [row["lost_core_h_share"] or 0 for row in answer.table.to_pylist()]
     assert sum(shares) == pytest.approx(1)
     known = frame[frame["state"].isin(["finished", *FAILED])]
-    rates = by(known, "rc_site", lambda rows: float(rows["state"].isin(FAILED).mean()))
+    rates = by(known, "site", lambda rows: float(rows["state"].isin(FAILED).mean()))
     assert found(answer, "failure_rate") == pytest.approx({name: rates[name] for name in shown})
-    parts = by(known, "rc_site", lambda rows: lost(rows) / (rows["core_s"].sum() / 3600))
+    parts = by(known, "site", lambda rows: lost(rows) / (rows["core_s"].sum() / 3600))
     assert found(answer, "lost_share") == pytest.approx({name: parts[name] for name in shown})
 
 
@@ -147,10 +147,10 @@ def events_per_job(store: JobStore, frame: pd.DataFrame) -> None:
 
 
 def cpu_models_at_a_site(store: JobStore, frame: pd.DataFrame) -> None:
-    site = str(frame["rc_site"].value_counts().index[0])
-    question = Question(("cpu_model",), ("jobs", "core_h"), where=(f"rc_site={site}",), share=True)
+    site = str(frame["site"].value_counts().index[0])
+    question = Question(("cpu_model",), ("jobs", "core_h"), where=(f"site={site}",), share=True)
     answer = ask(store, question)
-    there = frame[frame["rc_site"] == site]
+    there = frame[frame["site"] == site]
     hours = by(
         there.assign(cpu_model=there["cpu_model"].fillna("?")), "cpu_model", lambda r: r["core_s"].sum()
     )
@@ -184,7 +184,7 @@ def changes_of_types(store: JobStore, frame: pd.DataFrame) -> None:
     question = Question(("processing_type",), ("efficiency",), window=LAST, compare="previous", total=True)
     answer = ask(store, question)
     shown = found(answer, "efficiency_z")
-    ways = ["task_id", "site"]
+    ways = ["task_id", "queue"]
     for name in frame["processing_type"].unique():
         z = clustered_z(ways, *(side[side["processing_type"] == name] for side in sides(frame)))
         assert shown[name] == (None if z is None else pytest.approx(z))
@@ -228,7 +228,8 @@ def clustered_z(ways: list[str], before: pd.DataFrame, after: pd.DataFrame) -> f
 def kitagawa(before: pd.DataFrame, after: pd.DataFrame) -> list[float]:
     """Within and mix of the pairs of a task and a queue that have jobs in both windows."""
     sums = [
-        side.groupby(["task_id", "site"], dropna=False)[["cpu_s", "core_s"]].sum() for side in (before, after)
+        side.groupby(["task_id", "queue"], dropna=False)[["cpu_s", "core_s"]].sum()
+        for side in (before, after)
     ]
     old, new = (side.loc[sums[0].index.intersection(sums[1].index)] for side in sums)
     shares = [side["core_s"] / side["core_s"].sum() for side in (old, new)]
@@ -261,22 +262,22 @@ def large_memory(store: JobStore, frame: pd.DataFrame) -> None:
 
 def waiting_by_site_and_week(store: JobStore, frame: pd.DataFrame) -> None:
     names = ("waiting_median_s", "waiting_p95_s", "waiting_s")
-    answer = ask(store, Question(("rc_site", "week"), names, total=True))
+    answer = ask(store, Question(("site", "week"), names, total=True))
     for name, number in (
         ("waiting_median_s", lambda rows: rows["queue_s"].median()),
         ("waiting_p95_s", lambda rows: rows["queue_s"].quantile(0.95)),
         ("waiting_s", lambda rows: rows["queue_s"].mean()),
     ):
-        assert numbers(answer, name) == pytest.approx(by(frame, ["rc_site", "week"], number), nan_ok=True)
+        assert numbers(answer, name) == pytest.approx(by(frame, ["site", "week"], number), nan_ok=True)
     total = answer.table.to_pylist()[-1]
     assert total["waiting_p95_s"] == pytest.approx(frame["queue_s"].quantile(0.95))
 
 
 def volume_over_time(store: JobStore, frame: pd.DataFrame) -> None:
     for part in ("week", "month", "hour", "day"):
-        answer = ask(store, Question((part, "rc_site"), ("jobs", "core_h")))
+        answer = ask(store, Question((part, "site"), ("jobs", "core_h")))
         shown = found(answer, "jobs")
-        assert shown == by(frame, [part, "rc_site"], len)
+        assert shown == by(frame, [part, "site"], len)
         assert list(shown) == sorted(shown)
 
 
@@ -364,15 +365,15 @@ def test_each_question_has_the_answer_of_pandas(store: JobStore) -> None:
 
 
 OF_FAILED = (
-    Question(("rc_site",), sort="lost_core_h"),
-    Question(("rc_site",), sort="lost_core_h", top=3, share=True, total=True),
-    Question(("rc_site", "week"), errors=True, top=5),
+    Question(("site",), sort="lost_core_h"),
+    Question(("site",), sort="lost_core_h", top=3, share=True, total=True),
+    Question(("site", "week"), errors=True, top=5),
     Question(("week",)),
     Question(("hour", "processing_type")),
     Question(("queue", "cpu_model"), sort="queue"),
     Question(("day",), bins=("cores=1,8",), where=("processing_type=simul",)),
     Question(("queue",), where=("state=finished",), sort="failed"),
-    Question(("rc_site",), window=LAST, compare="previous"),
+    Question(("site",), window=LAST, compare="previous"),
 )
 
 
@@ -397,18 +398,18 @@ def test_questions_that_make_no_sense_say_why(store: JobStore) -> None:
     for question, said in (
         (Question(("cpu_s",)), "jobs cannot be grouped by 'cpu_s'; give its bins, such as --bins cpu_s=10"),
         (Question(("job_id",)), "jobs cannot be grouped by 'job_id'; see: esjobs fields"),
-        (Question(("site",), ("nonsense",)), "no metric 'nonsense'; there are jobs, events"),
-        (Question(("site",), ("p101:cpu_s",)), "there is no 'p101' of a field; there are sum, mean"),
-        (Question(("site",), ("mean:site",)), "'site' is no number"),
-        (Question(("site",), sort="nothing"), "nothing here is called 'nothing' to sort by"),
-        (Question(("site",), top=0), "the top 0 of groups are none"),
-        (Question(("site",), ()), "no metric is asked for"),
+        (Question(("queue",), ("nonsense",)), "no metric 'nonsense'; there are jobs, events"),
+        (Question(("queue",), ("p101:cpu_s",)), "there is no 'p101' of a field; there are sum, mean"),
+        (Question(("queue",), ("mean:site",)), "'queue' is no number"),
+        (Question(("queue",), sort="nothing"), "nothing here is called 'nothing' to sort by"),
+        (Question(("queue",), top=0), "the top 0 of groups are none"),
+        (Question(("queue",), ()), "no metric is asked for"),
         (Question((), top=3), "without something to group by there is one row"),
-        (Question(("site",), compare="previous"), "nothing comes before all that is stored"),
+        (Question(("queue",), compare="previous"), "nothing comes before all that is stored"),
         (Question(("week",), compare="previous", window=window), "another window has other days"),
         (Question((), bins=("cores=8,1",)), "the edges of bins of cores must be finite and ascend"),
         (Question((), bins=("cores=0",)), "cores cannot have 0 bins"),
-        (Question((), bins=("site=3",)), "'site' is no number, so that it has no bins"),
+        (Question((), bins=("queue=3",)), "'queue' is no number, so that it has no bins"),
         (Question((), bins=("cores",)), "'cores' gives no bins"),
         (Question((), bins=("cores=1,inf",)), "must be finite"),
         (Question((), bins=("cores=1,nan",)), "are no edges of bins of cores"),
@@ -422,13 +423,13 @@ def test_what_is_not_known_of_states_is_no_zero(store: JobStore) -> None:
     put(
         store,
         "a",
-        *(job(n, site="SILENT", state=None, wall_s=3600.0, cores=2) for n in range(3)),
-        job("odd", site="ODD", state="a word of its own", wall_s=3600.0, cores=2),
-        job("f", site="HALF", state="failed", wall_s=3600.0, cores=2),
-        job("n", site="HALF", state=None, wall_s=3600.0, cores=2),
-        job("t", site="BARE", state="timeout", wall_s=None, cores=2),
-        job("c", site="GOOD", state="closed", wall_s=7200.0, cores=1),
-        job("g", site="GOOD", state="finished", wall_s=3600.0, cores=2),
+        *(job(n, queue="SILENT", state=None, wall_s=3600.0, cores=2) for n in range(3)),
+        job("odd", queue="ODD", state="a word of its own", wall_s=3600.0, cores=2),
+        job("f", queue="HALF", state="failed", wall_s=3600.0, cores=2),
+        job("n", queue="HALF", state=None, wall_s=3600.0, cores=2),
+        job("t", queue="BARE", state="timeout", wall_s=None, cores=2),
+        job("c", queue="GOOD", state="closed", wall_s=7200.0, cores=1),
+        job("g", queue="GOOD", state="finished", wall_s=3600.0, cores=2),
     )
     names = ("failed", "cancelled", "failure_rate", "lost_core_h", "cancelled_core_h", "lost_share")
     expected = {
@@ -458,10 +459,10 @@ def test_core_hours_without_cpu_time_follow_from_core_hours_and_efficiency(store
     put(
         store,
         "a",
-        job(1, site="A", wall_s=3600.0, cores=8, cpu_s=2 * 3600.0),
-        job(2, site="A", wall_s=3600.0, cores=1, cpu_s=3 * 3600.0),
-        job(3, site="A", wall_s=3600.0, cores=1, cpu_s=None),
-        job(4, site="B", wall_s=None, cores=1, cpu_s=3600.0),
+        job(1, queue="A", wall_s=3600.0, cores=8, cpu_s=2 * 3600.0),
+        job(2, queue="A", wall_s=3600.0, cores=1, cpu_s=3 * 3600.0),
+        job(3, queue="A", wall_s=3600.0, cores=1, cpu_s=None),
+        job(4, queue="B", wall_s=None, cores=1, cpu_s=3600.0),
     )
     question = Question(("queue",), ("wasted_core_h",), errors=True, total=True, share=True)
     answer = ask(store, question)

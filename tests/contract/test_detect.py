@@ -9,7 +9,7 @@ from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.issues.made_jobs import made_series, put_records, put_series, record
 
-TABLES = ("issues", "measures", "footprints", "detected_days")
+TABLES = ("issues", "measures", "footprints", "issue_days")
 OTHERS = '[rule.cpu-idle]\nlimits.idle = "60 %"\n[rule.low-efficiency]\nlimits.used = "20 %"\n'
 
 
@@ -23,7 +23,7 @@ def made(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
     rules = folder / "others.toml"
     rules.write_text(OTHERS)
     rows = {name: _sorted(session.tables.read(name).rows.to_pylist()) for name in TABLES}
-    for row in rows["detected_days"]:
+    for row in rows["issue_days"]:
         # how an engine marks the jobs of a day is its own
         del row["mark"]
     replayed = session.issues.replay(rules).to_pandas().to_dict(orient="records")

@@ -10,17 +10,17 @@ from tests.contract.jobs import job, put
 
 
 def test_all_jobs_dropped(store: JobStore) -> None:
-    put(store, "a", *(job(n, site=f"Q{n % 3}_MCORE", events=None) for n in range(9)))
-    put(store, "b", *(job(f"b{n}", site="Q0_MCORE", state="failed") for n in range(2)))
+    put(store, "a", *(job(n, queue=f"Q{n % 3}_MCORE", events=None) for n in range(9)))
+    put(store, "b", *(job(f"b{n}", queue="Q0_MCORE", state="failed") for n in range(2)))
     session = Session(store, Settings())
     with pytest.raises(NoResultError, match="all 11 jobs were dropped: 2 not finished, 9 no events"):
         session.run()
     assert session.tables.runs().to_pandas().empty
-    put(store, "c", *(job(f"c{n}", site="GOOD") for n in range(30)))
-    with pytest.raises(NoResultError, match="all 5 jobs with rc_site=Q0 were dropped: 2 not finished, 3 no"):
-        session.run(where="rc_site=Q0")
-    with pytest.raises(NoResultError, match="has rc_site=Q7; see: esjobs query --by rc_site"):
-        session.run(where="rc_site=Q7")
+    put(store, "c", *(job(f"c{n}", queue="GOOD") for n in range(30)))
+    with pytest.raises(NoResultError, match="all 5 jobs with site=Q0 were dropped: 2 not finished, 3 no"):
+        session.run(where="site=Q0")
+    with pytest.raises(NoResultError, match="has site=Q7; see: esjobs query --by site"):
+        session.run(where="site=Q7")
     assert session.tables.runs().to_pandas().empty
-    assert session.run(where="rc_site=GOOD")[0].rows_out == 30
+    assert session.run(where="site=GOOD")[0].rows_out == 30
     assert set(session.tables.runs().to_pandas()["step"]) == {"aggregate", "fit", "correlate", "flag"}

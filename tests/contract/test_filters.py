@@ -34,7 +34,7 @@ HOSTILE = (
 @pytest.fixture
 def hostile(store: JobStore) -> JobStore:
     """A store with one job per hostile site name, and a decent one."""
-    put(store, "a", *(job(n, site=name) for n, name in enumerate(("CERN", *HOSTILE))))
+    put(store, "a", *(job(n, queue=name) for n, name in enumerate(("CERN", *HOSTILE))))
     return store
 
 
@@ -47,7 +47,7 @@ def test_a_hostile_value_matches_itself_only(hostile: JobStore) -> None:
 
 @pytest.mark.every_version
 def test_a_hostile_value_is_a_group_of_its_own(hostile: JobStore) -> None:
-    found = groups(hostile, Query(("site",), (Count(),)))
+    found = groups(hostile, Query(("queue",), (Count(),)))
     assert found == {(name,): {"n_jobs": 1} for name in ("CERN", *HOSTILE)}
 
 
@@ -67,14 +67,14 @@ def test_a_name_that_is_not_in_the_catalogue_is_refused(store: JobStore, name: s
     with pytest.raises(UsageError, match="no field"):
         selected(store, name)
     with pytest.raises(UsageError, match="no field"):
-        selected(store, "site", where=[In(name, ("1",))])
+        selected(store, "queue", where=[In(name, ("1",))])
 
 
 @pytest.mark.every_version
 def test_a_hostile_name_of_a_metric_is_only_a_name(store: JobStore) -> None:
     put(store, "a", job(1))
     name = 'n"; DROP TABLE jobs; --'
-    assert groups(store, Query(("site",), (Count(name),))) == {("CERN",): {name: 1}}
+    assert groups(store, Query(("queue",), (Count(name),))) == {("CERN",): {name: 1}}
 
 
 def ids(store: JobStore, *where: Filter) -> list[str]:

@@ -86,8 +86,8 @@ def test_no_table_and_no_job_names_the_person_any_more(store: JobStore) -> None:
     assert done.others == (OTHER,)
     after = _jobs(store)
     assert [row["user"] for row in after] == [OTHER, None, None]
-    assert [(row["cpu_s"], row["end_time"], row["site"]) for row in after] == [
-        (row["cpu_s"], row["end_time"], row["site"]) for row in before
+    assert [(row["cpu_s"], row["end_time"], row["queue"]) for row in after] == [
+        (row["cpu_s"], row["end_time"], row["queue"]) for row in before
     ]
     for of in named:
         assert not any(map(_names, _texts(read_table(store, of))))

@@ -42,7 +42,7 @@ def before(engine: Engine, place: Path) -> None:
 
 def state(store: JobStore) -> tuple[dict[int, int], set[str]]:
     """Jobs by their number of events, and the names in the published partition."""
-    found = groups(store, Query(("day", "site"), (Count(),)))
+    found = groups(store, Query(("day", "queue"), (Count(),)))
     assert sum(row["n_jobs"] for row in found.values()) == store.span().jobs
     events: Counter[int] = Counter()
     for batch in store.select(Select(("events",))):

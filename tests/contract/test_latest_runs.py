@@ -96,13 +96,13 @@ def _runs(latest: Latest, length: str) -> list[str] | None:
 def test_only_complete_unrestricted_runs_of_newer_windows_move_it(
     store: JobStore, nights: Nights, shown: Callable[..., list[str] | None]
 ) -> None:
-    alone = nights.publish(asked(10, where=["site=X"]))
+    alone = nights.publish(asked(10, where=["queue=X"]))
     assert latest_run(store, TRIAL) is None
     assert find_run(store, TRIAL, TRIAL.steps).run == alone
     first = nights.publish(asked(10))
     for question, steps in (
         (asked(11), ("fit",)),
-        (asked(12, where=["site=X"]), ("fit", "flag")),
+        (asked(12, where=["queue=X"]), ("fit", "flag")),
         (asked(9), ("fit", "flag")),
         (asked(9, days=30), ("fit", "flag")),
     ):
@@ -241,7 +241,7 @@ def test_who_looks_all_the_time_sees_one_run(
         for night in range(1, 7):
             for days in (7, 30):
                 nights.publish(asked(night, days))
-                nights.publish(asked(night, days, where=["site=X"]))
+                nights.publish(asked(night, days, where=["queue=X"]))
                 gone = retired_results(TRIAL, asked(night - 1, days).run, TRIAL.steps)
                 publish(store, TRIAL, gone)
                 store.sweep()

@@ -62,7 +62,7 @@ def test_lists_are_sorted_alike(store: JobStore) -> None:
             found = [tuple(row.values()) for row in table.to_pylist()]
             assert found == expected(rows, order, limit), (order, limit)
     eight = [row for row in rows if row["cores"] == 8]
-    for where in (["cores=8"], ["cores=8", "site~c*"], ["cores>=8", "efficiency>=0", "cores<9"]):
+    for where in (["cores=8"], ["cores=8", "queue~c*"], ["cores>=8", "efficiency>=0", "cores<9"]):
         table = listed_jobs(store, where, None, ("source", "job_id"), "-end_time", 5).read_all()
         some = eight if len(where) < 3 else [row for row in eight if at_least_0(value(row, "efficiency"))]
         assert [tuple(row.values()) for row in table.to_pylist()] == expected(some, "-end_time", 5), where
@@ -70,14 +70,14 @@ def test_lists_are_sorted_alike(store: JobStore) -> None:
 
 def test_columns_are_any_fields_called_as_asked(store: JobStore) -> None:
     put(store, "a", *jobs())
-    asked = ("queue", "cpu_model", "efficiency", "rc_site", "day", "core_s")
+    asked = ("queue", "cpu_model", "efficiency", "site", "day", "core_s")
     table = listed_jobs(store, ["job_id=03"], None, asked, "-wall_s", 2).read_all()
     assert tuple(table.column_names) == asked
     assert table.num_rows == 2
     assert set(table.column("cpu_model").to_pylist()) == {"Intel Xeon E5-2650 v2"}
 
 
-@pytest.mark.parametrize("order", ["cpu_model", "counters", "nonsense", "-rc_site"])
+@pytest.mark.parametrize("order", ["cpu_model", "counters", "nonsense", "-site"])
 def test_what_jobs_cannot_be_sorted_by_is_refused(store: JobStore, order: str) -> None:
     with pytest.raises(UsageError):
         listed_jobs(store, (), None, ("job_id",), order, 3).read_all()

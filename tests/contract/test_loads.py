@@ -36,7 +36,7 @@ def test_every_field_comes_back_as_it_was_put(store: JobStore) -> None:
         pa.map_(pa.string(), pa.float64()): [("cycles", 1.5), ("x'; DROP TABLE jobs", 2.0**60)],
     }
     full = {item.name: by_type[item.type] for item in JOB_SCHEMA}
-    empty = {**dict.fromkeys(JOB_SCHEMA.names), "job_id": "2", "site": "", "end_time": hours(0)}
+    empty = {**dict.fromkeys(JOB_SCHEMA.names), "job_id": "2", "queue": "", "end_time": hours(0)}
     put(store, "a", full, empty)
     (found,) = [pa.Table.from_batches(store.select(Select()))]
     assert found.schema.equals(JOB_SCHEMA)
@@ -121,7 +121,7 @@ def test_an_exception_of_the_source_leaves_the_store_as_it_was(store: JobStore) 
     assert put(store, "b", job(1, events=2), job(2)) == (1, 1, 0)
 
 
-@pytest.mark.parametrize("missing", ["job_id", "site", "end_time"])
+@pytest.mark.parametrize("missing", ["job_id", "queue", "end_time"])
 def test_a_row_without_a_required_field_refuses_the_load(store: JobStore, missing: str) -> None:
     with pytest.raises(EsjobsError, match=missing):
         put(store, "a", job(1), {**job(2), missing: None})
@@ -141,10 +141,10 @@ def test_batches_of_another_schema_are_refused(store: JobStore) -> None:
 
 def test_columns_may_come_in_another_order_and_encoding(store: JobStore) -> None:
     plain = batch([job(1), job(2)])
-    site = plain.schema.get_field_index("site")
-    encoded = plain.set_column(site, "site", plain.column("site").dictionary_encode())
+    site = plain.schema.get_field_index("queue")
+    encoded = plain.set_column(site, "queue", plain.column("queue").dictionary_encode())
     assert store.put_jobs([encoded.select(encoded.schema.names[::-1])], "a").stored == 2
-    assert selected(store, "site") == ["CERN", "CERN"]
+    assert selected(store, "queue") == ["CERN", "CERN"]
 
 
 def test_undo_removes_what_a_load_brought(store: JobStore) -> None:

@@ -81,7 +81,7 @@ def asked(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
         "indexed": lambda: desk.indexed(made[0]),
         "compared": lambda: desk.compare(made[0], made[1]),
         "contacts": session.tables.contacts,
-        "quality": session.tables.quality,
+        "quality": session.tables.quality_index,
         "noise_costs": session.tables.noise_costs,
     }
     return {name: list(answer()) for name, answer in answers.items()}

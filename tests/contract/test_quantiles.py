@@ -28,7 +28,7 @@ WAITING: tuple[Metric, ...] = METRICS[:5]
 WEEK: tuple[MadeKey, ...] = (TimePart("week", "week"),)
 OWNED: tuple[MadeKey, ...] = (
     TimePart("month", "month"),
-    Named("owner", "site", (("CERN", "CH"), ("RAL", "UK"), ("QMUL", "UK"))),
+    Named("owner", "queue", (("CERN", "CH"), ("RAL", "UK"), ("QMUL", "UK"))),
 )
 CLEAN = CleaningRules().drops()
 
@@ -45,7 +45,7 @@ _LAWS: dict[str, Callable[[random.Random], float | None]] = {
 
 def made_up(count: int) -> list[Row]:
     chance = random.Random(11)
-    rows = [job("alone", site="alone", queue_s=17.25, end_time=hours(9))]
+    rows = [job("alone", queue="alone", queue_s=17.25, end_time=hours(9))]
     for number in range(count):
         site = chance.choice(list(_LAWS))
         row = job(
@@ -82,13 +82,13 @@ def test_quantiles_are_those_of_the_embedded_engine(store: JobStore) -> None:
     put(embedded, "a", *rows)
     for keys, metrics, made, where, drops in (
         ((), METRICS, (), (), ()),
-        (("site",), METRICS, (), (), ()),
+        (("queue",), METRICS, (), (), ()),
         (("site", "week"), METRICS, WEEK, (), ()),
         (("owner", "month", "core_class"), METRICS, OWNED, (), ()),
         (("user", "day"), WAITING, (), (), ()),
         (("cores",), METRICS, (), (Range("mem_per_core_b", gt=2e9),), ()),
         (("site",), WAITING, (), (In("site", ("alone", "RAL")),), ()),
-        (("site",), METRICS, (), (), CLEAN),
+        (("queue",), METRICS, (), (), CLEAN),
         ((), METRICS, (), (In("site", ("nobody",)),), ()),
     ):
         filters: tuple[Filter, ...] = where
@@ -119,9 +119,9 @@ def test_what_the_index_does_not_know_counts_too(store: JobStore) -> None:
     """Infinities and NaN, which no JSON can write, among the others."""
     odd = [float("inf"), float("-inf"), float("nan"), 5.5]
     rows = made_up(300)
-    rows += [job(f"odd {number}", site="RAL", queue_s=value) for number, value in enumerate(odd)]
+    rows += [job(f"odd {number}", queue="RAL", queue_s=value) for number, value in enumerate(odd)]
     put(store, "a", *rows)
-    query = Query(("site",), (Quantile("queue_s", 0.5, "median"), Quantile("queue_s", 0.25, "first")))
+    query = Query(("queue",), (Quantile("queue_s", 0.5, "median"), Quantile("queue_s", 0.25, "first")))
     expected, _ = answer(rows, query)
     assert groups(store, query) == {key: pytest.approx(values) for key, values in expected.items()}
 
@@ -130,7 +130,7 @@ def test_what_the_index_does_not_know_counts_too(store: JobStore) -> None:
 def test_smallest_and_largest_are_those_of_the_embedded_engine(store: JobStore) -> None:
     rows = made_up(300)
     odd = {"nan": float("nan"), "inf": float("-inf")}
-    rows += [job(name, site=site, queue_s=value) for name, value in odd.items() for site in ("RAL", name)]
+    rows += [job(name, queue=site, queue_s=value) for name, value in odd.items() for site in ("RAL", name)]
     rows = [row | {"job_id": str(number)} for number, row in enumerate(rows)]
     put(store, "a", *rows)
     embedded = DuckStore(None, tables=())
@@ -140,7 +140,7 @@ def test_smallest_and_largest_are_those_of_the_embedded_engine(store: JobStore) 
         for kind in (Minimum, Maximum)
         for name in ("queue_s", "wall_s", "cores", "events", "mem_per_core_b")
     )
-    for keys in ((), ("site",), ("user", "core_class")):
+    for keys in ((), ("queue",), ("user", "core_class")):
         query = Query(keys, metrics, books=False)
         # as texts, in which NaN is NaN
         assert _told(groups(store, query)) == _told(groups(embedded, query))

@@ -50,7 +50,7 @@ MADE: tuple[MadeKey, ...] = (
     TimePart("month", "month"),
     TimePart("hour", "hour"),
     Bins("bin of wall_s", "wall_s", (500.0, 1000.0, 2000.0)),
-    Named("owner", "site", (("CERN", "CH"), ("RAL", "UK"), ("QMUL", "UK"), ("nowhere", "none"))),
+    Named("owner", "queue", (("CERN", "CH"), ("RAL", "UK"), ("QMUL", "UK"), ("nowhere", "none"))),
 )
 
 
@@ -123,7 +123,7 @@ def test_nan_is_in_no_quantile_and_in_no_bin(store: JobStore) -> None:
 def test_without_books_the_groups_are_the_same(store: JobStore, odd: bool) -> None:
     rows = made_up(300)
     if odd:
-        rows += [job("nan", wall_s=math.nan, site="CERN"), job("inf", cpu_s=math.inf, site="RAL")]
+        rows += [job("nan", wall_s=math.nan, queue="CERN"), job("inf", cpu_s=math.inf, queue="RAL")]
     put(store, "a", *rows)
     filters: tuple[tuple[Filter, ...], ...] = (
         (),

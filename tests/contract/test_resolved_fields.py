@@ -17,7 +17,7 @@ from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, hours, job, put, selected
 
 DAY = Window.parse("2018-08-01/2018-08-02")
-IMPORTED = """queue,corepower,benchmark,rc_site,valid_from
+IMPORTED = """queue,corepower,benchmark,site,valid_from
 NAMELESS_1,10.5,HS06,FR-LYON,2018-01-01
 NAMELESS_1,10.5,HS06,LATER,2018-08-03
 IN2P3-CC_HIMEM,10.5,HS06,FR-LYON,2018-01-01
@@ -57,21 +57,21 @@ def filled(store: JobStore, tmp_path: Path) -> JobStore:
 
 def test_every_resolved_field_has_a_way(store: JobStore) -> None:
     resolved = {item.name for item in fields.DERIVED_FIELDS if isinstance(item.derived, fields.Resolved)}
-    assert resolved == {"country", "cpu_model", "rc_site"}
+    assert resolved == {"country", "cpu_model", "site"}
     assert set(resolvers(store, [item.name for item in fields.DERIVED_FIELDS], DAY)) == resolved
 
 
 @pytest.mark.every_version
 def test_groups_by_site_add_up_exactly(filled: JobStore) -> None:
-    table = query_jobs(filled, ["rc_site"], ["jobs", "events", "cpu_h", "cpu_s_per_event"]).to_pylist()
-    expected = Counter(site_of(str(row["site"])) for row in jobs())
+    table = query_jobs(filled, ["site"], ["jobs", "events", "cpu_h", "cpu_s_per_event"]).to_pylist()
+    expected = Counter(site_of(str(row["queue"])) for row in jobs())
     assert (
-        {row["rc_site"]: row["jobs"] for row in table}
+        {row["site"]: row["jobs"] for row in table}
         == expected
         == Counter({"FR-LYON": 24, "CERN-PROD": 24, "my farm": 12})
     )
     for row in table:
-        mine = [each for each in jobs() if site_of(str(each["site"])) == row["rc_site"]]
+        mine = [each for each in jobs() if site_of(str(each["queue"])) == row["site"]]
         with_events = [each for each in mine if each["events"] is not None]
         assert row["events"] == sum(each["events"] for each in with_events)
         assert row["cpu_h"] == pytest.approx(sum(each["cpu_s"] for each in mine) / 3600, rel=1e-12)
@@ -80,28 +80,28 @@ def test_groups_by_site_add_up_exactly(filled: JobStore) -> None:
 
 
 def test_a_resolved_field_stands_beside_its_source_and_others(filled: JobStore) -> None:
-    table = query_jobs(filled, ["rc_site", "queue", "cpu_model", "cpu_raw"], ["jobs"])
-    assert table.column_names == ["rc_site", "queue", "cpu_model", "cpu_raw", "jobs"]
-    expected = Counter((site_of(str(row["site"])), row["site"], row["cpu_raw"]) for row in jobs())
+    table = query_jobs(filled, ["site", "queue", "cpu_model", "cpu_raw"], ["jobs"])
+    assert table.column_names == ["site", "queue", "cpu_model", "cpu_raw", "jobs"]
+    expected = Counter((site_of(str(row["queue"])), row["queue"], row["cpu_raw"]) for row in jobs())
     rows = table.to_pylist()
-    assert {(row["rc_site"], row["queue"], row["cpu_raw"]): row["jobs"] for row in rows} == expected
-    by_model = query_jobs(filled, ["cpu_model", "rc_site"], ["jobs"]).to_pylist()
+    assert {(row["site"], row["queue"], row["cpu_raw"]): row["jobs"] for row in rows} == expected
+    by_model = query_jobs(filled, ["cpu_model", "site"], ["jobs"]).to_pylist()
     assert len(by_model) == 6
     assert sum(row["jobs"] for row in by_model) == 60
 
 
 @pytest.mark.every_version
 def test_a_condition_becomes_the_queues_of_the_site(filled: JobStore) -> None:
-    for condition in ("rc_site=FR-LYON", "site=NAMELESS_1 queue=IN2P3-CC_HIMEM"):
+    for condition in ("site=FR-LYON", "queue=NAMELESS_1 queue=IN2P3-CC_HIMEM"):
         found = selected(filled, "job_id", where=job_filters(filled, condition.split(" ")))
         assert len(found) == 24, condition
-    both = job_filters(filled, ["rc_site=FR-LYON", "rc_site=my farm", "site=my farm"])
+    both = job_filters(filled, ["site=FR-LYON", "site=my farm", "queue=my farm"])
     assert len(selected(filled, "job_id", where=both)) == 12
-    named = query_jobs(filled, ["site"], ["jobs"], where=["rc_site=CERN-PROD"], window=DAY)
-    assert sorted(named.column("site").to_pylist()) == ["CERN-PROD_MCORE", "CERN-PROD_UCORE"]
-    for nothing in ("rc_site=", "rc_site=IN2P3-CC", "rc_site=LATER"):
-        with pytest.raises(NoJobsError, match="query --by rc_site"):
-            query_jobs(filled, ["site"], ["jobs"], where=[nothing])
+    named = query_jobs(filled, ["queue"], ["jobs"], where=["site=CERN-PROD"], window=DAY)
+    assert sorted(named.column("queue").to_pylist()) == ["CERN-PROD_MCORE", "CERN-PROD_UCORE"]
+    for nothing in ("site=", "site=IN2P3-CC", "site=LATER"):
+        with pytest.raises(NoJobsError, match="query --by site"):
+            query_jobs(filled, ["queue"], ["jobs"], where=[nothing])
 
 
 def test_without_a_model_is_a_condition_too(filled: JobStore) -> None:
@@ -112,7 +112,7 @@ def test_without_a_model_is_a_condition_too(filled: JobStore) -> None:
 def test_a_store_itself_refuses_what_it_cannot_know(store: JobStore) -> None:
     from esjobs.core.query import Count, In, Query
 
-    with pytest.raises(UsageError, match="cannot filter by 'rc_site'; filter by site"):
-        Query((), (Count(),), where=(In("rc_site", ("CERN",)),))
-    with pytest.raises(UsageError, match="cannot group by 'rc_site'"):
-        Query(("rc_site",), (Count(),))
+    with pytest.raises(UsageError, match="cannot filter by 'site'; filter by site"):
+        Query((), (Count(),), where=(In("site", ("CERN",)),))
+    with pytest.raises(UsageError, match="cannot group by 'site'"):
+        Query(("site",), (Count(),))

@@ -22,7 +22,7 @@ from tests.contract.jobs import Row, day, hours, table_batch, visible
 
 def factor(name: str, run: str = "r1", **values: object) -> Row:
     """A row of the table of factors."""
-    return {"run": run, "level": "site", "name": name, "k": 1.0, "n_tasks": 3, "status": "ok", **values}
+    return {"run": run, "level": "queue", "name": name, "k": 1.0, "n_tasks": 3, "status": "ok", **values}
 
 
 def write(store: JobStore, table: Table, partition: str, *rows: Row) -> Generation:
@@ -199,7 +199,7 @@ FILTERED: tuple[tuple[tuple[object, ...], list[str]], ...] = (
     ((Missing("k"),), ["b"]),
     ((Present("k"), Range("n_tasks", ge=3)), ["a"]),
     ((Either((Missing("k"), In("n_tasks", (1,)))),), ["b", "c%"]),
-    ((In("rc_site_guessed", ("true",)),), ["a"]),
+    ((In("site_guessed", ("true",)),), ["a"]),
     ((In("window_start", ("2018-08-01T01:00:00",)),), ["a"]),
 )
 """Filters, and the names that they leave."""
@@ -208,8 +208,8 @@ FILTERED: tuple[tuple[tuple[object, ...], list[str]], ...] = (
 @pytest.mark.every_version
 def test_filters_on_results(store: JobStore) -> None:
     rows = (
-        factor("a", rc_site_guessed=True, window_start=hours(1)),
-        factor("b", k=None, rc_site_guessed=False),
+        factor("a", site_guessed=True, window_start=hours(1)),
+        factor("b", k=None, site_guessed=False),
         factor("c%", n_tasks=1),
     )
     store.publish([write(store, FACTORS, "r1", *rows)])

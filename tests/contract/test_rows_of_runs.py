@@ -16,7 +16,7 @@ from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load
 
 EARLY, MIDDLE, LATE = "2018-08-10/2018-08-12", "2018-08-12/2018-08-14", "2018-08-14/2018-08-16"
-BEFORE = ["run_before", "verdict_before", "standing_before", "k_before", "corepower_before"]
+BEFORE = ["run_before", "verdict_before", "status_before", "k_before", "corepower_before"]
 KEY = list(FLAGS.key)
 
 
@@ -25,7 +25,7 @@ def jobs() -> pd.DataFrame:
     rng = np.random.default_rng(1)
     speed = np.arange(9.3, 21.0)
     frame = grid_jobs(rng, speed, speed, tasks=3, jobs=126, days=6)
-    late = (frame["site"] == "SITE02") & (frame["end_time"] >= "2018-08-12")
+    late = (frame["queue"] == "SITE02") & (frame["end_time"] >= "2018-08-12")
     frame.loc[late, ["cpu_s", "wall_s", "hs06_s"]] *= 2
     frame.loc[::997, "state"] = "failed"
     return frame
@@ -59,7 +59,7 @@ def test_what_a_name_was_stands_beside_what_it_is(store: JobStore, tmp_path: Pat
         for run, before in ((middle, early), (late, middle)):
             now = flags(session, run, *BEFORE)
             assert set(now["run_before"]) == {before}
-            then = flags(session, before, "verdict", "standing", "k", "corepower").reindex(now.index)
+            then = flags(session, before, "verdict", "status_shown", "k", "corepower").reindex(now.index)
             then.columns = pd.Index(BEFORE[1:])
             pd.testing.assert_frame_equal(now[BEFORE[1:]], then)
         names = (
@@ -106,7 +106,7 @@ def test_a_run_that_is_repeated_gives_equal_rows(store: JobStore, tmp_path: Path
     def rows() -> dict[str, pd.DataFrame]:
         found = {each.name: session.tables.read(each.name).to_pandas() for each in SPEED.tables}
         found["days"] = (
-            session.tables.days().to_pandas().sort_values(["day", "kind", "outcome"], ignore_index=True)
+            session.tables.day_books().to_pandas().sort_values(["day", "kind", "outcome"], ignore_index=True)
         )
         return found
 
@@ -121,7 +121,7 @@ def test_the_counts_of_a_day_add_up_without_conditions(store: JobStore, tmp_path
     session = session_of(store)
     load(session, jobs().assign(state=lambda frame: frame["state"].where(frame.index % 7 > 0)), tmp_path)
     session.speed.aggregate()
-    days = session.tables.days().to_pandas()
+    days = session.tables.day_books().to_pandas()
     assert {"binned", "dropped", "note"} == set(days["kind"])
     sums = days.groupby("day")[["n_in", "n_used", "n_dropped", "n_invalid"]].sum()
     stored = session.jobs().to_pandas().groupby(session.jobs().to_pandas()["end_time"].dt.date).size()

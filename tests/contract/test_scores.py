@@ -15,9 +15,9 @@ from tests.conftest import memory_session
 from tests.contract.jobs import START, Row, job
 from tests.scores.made_jobs import detected, made_jobs, put_all
 
-BY = ("user", "project", "site", "application", "processing_type", "cpu_model")
+BY = ("user", "project", "queue", "application", "processing_type", "cpu_model")
 SCORES = ("score_cpu", "score_mem", "score_io", "cpu_efficiency", "sum")
-COLUMNS = ["name", "score", "coverage", "node_hours", "n_jobs", "spread"]
+COLUMNS = ["name", "score", "coverage", "node_h", "n_jobs", "spread"]
 
 
 def made(session: Session) -> list[Row]:
@@ -49,7 +49,7 @@ def ranked(rows: list[Row], by: str, score: str, weight: str) -> list[dict[str, 
                 "name": name,
                 "score": mean,
                 "coverage": total / everything if everything else None,
-                "node_hours": math.fsum(row["node_hours"] or 0.0 for row in mine),
+                "node_h": math.fsum(row["node_h"] or 0.0 for row in mine),
                 "n_jobs": len(mine),
                 "spread": math.sqrt(squares / total) if total else None,
             }
@@ -84,7 +84,7 @@ def test_rankings_are_what_the_definition_says(store: JobStore) -> None:
             assert name == "mark" or row[name] == same, name
     for by in BY:
         for score in SCORES:
-            for weight in ("node_hours", "core_hours"):
+            for weight in ("node_h", "core_h"):
                 answer = session.scores.rank(by, score, top=None, weight=weight).rows
                 assert answer.column_names[: len(COLUMNS)] == COLUMNS
                 told = answer.select(COLUMNS).to_pylist()
@@ -104,12 +104,12 @@ def test_a_window_a_variant_and_a_number_of_names_choose(store: JobStore) -> Non
     rows = made(session)
     noon = Window.of("2018-08-01T12:00:00/2018-08-02T12:00:00")
     inside = [row for row in rows if noon.start <= row["end_time"] < noon.end]
-    (first, *_) = ranked(inside, "project", "score_mem", "node_hours")
+    (first, *_) = ranked(inside, "project", "score_mem", "node_h")
     assert session.scores.rank("project", "score_mem", window=noon, top=1).to_pandas().to_dict("records")[0][
         "score"
     ] == pytest.approx(first["score"])
     of_hsw = [{**row, "score_cpu": row["score_cpu"] if row["variant"] == "hsw" else None} for row in rows]
-    (first, *_) = ranked(of_hsw, "user", "score_cpu", "node_hours")
+    (first, *_) = ranked(of_hsw, "user", "score_cpu", "node_h")
     answer = session.scores.rank("user", "score_cpu", variant="hsw")
     by_name = {row["name"]: row["score"] for row in answer}
     assert by_name[first["name"]] == pytest.approx(first["score"])
@@ -129,7 +129,7 @@ def test_a_ranking_says_what_it_mixes(store: JobStore) -> None:
     assert "zen4" in notes[1]
     assert any("assumed size of nodes" in note for note in notes)
     assert "sums of unlike numbers of scores" in " ".join(session.scores.rank("user", "sum").notes)
-    (note,) = session.scores.rank("user", "cpu_efficiency", weight="core_hours").notes
+    (note,) = session.scores.rank("user", "cpu_efficiency", weight="core_h").notes
     assert note == (
         "cpu_efficiency is missing because of: CPU time beyond wall-clock time x cores 100 % of the "
         "core-hours without it"

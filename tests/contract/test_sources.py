@@ -16,7 +16,7 @@ from esjobs.records.ingest.base import Parsed, Reject
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.jobs.ingest import ingest
 from esjobs.records.jobs.undo import undo
-from esjobs.schema.jobs import LOAD_TABLES, LOADS, REJECTS
+from esjobs.schema.jobs import LOAD_COUNTS, LOADS, REJECTS
 from esjobs.store.base import JobStore
 from tests.contract.engines import HELD
 from tests.contract.jobs import job, selected, visible
@@ -90,7 +90,7 @@ def books(store: JobStore, load_id: str) -> dict[str, tuple[int, ...]]:
     names = ("rows_in", "stored", "updated", "rejected")
     return {
         row["table_name"]: tuple(row[name] for name in names)
-        for row in visible(store, LOAD_TABLES)
+        for row in visible(store, LOAD_COUNTS)
         if row["load_id"] == load_id
     }
 
@@ -132,7 +132,7 @@ def test_reading_again_updates_and_taking_back_leaves_nothing(store: JobStore, t
     assert len(visible(store, READINGS)) == 2
     taken = undo(store, first.run, HELD)
     assert taken.rows_in == 6
-    for table in (READINGS, WEATHER, LOADS, LOAD_TABLES, REJECTS):
+    for table in (READINGS, WEATHER, LOADS, LOAD_COUNTS, REJECTS):
         assert visible(store, table) == []
     assert selected(store, "job_id") == []
     with pytest.raises(NoResultError, match="no load"):
@@ -160,7 +160,7 @@ def test_a_file_that_breaks_off_leaves_nothing(store: JobStore, tmp_path: Path) 
         with pytest.raises(InputError, match="broken off"):
             read(store, tmp_path, *pieces)
         assert selected(store, "job_id") == []
-        for table in (READINGS, LOADS, LOAD_TABLES):
+        for table in (READINGS, LOADS, LOAD_COUNTS):
             assert visible(store, table) == []
 
 
@@ -190,7 +190,7 @@ def test_jobs_of_unknown_origin_that_lose_are_in_the_books(store: JobStore, tmp_
     assert [(row["file"], row["line"], row["table_name"]) for row in unknown] == [("unknown", 0, "jobs")]
 
 
-@pytest.mark.parametrize("missing", ["source", "job_id", "site", "end_time"])
+@pytest.mark.parametrize("missing", ["source", "job_id", "queue", "end_time"])
 def test_a_source_that_gives_what_is_no_job_is_told_so(store: JobStore, tmp_path: Path, missing: str) -> None:
     class Careless(MadeUpSource):
         def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:

@@ -11,7 +11,7 @@ from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.pop.reports import as_report, minimal, put_job, real_reports, written
 
-TABLES = ("pop", "orphans", "scaling", "pop_changes", "talp_reports")
+TABLES = ("pop", "pop_orphans", "scaling", "pop_changes", "pop_reports")
 
 
 def filled(session: Session, files: list[Path]) -> dict[str, list[dict[str, Any]]]:
@@ -46,7 +46,7 @@ def test_every_engine_keeps_the_same(store: JobStore, shared_data: Path, tmp_pat
     session.ingest("talp", files[:5])
     session.ingest("talp", files[5:])
     again = rows_of(session)
-    for table in ("orphans", "scaling", "pop_changes"):
+    for table in ("pop_orphans", "scaling", "pop_changes"):
         assert again[table] == told[table]
     assert [without_mark(row) for row in again["pop"]] == [without_mark(row) for row in told["pop"]]
 
@@ -67,7 +67,7 @@ def test_applications_may_be_called_anything(store: JobStore, tmp_path: Path) ->
         document["Application"]["\N{PILE OF POO}" * 1000] = document["Application"]["Global"]
         files.append(written(tmp_path, document, f"talp.{number + 100}.0.n.1.json"))
     report = session.ingest("talp", files)
-    assert {row["application"] for row in session.tables.scaling().rows.to_pylist()} == set(ODD)
+    assert {row["application"] for row in session.tables.pop_scaling().rows.to_pylist()} == set(ODD)
     session.undo(report.run)
     assert all(not rows for rows in rows_of(session).values())
 
@@ -77,10 +77,10 @@ def test_an_orphan_is_joined_by_the_next_load_of_jobs(
 ) -> None:
     session = Session(store, Settings(), clock=lambda: NOW)
     session.ingest("talp", [as_report(tmp_path, shared_data / "talp/3.7.0/comm-np2.json")])
-    assert session.tables.orphans().rows.num_rows == 1
+    assert session.tables.pop_orphans().rows.num_rows == 1
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job_id,site,end_time,application\n4711,batch,2026-11-20T23:00:00Z,solver\n")
     session.ingest("jobs", [jobs])
-    assert session.tables.orphans().rows.num_rows == 0
-    assert [row["application"] for row in session.tables.scaling().rows.to_pylist()] == ["solver"]
+    assert session.tables.pop_orphans().rows.num_rows == 0
+    assert [row["application"] for row in session.tables.pop_scaling().rows.to_pylist()] == ["solver"]
     assert session.job("4711").pop

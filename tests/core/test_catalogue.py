@@ -20,7 +20,7 @@ CONTRACT = {
     "flags": "run level name processing_type method corepower benchmark origin k k_err expected_k deviation "
     "deviation_err verdict significant q_value stable proposed_corepower proposed_corepower_err sentence "
     "n_tasks n_jobs component",
-    "buckets": "day task_id core_class site cpu_model processing_type n_jobs events events_sq cpu_s cpu_s_sq "
+    "buckets": "day task_id core_class queue cpu_model processing_type n_jobs events events_sq cpu_s cpu_s_sq "
     "events_cpu_s wall_s core_s cpe_sum cpe_sq",
 }
 
@@ -59,11 +59,11 @@ def test_a_store_is_not_asked_for_what_is_resolved_above_it() -> None:
     with pytest.raises(errors.UsageError, match="cpu_model"):
         Query(("cpu_model",), (Count(),))
     with pytest.raises(errors.UsageError, match="cpu_raw"):
-        Query(("site",), (Count(),), where=(In("cpu_model", ("x",)),))
+        Query(("queue",), (Count(),), where=(In("cpu_model", ("x",)),))
     with pytest.raises(errors.UsageError, match="cannot group by 'cpu_s'"):
         Query(("cpu_s",), (Count(),))
     with pytest.raises(errors.UsageError, match="no field"):
-        Query(("site",), (SumProduct("cpu_s", "nonsense", "x"),))
+        Query(("queue",), (SumProduct("cpu_s", "nonsense", "x"),))
 
 
 def test_nothing_in_a_bucket_contains_the_declared_corepower() -> None:

@@ -42,10 +42,16 @@ def test_the_same_question_has_one_spelling(asked: list[tuple[str, list[str]]]) 
 
 
 def test_equalities_keep_the_spelling_that_named_runs_so_far() -> None:
-    for text in ("site=CERN", "cpu_model=Intel Xeon E5-2650 v2", "processing_type=", "site=a=b", "task_id=1"):
+    for text in (
+        "queue=CERN",
+        "cpu_model=Intel Xeon E5-2650 v2",
+        "processing_type=",
+        "queue=a=b",
+        "task_id=1",
+    ):
         assert canonical([text]) == (text,)
-    assert canonical(["queue=CERN", "site=CERN", "user is missing"]) == ("site=CERN", "user=")
-    assert canonical(["site~CERN*", "site~cern*"]) == ("site~cern*",)
+    assert canonical(["queue=CERN", "queue=CERN", "user is missing"]) == ("queue=CERN", "user=")
+    assert canonical(["queue~CERN*", "queue~cern*"]) == ("queue~cern*",)
 
 
 @given(st.text(alphabet="aAbB*%. ", max_size=8), st.text(alphabet="aAbB*%. ", max_size=5))
@@ -54,10 +60,10 @@ def test_patterns_match_as_a_second_implementation_says(text: str, pattern: str)
 
 
 def test_python_says_values_as_they_are() -> None:
-    assert conditions({"site": "a,b", "user": None}) == ('site="a,b"', "user=")
+    assert conditions({"queue": "a,b", "user": None}) == ('queue="a,b"', "user=")
     assert conditions([("efficiency", "<", 0.1), ("site", "!=", ["A", "B"])]) == (
         "efficiency<0.1",
-        "site!=A,B",
+        "queue!=A,B",
     )
     for wrong in ([("cores>", 8)], [("site", "=<", "A")], [("site; x", "A")], [("site", "~", None)], [(1,)]):
         with pytest.raises(UsageError):

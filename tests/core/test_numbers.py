@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.core.numbers import amount, core_hours, duration, percent, signed_percent
+from esjobs.core.numbers import amount, core_h, duration, percent, signed_percent
 
 ROOT = Path(__file__).parents[2]
 OWN = "esjobs/core/numbers.py"
@@ -56,7 +56,7 @@ def test_a_format_of_ones_own_is_found(line: str) -> None:
 
 
 def test_a_minus_is_a_minus_and_a_zero_has_no_sign() -> None:
-    texts = [signed_percent(-0.3), amount(-2.5), amount(-1e6), duration(-200), core_hours(-12.0, "h")]
+    texts = [signed_percent(-0.3), amount(-2.5), amount(-1e6), duration(-200), core_h(-12.0, "h")]
     assert all(text.startswith("−") and "-" not in text for text in texts)
     assert {signed_percent(value) for value in (0.0, -0.0, -1e-5, 1e-5)} == {"0 %"}
 

@@ -75,8 +75,8 @@ def site_names(count: int) -> list[tuple[str, str]]:
     names: list[tuple[str, str]] = []
     site = 0
     while len(names) < count:
-        rc_site = f"GRID-{site:03d}-T{1 + site % 3}"
-        names += [(rc_site + suffix, rc_site) for suffix in _SUFFIXES[: 3 if site % 4 == 0 else 1]]
+        site = f"GRID-{site:03d}-T{1 + site % 3}"
+        names += [(site + suffix, site) for suffix in _SUFFIXES[: 3 if site % 4 == 0 else 1]]
         site += 1
     return names[:count]
 
@@ -108,7 +108,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
     names = site_names(count)
     for place, hostile in enumerate(HOSTILE if count >= 40 else ()):
         names[3 * place + 1] = (hostile, names[3 * place + 1][1])
-    for place, (name, rc_site) in enumerate(names):
+    for place, (name, site) in enumerate(names):
         corepower = 10.0 if place % 11 == 5 else round(float(rng.uniform(8, 19)), 2)
         origin = "default" if corepower == 10.0 else "inherited" if place % 9 == 4 else "own"
         wrong = 1.6 if place % 17 == 2 else 0.7 if place % 23 == 7 else 1.0
@@ -119,7 +119,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
         alone = place == count - 3 and count > 10
         base = {
             **_WINDOW,
-            "level": "site",
+            "level": "queue",
             "name": name,
             "processing_type": kind,
             "method": method,
@@ -127,7 +127,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
             "n_distinct_tasks": 1 + place % 7,
             "n_jobs": jobs,
             "component": 1 if island else 0,
-            "rc_site": rc_site,
+            "site": site,
         }
         measured = {"k": None if alone else k, "k_err": None if alone else error}
         factors.append(
@@ -144,7 +144,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "n_buckets": 4 + place,
                 "status": "no common task" if alone else "ok",
                 "reason": "no other site ran a job of its tasks" if alone else None,
-                "rc_site_guessed": place % 2 == 0,
+                "site_guessed": place % 2 == 0,
                 "events_per_job": float(rng.lognormal(3, 0.4)),
                 "efficiency": float(rng.uniform(0.3, 0.99)),
             }
@@ -208,7 +208,7 @@ def _model_rows(kind: str, method: str, rng: np.random.Generator) -> tuple[Rows,
 def _line(kind: str, method: str, flags: Rows) -> dict[str, object]:
     return {
         **_WINDOW,
-        "level": "site",
+        "level": "queue",
         "processing_type": kind,
         "method": method,
         "benchmark": "HS06",
@@ -223,14 +223,14 @@ def _line(kind: str, method: str, flags: Rows) -> dict[str, object]:
         "n_sites": len(flags) // 2,
         "pearson": 0.71,
         "spearman": 0.69,
-        "pearson_sites": 0.74,
-        "spearman_sites": 0.7,
+        "pearson_groups": 0.74,
+        "spearman_groups": 0.7,
     }
 
 
 def _conclusion(kind: str, method: str, flags: Rows) -> dict[str, object]:
-    fit = {**_WINDOW, "level": "site", "processing_type": kind, "method": method}
-    return fit | conclude(flags, "site", limit=0.2)
+    fit = {**_WINDOW, "level": "queue", "processing_type": kind, "method": method}
+    return fit | conclude(flags, "queue", limit=0.2)
 
 
 def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]:
@@ -268,7 +268,7 @@ def _components(kind: str, method: str, factors: Rows) -> Rows:
         rows.append(
             {
                 **_WINDOW,
-                "level": "site",
+                "level": "queue",
                 "processing_type": kind,
                 "method": method,
                 "component": component,
@@ -318,7 +318,7 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
     """The results of a run over so many sites, for each processing type and both methods."""
     rng = np.random.default_rng(seed)
     rows: dict[str, Rows] = {
-        name: [] for name in ("factors", "flags", "conclusions", "lines", "fits", "components")
+        name: [] for name in ("factors", "flags", "fit_summaries", "lines", "fits", "components")
     }
     for method in ("gamma", "paper"):
         for kind in types:
@@ -327,7 +327,7 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
             rows["factors"] += factors + model_factors
             rows["flags"] += flags + model_flags
             rows["lines"].append(_line(kind, method, flags))
-            rows["conclusions"].append(_conclusion(kind, method, flags))
+            rows["fit_summaries"].append(_conclusion(kind, method, flags))
             rows["fits"] += [
                 _fit("site", kind, method, factors),
                 _fit("cpu_model", kind, method, model_factors),
@@ -340,7 +340,7 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
         components=frame("components", rows["components"]),
         lines=frame("lines", rows["lines"]),
         flags=frame("flags", rows["flags"]),
-        conclusions=frame("conclusions", rows["conclusions"]),
+        conclusions=frame("fit_summaries", rows["fit_summaries"]),
         tasks=frame("tasks", [_WINDOW | row for row in task_rows(residuals)]),
         residuals=frame("residuals", [_WINDOW | row for row in residuals]),
         days=_days(),

@@ -60,8 +60,8 @@ def _predicted(session: Session, end: datetime) -> Change:
             "n_known": 800,
             "n_errors": 400,
             "end_time": end,
-            "node_hours": 12.5,
-            "core_hours": 400.0,
+            "node_h": 12.5,
+            "core_h": 400.0,
             "day": end.date(),
             "mark": "-",
         }

@@ -74,7 +74,7 @@ def _bucket(level: str, name: str, k: float, place: int, rng: np.random.Generato
 
 def task_rows(residuals: Rows) -> Rows:
     """The account of each task that has residuals of sites."""
-    present = {tuple(row[key] for key in _KEYS) for row in residuals if row["level"] == "site"}
+    present = {tuple(row[key] for key in _KEYS) for row in residuals if row["level"] == "queue"}
     return [
         {
             **dict(zip(_KEYS, task, strict=True)),

@@ -213,8 +213,8 @@ def _of_lens(page: str, name: str, index: str, attributes: Line, pills: list[Any
 def query_of(text: str) -> dict[str, Any]:
     """A query of the search bar, of the shapes that we write, as a search.
 
-    >>> query_of('level: "site" and not (k > 1 or k < -1)')["bool"]["filter"][0]
-    {'term': {'level': 'site'}}
+    >>> query_of('level: "queue" and not (k > 1 or k < -1)')["bool"]["filter"][0]
+    {'term': {'level': 'queue'}}
     """
     if not text:
         return {"match_all": {}}

@@ -26,11 +26,11 @@ def issues(n: int) -> list[dict[str, Any]]:
             "job_id": f"{number:07d}",
             "user": f"user{number % 7}",
             "project": f"project{number % 3}",
-            "site": f"QUEUE{number % 5}",
+            "queue": f"QUEUE{number % 5}",
             "detector": "cpu-idle",
             "severity": SEVERITIES[rank],
             "severity_rank": rank,
-            "wasted_core_hours": chosen.choice([None, 1.0, 2.5, 40.0]),
+            "idle_core_h": chosen.choice([None, 1.0, 2.5, 40.0]),
             "hint": f"this job {number} did nothing",
             "n_issues": 1,
         }
@@ -48,7 +48,7 @@ def fill(session: Session, n: int) -> list[dict[str, Any]]:
 
 
 def worst(row: dict[str, Any]) -> tuple[Any, ...]:
-    hours = row["wasted_core_hours"]
+    hours = row["idle_core_h"]
     return -row["severity_rank"], hours is None, -(hours or 0.0), row["job_id"]
 
 

@@ -203,8 +203,8 @@ def test_the_jobs_of_an_archive_are_a_data_view(tmp_path: Path) -> None:
     (found,) = [each["attributes"] for each in lines if each["id"] == "esjobs-data-jobs"]
     assert (found["title"], found["timeFieldName"]) == ("jobs_archive_*", "endtime")
     computed = json.loads(found["runtimeFieldMap"])
-    assert set(computed) == {"cpu_efficiency", "cpu_s_per_event", "core_hours"}
-    assert "doc['actualcorecount']" in computed["core_hours"]["script"]["source"]
+    assert set(computed) == {"cpu_efficiency", "cpu_s_per_event", "core_h"}
+    assert "doc['actualcorecount']" in computed["core_h"]["script"]["source"]
 
 
 def test_check_says_what_is_wrong_and_fails(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_an_absurd_factor_stands_at_the_edge_with_its_value(data: ReportData) ->
 def test_siblings_are_relative_to_their_site(data: ReportData) -> None:
     rows = rows_of(data, "siblings")
     drawing = siblings(panel("siblings"), rows)
-    related = relative_to_siblings(rows, "rc_site", "events_per_job", "k")
+    related = relative_to_siblings(rows, "site", "events_per_job", "k")
     assert len(marks(svg(drawing.complete(0)), "marks")) == len(related) > 10
     encoding = layer(drawing.spec, "marks")["encoding"]
     across, up = (encoding[side]["scale"]["domain"] for side in ("x", "y"))

@@ -25,7 +25,7 @@ def block_of(data: ReportData, identity: str) -> Block:
 def row_of(data: ReportData, kind: str = "all") -> pd.Series:
     """The stored conclusion about the queues of a type, headline method."""
     assert data.conclusions is not None
-    chosen = data.conclusions.query("level == 'site' and method == 'gamma' and processing_type == @kind")
+    chosen = data.conclusions.query("level == 'queue' and method == 'gamma' and processing_type == @kind")
     row: pd.Series
     (row,) = (row for _, row in chosen.iterrows())
     return row
@@ -73,7 +73,7 @@ def test_candidates_are_kept_apart_from_what_is_confirmed(data: ReportData) -> N
         name: {row["name"] for row in composer.rows(panel(name), "all")}
         for name in ("deviating", "candidates")
     }
-    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
+    flags = data.flags.query("level == 'queue' and processing_type == 'all' and method == 'gamma'")
     deviating = flags[flags.verdict == "deviates"]
     assert shown["deviating"] == set(deviating[deviating.confirmed == True].name)  # noqa: E712
     assert shown["candidates"] == set(deviating.name) - shown["deviating"]
@@ -178,8 +178,8 @@ def test_empty_sections_of_cpu_models_are_left_out_or_say_why(data: ReportData) 
     )
     bare = replace(
         data,
-        flags=data.flags[data.flags.level == "site"],
-        factors=data.factors[data.factors.level == "site"],
+        flags=data.flags[data.flags.level == "queue"],
+        factors=data.factors[data.factors.level == "queue"],
     )
     assert shown(bare) == {"factors-cpu-model"}
 

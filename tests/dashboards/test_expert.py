@@ -90,7 +90,7 @@ def test_the_tasks_with_most_jobs_have_a_chart_each(data: ReportData) -> None:
     drawn = [composer.charts.specs[number]["datasets"]["rows"]["rows"] for number in figure.charts]
     assert len(drawn) == 6
     assert sum(map(len, drawn)) == figure.marks
-    sites = data.residuals[data.residuals.level == "site"]
+    sites = data.residuals[data.residuals.level == "queue"]
     jobs = sites.groupby(["task_id", "core_class", "task_type", "work_kind"], dropna=False).n_jobs.sum()
     first = jobs.sort_values(ascending=False).index[0]
     assert figure.titles[0].name == task_label(None if pd.isna(part) else part for part in first)
@@ -127,7 +127,7 @@ def test_the_curve_is_the_fixed_cost_through_the_median_site() -> None:
 def test_what_no_logarithm_holds_is_left_out(data: ReportData) -> None:
     unfit = [bucket(name="B", events_per_job=0.0), bucket(name="C", cpu_s_per_event=None)]
     rows = [bucket(), bucket(name="D"), *unfit]
-    frame = pd.DataFrame(rows).assign(level="site", method="gamma")
+    frame = pd.DataFrame(rows).assign(level="queue", method="gamma")
     block, _ = block_of(replace(data, residuals=frame, tasks=None), "task-curves")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
     assert figure.marks == 2
@@ -136,7 +136,7 @@ def test_what_no_logarithm_holds_is_left_out(data: ReportData) -> None:
 
 def test_a_kind_of_work_has_the_account_of_its_task(data: ReportData) -> None:
     frame = pd.DataFrame([bucket(name=name, work_kind="merge") for name in "AB"]).assign(
-        level="site", method="gamma"
+        level="queue", method="gamma"
     )
     account = {**dict(zip(("task_id", "core_class"), ("1", "multi"), strict=True)), "decision": "split"}
     block, _ = block_of(replace(data, residuals=frame, tasks=pd.DataFrame([account])), "task-curves")
@@ -260,7 +260,7 @@ def test_names_with_one_task_are_named(data: ReportData) -> None:
 def test_siblings_carry_the_origin_of_their_declaration(data: ReportData) -> None:
     rows = Composer(data).rows(SIBLINGS, "all")
     assert data.flags is not None
-    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
+    flags = data.flags.query("level == 'queue' and processing_type == 'all' and method == 'gamma'")
     origins = dict(zip(flags.name, flags.origin, strict=True))
     assert rows
     for row in rows:
@@ -372,7 +372,7 @@ def test_a_task_is_more_than_its_number() -> None:
 
 def test_tasks_of_one_site_have_no_chart(data: ReportData) -> None:
     rows = [bucket(), bucket(name="B"), bucket(task_id="2"), bucket(task_id="3")]
-    frame = pd.DataFrame(rows).assign(level="site", method="gamma")
+    frame = pd.DataFrame(rows).assign(level="queue", method="gamma")
     block, _ = block_of(replace(data, residuals=frame), "task-curves")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
     assert (len(figure.charts), figure.marks) == (1, 2)
@@ -410,9 +410,7 @@ def test_residuals_above_zero_are_called_faster(identity: str) -> None:
 
 def test_few_siblings_are_named_in_their_chart(data: ReportData) -> None:
     rows = [
-        bucket(
-            name=f"{site}_{n}", rc_site=site, component=0, k=k, k_err=0.01, k_raw=k, events_per_job=10.0 * n
-        )
+        bucket(name=f"{site}_{n}", site=site, component=0, k=k, k_err=0.01, k_raw=k, events_per_job=10.0 * n)
         for site in ("SITE-A", "SITE-B")
         for n, k in ((1, 0.9), (2, 1.1))
     ]
@@ -420,5 +418,5 @@ def test_few_siblings_are_named_in_their_chart(data: ReportData) -> None:
     sets = siblings(SIBLINGS, full).datasets
     named = {label["label"] for side in ("left", "right") for label in sets[f"roomy_{side}"]}
     assert named == {"SITE-A", "SITE-B"}
-    many = [{**row, "rc_site": f"{row['rc_site']}{n}"} for n in range(10) for row in full]
+    many = [{**row, "site": f"{row['site']}{n}"} for n in range(10) for row in full]
     assert siblings(SIBLINGS, many).datasets["roomy_left"] == []

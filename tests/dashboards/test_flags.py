@@ -20,12 +20,12 @@ def with_states(data: ReportData, state: str, *, confirmed: bool = True) -> Repo
     """The same with one flag, of a queue whose deviation is confirmed, or is not."""
     flags: Any = data.flags
     chosen = flags["confirmed"].eq(True) if confirmed else flags["verdict"].eq("ok")
-    row = flags[(flags["level"] == "site") & chosen].iloc[0]
+    row = flags[(flags["level"] == "queue") & chosen].iloc[0]
     states = {
-        "level": "site",
+        "level": "queue",
         "processing_type": "all",
         "name": row["name"],
-        "rc_site": row["rc_site"],
+        "site": row["site"],
         "state": state,
         "since": date(2018, 7, 4),
         "nights": 28,

@@ -96,7 +96,13 @@ def test_a_chart_says_of_how_many_names_it_draws_the_first() -> None:
     panel = Panel(**{**DEVIATIONS.__dict__, "most": (40,)})
     spec = from_index(panel)
     rows = [
-        {"name": f"q{n:02}", "deviation": 0.5 - n / 200, "deviation_err": 0.02, "standing": "ok", "rank": n}
+        {
+            "name": f"q{n:02}",
+            "deviation": 0.5 - n / 200,
+            "deviation_err": 0.02,
+            "status_shown": "ok",
+            "rank": n,
+        }
         for n in range(60)
     ]
     spec["data"] = {"name": "rows", "values": [{"_source": row} for row in rows]}

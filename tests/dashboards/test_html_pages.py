@@ -92,7 +92,7 @@ def test_the_confirmed_queues_are_those_of_the_store(browser: "Browser", folder:
     assert set(table.all_inner_texts()) == confirmed
     chart = opened.page.locator("#sites-scatter svg text").all_text_contents()
     assert confirmed <= set(chart)
-    counts = flags["standing"].value_counts()
+    counts = flags["status_shown"].value_counts()
     told = dict(
         opened.page.locator("#sites-counts .tiles li").evaluate_all(
             "(all) => all.map((each) => [each.querySelector('span').textContent, "
@@ -122,7 +122,7 @@ def test_a_choice_narrows_the_page_and_goes_along(browser: "Browser", folder: Pa
     page.get_by_role("combobox", name="Verdict").select_option("ok")
     again(opened)
     flags = judged(demo)
-    ok = flags[flags["standing"] == "ok"]
+    ok = flags[flags["status_shown"] == "ok"]
     names = page.locator("#sites-in-words tbody tr:first-child td:first-child")
     assert set(names.all_inner_texts()) == set(ok["name"])
     marks = page.locator("#sites-scatter .marks_marks > path")
@@ -176,7 +176,7 @@ def test_a_table_is_sorted_and_searched(browser: "Browser", folder: Path, demo: 
         assert all(value == "" for value in shown[len(numbers) :])
     table.locator("input").fill("undeclared default")
     flags = judged(demo)
-    found = flags[flags["standing"].eq("undeclared") & flags["sentence"].str.contains("default")]
+    found = flags[flags["status_shown"].eq("undeclared") & flags["sentence"].str.contains("default")]
     names = table.locator("tbody tr:first-child td:first-child").all_inner_texts()
     assert set(names) == set(found["name"])
     assert table.locator(".shown").inner_text() == f"{len(found)} of {len(flags)}"
@@ -195,7 +195,7 @@ def test_sums_over_what_is_chosen_are_those_of_the_store(
     chart = opened.page.locator("#efficiency-by-queue svg")
     names = chart.locator(".role-axis-label text").all_text_contents()
     shares = chart.locator(".numbers_marks text").all_text_contents()
-    assert names[-len(ranked) :] == [row["site"] for row in ranked]
+    assert names[-len(ranked) :] == [row["queue"] for row in ranked]
     # texts are painted in the order of the groups, which is that of jobs
     assert sorted(shares) == sorted(percent(row["cpu_s"] / row["core_s"]) for row in ranked)
     coverage = opened.page.locator("#efficiency-coverage .numbers_marks text").all_text_contents()
@@ -245,8 +245,8 @@ def test_names_are_ranked_as_the_command_ranks_them(
 def test_the_page_of_a_site_opens_on_the_worst(browser: "Browser", folder: Path, demo: Session) -> None:
     flags = judged(demo)
     worst = flags.sort_values("rank").iloc[0]
-    opened = open_file(browser, folder, "site")
+    opened = open_file(browser, folder, "queue")
     names = opened.page.locator("#site-queues tbody tr:first-child td:first-child").all_inner_texts()
     assert names[0] == worst["name"]
-    assert set(names) == set(flags[flags["rc_site"] == worst["rc_site"]]["name"])
-    assert worst["rc_site"] != flags["rc_site"].min()
+    assert set(names) == set(flags[flags["site"] == worst["site"]]["name"])
+    assert worst["site"] != flags["site"].min()

@@ -59,7 +59,7 @@ def test_a_project_leads_to_its_users_and_a_user_to_their_jobs(
 ) -> None:
     opened = open_file(browser, folder, "people")
     page = opened.page
-    wasted = scores.groupby("project")["wasted_core_hours"].sum().sort_values(ascending=False)
+    wasted = scores.groupby("project")["idle_core_h"].sum().sort_values(ascending=False)
     assert len(wasted) > 2
     assert [name for name in names_of(page, "people-wasted-by-project") if name in wasted.index] == list(
         wasted.index
@@ -69,7 +69,7 @@ def test_a_project_leads_to_its_users_and_a_user_to_their_jobs(
     again(opened)
     assert page.get_by_role("combobox", name="Project").input_value() == project
     of_project = scores[scores["project"] == project]
-    users = of_project.groupby("user")["wasted_core_hours"].sum().sort_values(ascending=False)
+    users = of_project.groupby("user")["idle_core_h"].sum().sort_values(ascending=False)
     shown = [name for name in names_of(page, "people-wasted-by-user") if name in set(scores["user"])]
     assert shown == list(users.index)
     assert bars_of(page, "people-wasted-by-user") == [f"{hours:,.0f}" for hours in users]
@@ -89,7 +89,7 @@ def test_a_project_leads_to_its_users_and_a_user_to_their_jobs(
 
 
 def test_a_job_of_a_user_has_its_page(browser: "Browser", folder: Path, scores: "pd.DataFrame") -> None:
-    order = ["wasted_core_hours", "source", "job_id"]
+    order = ["idle_core_h", "source", "job_id"]
     first = scores.sort_values(order, ascending=[False, True, True]).iloc[0]
     opened = open_file(browser, folder, f"people#project={first['project']}&user={first['user']}")
     link = opened.page.locator("#people-jobs tbody td a").first
@@ -114,7 +114,7 @@ def test_names_of_job_issues_lead_to_their_scores(browser: "Browser", folder: Pa
 
 
 @pytest.mark.parametrize(
-    ("panel", "column"), [("people-worst", "score_sum"), ("people-wasteful", "wasted_core_hours")]
+    ("panel", "column"), [("people-worst", "score_sum"), ("people-wasteful", "idle_core_h")]
 )
 def test_the_first_25_are_those_of_the_table(
     browser: "Browser", folder: Path, scores: "pd.DataFrame", panel: str, column: str
@@ -135,7 +135,7 @@ def test_the_first_25_are_those_of_the_table(
 
 def test_a_mark_per_job_of_most_node_hours(browser: "Browser", folder: Path, scores: "pd.DataFrame") -> None:
     opened = open_file(browser, folder, "people")
-    known = scores.dropna(subset=["score_cpu"]).query("node_hours > 0")
+    known = scores.dropna(subset=["score_cpu"]).query("node_h > 0")
     assert len(known) > 10
     marks = opened.page.locator("#people-cpu-over-hours svg .marks_marks path")
     assert marks.count() == min(len(known), 1000)

@@ -55,13 +55,13 @@ def test_which_jobs_have_a_page_is_what_pandas_says(demo: Session, most: int) ->
     names = ["source", "job_id"]
     issues, scores = demo.tables.issues().to_pandas(), demo.tables.scores().to_pandas()
     wrong = issues[issues["severity"] != "info"].sort_values(
-        ["severity_rank", "wasted_core_hours", *names], ascending=[False, False, True, True]
+        ["severity_rank", "idle_core_h", *names], ascending=[False, False, True, True]
     )
     first = [
         scores.dropna(subset=[column])
         .sort_values([column, *names], ascending=[False, True, True])
         .head(min(25, most))
-        for column in ("score_sum", "wasted_core_hours")
+        for column in ("score_sum", "idle_core_h")
     ]
     order = pd.concat([*first, wrong])[names].drop_duplicates()
     expected = list(order.head(most).itertuples(index=False, name=None))

@@ -35,7 +35,7 @@ def test_a_type_of_many_names_shows_the_foremost(make_data: MakeData) -> None:
     assert data.flags is not None
     composer = Composer(data)
     (part,) = types_of(composer)
-    flags = data.flags.query("level == 'site' and method == 'gamma' and processing_type == 'simul'")
+    flags = data.flags.query("level == 'queue' and method == 'gamma' and processing_type == 'simul'")
     shown = names_in(part, "flags-site-table")
     assert len(shown) == 40
     deviating = set(flags[flags.verdict == "deviates"].name)
@@ -51,7 +51,7 @@ def test_a_type_of_many_names_shows_the_foremost(make_data: MakeData) -> None:
     assert "--type simul --method paper --run" in other.note
     together = composer.rows(panel("flags-site-table"), "all")
     assert len(together) == len(
-        data.flags.query("level == 'site' and method == 'gamma' and processing_type == 'all'")
+        data.flags.query("level == 'queue' and method == 'gamma' and processing_type == 'all'")
     )
 
 
@@ -59,7 +59,7 @@ def test_a_type_of_few_names_shows_all(make_data: MakeData) -> None:
     data = make_data(30, types=("all", "simul"))
     assert data.flags is not None
     (part,) = types_of(Composer(data))
-    flags = data.flags.query("level == 'site' and method == 'gamma' and processing_type == 'simul'")
+    flags = data.flags.query("level == 'queue' and method == 'gamma' and processing_type == 'simul'")
     assert names_in(part, "flags-site-table") == set(flags.name)
     assert part.note == ""
 

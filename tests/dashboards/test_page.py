@@ -66,7 +66,7 @@ def test_the_numbers_at_a_glance_stand_in_one_row(
 
 def test_flagged_names_stand_in_table_and_chart(opened: Opened, data: ReportData) -> None:
     assert data.flags is not None
-    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
+    flags = data.flags.query("level == 'queue' and processing_type == 'all' and method == 'gamma'")
     names = set(flags[flags.confirmed.eq(True)].name)
     assert names
     assert "</script><script>alert(3)</script>" in names

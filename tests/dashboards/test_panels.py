@@ -101,7 +101,7 @@ def test_verdict_tiles_count_every_flag_once(verdict: Verdict) -> None:
     tiles: list[Tile] = [tile for tile in panel("counts").tiles if tile.verdict]
     for sure in (True, False):
         tested = {"significant": sure, "stable": True, "confirmed": is_confirmed(verdict, sure, True)}
-        said = conclude([row | tested], "site", limit=0.2)
+        said = conclude([row | tested], "queue", limit=0.2)
         assert sum(int(str(said[tile.column])) for tile in tiles) == 1
         assert all(
             sum(int(str(said[part])) for part, _ in tile.parts) in (0, said[tile.column]) for tile in tiles

@@ -52,7 +52,7 @@ def test_of_too_many_groups_a_panel_gives_up_the_last_filters(monkeypatch: pytes
     monkeypatch.setattr(pools, "MOST_GROUPS", 1000)
     found, of_panel = pools_of(EFFICIENCY, Counting(10), OWN)
     assert [name for name, _ in of_panel["efficiency-by-queue"].choices] == [
-        "site",
+        "queue",
         "processing_type",
         "project",
     ]
@@ -63,7 +63,7 @@ def test_of_too_many_groups_a_panel_gives_up_the_last_filters(monkeypatch: pytes
 def test_names_alone_are_kept_however_many_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "MOST_GROUPS", 5)
     _, of_panel = pools_of(EFFICIENCY, Counting(10), OWN)
-    assert of_panel["efficiency-by-queue"].view.by == ("site",)
+    assert of_panel["efficiency-by-queue"].view.by == ("queue",)
     assert len(of_panel["efficiency-by-queue"].rows) == 10
 
 
@@ -87,8 +87,8 @@ def test_a_filter_that_jobs_do_not_know_is_none() -> None:
 
 def test_one_name_of_two_sums_is_refused_not_mixed_up() -> None:
     """Panels that share their groups share the sums in them, by name."""
-    panel = Panel("a", "", "weighted", "", View("scores", by=("user",), metrics=(Sum("node_hours", "n"),)))
-    other = replace(panel, id="b", view=replace(panel.view, metrics=(Sum("core_hours", "n"),)))
+    panel = Panel("a", "", "weighted", "", View("scores", by=("user",), metrics=(Sum("node_h", "n"),)))
+    other = replace(panel, id="b", view=replace(panel.view, metrics=(Sum("core_h", "n"),)))
     page = Page("p", "", "", stacked((4, ((panel, 24), (other, 24)))))
     with pytest.raises(ValueError, match="two metrics 'n'"):
         pools_of(page, Counting(2), OWN)

@@ -9,7 +9,7 @@ from tests.dashboards.conftest import MakeData, frame
 
 def part(name: str, **given: Any) -> dict[str, Any]:
     row = {
-        "level": "site",
+        "level": "queue",
         "processing_type": "all",
         "name": name,
         "verdict": "deviates",
@@ -44,7 +44,7 @@ def test_the_reason_of_a_confirmed_queue_stands_with_its_verdict(make_data: Make
     """Sentence, flag and reason of a queue are in one place, and nowhere else before the first chart."""
     data = make_data(12, types=("all", "evgen"))
     flags: Any = data.flags
-    name = flags[(flags["level"] == "site") & flags["confirmed"].eq(True)].iloc[0]["name"]
+    name = flags[(flags["level"] == "queue") & flags["confirmed"].eq(True)].iloc[0]["name"]
     rows = [
         part(name, sentence="its <i>mix</i> is slow"),
         part(name, part="rest", largest=False, sentence="what is left"),

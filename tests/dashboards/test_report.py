@@ -130,7 +130,7 @@ def test_what_a_coordinator_wants_first_comes_first(data: ReportData, page: str)
     assert "2018-08-01 to 2018-09-01" in text
     assert "run-4f1c2a" in text
     assert data.flags is not None
-    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
+    flags = data.flags.query("level == 'queue' and processing_type == 'all' and method == 'gamma'")
     judged = flags.verdict.isin(["deviates", "ok", "undecided"]).sum()
     sentence = f"{flags.confirmed.eq(True).sum()} of {judged} comparable queues deviate by more than 20 %"
     assert text.index(sentence) < text.index("Relative to what 51 other WLCG sites declare")

@@ -78,15 +78,15 @@ def _place(text: Any) -> float:
 
 
 def test_core_hours_lost(demo: Session) -> None:
-    of_queues, of_sites = by_hand(demo, "site", LOST), asked(demo, "rc_site", "lost_core_h")
-    assert asked(demo, "site", "lost_core_h") == pytest.approx(of_queues)
+    of_queues, of_sites = by_hand(demo, "queue", LOST), asked(demo, "site", "lost_core_h")
+    assert asked(demo, "queue", "lost_core_h") == pytest.approx(of_queues)
     losses = demo.provisioning.lost("queue").rows.to_pylist()
     found = {name: sum(row["lost_core_h"] for row in losses if row["name"] == name) for name in of_queues}
     assert found == pytest.approx(of_queues)
     assert sum(of_sites.values()) == pytest.approx(sum(of_queues.values()))
     shown = drawn(demo, LOST_HOURS)
     assert len(shown) == LOST_HOURS.most[0]
-    cancelled = by_hand(demo, "site", LOST.replace(FAILED, "('cancelled')"))
+    cancelled = by_hand(demo, "queue", LOST.replace(FAILED, "('cancelled')"))
     assert shown == {
         name: f"{of_queues[name]:,.0f}"
         + (f" + {cancelled[name]:,.0f} cancelled" if cancelled[name] >= 0.5 else "")
@@ -98,13 +98,13 @@ def test_core_hours_lost(demo: Session) -> None:
 
 def test_failures_and_waiting(demo: Session) -> None:
     failed, finished = (f"count(*) filter (state in {each})" for each in (FAILED, "('finished')"))
-    rates = by_hand(demo, "site", f"{failed} / nullif({failed} + {finished}, 0)")
-    assert asked(demo, "site", "failure_rate") == pytest.approx(rates, nan_ok=True)
+    rates = by_hand(demo, "queue", f"{failed} / nullif({failed} + {finished}, 0)")
+    assert asked(demo, "queue", "failure_rate") == pytest.approx(rates, nan_ok=True)
     shown = drawn(demo, ENDS)
     assert {name: float(text.rstrip("%")) for name, text in shown.items()} == pytest.approx(
         {name: 100 * rates[name] for name in shown}, abs=0.051
     )
-    waits = by_hand(demo, "site", "avg(queue_s) / 3600")
+    waits = by_hand(demo, "queue", "avg(queue_s) / 3600")
     waited = drawn(demo, WAITING)
     assert {name: float(text) for name, text in waited.items()} == pytest.approx(
         {name: waits[name] for name in waited}, abs=0.051
@@ -118,10 +118,10 @@ def test_core_hours_without_cpu_time(demo: Session) -> None:
         shown = drawn(demo, panel)
         assert shown == {name: f"{expected[name]:,.0f}" for name in shown}
     ranked = demo.scores.rank("user", "cpu_efficiency").to_pandas()
-    assert dict(zip(ranked["name"], ranked["wasted_core_hours"], strict=True)) == pytest.approx(expected)
+    assert dict(zip(ranked["name"], ranked["idle_core_h"], strict=True)) == pytest.approx(expected)
     (panel,) = [each.panel for each in PEOPLE.places if each.panel.id == "people-wasted-by-user"]
     rows = asked_of_store(demo.store, panel.view)
-    assert {row["user"]: row["wasted_core_hours"] for row in rows} == pytest.approx(expected)
+    assert {row["user"]: row["idle_core_h"] for row in rows} == pytest.approx(expected)
     above = demo.sql("select count(*) as n from jobs where cpu_s > wall_s * cores").to_pandas()["n"][0]
     assert above > 0
 
@@ -129,7 +129,7 @@ def test_core_hours_without_cpu_time(demo: Session) -> None:
 def test_tasks_are_distinct_wherever_they_are_called_tasks(demo: Session) -> None:
     """Units of the fit (task x core class x type) are more, and never called tasks."""
     flags = demo.tables.flags().to_pandas()
-    chosen = flags[(flags["processing_type"] == "all") & (flags["level"] == "site") & flags["k"].notna()]
+    chosen = flags[(flags["processing_type"] == "all") & (flags["level"] == "queue") & flags["k"].notna()]
     assert (chosen["n_tasks"] >= chosen["n_distinct_tasks"]).all()
     assert (chosen["n_tasks"] > chosen["n_distinct_tasks"]).any()
     for panel in (*REPORT, BY_TYPE):
@@ -146,7 +146,7 @@ def test_tasks_are_distinct_wherever_they_are_called_tasks(demo: Session) -> Non
 def test_factors_of_cpu_models_have_the_scale_of_what_they_predict(demo: Session) -> None:
     mixes = [
         row
-        for row in demo.tables.mixes().to_pandas().to_dict("records")
+        for row in demo.tables.cpu_mix().to_pandas().to_dict("records")
         if row["share"] > 0.999 and row["k"] > 0
     ]
     factors = [row for row in demo.tables.factors().to_pandas().to_dict("records") if row["mix_k"] > 0]

@@ -121,8 +121,8 @@ def test_frames_are_completed_with_nulls() -> None:
 
 
 def test_selection_follows_level_type_method_and_order() -> None:
-    each = View("flags", where=(Where("k"),), level="site", sort=("-|d|", "name"))
-    base = {"level": "site", "processing_type": "all", "method": "paper", "k": 1.0}
+    each = View("flags", where=(Where("k"),), level="queue", sort=("-|d|", "name"))
+    base = {"level": "queue", "processing_type": "all", "method": "paper", "k": 1.0}
     rows = [
         base | {"name": "a", "d": 0.1},
         base | {"name": "b", "d": -0.5},
@@ -142,16 +142,16 @@ def test_text_sorts_descending_too() -> None:
 
 def test_siblings_share_site_and_component() -> None:
     rows: list[Row] = [
-        {"rc_site": "A", "component": 0, "k": 1.0, "n": 10.0},
-        {"rc_site": "A", "component": 0, "k": 4.0, "n": 40.0},
-        {"rc_site": "A", "component": 1, "k": 9.0, "n": 1.0},
-        {"rc_site": "B", "component": 0, "k": 1.0, "n": 1.0},
-        {"rc_site": None, "component": 0, "k": 1.0, "n": 1.0},
+        {"site": "A", "component": 0, "k": 1.0, "n": 10.0},
+        {"site": "A", "component": 0, "k": 4.0, "n": 40.0},
+        {"site": "A", "component": 1, "k": 9.0, "n": 1.0},
+        {"site": "B", "component": 0, "k": 1.0, "n": 1.0},
+        {"site": None, "component": 0, "k": 1.0, "n": 1.0},
     ]
-    assert siblings_of(rows, "rc_site") == rows[:2]
-    related = relative_to_siblings(rows, "rc_site", "n", "k")
+    assert siblings_of(rows, "site") == rows[:2]
+    related = relative_to_siblings(rows, "site", "n", "k")
     assert [(round(x, 9), round(y, 9)) for _, x, y in related] == [(0.5, 0.5), (2.0, 2.0)]
-    assert relative_to_siblings([{**rows[0], "n": None}, rows[1]], "rc_site", "n", "k") == []
+    assert relative_to_siblings([{**rows[0], "n": None}, rows[1]], "site", "n", "k") == []
 
 
 def test_one_absurd_value_does_not_stretch_an_axis() -> None:

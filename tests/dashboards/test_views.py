@@ -65,8 +65,8 @@ def test_a_store_gives_the_rows_that_would_be_chosen(each: Panel, ran: Session) 
 @pytest.mark.parametrize(
     "where",
     [
-        Where("standing", ("ok", "candidate")),
-        Where("standing", ("ok",), negate=True),
+        Where("status_shown", ("ok", "candidate")),
+        Where("status_shown", ("ok",), negate=True),
         Where("verdict", ("undeclared", None), negate=True),
         Where("origin", ("own",), negate=True),
         Where("component", (0, None)),
@@ -123,7 +123,7 @@ def _bare(found: Any) -> Any:
 @pytest.mark.parametrize("each", DRAWN, ids=lambda each: each.id)
 def test_a_chart_names_no_column_that_its_table_lacks(each: Panel) -> None:
     """What is read below a row of the index is asked of the index, lookups too."""
-    text = json.dumps(from_index(replace(each, view=replace(each.view, level="site"))))
+    text = json.dumps(from_index(replace(each, view=replace(each.view, level="queue"))))
     assert f'"index": "esjobs-latest-{each.view.table}"' in text
     for join in each.joins:
         assert f'"index": "esjobs-latest-{join.view.table}"' in text
@@ -133,7 +133,10 @@ def test_a_chart_names_no_column_that_its_table_lacks(each: Panel) -> None:
 def test_a_search_leaves_room_for_the_dashboard() -> None:
     """Its conditions stand beside the placeholders, for a server refuses ``%context%`` beside a query."""
     view = View(
-        "flags", where=(Where("k"), Where("verdict", ("ok",), negate=True)), level="site", sort=("-k", "name")
+        "flags",
+        where=(Where("k"), Where("verdict", ("ok",), negate=True)),
+        level="queue",
+        sort=("-k", "name"),
     )
     asked_for = body(view, ["name", "k"], "all", "gamma")
     assert asked_for == {
@@ -147,7 +150,7 @@ def test_a_search_leaves_room_for_the_dashboard() -> None:
             "bool": {
                 "must": ["%dashboard_context-must_clause%"],
                 "filter": [
-                    {"term": {"level": "site"}},
+                    {"term": {"level": "queue"}},
                     {"term": {"method": "gamma"}},
                     {"term": {"processing_type": "all"}},
                     {"exists": {"field": "k"}},

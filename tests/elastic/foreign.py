@@ -16,7 +16,7 @@ Document = Mapping[str, Any]
 CATALOGUE: Mapping[str, Any] = {
     name: {"type": kind}
     for kind, names in {
-        "keyword": ("source", "job_id", "task_id", "site", "cpu_raw", "processing_type", "state", "user"),
+        "keyword": ("source", "job_id", "task_id", "queue", "cpu_raw", "processing_type", "state", "user"),
         "long": ("cores", "events"),
         "double": ("cpu_s", "wall_s", "hs06_s"),
         "date_nanos": ("end_time",),

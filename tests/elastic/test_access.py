@@ -118,7 +118,7 @@ def test_the_printed_role_is_enough(
 def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded: Server, name: str) -> None:
     archive = "jobs-archive-2018"
     rows = [
-        job(f"{task}-{site}-{n}", task_id=str(task), site=f"S{site}", cpu_s=4000.0 + 300 * site + n)
+        job(f"{task}-{site}-{n}", task_id=str(task), queue=f"S{site}", cpu_s=4000.0 + 300 * site + n)
         for task in range(3)
         for site in range(4)
         for n in range(25)
@@ -131,7 +131,7 @@ def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded
         assert session.store.capabilities().lacking == ()
         assert session.run("2018-08-01/2018-08-02")[-1].rows_out
         assert len(session.tables.factors(level="site", method="gamma", type="all").to_pandas()) == 4
-        assert session.query(by=["site"], metrics=["jobs"]).to_pandas()["jobs"].tolist() == [75] * 4
+        assert session.query(by=["queue"], metrics=["jobs"]).to_pandas()["jobs"].tolist() == [75] * 4
     assert guarded.security is not None
     refused = guarded.request("PUT", f"{archive}/_doc/1", {"x": 1}, login=guarded.security.login("reader"))
     assert refused.status == 403

@@ -50,14 +50,14 @@ MONTHS: dict[str, dict[str, Any]] = {
     "2018-08": {**CATALOGUE, "cpu_s": {"type": "float"}, "end_time": {"type": "date"}},
     "2018-09": {
         **CATALOGUE,
-        "site": _BESIDE,
+        "queue": _BESIDE,
         "task_id": {"type": "long"},
         "cpu_s": {"type": "long"},
         "wall_s": {"type": "integer"},
         "cores": {"type": "double"},
         "events": {"type": "double"},
     },
-    "2018-10": {**CATALOGUE, "site": _RAW, "wall_s": {"type": "float"}, "events": {"type": "integer"}},
+    "2018-10": {**CATALOGUE, "queue": _RAW, "wall_s": {"type": "float"}, "events": {"type": "integer"}},
 }
 """Every month with types of its own; the third one has neither users nor benchmark seconds."""
 del MONTHS["2018-10"]["user"], MONTHS["2018-10"]["hs06_s"]
@@ -121,7 +121,7 @@ METRICS = (
     Sum("hs06_s", "hs06_s"),
 )
 QUESTIONS: tuple[tuple[tuple[str, ...], tuple[Filter, ...]], ...] = (
-    (("day", "site"), ()),
+    (("day", "queue"), ()),
     (("site", "user", "cores"), (In("site", ("CERN", "RAL")), Range("cpu_s", gt=10.0))),
     (("core_class",), (NotLike("user", ("m*",)),)),
     (("task_id",), (In("task_id", ("7", "13332803")),)),
@@ -162,13 +162,13 @@ def test_months_that_differ_are_asked_apart(
     require_same(asked[1], model.answer(jobs, asked[1]), (rows(read, asked[1]), counted(read)))
     cluster.close()
     with_store = reader(server, index_prefix, pattern, MAP)
-    expected = sorted(row["job_id"] for row in jobs if row["site"] == "RAL" and row["cores"] == 8)
+    expected = sorted(row["job_id"] for row in jobs if row["queue"] == "RAL" and row["cores"] == 8)
     assert selected(with_store, "job_id", where=[In("site", ("RAL",)), In("cores", (8,))]) == expected
-    largest = Query(("site",), (Maximum("cpu_s", "cpu_s"),))
+    largest = Query(("queue",), (Maximum("cpu_s", "cpu_s"),))
     assert groups(with_store, largest) == model.answer(jobs, largest)[0]
     states = {item.field: (item.state, item.type) for item in with_store.check_fields()}
     assert states["cpu_s"] == ("present", "double, float, long")
-    assert states["site"] == ("present", "keyword, text")
+    assert states["queue"] == ("present", "keyword, text")
     assert states["end_time"] == ("present", "date, date_nanos")
     with_store.close()
 
@@ -181,7 +181,7 @@ def test_months_that_differ_are_asked_side_by_side(
     pattern = write_archive(server, index_prefix, archive(200, seed=5))
     cluster = connect(Access(server.url))
     found = ForeignJobs(cluster, pattern, MAP)
-    query = Query(("site",), METRICS, Window(FIRST, FIRST + timedelta(days=60)))
+    query = Query(("queue",), METRICS, Window(FIRST, FIRST + timedelta(days=60)))
     undisturbed = aggregation.aggregate(cluster, found, query)
     inner = aggregation._answer_of_part
     for slow in (0, 1):
@@ -221,7 +221,7 @@ def test_only_the_index_that_cannot_group_is_read(
     pattern = write_archive(server, index_prefix, jobs)
     # a day of its own, in which events are texts
     last = [job(f"t{number}", end_time=FIRST + timedelta(days=63), events=number) for number in range(9)]
-    changed = {**CATALOGUE, "events": {"type": "keyword"}, "site": {"type": "text"}}
+    changed = {**CATALOGUE, "events": {"type": "keyword"}, "queue": {"type": "text"}}
     make_index(server, f"{index_prefix}jobs-texts", changed, map(plain, last))
     read: list[Row] = []
     inner = reading.documents_of
@@ -232,7 +232,7 @@ def test_only_the_index_that_cannot_group_is_read(
 
     monkeypatch.setattr(aggregation, "documents_of", noted)
     cluster = connect(Access(server.url))
-    query = Query(("day", "site"), METRICS)
+    query = Query(("day", "queue"), METRICS)
     found = aggregation.aggregate(cluster, ForeignJobs(cluster, pattern, MAP), query)
     require_same(query, model.answer([*jobs, *last], query), (rows(found, query), counted(found)))
     assert [some.jobs.index for some in read] == [f"{index_prefix}jobs-texts"]  # type: ignore[attr-defined]
@@ -287,7 +287,7 @@ def test_jobs_that_arrive_in_an_index_that_nobody_searched(server: Server, index
         server.json("PUT", f"{index_prefix}jobs-{month}/_settings", {"index.search.idle.after": "2s"})
     store = reader(server, index_prefix, f"{index_prefix}jobs-*", MAP)
     window = Window(FIRST, FIRST + timedelta(days=92))
-    query = Query(("site",), (Count(),), window)
+    query = Query(("queue",), (Count(),), window)
     assert groups(store, query) == {}
     time.sleep(3)
     for number, day in enumerate((0, 31, 62)):
@@ -320,12 +320,12 @@ def test_what_an_alias_filters_stays_out(server: Server, index_prefix: str, whol
 def test_a_pattern_never_stands_for_our_own_indices(server: Server, index_prefix: str) -> None:
     make_index(server, f"{index_prefix}jobs", CATALOGUE, [plain(job(1))])
     make_index(server, f"{index_prefix}x", CATALOGUE, [plain(job(2))])
-    make_index(server, f"{index_prefix}own-jobs-1", CATALOGUE, [plain(job(3, site="RAL"))])
+    make_index(server, f"{index_prefix}own-jobs-1", CATALOGUE, [plain(job(3, queue="RAL"))])
     for pattern in (f"{index_prefix}*,-{index_prefix}x", f"{index_prefix}*s,{index_prefix}jobs"):
         store = reader(server, index_prefix, pattern, MAP)
         assert store.span().jobs == 1
         for window in (None, WINDOWS[1]):
-            assert groups(store, Query(("site",), (Count(),), window)) == {("CERN",): {"n_jobs": 1}}
+            assert groups(store, Query(("queue",), (Count(),), window)) == {("CERN",): {"n_jobs": 1}}
         assert selected(store, "job_id") == ["1"]
         assert store.day_fingerprints(None).column("n_jobs").to_pylist() == [1]
         store.close()
@@ -354,25 +354,25 @@ def test_marks_do_not_depend_on_which_indices_are_asked_together(
         assert marks(Window.of_days(day, day)) == {day: together[day]}
     monkeypatch.setattr(naming, "_LONGEST", 1)
     assert marks(WINDOWS[1]) == together
-    assert {key: row["n_jobs"] for key, row in groups(store, Query(("site",), (Count(),))).items()} == {
-        (site,): sum(row["site"] == site for row in jobs) for site in ("CERN", "RAL", "IN2P3-CC_CL7")
+    assert {key: row["n_jobs"] for key, row in groups(store, Query(("queue",), (Count(),))).items()} == {
+        (site,): sum(row["queue"] == site for row in jobs) for site in ("CERN", "RAL", "IN2P3-CC_CL7")
     }
     store.close()
 
 
 @ONE_OF_EACH_VENDOR
 def test_documents_without_a_time_and_without_any_index(server: Server, index_prefix: str) -> None:
-    make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1)), {"site": "CERN"}])
+    make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1)), {"queue": "CERN"}])
     make_index(server, f"{index_prefix}jobs-2", {"other": {"type": "keyword"}}, [{"other": "x"}])
     store = reader(server, index_prefix, f"{index_prefix}jobs-*", MAP)
     assert (store.span().jobs, store.span().first) == (1, job(1)["end_time"])
     assert selected(store, "job_id") == ["1"]
     assert list(store.select(Select(("job_id",), WINDOWS[4]))) == []
-    assert groups(store, Query(("site",), (Count(),), WINDOWS[4])) == {}
+    assert groups(store, Query(("queue",), (Count(),), WINDOWS[4])) == {}
     assert groups(store, Query((), (Count(),), WINDOWS[4])) == {(): {"n_jobs": 0}}
     server.json("DELETE", f"{index_prefix}jobs-1,{index_prefix}jobs-2")
     assert store.span().jobs == 0
-    assert groups(store, Query(("site",), (Count(),), WINDOWS[1])) == {}
+    assert groups(store, Query(("queue",), (Count(),), WINDOWS[1])) == {}
     assert store.day_fingerprints(WINDOWS[1]).num_rows == 0
     store.close()
 
@@ -422,7 +422,7 @@ def settings_of(server: Server, prefix: str, **given: Any) -> Settings:
 
 @ONE_OF_EACH_VENDOR
 def test_documents_without_an_end_time_are_counted(server: Server, index_prefix: str) -> None:
-    lost = [{"site": "CERN"}, {"site": "RAL", "job_id": "9"}]
+    lost = [{"queue": "CERN"}, {"queue": "RAL", "job_id": "9"}]
     make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1)), *lost])
     with esjobs.open(settings=settings_of(server, index_prefix)) as session:
         report = session.speed.aggregate("2018-08-01/2018-08-02")
@@ -445,7 +445,7 @@ def test_reading_many_documents_wants_a_word(
     server: Server, index_prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     days = [datetime(2018, 8, day, 12, tzinfo=UTC) for day in (1, 2, 3)]
-    texts = {**CATALOGUE, "site": {"type": "text"}}
+    texts = {**CATALOGUE, "queue": {"type": "text"}}
     make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1, end_time=days[0]))] * 5)
     for number, day in enumerate(days[1:], start=2):
         rows = [plain(job(f"{number}{row}", end_time=day)) for row in range(3)]
@@ -457,7 +457,7 @@ def test_reading_many_documents_wants_a_word(
             session.speed.aggregate(window)
         assert "\n" not in str(refused.value)
         with pytest.raises(StoreError, match="6 documents"):
-            session.query("site").to_pandas()
+            session.query("queue").to_pandas()
         with pytest.raises(StoreError, match="11 documents"):
             session.jobs().to_pandas()
         assert session.query("state").to_pandas()["jobs"].sum() == 11
@@ -470,5 +470,5 @@ def test_reading_many_documents_wants_a_word(
     given = ["--store", server.url, "--jobs-index", f"{index_prefix}jobs-*", "--field-map", "esjobs"]
     environment = {"ESJOBS_CLUSTER__PREFIX": f"{index_prefix}own", "ESJOBS_CLUSTER__READ_AT_MOST": "5"}
     for more, code in (((), 1), (("--yes",), 0)):
-        asked = [*given, *more, "query", "--by", "site"]
+        asked = [*given, *more, "query", "--by", "queue"]
         assert CliRunner(env=environment).invoke(main, asked).exit_code == code

@@ -37,7 +37,7 @@ def test_one_search_where_one_is_enough(
     server: Server, index_prefix: str, searches: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ElasticStore(connect(Access(server.url)), index_prefix.rstrip("-"), tables=NO_TABLES)
-    jobs = [job(number, site=f"S{number % 5}", end_time=hours(number)) for number in range(60)]
+    jobs = [job(number, queue=f"S{number % 5}", end_time=hours(number)) for number in range(60)]
     put(store, "a", *jobs, job("without", cpu_raw=None))
     total = Sum("core_s", "core_s")
 
@@ -49,17 +49,17 @@ def test_one_search_where_one_is_enough(
         groups(store, query)
         return len(searches)
 
-    assert asked(("site",)) == 1
+    assert asked(("queue",)) == 1
     assert asked(("site", "day")) == 1
     assert asked((), (Missing("cpu_raw"),)) == 1
     assert asked(("cpu_raw",), (In("site", ("S1", "S2")),)) == 1
     # books, rules, patterns, more groups than a page has, and numbers that no index knows
-    assert asked(("site",), books=True) > 1
-    assert asked(("site",), drops=CleaningRules().drops()) > 1
+    assert asked(("queue",), books=True) > 1
+    assert asked(("queue",), drops=CleaningRules().drops()) > 1
     assert asked(("site",), (Like("site", ("s*",)),)) > 1
     with monkeypatch.context() as patched:
         patched.setattr(cuts, "PAGE", 3)
-        assert asked(("site",)) > 1
+        assert asked(("queue",)) > 1
     put(store, "b", job("odd", cpu_s=float("inf")))
-    assert asked(("site",)) > 1
+    assert asked(("queue",)) > 1
     store.close()

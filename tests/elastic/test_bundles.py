@@ -140,7 +140,7 @@ def add_issues(session: Session) -> None:
     """Issues of detectors, which the demo's jobs have none of for lack of time series."""
     (row, *_), day = session.tables.issues().rows.to_pylist(), date(2025, 5, 31)
     rows = [
-        {**row, "day": day, "detector": "cpu-idle", "severity": "major", "wasted_core_hours": 200.0},
+        {**row, "day": day, "detector": "cpu-idle", "severity": "major", "idle_core_h": 200.0},
         {**row, "day": day, "detector": "gpu-idle", "severity": "critical", "wasted_gpu_hours": 600.0},
     ]
     batches = rows_table(ISSUES, rows).to_batches()
@@ -279,7 +279,7 @@ MAY_BE_EMPTY: set[str] = set()
 
 def test_planted_queues_and_only_they_are_confirmed(filled: Server, demo: Session) -> None:
     flags = demo.tables.flags(run=latest(demo)).to_pandas()
-    chosen = flags[(flags["level"] == "site") & (flags["processing_type"] == "all")]
+    chosen = flags[(flags["level"] == "queue") & (flags["processing_type"] == "all")]
     wanted = set(chosen[(chosen["method"] == HEADLINE) & chosen["confirmed"].eq(True)]["name"])
     assert len(wanted) > 2
     for target, found in BUNDLES.items():
@@ -373,7 +373,7 @@ def ended_hours(panel: Panel, rows: list[Row]) -> dict[str, dict[str, float]]:
     hours: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for row in rows:
         kind = next(kind for kind, states in UNFINISHED_KINDS.items() if row["state"] in states)
-        hours[row["site"]][kind] += row["core_s"] / HOUR_S
+        hours[row["queue"]][kind] += row["core_s"] / HOUR_S
     places = sorted(hours, key=lambda name: (-_lost(hours[name]), -sum(hours[name].values()), name))
     return {name: hours[name] for name in places[: panel.most[0]]}
 
@@ -386,10 +386,10 @@ def rates_of(panel: Panel, rows: list[Row]) -> list[float]:
     """The rates of the names that are shown: of those with most jobs for sure, by the lower end of each."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     for row in rows:
-        one = sums[row["site"]]
+        one = sums[row["queue"]]
         over = row["queue_s"] / HOUR_S if "queue_s" in row else row["n_jobs"] * (row["state"] in FAILED)
         square = row["queue_s_sq"] / HOUR_S**2 if "queue_s" in row else over
-        sums[row["site"]] = [one[0] + over, one[1] + square, one[2] + row["n_jobs"]]
+        sums[row["queue"]] = [one[0] + over, one[1] + square, one[2] + row["n_jobs"]]
     shown = []
     for over, square, n_jobs in sums.values():
         if n_jobs < FEW_JOBS:
@@ -514,15 +514,15 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
 
 def test_a_queue_chosen_by_its_name_has_its_jobs(filled: Server, demo: Session) -> None:
     """Results call a queue ``name``; the index of jobs finds it under that, too."""
-    counts = demo.store.aggregate(Query(("site",), (Count(),))).table.to_pylist()
-    name, n_jobs = max(((row["site"], row["n_jobs"]) for row in counts), key=lambda pair: pair[1])
+    counts = demo.store.aggregate(Query(("queue",), (Count(),))).table.to_pylist()
+    name, n_jobs = max(((row["queue"], row["n_jobs"]) for row in counts), key=lambda pair: pair[1])
     search = {"query": {"match_phrase": {"name": name}}, "size": 0, "track_total_hits": True}
     assert filled.json("POST", f"{PREFIX}-jobs/_search", search)["hits"]["total"]["value"] == n_jobs
 
 
 def test_the_line_that_is_drawn_is_that_of_the_table(filled: Server, demo: Session) -> None:
     lines = demo.tables.lines(run=latest(demo)).to_pandas()
-    chosen = lines[(lines["level"] == "site") & (lines["method"] == HEADLINE)]
+    chosen = lines[(lines["level"] == "queue") & (lines["method"] == HEADLINE)]
     wanted = {row.processing_type: row.slope for row in chosen.itertuples()}
     (chart,) = [each for each in CHARTS if each.panel == "sites-scatter"]
     spec = answered(chart.spec, filled)

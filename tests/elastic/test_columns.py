@@ -144,7 +144,7 @@ def test_marks_are_of_the_job_not_of_the_place_it_came_from() -> None:
 
 def test_a_job_without_what_it_needs_is_refused() -> None:
     with pytest.raises(StoreError, match="a job has no site"):
-        stamped(batch([job(1), job(2, site=None)]), 0)
+        stamped(batch([job(1), job(2, queue=None)]), 0)
 
 
 def test_many_rows_are_all_read_once(server: Server, index_prefix: str) -> None:

@@ -137,7 +137,7 @@ def test_pruning_that_is_killed_is_done_by_the_next_one(
         store.undo_load("b")
     found = {hit["_id"]: hit["_source"] for hit in of_store(server, index_prefix)}
     emptied = [source for source in found.values() if source["load"] == 0]
-    assert all("site" not in source for source in emptied)
+    assert all("queue" not in source for source in emptied)
     assert len(found) - len(emptied) == 3
     store.close()
 

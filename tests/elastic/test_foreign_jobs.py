@@ -108,7 +108,7 @@ def test_the_main_job_on_the_index_of_panda(
         embedded.ingest("panda", panda_files, fill=FILL)
         for each in (embedded, session):
             each.run(WINDOW)
-        parts = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
+        parts = ("day", "task_id", "core_class", "queue", "cpu_model", "processing_type")
         ours, theirs = (rows(each, "buckets", *parts) for each in (session, embedded))
         assert (ours["n_jobs"] == theirs["n_jobs"]).all()
         for name in theirs.select_dtypes("number").columns:
@@ -250,7 +250,7 @@ def test_units_states_and_fields_that_stand_in_for_others(server: Server, index_
         "source": "cms",
         "job_id": "crab#2018-08-01.9",
         "task_id": "/task/one",
-        "site": "T2_CH_CERN",
+        "queue": "T2_CH_CERN",
         "cpu_raw": "Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz",
         "processing_type": "Production",
         "state": "finished",
@@ -349,7 +349,7 @@ def test_a_map_is_held_against_the_index(server: Server, index_prefix: str) -> N
     assert "text without a keyword" in str(frame.loc["cpu_raw", "note"])
     assert "reads all documents" in effect["cpu_s"]
     assert "declared corepower" in effect["hs06_s"]
-    assert effect["site"] == ""
+    assert effect["queue"] == ""
     states = frame["check"].tolist()
     assert states == sorted(states, key=["failed", "missing", "ok"].index)
     assert frame.index[:4].tolist() == ["cpu_raw", "transformation", "cpu_s", "hs06_s"]
@@ -358,7 +358,7 @@ def test_a_map_is_held_against_the_index(server: Server, index_prefix: str) -> N
     other = run(server, index_prefix, *given[:2], "--field-map", "atlas-panda", "fields", "check")
     assert other.exit_code == 1
     assert "nothing works" in other.stdout.splitlines()[2]
-    refused = run(server, index_prefix, *given[:2], "--field-map", "atlas-panda", "query", "--by", "site")
+    refused = run(server, index_prefix, *given[:2], "--field-map", "atlas-panda", "query", "--by", "queue")
     assert refused.exit_code == 1
     assert re.fullmatch(r"esjobs: .*pandaid.*fields check.*\n", refused.stderr)
     examined = run(server, index_prefix, *given, "doctor")
@@ -368,16 +368,16 @@ def test_a_map_is_held_against_the_index(server: Server, index_prefix: str) -> N
 
 
 def test_text_without_keyword_gives_the_same_numbers(server: Server, index_prefix: str) -> None:
-    changed = {**CATALOGUE, "site": {"type": "text"}, "events": {"type": "keyword"}}
+    changed = {**CATALOGUE, "queue": {"type": "text"}, "events": {"type": "keyword"}}
     make_index(
         server,
         f"{index_prefix}a",
         changed,
-        [plain(job(number, site=f"S {number % 3}")) for number in range(9)],
+        [plain(job(number, queue=f"S {number % 3}")) for number in range(9)],
     )
     make_index(server, f"{index_prefix}b", changed, [{**plain(job(10)), "events": "many"}])
     store = reader(server, index_prefix, f"{index_prefix}*", load_field_map("esjobs"))
-    found = groups(store, Query(("site",), (Count(), Sum("events", "events"))))
+    found = groups(store, Query(("queue",), (Count(), Sum("events", "events"))))
     assert found == {(f"S {n}",): {"n_jobs": 3, "events": 300.0} for n in range(3)}
     store.close()
 
@@ -421,7 +421,7 @@ def test_a_map_that_is_none_is_refused_in_one_line(text: str, message: str, tmp_
 def test_an_index_needs_a_cluster(tmp_path: Path) -> None:
     found = CliRunner().invoke(
         main,
-        ["--store", f"duckdb:{tmp_path / 'jobs.duckdb'}", "--jobs-index", "jobs", "query", "--by", "site"],
+        ["--store", f"duckdb:{tmp_path / 'jobs.duckdb'}", "--jobs-index", "jobs", "query", "--by", "queue"],
     )
     assert found.exit_code == 2
     assert "--store http" in found.stderr

@@ -128,7 +128,7 @@ def test_coverage_counts_either_name(server: Server, spider: tuple[str, list[Doc
 def test_texts_are_grouped_by_the_field_beside_them(server: Server) -> None:
     del server
     found = jobs_of("panda_prod_*", "rubin-panda").known
-    assert found["site"].names == ("computingsite.keyword",)
+    assert found["queue"].names == ("computingsite.keyword",)
     assert found["wall_s"].names == ("wall_time",)
 
 

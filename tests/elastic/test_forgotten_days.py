@@ -53,7 +53,7 @@ def fill(server: Server, prefix: str, some: Iterable[Row]) -> None:
 
 def days(session: Session) -> list[int]:
     """The days that have buckets, which must be those that have books."""
-    with_books = sorted(set(session.tables.days().to_pandas()["day"].dt.day))
+    with_books = sorted(set(session.tables.day_books().to_pandas()["day"].dt.day))
     assert sorted(session.tables.buckets().to_pandas()["day"].dt.day) == with_books
     return with_books
 

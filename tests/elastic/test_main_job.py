@@ -40,7 +40,7 @@ def test_the_main_job_gives_the_same_numbers(
     settings = Settings(store=server.url, cluster=ClusterSettings(prefix=index_prefix.rstrip("-")))
     with esjobs.open(settings=settings) as session:
         after_the_job(session, panda_files)
-        parts = ("day", "task_id", "core_class", "site", "processing_type")
+        parts = ("day", "task_id", "core_class", "queue", "processing_type")
         ours, theirs = rows(session, "buckets", *parts), rows(embedded, "buckets", *parts)
         assert (ours["n_jobs"] == theirs["n_jobs"]).all()
         for name in theirs.select_dtypes("number").columns:
@@ -53,15 +53,15 @@ def test_the_main_job_gives_the_same_numbers(
         for name in ("verdict", "origin", "stable", "significant", "sentence"):
             pd.testing.assert_series_equal(flags[0][name], flags[1][name])
         found = (
-            session.query(by=["site"], metrics=["jobs", "efficiency"])
+            session.query(by=["queue"], metrics=["jobs", "efficiency"])
             .to_pandas()
-            .set_index("site")
+            .set_index("queue")
             .sort_index()
         )
         expected = (
-            embedded.query(by=["site"], metrics=["jobs", "efficiency"])
+            embedded.query(by=["queue"], metrics=["jobs", "efficiency"])
             .to_pandas()
-            .set_index("site")
+            .set_index("queue")
             .sort_index()
         )
         pd.testing.assert_frame_equal(found, expected, rtol=1e-12)

@@ -66,7 +66,7 @@ def test_every_step_says_in_one_line_what_somebody_did_to_aliases(
     jobs = str(job_file(tmp_path / "jobs.csv", n_sites=6, n_tasks=2, n_jobs=20))
     declared = tmp_path / "declared.csv"
     declared.write_text("name,corepower,benchmark,valid_from\nSITE03,30,HS06,2018-01-01\n", encoding="utf-8")
-    corepower = ("corepower", "import", "csv", "--level", "site", str(declared))
+    corepower = ("corepower", "import", "csv", "--level", "queue", str(declared))
     begun: list[tuple[str, ...]] = [("ingest", "jobs", jobs), corepower, ("run", "--window", WINDOW)]
     for step in begun:
         assert run(*step).exit_code == 0

@@ -39,7 +39,7 @@ def opened(url: str, prefix: str, **options: Any) -> ElasticStore:
 
 def of_day(store: ElasticStore, day: date, n_jobs: int = 1, rows: int = 2) -> Generation:
     """The buckets of a day, written."""
-    row = {"day": day, "n_jobs": n_jobs, "site": "A"}
+    row = {"day": day, "n_jobs": n_jobs, "queue": "A"}
     return store.replace(BUCKETS, str(day), [table_batch(BUCKETS, [row] * rows)])
 
 
@@ -254,7 +254,7 @@ def test_an_alias_without_our_filter_is_told_and_nothing_is_swept(server: Server
     store.publish([of_day(store, FIRST)])
     names = Names(f"{index_prefix}own")
     index, alias = names.rows(BUCKETS, str(FIRST)), names.alias(BUCKETS)
-    for given in ({}, {"filter": {"term": {"site": "A"}}}):
+    for given in ({}, {"filter": {"term": {"queue": "A"}}}):
         add = {"add": {"index": index, "alias": alias, **given}}
         server.json("POST", "_aliases", {"actions": [{"remove": {"index": index, "alias": alias}}, add]})
         publish = partial(store.publish, [of_day(store, FIRST + timedelta(days=1))])

@@ -26,7 +26,7 @@ from tests.servers.server import Server
 pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8"), indirect=True)
 
 OPERATOR = {"name": "operator", "role": "operator", "channel": "mail", "address": "operator@grid.example"}
-RESULTS = ("factors", "flags", "lines", "conclusions", "latest_runs", "nights")
+RESULTS = ("factors", "flags", "lines", "fit_summaries", "latest_runs", "nights")
 
 
 def settings(url: str, prefix: str, **nights: object) -> Settings:

@@ -63,7 +63,7 @@ def test_whole_numbers_and_fractions_make_no_groups_together(
         name = f"{index_prefix}jobs-{number}"
         make_index(server, name, {**CATALOGUE, "cpu_s": {"type": kind}}, map(plain, jobs[number::2]))
     cluster = connect(Access(server.url))
-    query = Query(("site",), (CPU,))
+    query = Query(("queue",), (CPU,))
     found = aggregation.aggregate(cluster, ForeignJobs(cluster, f"{index_prefix}jobs-*", MAP), query)
     require_alike(rows(found, query), jobs, query)
     assert whole_reads == [query]
@@ -80,9 +80,9 @@ def test_of_foreign_units_and_of_documents_that_are_no_jobs(
         f'time = "end_time"\n[fields]\n{known}\nwall_s = {{field = "minutes", factor = 60.0, unset = -1}}\n'
     )
     jobs = [
-        job(number, wall_s=60.0 * (number * 37 % 101) / 8, site="AB"[number % 2]) for number in range(200)
+        job(number, wall_s=60.0 * (number * 37 % 101) / 8, queue="AB"[number % 2]) for number in range(200)
     ]
-    jobs += [job(f"without {number}", wall_s=None, site="A") for number in range(20)]
+    jobs += [job(f"without {number}", wall_s=None, queue="A") for number in range(20)]
     documents = []
     for number, row in enumerate(jobs):
         document = plain(row)
@@ -93,7 +93,7 @@ def test_of_foreign_units_and_of_documents_that_are_no_jobs(
     make_index(server, f"{index_prefix}jobs", {**CATALOGUE, "minutes": {"type": "double"}}, documents)
     cluster = connect(Access(server.url))
     metrics: tuple[Metric, ...] = (Count(), Quantile("wall_s", 0.5, "median"), Quantile("wall_s", 0.9, "p90"))
-    query = Query(("site",), metrics)
+    query = Query(("queue",), metrics)
     source = ForeignJobs(cluster, f"{index_prefix}jobs", load_field_map(str(translated)))
     found = aggregation.aggregate(cluster, source, query)
     require_alike(rows(found, query), jobs, query)
@@ -106,7 +106,7 @@ def test_a_few_searches_for_all_groups(
 ) -> None:
     """One guess, one count, one list, however many groups there are; wrong counts are noticed."""
     jobs = [
-        job(number, site=f"S{number % 60}", cpu_s=float(number * 7919 % 5003), end_time=hours(number % 300))
+        job(number, queue=f"S{number % 60}", cpu_s=float(number * 7919 % 5003), end_time=hours(number % 300))
         for number in range(3000)
     ]
     make_index(server, f"{index_prefix}jobs", CATALOGUE, map(plain, jobs))
@@ -121,7 +121,7 @@ def test_a_few_searches_for_all_groups(
         monkeypatch.setattr(PointInTime, name, noted)
     cluster = connect(Access(server.url))
     source = ForeignJobs(cluster, f"{index_prefix}jobs", MAP)
-    query = Query(("site",), (Quantile("cpu_s", 0.5, "median"), Quantile("cpu_s", 0.95, "p95")))
+    query = Query(("queue",), (Quantile("cpu_s", 0.5, "median"), Quantile("cpu_s", 0.95, "p95")))
     monkeypatch.setattr(quantiles, "_FEW", 2000)
     found = aggregation.aggregate(cluster, source, query)
     require_alike(rows(found, query), jobs, query)

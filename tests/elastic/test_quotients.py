@@ -56,7 +56,7 @@ def jobs() -> list[Row]:
         if memory is None or memory >= 0
     }
     found = [
-        job(number, cores=cores, max_rss_b=memory, end_time=hours(number % 60), site=f"S{number % 3}")
+        job(number, cores=cores, max_rss_b=memory, end_time=hours(number % 60), queue=f"S{number % 3}")
         for number, (cores, memory) in enumerate(sorted(memories, key=repr))
     ]
     cells = product(CORES, (None, 0.0, 0.5, 100.0, 5e6), (None, 0.0, 9.99, 10.0, 80.0, 4e7), (None, 0, 7))

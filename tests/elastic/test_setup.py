@@ -74,7 +74,7 @@ def test_fields_that_are_new_are_added_to_an_index_of_before(server: Server, ind
     server.json("DELETE", index)
     kept = {name: kind for name, kind in layout["properties"].items() if name != "cpe_sq"}
     server.json("PUT", index, {"mappings": {**layout, "properties": kept}})
-    row = {"day": hours(0).date(), "site": "A", "cpe_sq": 1.5}
+    row = {"day": hours(0).date(), "queue": "A", "cpe_sq": 1.5}
     store.publish([store.replace(BUCKETS, "2018-08-01", [table_batch(BUCKETS, [row])])])
     assert [found["cpe_sq"] for found in visible(store, BUCKETS)] == [1.5]
     assert server.json("GET", f"{index}/_mapping")[index]["mappings"] == layout
@@ -136,7 +136,7 @@ def test_an_index_of_another_layout_is_refused(
 ) -> None:
     prefix = f"{index_prefix}own"
     meta = {"_meta": {"layout": layout}} if layout else {}
-    mappings = {**meta, "properties": {"site": {"type": kind}}}
+    mappings = {**meta, "properties": {"queue": {"type": kind}}}
     server.json("PUT", f"{prefix}-jobs", {"mappings": mappings})
     with pytest.raises(SchemaError, match=message) as found:
         put(opened(server, prefix), "a", job(1))

@@ -49,7 +49,7 @@ METRICS = (
 
 QUESTIONS: st.SearchStrategy[tuple[tuple[str, ...], bool, bool, list[Filter]]] = st.tuples(
     st.lists(
-        st.sampled_from(["day", "task_id", "site", "cpu_raw", "user", "cores", "core_class", "state"]),
+        st.sampled_from(["day", "task_id", "queue", "cpu_raw", "user", "cores", "core_class", "state"]),
         max_size=4,
         unique=True,
     ).map(tuple),
@@ -166,7 +166,7 @@ def test_what_the_index_cannot_judge_is_read(
     ]
     name = f"{index_prefix}jobs"
     documents = [plain(row) for row in jobs]
-    documents.append({key: value for key, value in plain(job(10)).items() if key != "site"})
+    documents.append({key: value for key, value in plain(job(10)).items() if key != "queue"})
     make_index(server, name, CATALOGUE, documents)
     cluster = connect(Access(server.url))
     found = ForeignJobs(cluster, name, load_field_map("esjobs"))

@@ -23,7 +23,7 @@ from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
 from tests.servers.server import Server
 
 MAP = load_field_map("esjobs")
-BY_SITE = Query(("site",), (Count(), Sum("cpu_s", "cpu_s")))
+BY_SITE = Query(("queue",), (Count(), Sum("cpu_s", "cpu_s")))
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def test_every_document_is_read_once(
 ) -> None:
     """Whatever its shard, its values and the cuts between pages."""
     monkeypatch.setattr(scan, "PAGE", 37)
-    rows = [job(number, site=f"site {number % 7}") for number in range(500)]
+    rows = [job(number, queue=f"site {number % 7}") for number in range(500)]
     make_index(server, f"{index_prefix}jobs", CATALOGUE, map(plain, rows), shards=3)
     store = reader(server, index_prefix, f"{index_prefix}*", MAP)
     read = [row["job_id"] for batch in store.select(Select(("job_id",))) for row in batch.to_pylist()]
@@ -65,10 +65,10 @@ def test_every_document_is_read_once(
 def test_a_document_with_two_sites_is_no_job(server: Server, index_prefix: str) -> None:
     documents = [
         plain(job(1)),
-        {**plain(job(2)), "site": ["CERN", "RAL"]},
-        {**plain(job(3)), "site": ["RAL"]},
+        {**plain(job(2)), "queue": ["CERN", "RAL"]},
+        {**plain(job(3)), "queue": ["RAL"]},
     ]
-    documents.append({**plain(job(4)), "site": ["RAL", "RAL"]})
+    documents.append({**plain(job(4)), "queue": ["RAL", "RAL"]})
     make_index(server, f"{index_prefix}jobs", CATALOGUE, documents)
     store = reader(server, index_prefix, f"{index_prefix}jobs", MAP)
     assert counts(store, BY_SITE) == {("CERN",): 1, ("RAL",): 2}
@@ -144,7 +144,7 @@ def test_an_answer_for_a_part_is_refused(
 
 
 def test_pages_are_as_large_as_the_cluster_allows(server: Server, index_prefix: str) -> None:
-    rows = [plain(job(number, site=f"site {number}")) for number in range(700)]
+    rows = [plain(job(number, queue=f"site {number}")) for number in range(700)]
     make_index(server, f"{index_prefix}jobs", CATALOGUE, rows)
     store = reader(server, index_prefix, f"{index_prefix}jobs", MAP)
     with cluster_setting(server, "search.max_buckets", 300):
@@ -184,15 +184,15 @@ def test_what_is_not_published_is_not_seen_by_any_way_of_reading(server: Server,
     store = ElasticStore(connect(Access(server.url)), prefix, tables=TABLES)
     put(store, "a", job(1))
     shown = store.replace(
-        BUCKETS, "2018-08-01", [table_batch(BUCKETS, [{"day": hours(0).date(), "site": "A"}])]
+        BUCKETS, "2018-08-01", [table_batch(BUCKETS, [{"day": hours(0).date(), "queue": "A"}])]
     )
     store.publish([shown])
-    store.replace(BUCKETS, "2018-08-01", [table_batch(BUCKETS, [{"day": hours(0).date(), "site": "B"}])])
-    assert [row["site"] for row in visible(store, BUCKETS)] == ["A"]
+    store.replace(BUCKETS, "2018-08-01", [table_batch(BUCKETS, [{"day": hours(0).date(), "queue": "B"}])])
+    assert [row["queue"] for row in visible(store, BUCKETS)] == ["A"]
     alias = Names(prefix).alias(BUCKETS)
     server.json("POST", f"{prefix}-*/_refresh")
     hits = server.json("GET", f"{alias}/_search")["hits"]["hits"]
-    assert [hit["_source"]["site"] for hit in hits] == ["A"]
+    assert [hit["_source"]["queue"] for hit in hits] == ["A"]
     store.close()
 
 

@@ -89,7 +89,7 @@ def _values(row: Row) -> Row:
 
 def seen(panel: Panel) -> View:
     """The view of a panel; of one that is about every level, that of queues."""
-    return replace(panel.view, level=panel.view.level or "site")
+    return replace(panel.view, level=panel.view.level or "queue")
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.id)
@@ -114,8 +114,8 @@ def test_groups_of_an_index_are_those_of_a_store(
 ) -> None:
     column = "n_buckets" if name == "pulls" else "n_jobs"
     sums = (Count("n"), Sum(column, "total"), Minimum(column, "least"), Maximum(column, "most"))
-    by = ("method", "standing") if name == "flags" else ("method", "processing_type")
-    view = View(name, by=by, metrics=sums, level="site", types="every")
+    by = ("method", "status_shown") if name == "flags" else ("method", "processing_type")
+    view = View(name, by=by, metrics=sums, level="queue", types="every")
     source = hits(view, (), prefix=prefix, history=True)
     buckets = answered(dict(source.data), server)["values"]["aggregations"]["groups"]["buckets"]
     rows = [{column: at(bucket, source.path(column)) for column in source.paths} for bucket in buckets]

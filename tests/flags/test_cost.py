@@ -10,7 +10,7 @@ from esjobs.core.tables import Table
 from esjobs.publish.publication import count_rows
 from esjobs.publish.retention import Keep, prune
 from esjobs.schema.catalogue import KINDS, TABLES
-from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_STATES
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_STATES
 from esjobs.store.base import Aggregate, Change, Generation
 from esjobs.store.duck.store import DuckStore
 from tests.flags.verdict_nights import LONG, VerdictNights, verdict
@@ -68,5 +68,5 @@ def test_a_night_costs_the_same_however_many_were_before() -> None:
     # 13 nights are remembered from the 13th on, and runs kept from the 27th on
     assert costs[45] == costs[30]
     assert costs[45][0] <= 12
-    assert sum(count_rows(store, table) for table in (FLAG_NIGHTS, FLAG_STATES, FLAG_EVENTS)) <= 20
+    assert sum(count_rows(store, table) for table in (FLAG_HISTORY, FLAG_STATES, FLAG_EVENTS)) <= 20
     store.close()

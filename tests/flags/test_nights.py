@@ -17,7 +17,7 @@ from esjobs.publish.publication import read_table, rows_table
 from esjobs.publish.retention import prune
 from esjobs.schema.catalogue import KINDS
 from esjobs.schema.declared import COREPOWER
-from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_NOTES, FLAG_STATES, TABLES
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_NOTES, FLAG_STATES, TABLES
 from esjobs.store.base import JobStore, Retired
 from tests.conftest import memory_session
 from tests.flags.verdict_nights import LONG, SETTINGS, SHORT, VerdictNights, night, verdict
@@ -243,7 +243,7 @@ def test_any_order_of_reruns_gives_equal_tables(
     for number in range(NIGHTS):
         published.watch(number)
     ack = {
-        "note_id": "n", "level": "site", "name": "A", "kind": "ack", "by": "ann", "text": "",
+        "note_id": "n", "level": "queue", "name": "A", "kind": "ack", "by": "ann", "text": "",
         "until": night(noted + 2), "entered_at": NOW, "night": night(noted),
     }  # fmt: skip
     entered = rows_table(FLAG_NOTES, [ack])
@@ -268,7 +268,7 @@ def test_what_is_remembered_night_by_night_is_bounded(nights: VerdictNights) -> 
     for number in range(14):
         both(number, [verdict("A", BAD)], nights)
         nights.watch(number, replay_nights=5)
-    kept = set(read_table(nights.store, FLAG_NIGHTS).column("night").to_pylist())
+    kept = set(read_table(nights.store, FLAG_HISTORY).column("night").to_pylist())
     assert kept == {night(number) for number in range(8, 14)}
     before = told(nights.store)
     for settled in (4, 8):
@@ -381,7 +381,7 @@ def test_a_declaration_is_told_with_the_day_from_which_it_holds(nights: VerdictN
         both(number, [verdict("A", BAD), verdict("B", BAD)], nights)
         nights.watch(number)
     row = {
-        "import_id": "i", "level": "site", "name": "A", "corepower": 12.3, "benchmark": "HS06",
+        "import_id": "i", "level": "queue", "name": "A", "corepower": 12.3, "benchmark": "HS06",
         "valid_from": datetime(2025, 1, 3, tzinfo=UTC), "imported_at": NOW,
     }  # fmt: skip
     table = rows_table(COREPOWER, [row])

@@ -47,7 +47,7 @@ def seen(
 def note(number: int, until: int | None = None, kind: str = "ack", order: int = 0) -> Note:
     at = datetime.combine(night(number + 1), time(9, 0, order), UTC)
     ends = None if until is None else night(until)
-    return Note(f"n{number}.{order}", "site", None, "A", kind, "ann", ends, "known", at, night(number))
+    return Note(f"n{number}.{order}", "queue", None, "A", kind, "ann", ends, "known", at, night(number))
 
 
 class Course:

@@ -38,11 +38,11 @@ def verdict(
         size = abs(deviation)
         word = "deviates" if size - width > 0.2 else "ok" if size + width < 0.2 else "undecided"
     return {
-        "level": "site",
+        "level": "queue",
         "processing_type": kind,
         "name": name,
         "method": "gamma",
-        "rc_site": name,
+        "site": name,
         "verdict": word,
         "confirmed": None if deviation is None else word == "deviates",
         "deviation": deviation,

@@ -35,7 +35,7 @@ def record(job_id: str, **fields: Any) -> dict[str, Any]:
     usual = {
         "source": "c",
         "job_id": job_id,
-        "site": "batch",
+        "queue": "batch",
         "start_time": start.isoformat(),
         "end_time": (start + timedelta(hours=4)).isoformat(),
         "wall_s": 14400,

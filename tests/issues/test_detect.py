@@ -41,7 +41,7 @@ def test_a_finding_carries_its_evidence(detected: esjobs.Session) -> None:
     row = next(row for row in rows if row["job_id"] == "idle")
     assert (row["value"], row["threshold"], row["unit"], row["metric"]) == (0.5, 0.25, "n1/2", "cpu_load")
     assert (row["begin"], row["until"]) == (START, START + timedelta(hours=4))
-    assert (row["share_frac"], row["wasted_core_hours"], row["node_hours"]) == (0.5, 8.0, 4.0)
+    assert (row["share_frac"], row["idle_core_h"], row["node_h"]) == (0.5, 8.0, 4.0)
     assert (row["user"], row["project"], row["area"], row["kind"]) == ("alice", "phys", "cpu", "detector")
     assert "50 % of their time: 8 h of core time" in row["hint"]
     (stops,) = detected.tables.issues(detector="collapse").rows.to_pylist()
@@ -62,7 +62,7 @@ def test_all_null_series_are_a_reason_and_no_finding(detected: esjobs.Session) -
 def test_it_is_idempotent_and_a_day_that_changed_is_made_again(
     detected: esjobs.Session, tmp_path: Path
 ) -> None:
-    tables = ("issues", "measures", "footprints", "detected_days")
+    tables = ("issues", "measures", "footprints", "issue_days")
     before = {name: detected.tables.read(name).rows.to_pylist() for name in tables}
     assert detected.issues.detect().counts == {"days that stand as they were": 1}
     assert detected.issues.detect(rebuild=True).counts["days made"] == 1
@@ -72,7 +72,7 @@ def test_it_is_idempotent_and_a_day_that_changed_is_made_again(
     # series without a record: found, with what the series tell
     (row,) = [row for row in detected.tables.measures().rows.to_pylist() if row["job_id"] == "late"][:1]
     assert row["eligible"] is True
-    assert detected.tables.detected_days().rows.to_pylist()[0]["n_without_record"] == 1
+    assert detected.tables.issue_days().rows.to_pylist()[0]["n_without_record"] == 1
     assert "late" in found(detected)
 
 
@@ -84,7 +84,7 @@ def test_days_whose_jobs_are_gone_lose_their_rows(detected: esjobs.Session) -> N
 
     detected.store.publish([Retired(SERIES, "load")])
     detected.issues.detect("2026-03-01/2026-03-02")
-    for name in ("issues", "measures", "footprints", "detected_days"):
+    for name in ("issues", "measures", "footprints", "issue_days"):
         assert detected.tables.read(name).rows.num_rows == 0
 
 

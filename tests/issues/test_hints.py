@@ -39,8 +39,8 @@ def test_unused_cores_are_not_counted_in_imbalance_again(session: esjobs.Session
     session.issues.detect()
     unused, row = issue(session, "cpu-unused"), issue(session, "cpu-imbalance")
     # 16 core-hours: 8 of two cores that did nothing, 4 x 0.6 of the one that did less than the other
-    assert unused["wasted_core_hours"] == pytest.approx(8.0)
-    assert row["wasted_core_hours"] == pytest.approx(2.4, rel=1e-4)
+    assert unused["idle_core_h"] == pytest.approx(8.0)
+    assert row["idle_core_h"] == pytest.approx(2.4, rel=1e-4)
     assert row["value"] == pytest.approx(np.std([1.0, 0.4], ddof=1), rel=1e-4)
     assert row["unit"] in ("n1/0", "n1/1")
     assert "Some cores worked much more than others (standard deviation 0.424" in str(row["hint"])
@@ -85,7 +85,7 @@ def test_cores_that_follow_from_described_nodes_count_for_efficiency(
     put_records(session, tmp_path, [record("nodes", cores=None, nodes=2, cpu_s=14400.0 * 2)])
     session.issues.detect()
     row = issue(session, "low-efficiency")
-    assert (row["value"], row["wasted_core_hours"]) == (0.25, 24.0)
+    assert (row["value"], row["idle_core_h"]) == (0.25, 24.0)
     assert "25 % of the CPU time of its 8 cores" in str(row["hint"])
 
 

@@ -70,7 +70,7 @@ def test_the_job_of_supercloud_leaks_once_its_start_is_left_out(
     record = {
         "source": "supercloud",
         "job_id": "mit",
-        "site": "batch",
+        "queue": "batch",
         "start_time": "2021-01-25T23:42:59Z",
         "end_time": "2021-01-27T06:44:59Z",
         "cores": 32,

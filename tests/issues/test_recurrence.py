@@ -29,7 +29,7 @@ def put_day(
             "detector": rule,
             "severity": severity,
             "severity_rank": SEVERITIES.index(severity),
-            "wasted_core_hours": wasted,
+            "idle_core_h": wasted,
         }
         for user, job, rule, severity, wasted in issues
     ]
@@ -70,7 +70,7 @@ def test_only_from_a_severity_and_never_of_nobody(session: esjobs.Session) -> No
     assert ("user", "alice") in told(session, FIRST, "minor")
     bob = next(iter(recurrences(session.store, FIRST, "major", 3)))
     # of a job the largest of any rule: 150 + 100
-    assert (bob.n_jobs, bob.severity, bob.wasted_core_hours) == (2, "critical", 250.0)
+    assert (bob.n_jobs, bob.severity, bob.idle_core_h) == (2, "critical", 250.0)
     assert bob.rules == (("cpu-idle", 2), ("cpu-unused", 1), ("memory-leak", 1))
 
 

@@ -68,7 +68,7 @@ def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, t
         ("long-job", "newly flagged"),
     }
     gone = rows["low-efficiency", "no longer flagged"]
-    assert (gone["n_jobs"], gone["n_users"], gone["core_hours"]) == (2, 1, 32.0)
+    assert (gone["n_jobs"], gone["n_users"], gone["core_h"]) == (2, 1, 32.0)
     assert (gone["n_before"], gone["n_after"]) == (2, 0)
     assert set(gone["examples"].split(", ")) == {"c/lazy", "c/serial"}
     assert rows["one-core-used", "other severity"]["examples"] == "c/serial (minor to major)"

@@ -36,7 +36,7 @@ def test_the_gate_is_one_for_all_levels(tmp_path: Path) -> None:
     quiet = recorded(tmp_path / "a.csv", {0: 1, 1: 1.02})
     busy = recorded(tmp_path / "b.csv", {0: 1.5, 1: 1.5}, delay=0.05, n=3)
     rows = analyse([quiet, busy]).rows.to_pylist()
-    assert [(row["n"], row["n_gated"]) for row in rows] == [(12, 3), (12, 3)]
+    assert [(row["n"], row["n_runs_skipped"]) for row in rows] == [(12, 3), (12, 3)]
     assert [row["n"] for row in analyse([quiet, busy], gate=0.06).rows.to_pylist()] == [15, 15]
     with pytest.raises(InputError, match="fewer than two runs without noise"):
         analyse([busy])

@@ -42,7 +42,7 @@ def written(folder: Path, document: Any, name: str = "talp.4711.0.node01.1.json"
 
 def put_job(store: JobStore, job_id: str = "4711", source: str = "slurm", **members: Any) -> None:
     """A record of a job."""
-    row = {"source": source, "job_id": job_id, "site": "batch", "end_time": END, "user": "ada"}
+    row = {"source": source, "job_id": job_id, "queue": "batch", "end_time": END, "user": "ada"}
     row |= {"project": "p1", "application": "solver", "wall_s": 3600.0, "cores": 4, **members}
     batch = pa.RecordBatch.from_pylist([row], schema=PUT_SCHEMA)
     store.put_jobs([batch], f"job-{source}-{job_id}")

@@ -39,7 +39,7 @@ def aged(path: Path, seconds: float = OLD) -> Path:
 
 
 def stored(session: Session) -> int:
-    rows: list[dict[str, Any]] = session.tables.talp_reports().rows.to_pylist()
+    rows: list[dict[str, Any]] = session.tables.pop_reports().rows.to_pylist()
     return len({row["report"] for row in rows})
 
 
@@ -243,7 +243,7 @@ def test_the_command(spool: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
     assert "talp gather: 1 files, 1 reports stored" in done.output
-    assert "esjobs show orphans" in done.output
+    assert "esjobs show pop_orphans" in done.output
 
 
 def test_what_may_not_be_read_stays_and_does_not_keep_the_others(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_every_real_report_is_read_and_the_invalid_one_refused(
     report = session.ingest("talp", files)
     books_balance(report)
     assert report.dropped == {"damaged file": 1}
-    assert len({row["report"] for row in rows(session, "talp_reports")}) == len(reports) - 1
+    assert len({row["report"] for row in rows(session, "pop_reports")}) == len(reports) - 1
     (refused,) = rows(session, "rejects")
     assert "does not escape quotes" in refused["detail"]
 
@@ -161,14 +161,14 @@ def test_a_report_without_a_job_is_kept_aside_and_joined_when_its_record_comes(
     session: Session, shared_data: Path, tmp_path: Path
 ) -> None:
     report = session.ingest("talp", [as_report(tmp_path, shared_data / "talp/3.7.0/balanced-np2.json")])
-    assert "esjobs show orphans" in " ".join(report.notes)
-    (orphan,) = rows(session, "orphans")
+    assert "esjobs show pop_orphans" in " ".join(report.notes)
+    (orphan,) = rows(session, "pop_orphans")
     assert (orphan["job_id"], orphan["reason"]) == ("4711", "no record of such a job is stored")
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job_id,site,end_time,user\n4711,batch,2026-11-20T23:00:00Z,ada\n")
     session.ingest("jobs", [jobs])
-    assert not rows(session, "orphans")
-    assert [(row["user"], row["site"]) for row in of_application(session)] == [("ada", "batch")]
+    assert not rows(session, "pop_orphans")
+    assert [(row["user"], row["queue"]) for row in of_application(session)] == [("ada", "batch")]
 
 
 def test_two_sources_with_a_job_of_one_id_need_a_word(
@@ -178,10 +178,10 @@ def test_two_sources_with_a_job_of_one_id_need_a_word(
     put_job(session.store, source="south")
     path = as_report(tmp_path, shared_data / "talp/3.7.0/balanced-np2.json")
     session.ingest("talp", [path])
-    (orphan,) = rows(session, "orphans")
+    (orphan,) = rows(session, "pop_orphans")
     assert "north, south" in orphan["reason"]
     session.ingest("talp", [path], fill={"source": "south"})
-    assert not rows(session, "orphans")
+    assert not rows(session, "pop_orphans")
     assert [row["source"] for row in of_application(session)] == ["south"]
 
 
@@ -274,7 +274,7 @@ def test_a_file_that_does_not_say_its_job_is_refused_unless_told(session: Sessio
     report = session.ingest("talp", [path])
     assert report.dropped == {"no job id": 1}
     session.ingest("talp", [path], fill={"job_id": "12", "step": "3"})
-    assert [(row["job_id"], row["step"]) for row in rows(session, "orphans")] == [("12", "3")]
+    assert [(row["job_id"], row["step"]) for row in rows(session, "pop_orphans")] == [("12", "3")]
 
 
 @pytest.mark.parametrize("application", [None, [1], {}, "x"])

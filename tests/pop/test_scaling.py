@@ -151,11 +151,11 @@ def test_the_table_follows_the_reports_and_their_jobs(session: Session, tmp_path
     for job in ("100", "101", "102"):
         put_job(session.store, job)
     report = session.ingest("talp", reports_of_sizes(tmp_path))
-    rows = session.tables.scaling(application="solver").rows.to_pylist()
+    rows = session.tables.pop_scaling(application="solver").rows.to_pylist()
     assert [row["cpus"] for row in rows] == [4, 8, 16]
     assert {row["reference_cpus"] for row in rows} == {4}
     session.undo(report.run)
-    assert session.tables.scaling().rows.num_rows == 0
+    assert session.tables.pop_scaling().rows.num_rows == 0
 
 
 def test_changes_come_into_their_table(session: Session, tmp_path: Path) -> None:
@@ -177,12 +177,12 @@ def test_the_command_shows_one_application(tmp_path: Path) -> None:
     store = ["--store", f"duckdb:{tmp_path}/s.duckdb"]
     jobs = tmp_path / "jobs.csv"
     lines = [f"{job},batch,2026-11-20T23:00:00Z,solver" for job in (100, 101, 102)]
-    jobs.write_text("\n".join(["job_id,site,end_time,application", *lines]) + "\n")
+    jobs.write_text("\n".join(["job_id,queue,end_time,application", *lines]) + "\n")
     invoke = CliRunner().invoke
     assert invoke(main, [*store, "ingest", "jobs", str(jobs)]).exit_code == 0
     files = [str(path) for path in reports_of_sizes(tmp_path)]
     assert invoke(main, [*store, "ingest", "talp", *files]).exit_code == 0
-    shown = invoke(main, [*store, "show", "scaling", "--application", "solver"])
+    shown = invoke(main, [*store, "show", "pop_scaling", "--application", "solver"])
     assert shown.exit_code == 0, shown.output
     assert "global_efficiency" in shown.output
-    assert invoke(main, [*store, "show", "scaling", "--application", "other"]).exit_code == 2
+    assert invoke(main, [*store, "show", "pop_scaling", "--application", "other"]).exit_code == 2

@@ -105,7 +105,7 @@ def address(tmp_path: Path) -> str:
 )
 def test_files_need_nothing_else(address: str, tmp_path: Path, form: str, start: bytes) -> None:
     out = tmp_path / f"picture.{form}"
-    words = ["--store", address, "show", "scaling", "--format", form, "--out", str(out)]
+    words = ["--store", address, "show", "pop_scaling", "--format", form, "--out", str(out)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert out.read_bytes().startswith(start)
@@ -113,7 +113,7 @@ def test_files_need_nothing_else(address: str, tmp_path: Path, form: str, start:
 
 
 def test_the_terminal(address: str) -> None:
-    words = ["--store", address, "show", "scaling", "--plot"]
+    words = ["--store", address, "show", "pop_scaling", "--plot"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "solver, Global" in done.stdout

@@ -71,7 +71,7 @@ class Installation:
 
     def stored(self) -> list[str]:
         """The jobs of the reports in the store, each as often as it is there."""
-        return sorted(row["job_id"] for row in self.rows("talp_reports"))
+        return sorted(row["job_id"] for row in self.rows("pop_reports"))
 
     @property
     def waiting(self) -> set[str]:
@@ -117,13 +117,13 @@ def test_without_any_spool_that_can_be_read_the_night_goes_on(installation: Inst
 def test_the_night_joins_what_waited_for_its_job(installation: Installation) -> None:
     installation.fill(2)
     installation.once()
-    assert [row["job_id"] for row in installation.rows("orphans")] == ["4000", "4001"]
+    assert [row["job_id"] for row in installation.rows("pop_orphans")] == ["4000", "4001"]
     # the record comes by a way that joins nothing: another program writes it into the index
     with esjobs.open(installation.store) as session:
         put_job(session.store, "4000")
     installation.configure()
     installation.once()
-    assert [row["job_id"] for row in installation.rows("orphans")] == ["4001"]
+    assert [row["job_id"] for row in installation.rows("pop_orphans")] == ["4001"]
     assert [row["job_id"] for row in installation.rows("pop")] == ["4000"]
 
 
@@ -165,4 +165,4 @@ def test_killed_while_it_gathers_nothing_is_lost_and_nothing_twice(
         assert gone <= set(installation.stored())
     installation.once()
     assert installation.waiting == set()
-    assert [row["job_id"] for row in installation.rows("orphans")] == sorted(jobs)
+    assert [row["job_id"] for row in installation.rows("pop_orphans")] == sorted(jobs)

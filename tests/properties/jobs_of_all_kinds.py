@@ -39,7 +39,7 @@ _TYPES += ["merge", "Merge", "pmerge", "panda-client-1.5", "HammerCloud-fct", "g
 JOBS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "task_id": st.sampled_from(["1", "2", "2", "13332803", None]),
-        "site": st.sampled_from(["CERN", "RAL", "cern", "IN2P3-CC_CL7"]),
+        "queue": st.sampled_from(["CERN", "RAL", "cern", "IN2P3-CC_CL7"]),
         "cpu_raw": st.sampled_from(list(MODELS)),
         "processing_type": st.sampled_from(_TYPES),
         "user": st.sampled_from(["me", "you", None, "' OR 1=1 --", "%", "*"]),

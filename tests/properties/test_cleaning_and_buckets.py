@@ -26,13 +26,13 @@ from tests.conftest import memory_session
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_jobs, put
 
 WINDOW = f"2018-08-10/2018-08-{10 + N_DAYS}"
-KEYS = ["day", "task_id", "core_class", "site", "cpu_model", "processing_type"]
+KEYS = ["day", "task_id", "core_class", "queue", "cpu_model", "processing_type"]
 SUMS = [name for name in BUCKETS.column_names if name not in KEYS]
 EXCLUDED = ("merge", "pmerge", "panda*", "ganga*", "hammercloud*", "gangarobot*")
 
 _GOOD: dict[str, Any] = {
     "task_id": "1",
-    "site": "CERN",
+    "queue": "CERN",
     "cpu_raw": "Intel Xeon E5-2650v2",
     "processing_type": "simul",
     "user": None,

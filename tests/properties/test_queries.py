@@ -17,11 +17,11 @@ from esjobs.core.window import Window
 from tests.conftest import memory_session
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_jobs, put
 
-KEYS = ["day", "task_id", "site", "cpu_model", "processing_type", "user", "state", "cores", "core_class"]
+KEYS = ["day", "task_id", "queue", "cpu_model", "processing_type", "user", "state", "cores", "core_class"]
 METRICS = ["jobs", "events", "cpu_h", "wall_h", "core_h", "efficiency", "cpu_s_per_event"]
 VALUES: dict[str, list[str]] = {
     "task_id": ["1", "2", "13332803", "", "3"],
-    "site": ["CERN", "cern", "RAL", "CER%", "*", "' OR '1'='1"],
+    "queue": ["CERN", "cern", "RAL", "CER%", "*", "' OR '1'='1"],
     "cpu_model": ["Intel Xeon E5-2650 v2", "AMD EPYC 7302", "", "Intel%"],
     "processing_type": ["simul", "Merge", "merge", "", "simul*", "_", "%"],
     "user": ["me", "", "' OR 1=1 --", "%", "*", "m_"],
@@ -183,21 +183,21 @@ def test_values_are_values(session: Session) -> None:
         "end_time": datetime.fromisoformat("2018-08-10T12:00:00+00:00"),
     }
     numbers = {name: number for number, name in enumerate(HOSTILE, 1)}
-    put(session, [{**template, "site": name} for name, count in numbers.items() for _ in range(count)])
+    put(session, [{**template, "queue": name} for name, count in numbers.items() for _ in range(count)])
     for name, count in numbers.items():
-        for where in ({"site": name}, f"site={quoted(name)}"):
+        for where in ({"queue": name}, f"queue={quoted(name)}"):
             found = session.query("site", where=where).to_pandas()
-            assert found["site"].tolist() == [name]
+            assert found["queue"].tolist() == [name]
             assert found["jobs"].tolist() == [count]
             assert len(session.jobs(where=where).to_pandas()) == count
-    everything = session.query("site").to_pandas()
-    assert dict(zip(everything["site"], everything["jobs"], strict=True)) == numbers
+    everything = session.query("queue").to_pandas()
+    assert dict(zip(everything["queue"], everything["jobs"], strict=True)) == numbers
     both = session.query("site", where=["site=%", "site=_"]).to_pandas()
-    assert set(both["site"]) == {"%", "_"}
+    assert set(both["queue"]) == {"%", "_"}
 
 
 def test_ratios_are_of_sums_over_jobs_with_every_term(session: Session) -> None:
-    base = {"site": "CERN", "task_id": "1", "state": "failed", "end_time": FIRST}
+    base = {"queue": "CERN", "task_id": "1", "state": "failed", "end_time": FIRST}
     put(
         session,
         [
@@ -222,7 +222,7 @@ def test_ratios_are_of_sums_over_jobs_with_every_term(session: Session) -> None:
 def test_the_window_is_half_open_to_the_microsecond(session: Session) -> None:
     noon = datetime.fromisoformat("2018-08-10T12:00:00+00:00")
     tick = timedelta(microseconds=1)
-    put(session, [{"site": f"{n}", "task_id": "1", "end_time": noon + n * tick} for n in (-1, 0, 1)])
+    put(session, [{"queue": f"{n}", "task_id": "1", "end_time": noon + n * tick} for n in (-1, 0, 1)])
 
     def sites(start: datetime, end: datetime) -> list[str]:
         return sorted(session.query("site", window=Window(start, end)).to_pandas()["site"])

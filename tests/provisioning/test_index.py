@@ -79,7 +79,7 @@ def test_again_replaces_and_names_what_is_missing(session: Session, tmp_path: Pa
     )
     assert "missing: promotion (the questionnaire asks nothing)" in report.notes
     session.provisioning.index(path)
-    assert session.tables.quality().rows.num_rows == 1 + 5 + 3
+    assert session.tables.quality_index().rows.num_rows == 1 + 5 + 3
 
 
 def test_two_centres_over_what_both_know(session: Session, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_printed_questionnaire_is_accepted(tmp_path: Path) -> None:
     path.write_text(hostile, encoding="utf-8")
     told = run("provision", "index", str(path), store=store)
     assert (told.exit_code, "\x1b" in told.output) == (0, False)
-    shown = run("show", "quality", store=store)
+    shown = run("show", "quality_index", store=store)
     assert (shown.exit_code, "\x1b" in shown.output) == (0, False)
 
 

@@ -76,10 +76,10 @@ def test_what_a_rule_keeps(store: JobStore, nights: Nights, keep: Keep, kept: li
 def test_every_length_and_scope_has_its_own(store: JobStore, nights: Nights) -> None:
     for last in range(5):
         for days in (7, 30):
-            for where in ([], ["site=X"]):
+            for where in ([], ["queue=X"]):
                 nights.publish(asked(last, days, where))
     prune(store, [TRIAL], Keep(newest=2))
-    assert [lasts(store, days, scope) for days in (7, 30) for scope in ("all", "site=X")] == [[4, 3]] * 4
+    assert [lasts(store, days, scope) for days in (7, 30) for scope in ("all", "queue=X")] == [[4, 3]] * 4
     prune(store, [TRIAL], 3)
     assert len(stored_runs(store, TRIAL)) == 3
 
@@ -141,11 +141,11 @@ def test_a_rule_that_counts_nothing_keeps_the_latest_of_every_length_and_scope(
     for last in range(3):
         for days in (7, 30):
             nights.publish(asked(last, days))
-        nights.publish(asked(last, where=["site=X"]), ["fit"])
+        nights.publish(asked(last, where=["queue=X"]), ["fit"])
     report = prune(store, [TRIAL], Keep(), dry_run=True)
     assert all("only the latest of " in note for note in report.notes)
     assert prune(store, [TRIAL], Keep()).rows_out == 3
-    assert [lasts(store), lasts(store, 30), lasts(store, scope="site=X")] == [[2], [2], [2]]
+    assert [lasts(store), lasts(store, 30), lasts(store, scope="queue=X")] == [[2], [2], [2]]
 
 
 @pytest.mark.parametrize("none", [0, -1])

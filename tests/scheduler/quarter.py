@@ -111,7 +111,7 @@ class Quarter:
     def _flood(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """Twenty times the jobs of one task, all at one queue."""
         queue = self.flooded.name
-        mine = table.filter(pc.equal(table["site"], queue))
+        mine = table.filter(pc.equal(table["queue"], queue))
         tasks = mine["task_id"].value_counts().to_pylist()
         task = max(tasks, key=lambda each: (each["counts"], each["values"]))["values"]
         jobs = mine.filter(pc.equal(mine["task_id"], task))
@@ -120,7 +120,7 @@ class Quarter:
 
     def _declare(self, folder: Path, name: str, rows: Sequence[Declaration]) -> None:
         path = folder / name
-        columns = ("level", "name", "corepower", "benchmark", "valid_from", "rc_site", "parent_corepower")
+        columns = ("level", "name", "corepower", "benchmark", "valid_from", "site", "parent_corepower")
         with path.open("w", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow([*columns, "source"])
@@ -173,9 +173,9 @@ def recipients(quarter_grid: Quarter) -> list[dict[str, Any]]:
         return {"name": name, "role": role, "channel": "mail", "address": f"{name}@grid.example", **given}
 
     return [
-        mail("misdeclared", "site", sites=[quarter_grid.misdeclared.name]),
-        mail("renewed", "site", sites=[quarter_grid.renewed.name]),
-        mail("flooded", "site", sites=[quarter_grid.flooded.name]),
+        mail("misdeclared", "queue", sites=[quarter_grid.misdeclared.name]),
+        mail("renewed", "queue", sites=[quarter_grid.renewed.name]),
+        mail("flooded", "queue", sites=[quarter_grid.flooded.name]),
         mail("coordinators", "coordinator"),
         mail("operator", "operator"),
     ]
@@ -188,7 +188,7 @@ def _renamed(table: pa.Table, prefix: str) -> pa.Table:
 
 
 def _faster(table: pa.Table, queue: str) -> pa.Table:
-    mine = pc.equal(table["site"], queue)
+    mine = pc.equal(table["queue"], queue)
     for name in ("cpu_s", "wall_s"):
         place = table.schema.get_field_index(name)
         item = table.schema.field(place)

@@ -121,7 +121,7 @@ def test_nights_of_the_future_count_nowhere_and_can_be_removed(tmp_path: Path) -
             "nights": 60,
             "night_steps": 60,
             "notifications": 0,
-            "flag_nights": 0,
+            "flag_history": 0,
             "flag_events": 0,
         }
         assert condition(stage.store, hands.now, 36.0).future == ()
@@ -138,7 +138,7 @@ def test_forgetting_nights_takes_the_memory_of_flags_back_and_no_jobs(tmp_path: 
         jobs = stage.store.span().jobs
         stage.live(FIRST + timedelta(days=3))
         removed = stage.nights.forget(FIRST + timedelta(days=2))
-        assert (removed["nights"], removed["flag_nights"]) == (1, 1)
+        assert (removed["nights"], removed["flag_history"]) == (1, 1)
         for name, rows in before.items():
             assert stage.session.tables.read(name).rows.to_pylist() == rows
         assert stage.store.span().jobs == jobs + 400

@@ -51,7 +51,7 @@ def idle_jobs(stage: Stage, folder: Path, day: date, user: str, n: int = 1) -> N
         {
             "source": "batch",
             "job_id": f"{user}-{day}-{number}",
-            "site": "CLUSTER",
+            "queue": "CLUSTER",
             "user": user,
             "end_time": end,
             "wall_s": 36000,

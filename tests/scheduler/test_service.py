@@ -162,7 +162,7 @@ def test_metrics_and_health_over_http() -> None:
         nights={"done": 3},
         jobs={"in": 10, "used": 8, "dropped": 2},
         open_flags={"confirmed": 4, "candidate": 1},
-        fits={"site": True, "cpu_model": False},
+        fits={"queue": True, "cpu_model": False},
         last_end=NOON,
     )
     metrics = Metrics()

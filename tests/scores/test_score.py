@@ -25,7 +25,7 @@ from tests.scores.per_job import scores_of_job
 
 HASWELL = CPUS[0]
 PUBLISHED = columns(
-    "source job_id site user project application processing_type cpu_model end_time node_hours "
+    "source job_id queue user project application processing_type cpu_model end_time node_h "
     "score_cpu score_mem score_mpi score_io score_gpu score_gpumem cpu_efficiency variant"
 )
 
@@ -72,11 +72,11 @@ def test_rows_agree_with_a_loop_over_jobs() -> None:
         efficiency = given["cpu_s"] / given["wall_s"] / given["cores"]
         assert row["cpu_efficiency_unclipped"] == pytest.approx(efficiency)
         assert (row["cpu_efficiency"] is None) == (efficiency > 1)
-        core_hours = given["wall_s"] * given["cores"] / 3600
-        assert row["core_hours"] == pytest.approx(core_hours)
+        core_h = given["wall_s"] * given["cores"] / 3600
+        assert row["core_h"] == pytest.approx(core_h)
         if given["nodes"] is not None:
-            assert row["node_hours"] == pytest.approx(given["wall_s"] * given["nodes"] / 3600)
-            assert row["node_hours_from"] == "nodes"
+            assert row["node_h"] == pytest.approx(given["wall_s"] * given["nodes"] / 3600)
+            assert row["node_h_from"] == "nodes"
 
 
 def test_cpu_time_beyond_all_time_is_a_fault_of_the_record() -> None:
@@ -102,7 +102,7 @@ def test_cpu_time_beyond_all_time_is_a_fault_of_the_record() -> None:
         "5": (None, "no CPU time"),
     }
     assert rows["1"]["cpu_efficiency_unclipped"] == 1.005
-    assert [rows[n]["wasted_core_hours"] for n in "1245"] == [pytest.approx(-1 / 3600), 0.0, None, None]
+    assert [rows[n]["idle_core_h"] for n in "1245"] == [pytest.approx(-1 / 3600), 0.0, None, None]
     assert report.counts["CPU efficiency above 1"] == 1
     assert "1 of 5 jobs" in report.notes[0]
 
@@ -124,7 +124,7 @@ def test_what_was_asked_for_beside_what_was_used() -> None:
     )
     assert (rows["1"]["time_used_frac"], rows["1"]["memory_used_frac"]) == (0.5, 0.5)
     assert rows["1"]["cores_used_frac"] == 0.25
-    assert rows["1"]["wasted_core_hours"] == pytest.approx(4.0)
+    assert rows["1"]["idle_core_h"] == pytest.approx(4.0)
     # it ran past what it had asked for
     assert rows["2"]["time_used_frac"] == 2.0
     assert rows["2"]["memory_used_frac"] is None
@@ -163,7 +163,7 @@ def test_cores_follow_from_described_nodes(tmp_path: Path) -> None:
         (None, None),
         (1.0, "cores"),
     ]
-    assert rows["1"]["core_hours"] == 40.0
+    assert rows["1"]["core_h"] == 40.0
     assert rows["2"]["cpu_efficiency_reason"] == "no cores"
 
 
@@ -182,7 +182,7 @@ def test_hours_of_nodes_follow_what_is_known_of_them(tmp_path: Path) -> None:
         job(4, cpu_raw=None, **hour),
         settings=Settings(clusters=ClustersSettings(files=(described,))),
     )
-    assert [(row["node_hours_from"], row["node_hours"]) for _, row in sorted(rows.items())] == [
+    assert [(row["node_h_from"], row["node_h"]) for _, row in sorted(rows.items())] == [
         ("nodes", 2.0),
         ("cluster", pytest.approx(8 / 20)),
         ("cpu", pytest.approx(8 / 64)),
@@ -285,7 +285,7 @@ def test_scores_can_be_asked_for_by_any_column() -> None:
     with memory_session() as session:
         put_all(session.store, made_jobs(100))
         session.scores.compute()
-        asked = Query(("variant", "node_hours_from"), (Count("n"), Sum("node_hours", "h")), over=SCORES)
+        asked = Query(("variant", "node_h_from"), (Count("n"), Sum("node_h", "h")), over=SCORES)
         assert session.store.aggregate(asked).table.num_rows > 3
         assert set(SCORE_NAMES) < set(session.tables.scores().to_pandas().columns)
         assert session.tables.scores(window=f"{day(0)}/{day(1)}").to_pandas().shape[0] > 0

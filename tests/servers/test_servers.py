@@ -17,7 +17,7 @@ from tests.servers.products import PRODUCTS
 from tests.servers.security import Role, Security
 from tests.servers.server import Server, ServerError
 
-DOCUMENT = {"site": "CERN-PROD", "cpu_s": 3600}
+DOCUMENT = {"queue": "CERN-PROD", "cpu_s": 3600}
 _GONE_S = 15.0
 
 LAST = pytest.mark.parametrize("server", server_params("elasticsearch9", "opensearch2"), indirect=True)
@@ -31,7 +31,7 @@ def put(server: Server, index: str, number: int) -> None:
 
 def count(server: Server, index: str) -> int:
     server.json("POST", f"{index}/_refresh")
-    query = {"query": {"match": {"site": "CERN-PROD"}}}
+    query = {"query": {"match": {"queue": "CERN-PROD"}}}
     found: int = server.json("POST", f"{index}/_count", query)["count"]
     return found
 
@@ -52,7 +52,7 @@ def test_a_document_is_found(server: Server, index_prefix: str) -> None:
 
 
 def test_many_documents_arrive_by_one_request(server: Server, index_prefix: str) -> None:
-    lines = '{"index": {}}\n{"site": "CERN-PROD"}\n' * 100
+    lines = '{"index": {}}\n{"queue": "CERN-PROD"}\n' * 100
     assert server.json("POST", f"{index_prefix}jobs/_bulk?refresh=true", lines)["errors"] is False
     assert count(server, f"{index_prefix}jobs") == 100
 

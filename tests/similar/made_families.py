@@ -77,7 +77,7 @@ def row_of(job: MadeJob, mark: str = "made") -> dict[str, Any]:
     return {
         "source": "c",
         "job_id": job.job_id,
-        "site": "batch",
+        "queue": "batch",
         "user": job.user,
         "project": "phys",
         "application": f"app{job.family}",
@@ -85,8 +85,8 @@ def row_of(job: MadeJob, mark: str = "made") -> dict[str, Any]:
         "day": END.date(),
         "mark": mark,
         "nodes": 1,
-        "node_hours": 4.0,
-        "core_hours": 16.0,
+        "node_h": 4.0,
+        "core_h": 16.0,
         **(scores if job.measured else {}),
     }
 

@@ -63,7 +63,7 @@ def golden() -> dict[str, tuple[str, str | None]]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_of_the_conclusion(form: str) -> None:
-    found = conclude(FORMS[form], "site", limit=0.2)
+    found = conclude(FORMS[form], "queue", limit=0.2)
     assert (found["sentence"], found["evidence"]) == golden()[form]
 
 
@@ -76,20 +76,20 @@ def test_cpu_models_are_called_so_and_the_limit_is_the_runs() -> None:
 
 
 def test_without_a_line_the_reason_stands_in_the_conclusion() -> None:
-    said = conclude([], "site", limit=0.2, no_line="no queue has a speed factor")["sentence"]
+    said = conclude([], "queue", limit=0.2, no_line="no queue has a speed factor")["sentence"]
     assert said == "Nothing can be concluded: no queue has a speed factor."
 
 
 def test_a_restricted_run_says_so_first() -> None:
-    said = conclude(several(2, "ok"), "site", limit=0.2, restriction=["task_id=7", "site=A"])["sentence"]
+    said = conclude(several(2, "ok"), "queue", limit=0.2, restriction=["task_id=7", "queue=A"])["sentence"]
     assert said == (
-        "Restricted to task_id=7, site=A. No deviation: both comparable queues are within the limit of 20 %."
+        "Restricted to task_id=7, queue=A. No deviation: both comparable queues are within the limit of 20 %."
     )
 
 
 def test_a_task_in_two_core_classes_is_one_task() -> None:
     rows = [{**row, "n_tasks": 2, "n_distinct_tasks": 1} for row in several(3, "undecided")]
-    found = conclude(rows, "site", limit=0.2)
+    found = conclude(rows, "queue", limit=0.2)
     assert found["n_on_one_task"] == 3
     assert "3 of 3 rest on a single task" in str(found["sentence"])
 
@@ -111,7 +111,7 @@ FLAGS = st.lists(
 
 @given(FLAGS)
 def test_counts_add_up_and_the_text_is_never_at_odds_with_them(flags: Sequence[Flag]) -> None:
-    found = conclude(flags, "site", limit=0.2)
+    found = conclude(flags, "queue", limit=0.2)
     number = {name: value for name, value in found.items() if isinstance(value, int)}
     verdicts = Counter(row["verdict"] for row in flags)
     assert number["n_confirmed"] + number["n_candidates"] == number["n_deviates"] == verdicts["deviates"]
@@ -129,6 +129,6 @@ def test_counts_add_up_and_the_text_is_never_at_odds_with_them(flags: Sequence[F
 def test_a_conclusion_says_what_most_jobs_were_left_out_for() -> None:
     left_out = "40 of 60 tasks were set aside: 40 as mixed"
     for flags in (several(3, "ok"), several(2, "undeclared")):
-        said = conclude(flags, "site", limit=0.2, left_out=left_out)["sentence"]
+        said = conclude(flags, "queue", limit=0.2, left_out=left_out)["sentence"]
         assert str(said).endswith(f" {left_out}.")
-        assert left_out not in str(conclude(flags, "site", limit=0.2)["sentence"])
+        assert left_out not in str(conclude(flags, "queue", limit=0.2)["sentence"])

@@ -34,9 +34,7 @@ def estimates(made: Toy, rng: np.random.Generator) -> Iterator[tuple[Estimate, f
     factors = solve(inputs.of("site", "all"), "gamma", SETTINGS.min_bucket_jobs).factors
     truth = dict(zip(site_names(len(made.speed)), 11.0 * made.speed, strict=True))
     declared = {
-        name: Declared(
-            name, value * np.exp(rng.normal(0, SCATTER)), "HS06", "own", name, rc_site_guessed=True
-        )
+        name: Declared(name, value * np.exp(rng.normal(0, SCATTER)), "HS06", "own", name, site_guessed=True)
         for name, value in truth.items()
     }
     compared = compare_with_declared(factors, declared, 0.2)
@@ -77,7 +75,7 @@ def test_nobody_is_accused_where_declarations_fall_into_two_groups(share: float,
         load(session, wrong_alike(np.random.default_rng(6), share, 1.6, names), tmp_path)
         session.run()
         flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas().set_index("name")
-        said = session.tables.conclusions(level="site", type="all", method="gamma").to_pandas().iloc[0]
+        said = session.tables.fit_summaries(level="site", type="all", method="gamma").to_pandas().iloc[0]
         line = session.tables.lines(level="site", type="all", method="gamma").to_pandas().iloc[0]
     if not share:
         assert flags.index[flags["confirmed"]].tolist() == ["SITE00"]
@@ -104,8 +102,8 @@ def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(t
     declared = speed * np.exp(rng.normal(0, SCATTER, 16))
     declared[0], declared[1] = 10.0, speed[1] * 2
     jobs = grid_jobs(rng, speed, declared, names=names, tasks=8, interaction=0.05)
-    jobs.loc[jobs["site"] == "SITE02", "hs06_s"] = np.nan
-    few = (jobs["site"] == "SITE03") & (jobs["task_id"] != "task1")
+    jobs.loc[jobs["queue"] == "SITE02", "hs06_s"] = np.nan
+    few = (jobs["queue"] == "SITE03") & (jobs["task_id"] != "task1")
     with memory_session() as session:
         load(session, jobs[~few], tmp_path)
         session.run()

@@ -91,7 +91,7 @@ def test_shares_of_core_time_add_up() -> None:
     for name in {row["name"] for row in rows}:
         assert sum(float(str(row["share"])) for row in rows if row["name"] == name) == pytest.approx(1.0)
     by_key = {(row["name"], row["cpu_model"]): row for row in rows}
-    assert by_key["new", "fast"]["rc_site"] == "THE-SITE"
+    assert by_key["new", "fast"]["site"] == "THE-SITE"
     assert (by_key["new", "fast"]["k"], by_key["unknown", None]["k"]) == (3.0, None)
     # a queue of one model alone is predicted to have the factor that its only row shows
     found = predicted(MIX, [queues, MODELS])
@@ -109,10 +109,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Session:
 def test_the_demo_runs_as_its_cpu_models_promise(demo: Session) -> None:
     """Its queues are as fast as their CPU models; what they declare is another matter."""
     shown = demo.tables.factors().to_pandas()
-    chosen = shown[(shown["level"] == "site") & shown["mix_k"].notna() & shown["component"].eq(0)]
+    chosen = shown[(shown["level"] == "queue") & shown["mix_k"].notna() & shown["component"].eq(0)]
     off = chosen["k"] / chosen["mix_k"] - 1
     assert len(chosen) > 30
-    apart = shown[(shown["level"] == "site") & shown["component"].gt(0)]
+    apart = shown[(shown["level"] == "queue") & shown["component"].gt(0)]
     assert len(apart)
     assert apart["mix_k"].isna().all()
     assert off.abs().median() < 0.03
@@ -121,11 +121,11 @@ def test_the_demo_runs_as_its_cpu_models_promise(demo: Session) -> None:
 
 
 def test_mixes_are_the_sums_of_the_buckets(demo: Session) -> None:
-    mixes, buckets = demo.tables.mixes().to_pandas(), demo.tables.buckets().to_pandas()
+    mixes, buckets = demo.tables.cpu_mix().to_pandas(), demo.tables.buckets().to_pandas()
     wanted: dict[tuple[str, str], list[float]] = {}
     for row in buckets.to_dict("records"):
         if isinstance(row["cpu_model"], str):
-            total = wanted.setdefault((row["site"], row["cpu_model"]), [0.0, 0.0])
+            total = wanted.setdefault((row["queue"], row["cpu_model"]), [0.0, 0.0])
             total[0] += row["core_s"]
             total[1] += row["n_jobs"]
     named = [row for row in mixes.to_dict("records") if isinstance(row["cpu_model"], str)]
@@ -134,5 +134,5 @@ def test_mixes_are_the_sums_of_the_buckets(demo: Session) -> None:
     assert all(found[key] == pytest.approx(wanted[key]) for key in found)
     assert mixes["n_jobs"].sum() == buckets["n_jobs"].sum()
     residuals = demo.tables.residuals().to_pandas()
-    assert residuals[residuals["level"] == "site"]["rc_site"].notna().all()
-    assert residuals[residuals["level"] == "cpu_model"]["rc_site"].isna().all()
+    assert residuals[residuals["level"] == "queue"]["site"].notna().all()
+    assert residuals[residuals["level"] == "cpu_model"]["site"].isna().all()

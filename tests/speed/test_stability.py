@@ -14,18 +14,18 @@ from esjobs.core.window import Window
 from esjobs.core.words import VERDICTS, Verdict
 from esjobs.publish.finding import made_last, read_results
 from esjobs.publish.publication import rows_table
-from esjobs.schema.speed import SPEED, VARIANTS
+from esjobs.schema.speed import SPEED, STABILITY_CHECKS
 from esjobs.speed.judging.stability import changes_of, unstable_names
 from esjobs.speed.judging.verdicts import survives
 from tests.conftest import memory_session
 from tests.speed.test_verdicts import GOOD
 from tests.steps.grids import Floats, grid_jobs, load
 
-FIT = {"level": "site", "processing_type": "all", "method": "gamma"}
+FIT = {"level": "queue", "processing_type": "all", "method": "gamma"}
 
 
 def variants(*rows: dict[str, object]) -> pa.Table:
-    return rows_table(VARIANTS, [{**FIT, "name": "Q", **row} for row in rows])
+    return rows_table(STABILITY_CHECKS, [{**FIT, "name": "Q", **row} for row in rows])
 
 
 def under(verdict: Verdict, *rows: dict[str, object]) -> str | None:
@@ -35,14 +35,14 @@ def under(verdict: Verdict, *rows: dict[str, object]) -> str | None:
 
 def test_the_first_change_that_a_verdict_does_not_survive_is_named() -> None:
     """k is 1.5 at a deviation of +50 %: half the limit is left at k = 1.1."""
-    kept = {"change": "objective", "k_low": 1.12, "low_under": "objective paper", "k_high": 1.12}
-    lost = {"change": "task left out", "k_low": 1.4, "k_high": 1.6, "lost_under": "without task 7"}
-    moved = {"change": "one type", "k_low": 1.05, "low_under": "evgen only", "k_high": 9.0}
+    kept = {"change": "objective", "k_low": 1.12, "low_change": "objective paper", "k_high": 1.12}
+    lost = {"change": "task left out", "k_low": 1.4, "k_high": 1.6, "disconnecting_task": "without task 7"}
+    moved = {"change": "one type", "k_low": 1.05, "low_change": "evgen only", "k_high": 9.0}
     assert under("deviates", kept) is None
     assert under("deviates", lost, moved, kept) == "evgen only: +5.0 %"
     assert under("deviates", kept, lost) == "without task 7: no factor"
     assert under("undecided", lost, moved) is None
-    assert changes_of(pa.Table.from_batches([], schema=table_schema(VARIANTS))) == {}
+    assert changes_of(pa.Table.from_batches([], schema=table_schema(STABILITY_CHECKS))) == {}
 
 
 @given(st.sampled_from(VERDICTS), st.floats(0.21, 3), st.floats(-0.9, 3))
@@ -106,12 +106,12 @@ def test_a_type_whose_buckets_were_all_rejected_is_not_out_of_sight(tmp_path: Pa
             load(session, jobs, tmp_path, kind)
         session.run()
         run = made_last(session.store, SPEED, "fit", Window.parse("2018-08-10/2018-08-12"))
-        rows = read_results(session.store, VARIANTS, run).to_pylist()
+        rows = read_results(session.store, STABILITY_CHECKS, run).to_pylist()
     (found,) = [
         row
         for row in rows
         if (row["level"], row["processing_type"], row["name"], row["change"])
         == ("site", "all", "SITE02", "one type")
     ]
-    assert (found["low_under"], found["high_under"], found["n_variants"]) == ("simul only", "evgen only", 2)
+    assert (found["low_change"], found["high_change"], found["n_variants"]) == ("simul only", "evgen only", 2)
     assert found["k_high"] / found["k_low"] == pytest.approx(1.6, rel=0.1)

@@ -39,8 +39,8 @@ def test_shown_flags_and_verdicts_have_that_order(demo: Session) -> None:
 def test_the_queues_of_a_site_have_it_too(demo: Session) -> None:
     """Of some sites, at least, the order of names is another."""
     shown = demo.tables.flags(level="site", type="all", method="gamma").rows.to_pylist()
-    several = [site for site, n in Counter(row["rc_site"] for row in shown).items() if n > 1]
+    several = [site for site, n in Counter(row["site"] for row in shown).items() if n > 1]
     found = {site: [row["name"] for row in demo.site(site).flags] for site in several}
     for site, names in found.items():
-        assert names == [row["name"] for row in shown if row["rc_site"] == site]
+        assert names == [row["name"] for row in shown if row["site"] == site]
     assert any(names != sorted(names) for names in found.values())

@@ -13,7 +13,7 @@ from esjobs.speed.judging.proposals import Proposal, propose, share_among_siblin
 from esjobs.speed.judging.sentences import Told, told
 from esjobs.speed.judging.verdicts import Estimate, Evidence, compare, decide, is_confirmed
 
-DECLARED = Declared("Q", 10.5, "HS06", "own", "Q", rc_site_guessed=True)
+DECLARED = Declared("Q", 10.5, "HS06", "own", "Q", site_guessed=True)
 GOOD = Evidence(
     name="Q",
     status="ok",
@@ -33,7 +33,7 @@ GOOD = Evidence(
 )
 
 
-def sent(evidence: Evidence, proposal: Proposal, level: str = "site") -> Told:
+def sent(evidence: Evidence, proposal: Proposal, level: str = "queue") -> Told:
     """What is said of a confirmed deviation."""
     return told(evidence, "deviates", "", proposal, level=level, significant=True, stable=True)
 
@@ -177,7 +177,7 @@ def test_every_other_verdict_says_why(verdict: str, why: str) -> None:
 
 
 def of_queue(name: str, site: str = "S") -> Evidence:
-    return changed(name=name, declared=dataclasses.replace(DECLARED, name=name, rc_site=site))
+    return changed(name=name, declared=dataclasses.replace(DECLARED, name=name, site=site))
 
 
 def test_queues_of_a_site_that_agree_get_one_proposal() -> None:

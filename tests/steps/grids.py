@@ -56,7 +56,7 @@ def grid_jobs(
         {
             "job_id": [f"{prefix}{t}-{s}-{j}" for t, s, j in zip(task, site, job, strict=True)],
             "task_id": [f"{prefix}task{t}" for t in task],
-            "site": np.array(sites, object)[site],
+            "queue": np.array(sites, object)[site],
             "cpu_raw": np.array(list(models), object)[(site + job) % len(models)],
             "processing_type": processing_type,
             "state": "finished",

@@ -31,7 +31,7 @@ def judged(grid: Grid, seed: int = 5) -> tuple[Tally, Truth, dict[str, Any]]:
 
 def headline(found: dict[str, Any], table: str) -> Any:
     chosen = found[table]
-    return chosen[(chosen.level == "site") & (chosen.processing_type == "all")]
+    return chosen[(chosen.level == "queue") & (chosen.processing_type == "all")]
 
 
 def width(tally: Tally) -> float:
@@ -158,13 +158,13 @@ def test_a_run_that_uses_less_than_half_of_its_jobs_says_why(tmp_path: Path) -> 
     with esjobs.open("duckdb::memory:", settings=settings) as session:
         session.ingest("jobs", tmp_path / "jobs.parquet")
         reports = session.run(window())
-        stored = session.tables.conclusions().to_pandas()
+        stored = session.tables.fit_summaries().to_pandas()
         session.speed.flag(window())
-        again = session.tables.conclusions().to_pandas()
+        again = session.tables.fit_summaries().to_pandas()
     notes = " ".join(note for report in reports for note in report.notes)
     assert "are in the fit of queues; not in it:" in notes
     assert "in buckets of too few jobs" in notes
-    sentence = headline({"conclusions": stored}, "conclusions").sentence.iloc[0]
+    sentence = headline({"fit_summaries": stored}, "fit_summaries").sentence.iloc[0]
     assert "are in the fit of queues; not in it:" in sentence
     assert again.sentence.tolist() == stored.sentence.tolist()
 
@@ -173,7 +173,7 @@ def test_a_run_that_sets_most_tasks_aside_says_so_in_its_conclusion() -> None:
     """Lengths 11x apart and jobs that do not tell what starting costs."""
     _, _, found = judged(SMALL.but(rho=2.0, lengths=11.0, jobs=8, length_scatter=0.06))
     assert (found["tasks"].decision == "fixed cost unknown").mean() > 0.5
-    sentence = headline(found, "conclusions").sentence.iloc[0]
+    sentence = headline(found, "fit_summaries").sentence.iloc[0]
     assert "not in it:" in sentence or "tasks were set aside:" in sentence
     assert "fixed cost is unknown" in sentence
 
@@ -184,11 +184,11 @@ def test_names_behind_a_link_of_few_jobs_are_not_compared(tmp_path: Path) -> Non
     few, _ = make_jobs(SMALL.but(sites=10, tasks=12, misdeclared=0.0), 2)
     rng = np.random.default_rng(3)
     few = few.to_pandas()
-    few["site"] = few.site.str.replace("GRID0", "THIN0")
+    few["queue"] = few.site.str.replace("GRID0", "THIN0")
     few["task_id"] = "9" + few.task_id
     few["job_id"] = "few" + few.job_id
     bridge = few[few.task_id == few.task_id.iloc[0]].head(10).copy()
-    bridge["site"], bridge["job_id"] = "GRID003", [f"bridge{number}" for number in range(10)]
+    bridge["queue"], bridge["job_id"] = "GRID003", [f"bridge{number}" for number in range(10)]
     bridge["cpu_s"] *= np.exp(rng.normal(0.1, 0.05, 10))
     pd.concat([many.to_pandas(), few, bridge]).to_parquet(tmp_path / "jobs.parquet")
     settings = Settings(fit=FitSettings(methods=("gamma",)))
@@ -228,7 +228,7 @@ def test_a_fixed_cost_beyond_doubt_is_not_left_in_to_test_a_verdict(tmp_path: Pa
         session.ingest("jobs", tmp_path / "jobs.parquet")
         session.run(window())
         table, flags = (
-            session.tables.variants().to_pandas(),
+            session.tables.stability_checks().to_pandas(),
             headline({"flags": session.tables.flags().to_pandas()}, "flags"),
         )
         factors = headline({"factors": session.tables.factors().to_pandas()}, "factors").set_index("name")

@@ -48,7 +48,7 @@ def test_the_newest_months_stay(session: Session) -> None:
 
 def test_what_else_is_kept_per_day_goes_with_the_buckets(session: Session) -> None:
     for day in (*DAYS, "2018-06-01"):
-        row = {"day": date.fromisoformat(day), "level": "site", "name": "A", "k": 1.0}
+        row = {"day": date.fromisoformat(day), "level": "queue", "name": "A", "k": 1.0}
         rows = rows_table(DAILY_FACTORS, [row]).to_batches()
         session.store.publish([session.store.replace(DAILY_FACTORS, day, rows)])
     report = session.runs.prune(bucket_months=2)

@@ -47,7 +47,7 @@ def test_tables_are_written_in_many_ways(session: Session, tmp_path: Path, text:
     assert rows.index.tolist() == ["CERN", "RAL"]
     assert np.isnan(rows["corepower"].iloc[1])
     assert set(rows["benchmark"]) == {"HS06"}
-    assert set(rows["level"]) == {"site"}
+    assert set(rows["level"]) == {"queue"}
     assert rows["valid_from"].iloc[0] == pd.Timestamp("1970-01-01", tz="UTC")
 
 
@@ -97,7 +97,7 @@ def test_cpu_models_are_found_however_they_are_written(session: Session, tmp_pat
             "columns queue and site both name what a row declares",
         ),
         ("queue,corepower,benchmark\nA\0B,10,HS06\n", "column name: holds the character NUL"),
-        ("queue,corepower,benchmark,rc_site\nA,10,HS06,R\0C\n", "column rc_site: holds the character NUL"),
+        ("queue,corepower,benchmark,site\nA,10,HS06,R\0C\n", "column site: holds the character NUL"),
         ("queue,corepower,benchmark\n", "has no rows"),
         ("", "line 1: expected columns name"),
         ("host,corepower,benchmark\nCERN,10,HS06\n", "found host, corepower, benchmark"),
@@ -297,11 +297,11 @@ def test_origins(session: Session, tmp_path: Path) -> None:
     records = DECLARED.copy()
     records[4] = np.nan
     jobs = grid_jobs(np.random.default_rng(1), DECLARED, records, tasks=4)
-    second_day = (jobs["site"] == "SITE06") & (jobs["end_time"] == jobs["end_time"].max())
+    second_day = (jobs["queue"] == "SITE06") & (jobs["end_time"] == jobs["end_time"].max())
     jobs.loc[second_day, "hs06_s"] *= 1.05
     load(session, jobs, tmp_path)
     text = (
-        "queue,corepower,benchmark,rc_site,parent_corepower\n"
+        "queue,corepower,benchmark,site,parent_corepower\n"
         "SITE00,9,HS06,RC0,16.9\nSITE01,10.0,HS06,RC1,16.886\nSITE02,12.0,HS06,RC2,\nSITE03,12.0101,HS06,,\n"
         "SITE05,14,HS06,RC5,14.001\n"
     )
@@ -313,7 +313,7 @@ def test_origins(session: Session, tmp_path: Path) -> None:
     assert set(flags.loc[["SITE01", "SITE02", "SITE03", "SITE04"], "verdict"]) == {"undeclared"}
     assert flags.loc["SITE01", "corepower_parent"] == 16.886
     assert "its site carries 16.886" in str(flags.loc["SITE01", "sentence"])
-    assert flags.loc["SITE00", "rc_site"] == "RC0"
+    assert flags.loc["SITE00", "site"] == "RC0"
     assert flags.loc["SITE06", "corepower"] == pytest.approx(15.3 * 1.025, rel=1e-2)
     line = session.tables.lines(level="site", type="all", method="gamma").to_pandas().iloc[0]
     assert line["n_names"] == 8  # defaults are drawn, never fitted
@@ -334,7 +334,7 @@ def test_cric_serves_a_default_and_the_parent_is_never_substituted(
     session.declared.import_values(cern(shared_data), form="cric")
     row = session.tables.corepower(name="CERN").to_pandas().iloc[0]
     assert row[["corepower", "parent_corepower", "served_corepower"]].tolist() == [10.0, 16.886, 10.0]
-    assert (row["rc_site"], row["benchmark"], row["source"]) == ("CERN-PROD", "HS06", "CRIC")
+    assert (row["site"], row["benchmark"], row["source"]) == ("CERN-PROD", "HS06", "CRIC")
     assert row["valid_from"] == pd.Timestamp("2022-09-14T15:55:19.332736Z")
     flag: dict[Any, Any] = site_flags(session).loc[["CERN"]].iloc[0].to_dict()
     assert (flag["verdict"], flag["origin"]) == ("undeclared", "default")

@@ -11,7 +11,7 @@ from esjobs.api.session import Session
 from esjobs.core.query import In, Query, Sum
 from esjobs.core.words import STANDINGS, standing
 from esjobs.schema.runs import RUN_COUNTS
-from esjobs.schema.speed import PULLS
+from esjobs.schema.speed import PULL_HISTOGRAMS
 from tests.steps.grids import grid_jobs, load
 
 
@@ -30,7 +30,7 @@ def ran(session: Session, tmp_path: Path) -> Session:
 
 
 def test_bars_of_pulls_are_rows(ran: Session) -> None:
-    fits, bars = ran.tables.fits().to_pandas(), ran.tables.pulls().to_pandas()
+    fits, bars = ran.tables.fits().to_pandas(), ran.tables.pull_histograms().to_pandas()
     key = ["level", "processing_type", "method"]
     drawn = fits.dropna(subset=["pulls"])
     assert len(drawn)
@@ -41,9 +41,9 @@ def test_bars_of_pulls_are_rows(ran: Session) -> None:
         assert (mine["low"].iloc[0], mine["high"].iloc[-1]) == (-5, 5)
         assert mine["high"].tolist()[:-1] == mine["low"].tolist()[1:]
     asked = ran.store.aggregate(
-        Query(("method",), (Sum("n_buckets", "n"),), where=(In("level", ("site",)),), over=PULLS)
+        Query(("method",), (Sum("n_buckets", "n"),), where=(In("level", ("queue",)),), over=PULL_HISTOGRAMS)
     ).table.to_pylist()
-    expected = bars[bars["level"] == "site"].groupby("method")["n_buckets"].sum()
+    expected = bars[bars["level"] == "queue"].groupby("method")["n_buckets"].sum()
     assert {row["method"]: row["n"] for row in asked} == expected.to_dict()
 
 
@@ -84,7 +84,7 @@ def test_counts_go_with_the_report_they_are_of(ran: Session) -> None:
     ran.runs.prune(1)
     assert len(set(ran.tables.run_counts().to_pandas()["run"])) == 1
     assert set(ran.tables.run_counts().to_pandas()["run"]) == set(ran.tables.runs().to_pandas()["run"])
-    assert set(ran.tables.pulls().to_pandas()["run"]) == set(ran.tables.runs().to_pandas()["run"])
+    assert set(ran.tables.pull_histograms().to_pandas()["run"]) == set(ran.tables.runs().to_pandas()["run"])
 
 
 def test_the_standing_of_a_verdict_is_a_column(ran: Session) -> None:
@@ -93,7 +93,7 @@ def test_the_standing_of_a_verdict_is_a_column(ran: Session) -> None:
         standing(verdict, None if pd.isna(confirmed) else bool(confirmed))
         for verdict, confirmed in zip(flags["verdict"], flags["confirmed"], strict=True)
     ]
-    assert flags["standing"].tolist() == expected
+    assert flags["status_shown"].tolist() == expected
     assert set(expected) <= set(STANDINGS)
     assert "deviates" in set(flags["verdict"])
 

@@ -59,7 +59,7 @@ def test_it_leaves_what_it_says(shown: tuple[str, Path]) -> None:
     jobs = pd.read_parquet(folder / "jobs.parquet")
     assert f"ingest: {len(jobs):,} rows" in out
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
-        days = session.tables.days().to_pandas()
+        days = session.tables.day_books().to_pandas()
     assert days[days["kind"] != "note"]["n_jobs"].sum() == len(jobs)
     page = (folder / "report.html").read_text("utf-8")
     for name in Grid.of_size(60_000, seed=3).truth().misdeclared:

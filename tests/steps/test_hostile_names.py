@@ -84,7 +84,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_every_name_has_its_row_in_every_format(store: Path) -> None:
-    chosen = ("--level", "site", "--type", "all", "--method", "gamma")
+    chosen = ("--level", "queue", "--type", "all", "--method", "gamma")
     for form in ("json", "csv"):
         flags = {str(row["name"]): row["verdict"] for row in rows(store, "show", "flags", *chosen, form=form)}
         assert sorted(flags) == sorted(NAMES)
@@ -107,8 +107,8 @@ def test_tasks_and_types_that_look_like_separators_stay_apart(store: Path) -> No
 def test_a_name_finds_itself(store: Path, name: str) -> None:
     found = rows(store, "show", "flags", "--name", name, "--type", "all", "--method", "gamma")
     assert [row["name"] for row in found] == [name]
-    asked = rows(store, "query", "--by", "site", "--where", f"site={quoted(name)}")
-    assert asked == [{"site": name, "jobs": 100}]
+    asked = rows(store, "query", "--by", "queue", "--where", f"queue={quoted(name)}")
+    assert asked == [{"queue": name, "jobs": 100}]
 
 
 def test_the_report_runs_nothing_of_a_name(store: Path, tmp_path: Path) -> None:
@@ -165,5 +165,5 @@ def test_control_characters_do_not_reach_a_terminal(tmp_path: Path) -> None:
     assert all("\\x1b[31mred" in output for output in outputs[1:])
     for output in outputs:
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", output)
-    exact = rows(made, "query", "--by", "site")
-    assert {row["site"] for row in exact} >= set(NASTY)
+    exact = rows(made, "query", "--by", "queue")
+    assert {row["queue"] for row in exact} >= set(NASTY)

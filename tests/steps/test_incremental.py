@@ -17,13 +17,13 @@ from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS
-from esjobs.schema.speed import VARIANTS
+from esjobs.schema.speed import STABILITY_CHECKS
 from esjobs.store.base import Aggregate, Retired
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import memory_session
 from tests.steps.grids import DAY, grid_jobs, load
 
-KEYS = ["day", "task_id", "core_class", "site", "cpu_model", "processing_type"]
+KEYS = ["day", "task_id", "core_class", "queue", "cpu_model", "processing_type"]
 SPEED = np.array([9.0, 10.0, 11.0])
 
 
@@ -71,11 +71,11 @@ def test_a_superseded_job_leaves_its_old_day(session: Session, tmp_path: Path) -
     jobs = some_jobs()
     load(session, jobs, tmp_path)
     session.speed.aggregate()
-    again = jobs.iloc[[0]].assign(end_time=DAY + pd.Timedelta(days=2, hours=1), site="ELSEWHERE")
+    again = jobs.iloc[[0]].assign(end_time=DAY + pd.Timedelta(days=2, hours=1), queue="ELSEWHERE")
     load(session, again, tmp_path, "again")
     assert recomputed(session) == 2
     buckets = session.tables.buckets().to_pandas()
-    assert buckets.loc[buckets["site"] == "ELSEWHERE", "n_jobs"].sum() == 1
+    assert buckets.loc[buckets["queue"] == "ELSEWHERE", "n_jobs"].sum() == 1
     assert buckets["n_jobs"].sum() == len(jobs)
     assert_as_made_afresh(session, tmp_path)
 
@@ -116,7 +116,7 @@ def test_changed_rules_make_every_day_again(session: Session, tmp_path: Path) ->
 
 def assert_as_made_in_order(session: Session) -> None:
     """Books hold under any rules: what is binned and what is dropped is what is stored."""
-    days = session.tables.days().to_pandas()
+    days = session.tables.day_books().to_pandas()
     counted = days[days["kind"] != "note"]["n_jobs"].sum()
     assert counted == session.store.span().jobs
     assert set(days["rules"]) == {session.settings.rules.digest}
@@ -175,7 +175,7 @@ def test_nothing_is_left_when_everything_is_taken_back(session: Session, tmp_pat
     with pytest.raises(NoJobsError):
         session.speed.aggregate("2018-08-01/2018-09-01")
     assert session.tables.buckets().to_pandas().empty
-    assert session.tables.days().to_pandas().empty
+    assert session.tables.day_books().to_pandas().empty
     with pytest.raises(NoResultError):
         session.speed.fit("2018-08-01/2018-09-01")
     assert (
@@ -214,7 +214,7 @@ def test_flagging_alone_asks_for_the_variants_of_the_fit(session: Session, tmp_p
     load(session, grid_jobs(np.random.default_rng(4), SPEED), tmp_path)
     session.run()
     run = session.tables.flags().to_pandas()["run"].iloc[0]
-    session.store.publish([Retired(VARIANTS, run)])
+    session.store.publish([Retired(STABILITY_CHECKS, run)])
     with pytest.raises(NoResultError, match="fit again: esjobs fit --window 2018-08-10/"):
         session.speed.flag("2018-08-10/2018-08-12")
 
@@ -239,7 +239,7 @@ def test_what_was_concluded_from_earlier_factors_is_concluded_again(session: Ses
     session.speed.aggregate()
     before = session.tables.factors().to_pandas()
     session.speed.fit()
-    tables = ("factors", "lines", "flags", "conclusions")
+    tables = ("factors", "lines", "flags", "fit_summaries")
     alone = {what: session.tables.read(what).to_pandas() for what in tables}
     assert not alone["factors"]["n_jobs"].equals(before["n_jobs"])
     session.run()
@@ -339,7 +339,7 @@ def test_a_day_that_does_not_balance_is_made_again(times: int, tmp_path: Path) -
         if times == 3:
             with pytest.raises(BooksError, match="do not balance"):
                 session.speed.aggregate()
-            assert session.tables.days().to_pandas().empty
+            assert session.tables.day_books().to_pandas().empty
         session.speed.aggregate()
         assert_as_made_afresh(session, tmp_path)
 

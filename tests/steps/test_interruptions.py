@@ -176,7 +176,16 @@ def test_what_is_killed_differs(scenes: Mapping[str, Scene]) -> None:
     }
     assert changed["ingest"] == {"jobs", "loads", "rejects"}
     assert changed["aggregate"] >= {"buckets", "days", "runs"}
-    assert changed["run"] >= {"buckets", "days", "factors", "fits", "lines", "flags", "conclusions", "steps"}
+    assert changed["run"] >= {
+        "buckets",
+        "days",
+        "factors",
+        "fits",
+        "lines",
+        "flags",
+        "fit_summaries",
+        "steps",
+    }
     assert changed["undo"] >= {"jobs", "loads", "rejects", "buckets"}
     assert changed["prune"] == {"runs", "steps"}
 

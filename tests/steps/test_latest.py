@@ -62,7 +62,7 @@ def _forget(session: Session, run: str) -> None:
 def test_the_newest_window_is_shown_not_the_run_made_last(session: Session) -> None:
     late = session.run(LATE)[-1].run
     session.run(EARLY)
-    for what in ("factors", "fits", "lines", "flags", "conclusions", "components", "tasks", "residuals"):
+    for what in ("factors", "fits", "lines", "flags", "fit_summaries", "components", "tasks", "residuals"):
         assert set(session.tables.read(what).to_pandas()["run"]) == {late}, what
         shown = session.runs.shown(what)
         assert shown is not None
@@ -89,15 +89,15 @@ def test_of_one_window_the_run_made_last_is_shown(session: Session) -> None:
 
 
 def test_a_restricted_run_is_shown_when_named_or_alone(session: Session) -> None:
-    alone = session.run(LATE, where="site=SITE01", tasks=["task0", "task1"])[-1].run
+    alone = session.run(LATE, where="queue=SITE01", tasks=["task0", "task1"])[-1].run
     assert set(session.tables.factors().to_pandas()["run"]) == {alone}
     shown = session.runs.shown("factors")
     assert shown is not None
     assert shown.title == (
-        f"run {alone} [{LATE}], restricted to task0, restricted to task1, restricted to site=SITE01"
+        f"run {alone} [{LATE}], restricted to task0, restricted to task1, restricted to queue=SITE01"
     )
     early = session.run(EARLY)[-1].run
-    session.run(LATE, where="site=SITE01")
+    session.run(LATE, where="queue=SITE01")
     assert set(session.tables.factors().to_pandas()["run"]) == {early}
     assert set(session.tables.factors(run=alone).to_pandas()["run"]) == {alone}
     assert set(session.tables.factors(window=LATE).to_pandas()["run"]) != {early}
@@ -139,7 +139,7 @@ def test_a_step_alone_takes_the_latest_away_from_nobody(session: Session) -> Non
                 row for row in session.tables.latest_runs().to_pandas().to_dict("records") if row["shown"]
             ]
             assert shown["run"] == runs[LATE]
-            for what in ("factors", "variants", "lines", "flags", "conclusions"):
+            for what in ("factors", "variants", "lines", "flags", "fit_summaries"):
                 assert set(session.tables.read(what).to_pandas()["run"]) == {runs[LATE]}, (step, window, what)
                 assert set(session.tables.read(what, run=runs[window]).to_pandas()["run"]) == {runs[window]}
             assert not any("the latest remains" in note for note in report.notes)
@@ -207,9 +207,9 @@ def test_a_window_without_end_is_not_the_latest_for_ever(session: Session) -> No
 
 def test_rows_say_how_long_their_window_is_and_what_it_was_restricted_to(session: Session) -> None:
     session.run(LATE)
-    session.run(EARLY, where="site=SITE01", tasks=["task1", "task0"])
-    scopes = {LATE: "all", EARLY: "site=SITE01, task_id=task0, task_id=task1"}
-    for what in ("factors", "fits", "lines", "flags", "conclusions", "components", "tasks", "residuals"):
+    session.run(EARLY, where="queue=SITE01", tasks=["task1", "task0"])
+    scopes = {LATE: "all", EARLY: "queue=SITE01, task_id=task0, task_id=task1"}
+    for what in ("factors", "fits", "lines", "flags", "fit_summaries", "components", "tasks", "residuals"):
         for window, scope in scopes.items():
             rows = session.tables.read(what, window=window).to_pandas()
             assert set(zip(rows["window_days"], rows["scope"], strict=True)) == {(2, scope)}, what

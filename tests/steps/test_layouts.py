@@ -52,11 +52,11 @@ def of_buckets(session: Session) -> Mapping[date, str]:
 STEPS: dict[str, tuple[object, Marks]] = {
     "buckets": (esjobs.records.jobs.aggregate, of_buckets),
     "daily_factors": (esjobs.flags.drift.drift, of_daily_factors),
-    "detected_days": (esjobs.issues.detect, of_findings),
+    "issue_days": (esjobs.issues.detect, of_findings),
     "footprints": (esjobs.issues.detect, of_findings),
     "issues": (esjobs.issues.detect, of_findings),
     "measures": (esjobs.issues.detect, of_findings),
-    "orphans": (esjobs.pop.joining, of_pop),
+    "pop_orphans": (esjobs.pop.joining, of_pop),
     "pop": (esjobs.pop.joining, of_pop),
     "predicted_scores": (esjobs.scores.score, of_scores),
     "scores": (esjobs.scores.score, of_scores),

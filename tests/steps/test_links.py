@@ -16,7 +16,7 @@ def columns(*rows: tuple[str, str, int]) -> FitInput:
     keys, number = TaskKeys.of((each, "single", "simul", None) for each in task)
     nothing = fitters.factorise([None] * len(rows), "reason")
     return FitInput(
-        "site",
+        "queue",
         "all",
         fitters.factorise(number, "task"),
         fitters.factorise(name, "name"),

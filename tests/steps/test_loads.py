@@ -16,7 +16,7 @@ from esjobs.publish.publication import read_table
 from esjobs.records.ingest.refusals import LISTED
 from esjobs.records.jobs.undo import undo
 from esjobs.schema.catalogue import TABLES
-from esjobs.schema.jobs import LOAD_TABLES, LOADS
+from esjobs.schema.jobs import LOAD_COUNTS, LOADS
 from esjobs.settings import RetentionSettings, Settings
 from esjobs.store.base import Change, JobStore
 from esjobs.store.duck.store import DuckStore
@@ -91,7 +91,7 @@ def test_unchanged_rows_are_counted_where_a_load_is_accounted_for(session: Sessi
     assert same.counts == {"stored": 0, "updated": 3, "unchanged": 3}
     assert some.counts == {"stored": 1, "updated": 3, "unchanged": 2}
     assert "3 updated (of them 2 unchanged)" in some.headline
-    for table in (LOADS, LOAD_TABLES):
+    for table in (LOADS, LOAD_COUNTS):
         rows = read_table(session.store, table, columns=["load_id", "unchanged"]).to_pylist()
         assert {row["load_id"]: row["unchanged"] for row in rows}[some.run] == 2
         assert sorted(row["unchanged"] for row in rows) == [0, 2, 3]
@@ -294,4 +294,4 @@ def test_a_day_that_another_load_fills_meanwhile_keeps_its_buckets(session: Sess
     assert isinstance(session.store, DuckStore)
     undo(cast("JobStore", Overtaken(session.store, meanwhile)), load, TABLES)
     assert session.tables.buckets().to_pandas()["n_jobs"].tolist() == [2]
-    assert session.tables.days().to_pandas()["n_jobs"].tolist() == [2]
+    assert session.tables.day_books().to_pandas()["n_jobs"].tolist() == [2]

@@ -32,7 +32,7 @@ LIMIT_B = 40.0
 
 def buckets_of(day: date, tasks: int, rng: np.random.Generator) -> pa.Table:
     """Buckets of one job at 28 % of all sites and tasks, one CPU model a site: 8.5 a window and unit."""
-    task, site = np.nonzero(rng.random((tasks, SITES)) < 0.283)
+    task, queue = np.nonzero(rng.random((tasks, SITES)) < 0.283)
     n = len(task)
     events = rng.integers(700, 1300, n).astype(float)
     cpu_s = events * (1 + site / SITES) * rng.lognormal(0, 0.1, n)
@@ -40,7 +40,7 @@ def buckets_of(day: date, tasks: int, rng: np.random.Generator) -> pa.Table:
         "day": [day] * n,
         "task_id": pa.array([f"15{number:06}" for number in range(tasks)]).take(pa.array(task)),
         "core_class": ["single"] * n,
-        "site": pa.array([f"SITE_{number:03}_QUEUE" for number in range(SITES)]).take(pa.array(site)),
+        "queue": pa.array([f"SITE_{number:03}_QUEUE" for number in range(SITES)]).take(pa.array(site)),
         "cpu_model": pa.array([f"Intel Xeon E5-26{number:02} v4" for number in range(40)]).take(
             pa.array(site % 40)
         ),

@@ -16,7 +16,7 @@ def mixed_grid(seed: int = 1) -> pd.DataFrame:
     """Four tasks of 40 jobs at 12 sites; of the last one half the jobs take a tenth, at two sites all."""
     jobs = grid_jobs(np.random.default_rng(seed), SPEED, tasks=4, jobs=40)
     last = jobs["task_id"] == sorted(jobs["task_id"].unique())[-1]
-    only = jobs["site"].isin(site_names(12)[:2])
+    only = jobs["queue"].isin(site_names(12)[:2])
     quick = last & (only | (np.arange(len(jobs)) % 2 == 0))
     jobs["cpu_s"] = np.where(quick, jobs["cpu_s"] / 10, jobs["cpu_s"])
     jobs["wall_s"] = np.where(quick, jobs["wall_s"] / 10, jobs["wall_s"])

@@ -66,14 +66,14 @@ print([name for name in ("scipy", "numba", "fitters") if name in sys.modules])
 
 
 def test_arrow_answers_are_what_frames_are_made_of(session: Session) -> None:
-    asked = {"by": "site", "metrics": ["jobs", "efficiency"], "clean": True}
+    asked = {"by": "queue", "metrics": ["jobs", "efficiency"], "clean": True}
     for frame, table in (
         (session.tables.flags(method="gamma").to_pandas(), session.tables.flags(method="gamma").rows),
         (session.flags.verdicts().to_pandas(), session.flags.verdicts().rows),
         (session.query(**asked).to_pandas(), session.query(**asked).rows),  # type: ignore[arg-type]
         (
-            session.jobs(where={"site": "ALDER-HEP"}).to_pandas(),
-            session.jobs(where="site=ALDER-HEP").batches().read_all(),
+            session.jobs(where={"queue": "ALDER-HEP"}).to_pandas(),
+            session.jobs(where="queue=ALDER-HEP").batches().read_all(),
         ),
     ):
         assert len(frame) > 0
@@ -158,8 +158,8 @@ def test_none_means_missing(session: Session) -> None:
 
 def test_an_empty_choice_is_not_everything(session: Session) -> None:
     """A list that a notebook has computed, and that came out empty, must not answer another question."""
-    with pytest.raises(esjobs.UsageError, match="no value of rc_site is given"):
-        session.query("site", where={"rc_site": []}).to_pandas()
+    with pytest.raises(esjobs.UsageError, match="no value of site is given"):
+        session.query("site", where={"site": []}).to_pandas()
     with pytest.raises(esjobs.UsageError, match="no name is given"):
         session.tables.flags(name=[]).to_pandas()
 

@@ -43,9 +43,9 @@ def test_a_restriction_of_which_all_is_dropped_says_so(session: Session, tmp_pat
     ):
         session.run(tasks="task0")
     with pytest.raises(
-        NoResultError, match="all 25 jobs with task_id=task0, site=SITE04 were dropped: 25 no"
+        NoResultError, match="all 25 jobs with task_id=task0, queue=SITE04 were dropped: 25 no"
     ):
-        session.run(tasks="task0", where="site=SITE04")
+        session.run(tasks="task0", where="queue=SITE04")
     with pytest.raises(NoResultError, match="has task_id=task7; see: esjobs query --by task_id"):
         session.run(tasks="task7")
 
@@ -76,7 +76,7 @@ def test_a_run_that_fails_leaves_no_run(
         assert set(session.tables.runs().to_pandas()["run"]) == {made}
         pd.testing.assert_frame_equal(session.tables.flags().to_pandas(), flags)
     assert (
-        len(session.tables.days(window=late).to_pandas()) == 2
+        len(session.tables.day_books(window=late).to_pandas()) == 2
     )  # the buckets are right, whatever became of the fit
     reports = session.run(late)
     assert [report.step for report in reports] == ["aggregate", "fit", "correlate", "flag"]
@@ -95,6 +95,6 @@ def test_nothing_is_listed_when_all_is_dropped_and_aggregate_alone_is(
     with pytest.raises(NoResultError):
         session.run()
     assert session.tables.runs().to_pandas().empty
-    assert session.tables.days().to_pandas()["n_jobs"].sum() == 250
+    assert session.tables.day_books().to_pandas()["n_jobs"].sum() == 250
     session.speed.aggregate()
     assert session.tables.runs().to_pandas()["step"].tolist() == ["aggregate"]

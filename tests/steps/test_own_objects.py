@@ -41,7 +41,7 @@ class Lines:
             for number, line in enumerate(lines, 1)
             if line[0] == "#"
         )
-        rows = [{"source": "lines", "job_id": line, "site": "A", "end_time": END, **fill} for line in good]
+        rows = [{"source": "lines", "job_id": line, "queue": "A", "end_time": END, **fill} for line in good]
         yield Parsed(pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA), rejects, len(lines))
 
 
@@ -135,7 +135,7 @@ def test_what_is_no_piece_is_told_in_one_line(session: Session, lines: Path, giv
     assert session.tables.loads().to_pandas().empty
 
 
-GOOD = {"source": "odd", "site": "A", "end_time": END, "origin_line": 7}
+GOOD = {"source": "odd", "queue": "A", "end_time": END, "origin_line": 7}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ GOOD = {"source": "odd", "site": "A", "end_time": END, "origin_line": 7}
         ({"hs06_s": 1e300}, "out of range"),
         ({"events": 2**62}, "out of range"),
         ({"cores": -(2**63)}, "negative"),
-        ({"site": "A\0B"}, "NUL in text"),
+        ({"queue": "A\0B"}, "NUL in text"),
         ({"processing_type": "all"}, "reserved value"),
         ({"end_time": datetime(1970, 1, 1, tzinfo=UTC)}, "bad time"),
         ({"start_time": datetime(2018, 8, 11, tzinfo=UTC)}, "end before start"),
@@ -176,13 +176,13 @@ def test_nothing_is_filled_where_no_jobs_come(session: Session, lines: Path) -> 
     class OnlyTables(Lines):
         def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
             del file, fill
-            row = {"level": "site", "name": "A", "corepower": 10.5, "benchmark": "HS06", "valid_from": END}
+            row = {"level": "queue", "name": "A", "corepower": 10.5, "benchmark": "HS06", "valid_from": END}
             batch = pa.RecordBatch.from_pylist([row], schema=given_schema(COREPOWER))
             yield Parsed(batch, (), 1, table=COREPOWER)
 
     for dry_run in (True, False):
         with pytest.raises(UsageError, match="site cannot be set: the source lines gave no jobs to fill"):
-            session.ingest(source=OnlyTables(), files=lines, fill={"site": "X"}, dry_run=dry_run)
+            session.ingest(source=OnlyTables(), files=lines, fill={"queue": "X"}, dry_run=dry_run)
     assert session.tables.corepower().to_pandas().empty
     assert session.ingest(source=OnlyTables(), files=lines).counts["stored"] == 1
 
@@ -245,7 +245,7 @@ def test_a_store_of_ones_own(lines: Path) -> None:
     with esjobs.open(store, clock=lambda: NOW) as session:
         session.ingest(source=Lines(), files=lines)
         assert repr(session).startswith("<esjobs.Session an object of Forwarding, 3 jobs")
-        assert session.query("site").to_pandas()["jobs"].tolist() == [3]
+        assert session.query("queue").to_pandas()["jobs"].tolist() == [3]
         assert session.store is store
     with pytest.raises(esjobs.EsjobsError, match="closed"):
         store.span()
@@ -299,14 +299,14 @@ def test_batches_are_what_the_frames_are(session: Session, lines: Path) -> None:
     assert reader.schema == JOB_SCHEMA
     assert sorted(reader.read_all().column("job_id").to_pylist()) == ["1", "2", "4"]
     chosen = session.jobs(
-        where={"site": "A"}, window="2018-08-10/2018-08-11", columns=["job_id", "day"]
+        where={"queue": "A"}, window="2018-08-10/2018-08-11", columns=["job_id", "day"]
     ).batches()
     assert chosen.schema.names == ["job_id", "day"]
     counted = duckdb.execute("SELECT count(*), min(day)::VARCHAR FROM chosen").fetchall()
     assert counted == [(3, "2018-08-10")]
-    assert session.jobs(where={"site": "B"}).batches().read_all().num_rows == 0
-    resolved = session.jobs(columns=["rc_site", "site", "cpu_model"]).batches().read_all().to_pylist()
-    assert resolved == [{"rc_site": "A", "site": "A", "cpu_model": None}] * 3
+    assert session.jobs(where={"queue": "B"}).batches().read_all().num_rows == 0
+    resolved = session.jobs(columns=["site", "queue", "cpu_model"]).batches().read_all().to_pylist()
+    assert resolved == [{"site": "A", "queue": "A", "cpu_model": None}] * 3
     (load,) = session.tables.batches("loads", columns=["format", "rows_in"]).read_all().to_pylist()
     assert load == {"format": "lines", "rows_in": 4}
     assert session.tables.batches("corepower").schema.names == list(COREPOWER.column_names)
@@ -330,7 +330,7 @@ def test_batches_of_many_jobs_are_never_all_in_memory(session: Session) -> None:
     columns: dict[str, Any] = {
         "source": pa.repeat("lines", rows),
         "job_id": pa.array(range(rows)).cast(pa.string()),
-        "site": pa.repeat("A" * 40, rows),
+        "queue": pa.repeat("A" * 40, rows),
         "end_time": pa.repeat(pa.scalar(END, PUT_SCHEMA.field("end_time").type), rows),
     }
     filled = [columns.get(item.name, pa.nulls(rows, item.type)) for item in PUT_SCHEMA]
@@ -338,7 +338,7 @@ def test_batches_of_many_jobs_are_never_all_in_memory(session: Session) -> None:
     del filled, columns
     before = pa.total_allocated_bytes()
     most = counted = 0
-    for batch in session.jobs(columns=["job_id", "site"]).batches():
+    for batch in session.jobs(columns=["job_id", "queue"]).batches():
         counted += batch.num_rows
         assert batch.num_rows <= 65_536
         most = max(most, pa.total_allocated_bytes() - before)

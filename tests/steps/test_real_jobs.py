@@ -26,7 +26,7 @@ def real(panda_files: list[Path]) -> Iterator[Session]:
 
 
 def test_books_balance_to_the_row(real: Session) -> None:
-    days = real.tables.days().to_pandas()
+    days = real.tables.day_books().to_pandas()
     counts = days.groupby(["kind", "outcome"])["n_jobs"].sum()
     assert counts["binned"].sum() + counts["dropped"].sum() == 13_012
     assert counts["binned"].sum() == 12_694
@@ -113,7 +113,7 @@ def test_raw_verdicts_are_those_of_a_second_implementation(one_task: Session) ->
     """One task, one core class: k is proportional to events per CPU second, nothing else."""
     factors = one_task.tables.factors(level="site", type="all", method="paper").to_pandas().set_index("name")
     buckets = one_task.tables.buckets().to_pandas()
-    mine = buckets[buckets["task_id"] == "15350577"].groupby("site")[["events", "cpu_s"]].sum()
+    mine = buckets[buckets["task_id"] == "15350577"].groupby("queue")[["events", "cpu_s"]].sum()
     expected = mine["events"] / mine["cpu_s"]
     expected *= len(expected) / expected.sum()
     assert (factors["k"] / expected - 1).abs().max() < 1e-10
@@ -130,7 +130,7 @@ def test_declared_corepower_never_enters_a_fit(panda_files: list[Path], tmp_path
         with memory_session() as session:
             session.ingest("panda", panda_files, fill=FILL)
             jobs = session.jobs().to_pandas()
-        jobs["hs06_s"] *= 1 + scale * jobs["site"].str.len()
+        jobs["hs06_s"] *= 1 + scale * jobs["queue"].str.len()
         jobs.to_parquet(tmp_path / "jobs.parquet")
         with memory_session() as session:
             assert session.ingest("jobs", tmp_path / "jobs.parquet").counts["stored"] == 13_012

@@ -32,7 +32,7 @@ def jobs() -> pd.DataFrame:
     """Twelve sites; the last one is 1.6 times as slow as it declares. One site declares nothing."""
     honest = np.where(np.arange(12) == 11, 1.6, 1.0)
     made = grid_jobs(np.random.default_rng(1), DECLARED / honest, DECLARED, tasks=4, models=MODELS)
-    made.loc[made["site"] == "SITE03", "hs06_s"] = np.nan
+    made.loc[made["queue"] == "SITE03", "hs06_s"] = np.nan
     return made
 
 
@@ -137,7 +137,7 @@ def test_odd_times_are_for_queries_only(ran: Session) -> None:
 
 def test_filters_choose_rows(ran: Session) -> None:
     everything = ran.tables.flags().to_pandas()
-    assert set(everything["level"]) == {"site", "cpu_model"}
+    assert set(everything["level"]) == {"queue", "cpu_model"}
     chosen = ran.tables.flags(level="site", type="all", method="gamma", name=["SITE11", "SITE03"]).to_pandas()
     assert chosen["name"].tolist() == ["SITE11", "SITE03"]  # confirmed first
     assert chosen["verdict"].tolist() == ["deviates", "undeclared"]
@@ -167,7 +167,7 @@ def test_filters_choose_rows(ran: Session) -> None:
         ("loads", {"run": "abc"}),
         ("loads", {"window": WINDOW}),
         ("lines", {"name": "SITE11"}),
-        ("loads", {"level": "site"}),
+        ("loads", {"level": "queue"}),
         ("nonsense", {}),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_value_that_no_row_has_is_refused(ran: Session, filters: dict[str, Any
 
 def test_a_name_that_differs_by_case_only_is_found_where_one_is_meant(tmp_path: Path) -> None:
     made = jobs()
-    made.loc[made["site"] == "SITE01", "site"] = "site02"
+    made.loc[made["queue"] == "SITE01", "queue"] = "site02"
     with memory_session() as session:
         load(session, made, tmp_path)
         session.run()
@@ -250,7 +250,7 @@ def test_a_report_is_written_whole_or_not_at_all(ran: Session, tmp_path: Path) -
 
 def test_a_report_of_the_other_method_shows_its_results_and_says_whose_they_are(tmp_path: Path) -> None:
     stray = jobs()
-    stray.loc[(stray["site"] == "SITE11") & (stray["task_id"] == stray["task_id"].iloc[0]), "cpu_s"] /= 3
+    stray.loc[(stray["queue"] == "SITE11") & (stray["task_id"] == stray["task_id"].iloc[0]), "cpu_s"] /= 3
     with memory_session() as session:
         load(session, stray, tmp_path)
         session.run()
@@ -315,7 +315,7 @@ def test_a_closed_session_says_so(tmp_path: Path) -> None:
         session.tables.factors,
         session.run,
         session.jobs,
-        lambda: session.query("site").to_pandas(),
+        lambda: session.query("queue").to_pandas(),
         lambda: session.ingest("jobs", tmp_path / "jobs.parquet"),
         lambda: session.tables.buckets().to_pandas(),
         lambda: session.runs.prune(1),

@@ -24,7 +24,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         jobs = grid_jobs(np.random.default_rng(1), declared, declared, names=QUEUES, tasks=3)
         load(session, jobs, folder)
         table = folder / "sites.csv"
-        table.write_text("queue,corepower,benchmark,rc_site\nFARM00_MCORE,,HS06,FARM01\n")
+        table.write_text("queue,corepower,benchmark,site\nFARM00_MCORE,,HS06,FARM01\n")
         session.declared.import_values(table)
         values = folder / "values.csv"
         values.write_text("queue,corepower,benchmark,valid_from\nFARM00_MCORE,9,HS06,2018-01-01\n")
@@ -34,26 +34,26 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 def sites_of(frame: pd.DataFrame) -> dict[str, str]:
-    rows = frame[frame["level"] == "site"]
-    return dict(zip(rows["name"], rows["rc_site"], strict=True))
+    rows = frame[frame["level"] == "queue"]
+    return dict(zip(rows["name"], rows["site"], strict=True))
 
 
 def test_one_mapping_in_every_table(ran: Session) -> None:
     """The later import of a value alone names no site, and takes none away."""
     expected = {queue: queue.partition("_")[0] for queue in QUEUES} | {"FARM00_MCORE": "FARM01"}
     assert sites_of(ran.tables.factors().to_pandas()) == sites_of(ran.tables.flags().to_pandas()) == expected
-    queried = ran.query(["site", "rc_site"]).to_pandas()
-    assert dict(zip(queried["site"], queried["rc_site"], strict=True)) == expected
+    queried = ran.query(["site", "site"]).to_pandas()
+    assert dict(zip(queried["queue"], queried["site"], strict=True)) == expected
     factors = ran.tables.factors(level="site", type="all", method="gamma").to_pandas().set_index("name")
-    assert not factors.loc["FARM00_MCORE", "rc_site_guessed"]
-    assert factors["rc_site_guessed"].sum() == 23
+    assert not factors.loc["FARM00_MCORE", "site_guessed"]
+    assert factors["site_guessed"].sum() == 23
 
 
 @pytest.mark.parametrize("what", ["factors", "flags", "corepower"])
 def test_results_are_shown_by_site(ran: Session, what: str) -> None:
     shown = ran.tables.read(what, site="FARM01", level="site").to_pandas()
     assert set(shown["name"]) >= {"FARM01_MCORE", "FARM01_HIMEM"}
-    assert set(shown["rc_site"]) == {"FARM01"}
+    assert set(shown["site"]) == {"FARM01"}
     with pytest.raises(UsageError, match="FARM1"):
         ran.tables.read(what, site="FARM1").to_pandas()
 
@@ -64,24 +64,24 @@ def test_tables_without_sites_say_so(ran: Session) -> None:
 
 
 def test_a_run_is_restricted_by_site(ran: Session) -> None:
-    run = ran.run(where=["rc_site=FARM01", "rc_site=FARM02"])[-1].run
+    run = ran.run(where=["site=FARM01", "site=FARM02"])[-1].run
     names = set(ran.tables.factors(run=run, level="site").to_pandas()["name"])
     assert names == {"FARM00_MCORE", "FARM01_MCORE", "FARM01_HIMEM", "FARM02_MCORE", "FARM02_HIMEM"}
-    by_queue = ran.run(where=[f"site={name}" for name in names])[-1].run
+    by_queue = ran.run(where=[f"queue={name}" for name in names])[-1].run
     columns = ["name", "k", "k_err", "n_jobs"]
     left, right = (
         ran.tables.factors(run=item, level="site").to_pandas()[columns] for item in (run, by_queue)
     )
     pd.testing.assert_frame_equal(left, right)
     assert ran.run(where=[f"queue={name}" for name in names])[-1].run == by_queue
-    with pytest.raises(UsageError, match="buckets have task_id, core_class, site, rc_site"):
+    with pytest.raises(UsageError, match="buckets have task_id, core_class, queue, site"):
         ran.run(where="user=me")
 
 
 def test_jobs_are_exported_by_site(ran: Session, tmp_path: Path) -> None:
-    assert set(ran.jobs(where="rc_site=FARM01").to_pandas()["site"]) == {
+    assert set(ran.jobs(where="site=FARM01").to_pandas()["queue"]) == {
         "FARM00_MCORE",
         "FARM01_MCORE",
         "FARM01_HIMEM",
     }
-    assert ran.export.jobs(tmp_path / "jobs.csv", where="rc_site=FARM00") == 75
+    assert ran.export.jobs(tmp_path / "jobs.csv", where="site=FARM00") == 75

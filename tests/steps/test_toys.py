@@ -73,7 +73,7 @@ def toy(
         "day": [date(2018, 8, 10)] * len(site),
         "task_id": [f"task{number}" for number in task],
         "core_class": ["single"] * len(site),
-        "site": names[site],
+        "queue": names[site],
         "cpu_model": [None] * len(site),
         "processing_type": [("evgen", "reco", "simul")[number % 3] for number in task],
         "n_jobs": n_jobs,
@@ -149,7 +149,7 @@ def test_the_planted_interaction_is_found(interaction: float) -> None:
 
 def declared_as(names: Sequence[str], values: Floats) -> dict[str, Declared]:
     return {
-        name: Declared(name, float(value), "HS06", "own", name, rc_site_guessed=True)
+        name: Declared(name, float(value), "HS06", "own", name, site_guessed=True)
         for name, value in zip(names, values, strict=True)
     }
 
@@ -252,12 +252,12 @@ def test_restricted_runs_fit_what_they_are_told(session: Session, tmp_path: Path
     np.testing.assert_array_equal(speeds(tasks=["atask0", "btask0"]), both)
     np.testing.assert_array_equal(speeds(where=["task_id=atask0", "task_id=btask0"]), both)
     assert np.abs(np.log(both)).max() < 0.5 * np.abs(np.log(first)).max()
-    assert len(speeds(where=["site=SITE00", "site=SITE05"])) == 2
+    assert len(speeds(where=["queue=SITE00", "queue=SITE05"])) == 2
     runs = session.tables.runs().to_pandas()
     assert len(set(runs.loc[runs["step"] == "fit", "run"])) == 8
     speeds(tasks=["btask0", "atask0"])
     assert len(session.tables.runs().to_pandas()) == len(runs)  # the same question again
-    for nothing in ({"tasks": "none"}, {"where": "processing_type=all"}, {"where": "site="}):
+    for nothing in ({"tasks": "none"}, {"where": "processing_type=all"}, {"where": "queue="}):
         with pytest.raises(NoResultError, match="no bucket"):
             session.run(**nothing)  # type: ignore[arg-type]
 
@@ -271,8 +271,8 @@ def test_jobs_without_a_cpu_model_count_and_have_no_name(session: Session, tmp_p
     assert factors["name"].tolist() == ["AMD EPYC 7302", "Intel Xeon E5-2650 v2"]
     np.testing.assert_allclose(factors["k"], 1, rtol=0.02)
     fits = session.tables.fits(type="all", method="gamma").to_pandas().set_index("level")
-    assert fits["n_jobs"].to_dict() == {"site": len(jobs), "cpu_model": len(jobs) // 2}
-    assert fits["n_jobs_dropped"].to_dict() == {"site": 0, "cpu_model": len(jobs) // 2}
+    assert fits["n_jobs"].to_dict() == {"queue": len(jobs), "cpu_model": len(jobs) // 2}
+    assert fits["n_jobs_dropped"].to_dict() == {"queue": 0, "cpu_model": len(jobs) // 2}
 
 
 def test_no_cpu_model_at_all_is_a_fit_without_factors(session: Session, tmp_path: Path) -> None:

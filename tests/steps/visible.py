@@ -5,7 +5,7 @@ import pandas as pd
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
 
-RESULTS = ("factors", "fits", "components", "lines", "flags", "conclusions")
+RESULTS = ("factors", "fits", "components", "lines", "flags", "fit_summaries")
 _CLOCK = {"at", "seconds", "loaded_at", "imported_at"}
 _COUNTS = {"stored", "updated", "jobs_changed"}
 """A load that was cut off after its jobs were stored counts them as updated the next time, without knowing

@@ -45,7 +45,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "sql"
 WRITE = os.environ.get("WRITE_GOLDEN") == "1"
 AUGUST = Window.parse("2018-08-01/2018-09-01")
 BUCKETS = Query(
-    ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type"),
+    ("day", "task_id", "core_class", "queue", "cpu_raw", "processing_type"),
     (
         Count(),
         Sum("events", "events"),
@@ -62,7 +62,7 @@ BUCKETS = Query(
     drops=CleaningRules().drops(),
 )
 RATIO = Query(
-    ("site",),
+    ("queue",),
     (
         Count("jobs"),
         SumWhere("cpu_s", ("wall_s", "cores"), "cpu_s"),
@@ -97,7 +97,7 @@ DROP_MISSING = Query(
 )
 
 WEIGHTED = Query(
-    ("level", "rc_site_guessed"),
+    ("level", "site_guessed"),
     (Count("n"), SumProduct("k", "n_jobs", "weighted"), SumWhere("n_jobs", ("k",), "jobs")),
     AUGUST,
     where=(In("status", ("ok",)), Range("n_jobs", ge=50)),
@@ -120,9 +120,9 @@ CASES: dict[str, Compiled] = {
     "read-filtered": compile_read(
         FACTORS,
         (
-            In("level", ("site",)),
+            In("level", ("queue",)),
             Range("k", gt=1.5),
-            In("rc_site_guessed", ("false",)),
+            In("site_guessed", ("false",)),
             NotLike("name", ("A*",)),
         ),
         ("name", "k"),

@@ -195,7 +195,7 @@ def test_text_that_is_not_text_is_refused() -> None:
     store = DuckStore(None, tables=TABLES)
     broken = pa.array([b"\xff\xfe"]).view(pa.string())
     rows = batch([job(1)])
-    rows = rows.set_column(rows.schema.get_field_index("site"), "site", broken)
+    rows = rows.set_column(rows.schema.get_field_index("queue"), "queue", broken)
     with pytest.raises(StoreError, match="text must be UTF-8"):
         store.put_jobs([rows], "a")
     assert store.span().jobs == 0

@@ -16,7 +16,7 @@ from tests.contract.jobs import batch, hours, job
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     with esjobs.open(f"duckdb:{tmp_path / 'jobs.duckdb'}") as opened:
-        rows = [job(n, site="A" if n % 3 else "B", end_time=hours(n), cpu_s=float(n)) for n in range(30)]
+        rows = [job(n, queue="A" if n % 3 else "B", end_time=hours(n), cpu_s=float(n)) for n in range(30)]
         opened.store.put_jobs([batch(rows)], "a")
         yield opened
 
@@ -26,8 +26,8 @@ def test_jobs_and_result_tables_answer(session: Session) -> None:
         "SELECT site, count(*) AS n, sum(cores) AS cores FROM jobs GROUP BY ALL ORDER BY n"
     ).to_pandas()
     assert counted.to_dict("records") == [
-        {"site": "B", "n": 10, "cores": 80},
-        {"site": "A", "n": 20, "cores": 160},
+        {"queue": "B", "n": 10, "cores": 80},
+        {"queue": "A", "n": 20, "cores": 160},
     ]
     assert len(session.sql("select * from latest_factors").to_pandas()) == 0
     assert session.sql("with x as (select 1 as a) select a, a from x").to_pandas().columns.tolist() == [
@@ -60,7 +60,7 @@ FORBIDDEN = [
     "drop table jobs",
     "delete from jobs",
     "insert into jobs (job_id) values ('x')",
-    "update jobs set site = 'x'",
+    "update jobs set queue = 'x'",
     "create table x (a int)",
     "create temp table x (a int)",
     "copy jobs to '{place}/out.csv'",
@@ -98,7 +98,7 @@ FORBIDDEN = [
 def test_nothing_else_is_answered_and_nothing_changes(session: Session, tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("a\nsecret\n")
     before = sorted(path.name for path in tmp_path.iterdir())
-    secret = session.query("site").rows  # a table in a variable is no table of the database
+    secret = session.query("queue").rows  # a table in a variable is no table of the database
     assert secret.num_rows == 2
     for text in FORBIDDEN:
         with pytest.raises(EsjobsError) as caught:

@@ -58,7 +58,7 @@ def line_chart(
     """
     tables = brought_up({"flags": rows_of("flags", flags), "lines": rows_of("lines", lines)})
     judged = tables["flags"]
-    level = level or _first(judged, "level", "site")
+    level = level or _first(judged, "level", "queue")
     processing_type = processing_type or _first(judged, "processing_type", ALL_TYPES)
     panel = SCATTER_MODEL if level == "cpu_model" else SCATTER
     candidates = select(View("lines", level=level), tables["lines"], processing_type, method)

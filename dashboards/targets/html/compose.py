@@ -301,9 +301,9 @@ class Composer:
     def _type_summary(self, each: Panel, kind: str) -> str:
         fitted = self.seen(replace(panel("factors-site").view, level=each.view.level), kind)
         if not fitted:
-            fit = next((row for row in self.seen(View("fits", level="site"), kind)), None)
+            fit = next((row for row in self.seen(View("fits", level="queue"), kind)), None)
             return (visible(fit["reason"]) if fit and fit["reason"] else "") or "no queue has a factor"
-        said = next(iter(self.seen(View("conclusions", level=each.view.level), kind)), {})
+        said = next(iter(self.seen(View("fit_summaries", level=each.view.level), kind)), {})
         words = [f"{count(len(fitted))} {level_name(each.view.level)} with a speed factor"]
         words += [f"{count(said[column])} {word}" for column, word in _SUMMARY if said.get(column)]
         return " · ".join(words)

@@ -56,6 +56,6 @@ def foremost(
 
 def _standing_first(row: Row) -> tuple[Any, ...]:
     for place, standing in enumerate((CONFIRMED, CANDIDATE)):
-        if row["standing"] == standing:
+        if row["status_shown"] == standing:
             return place, -abs(row["deviation"] or 0.0), str(row["name"])
     return len((CONFIRMED, CANDIDATE)), -(row["n_jobs"] or 0), str(row["name"])

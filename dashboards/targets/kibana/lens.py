@@ -90,7 +90,7 @@ def tile(panel: Panel, shown: Tile, method: str, prefix: str = PREFIX) -> Attrib
 _GROUND = {"confirmed": "#f6d9cb", "ok": "#d6e6f2"}
 """The ground of numbers that a verdict has a colour for, as pale as a page is calm."""
 
-_WIDE = {"name": 190, "rc_site": 150}
+_WIDE = {"name": 190, "site": 150}
 """Pixels of columns of names, which are not to be cut."""
 
 

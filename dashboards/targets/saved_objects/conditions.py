@@ -13,8 +13,8 @@ from esjobs.schema.catalogue import table
 def kuery(view: View, method: str | None = None, processing_type: str = ALL_TYPES) -> str:
     """The rows of a view.
 
-    >>> kuery(View("flags", where=(Where("confirmed", (True,)),), level="site"), "gamma")
-    'level: "site" and method: "gamma" and processing_type: "all" and confirmed: true'
+    >>> kuery(View("flags", where=(Where("confirmed", (True,)),), level="queue"), "gamma")
+    'level: "queue" and method: "gamma" and processing_type: "all" and confirmed: true'
     """
     columns = set(table(view.table).column_names)
     fixed = {"level": view.level, "method": method}

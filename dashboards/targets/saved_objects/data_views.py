@@ -97,7 +97,7 @@ def label_of(column: Field) -> str:
     """What people read for a column: its name in words, errors as such, counts with what they count.
 
     >>> from esjobs.schema.catalogue import table
-    >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "rc_site", "k")]
+    >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "site", "k")]
     ['deviation, standard error', 'jobs (number)', 'WLCG site', 'k']
     """
     unit = f", {column.unit}" if column.unit in _UNITS else ""
@@ -114,7 +114,7 @@ _UNITS = ("s", "core s", "B", "s²", "events s", "events²")
 """Units that a label tells; counts say themselves what they count."""
 
 _LABELS = {
-    "rc_site": "WLCG site",
+    "site": "WLCG site",
     "q_value": "q (Benjamini-Hochberg)",
     "cpu_s": "CPU time",
     "wall_s": "wall-clock time",
@@ -123,7 +123,7 @@ _LABELS = {
     "corepower_before": "declared corepower in the run before",
     "k_before": "k in the run before",
     "verdict_before": "verdict in the run before",
-    "standing_before": "standing in the run before",
+    "status_before": "standing in the run before",
     "proposed_corepower": "corepower to declare",
     "events_sq": "sum of squared events",
     "cpu_model": "CPU model",

@@ -60,14 +60,14 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
 _MEANINGS = {
     "cpu_efficiency": "CPU efficiency: CPU time over wall-clock time x cores",
     "cpu_s_per_event": "CPU time per event, s",
-    "core_hours": "core-hours: wall-clock time x cores, h",
+    "core_h": "core-hours: wall-clock time x cores, h",
 }
 """What people read for the fields that are computed."""
 
 _FORMS = {
     "cpu_efficiency": {"id": "percent", "params": {"pattern": PLAIN_PERCENT}},
     "cpu_s_per_event": {"id": "number", "params": {"pattern": "0,0.[000]"}},
-    "core_hours": {"id": "number", "params": {"pattern": "0,0.[0]"}},
+    "core_h": {"id": "number", "params": {"pattern": "0,0.[0]"}},
 }
 
 
@@ -79,7 +79,7 @@ def runtime_fields(index: JobsIndex) -> dict[str, Any]:
     computed = {
         "cpu_efficiency": (("cpu_s", "wall_s", "cores"), "wall_s * cores > 0", "cpu_s / (wall_s * cores)"),
         "cpu_s_per_event": (("cpu_s", "events"), "events > 0", "cpu_s / events"),
-        "core_hours": (("wall_s", "cores"), "wall_s * cores >= 0", "wall_s * cores / 3600"),
+        "core_h": (("wall_s", "cores"), "wall_s * cores >= 0", "wall_s * cores / 3600"),
     }
     return {
         name: {"script": {"source": _script(index, needed, sense, value)}, "type": "double"}

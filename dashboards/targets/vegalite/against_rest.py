@@ -77,7 +77,7 @@ def against_rest(rate: Rate, name: str) -> list[Step]:
         *({"calculate": _REST.format(each), "as": f"rest_{each}"} for each in sums),
         {"calculate": "datum.rest_n_jobs > 1 ? datum.rest_over / datum.rest_under : null", "as": "rest"},
         *ends,
-        {"calculate": f"datum.differing ? '{DIFFERS}' : '{LIKE_REST}'", "as": "standing"},
+        {"calculate": f"datum.differing ? '{DIFFERS}' : '{LIKE_REST}'", "as": "status_shown"},
         {"calculate": "datum.differing ? 1 : 0", "as": "one"},
         {"joinaggregate": [{"op": "sum", "field": "one", "as": "n"}, {"op": "count", "as": "names"}]},
     ]

@@ -66,7 +66,7 @@ def from_index(
     *,
     processing_type: str = ALL_TYPES,
     method: str | None = None,
-    level: Level = "site",
+    level: Level = "queue",
     prefix: str = PREFIX,
     history: bool = False,
     jobs: JobsIndex = OWN,

@@ -127,7 +127,7 @@ _ALSO: dict[Kind, tuple[str, ...]] = {
 
 def _look_columns(panel: Panel) -> tuple[str, ...]:
     column = category_of(panel)
-    return ("standing", "origin") if column == "verdict" else (column,) if column else ()
+    return ("status_shown", "origin") if column == "verdict" else (column,) if column else ()
 
 
 def category_of(panel: Panel) -> str:
@@ -156,9 +156,9 @@ def looked(panel: Panel) -> list[Step]:
         cases = [(_is("status", key), STATES[key]) for key in STATES if key != "other"]
         otherwise = STATES["other"]
     else:
-        default = f"{_is('standing', 'undeclared')} && {_is('origin', 'default')}"
+        default = f"{_is('status_shown', 'undeclared')} && {_is('origin', 'default')}"
         words = [key for key in LOOKS if key not in {"default", "other"}]
-        cases = [(default, LOOKS["default"]), *((_is("standing", key), LOOKS[key]) for key in words)]
+        cases = [(default, LOOKS["default"]), *((_is("status_shown", key), LOOKS[key]) for key in words)]
         otherwise = LOOKS["other"]
     return [
         {"calculate": _chosen([(test, look.label) for test, look in cases], otherwise.label), "as": "look"},

@@ -142,7 +142,7 @@ def _drawn(panel: Panel, source: Source, rate: Rate, manner: _Manner, paint: Pai
     )
     y = {**names_axis(names), "sort": {"field": manner.by, "op": "max", "order": "descending"}}
     colour = {
-        "field": "standing",
+        "field": "status_shown",
         "type": "nominal",
         "scale": {"domain": [DIFFERS, LIKE_REST], "range": ["#bf3c06", BAR]},
         "legend": {
@@ -166,7 +166,7 @@ def _drawn(panel: Panel, source: Source, rate: Rate, manner: _Manner, paint: Pai
         ),
         *manner.more,
         {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": COUNT},
-        {"field": "standing", "type": "nominal", "title": "Against the rest"},
+        {"field": "status_shown", "type": "nominal", "title": "Against the rest"},
     ]
     layers: list[Spec] = [
         {

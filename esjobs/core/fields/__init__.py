@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _BY_NAME = {field.name: field for field in (*JOB_FIELDS, *DERIVED_FIELDS)}
-ALIASES = {"queue": "site"}
+ALIASES = {"queue": "queue"}
 """What people may call a field where they ask for jobs (``--by``, ``--where``); answers do as they did."""
 REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
 
@@ -58,7 +58,7 @@ def asked_field(name: str) -> Field:
     """Look up a field as people name it, alias or not; raises like :func:`field`.
 
     >>> asked_field("queue").name
-    'site'
+    'queue'
     """
     return field(ALIASES.get(name, name))
 

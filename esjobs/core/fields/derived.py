@@ -21,12 +21,12 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         derived=Resolved("cpu_raw"),
     ),
     Field(
-        "rc_site",
+        "site",
         "keyword",
         "",
         "WLCG site behind the queue: as an imported table names it, else guessed from the queue's name",
         groupable=True,
-        derived=Resolved("site"),
+        derived=Resolved("queue"),
     ),
     Field(
         "country",
@@ -34,7 +34,7 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         "",
         "country of the queue, as an imported table names it; missing: no table does",
         groupable=True,
-        derived=Resolved("site"),
+        derived=Resolved("queue"),
     ),
     Field("core_s", "number", "core s", "wall-clock time x cores", derived=Quotient(("wall_s", "cores"))),
     Field(

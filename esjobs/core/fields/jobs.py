@@ -24,8 +24,8 @@ FIRST_FIELDS: tuple[Field, ...] = (
     Field("job_id", "keyword", "", "identifier of the job inside its source", required=True),
     _keyword("task_id", "set of similar jobs (JEDI task); CPU time per event depends on the CPU only"),
     _keyword(
-        "site",
-        "queue, as jobs name it; may be called queue where jobs are asked; its WLCG site is rc_site",
+        "queue",
+        "queue, as jobs name it; may be called queue where jobs are asked; its WLCG site is site",
         required=True,
     ),
     _keyword("cpu_raw", "CPU string as the job reported it"),

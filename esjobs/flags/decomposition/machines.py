@@ -25,7 +25,7 @@ LEAST_SHARE = 0.05
 LEAST_KNOWN = 0.5
 """Of the CPU time of a queue that must name CPU models, so that these speak for it."""
 
-_KEYS = ("task_id", "core_class", "processing_type", "site", "cpu_model")
+_KEYS = ("task_id", "core_class", "processing_type", "queue", "cpu_model")
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Machines:
     each queue and CPU model that were fitted.
     """
 
-    sites: Mapping[str, int]
+    queues: Mapping[str, int]
     models: Mapping[str, int]
     effects: fitters.Effects
     mix: Mapping[str, Mapping[str, float]]
     pairs: tuple["Pair", ...] = ()
 
-    def own(self, site: str) -> tuple[float, float] | None:
+    def own(self, queue: str) -> tuple[float, float] | None:
         """Effect of a queue beside those of its CPU models, with its error; None where they are one."""
-        number = self.sites.get(site)
-        if number is None or site not in self.mix or not np.isfinite(self.effects.unit[number]):
+        number = self.queues.get(queue)
+        if number is None or queue not in self.mix or not np.isfinite(self.effects.unit[number]):
             return None
         weights = self._units(number)
         error = math.sqrt(self.effects.variance(weights, np.zeros(len(self.models))))
@@ -62,10 +62,10 @@ class Machines:
             np.log(sum(share / total * np.exp(self._effect(model)) for model, share in known.items()))
         )
 
-    def mix_error(self, site: str) -> float:
+    def mix_error(self, queue: str) -> float:
         """Standard error of :meth:`of_mix` of a queue, against that of all queues."""
-        weights = self._gradient(self.mix[site]) - self._mean_gradient
-        return math.sqrt(self.effects.variance(np.zeros(len(self.sites)), weights))
+        weights = self._gradient(self.mix[queue]) - self._mean_gradient
+        return math.sqrt(self.effects.variance(np.zeros(len(self.queues)), weights))
 
     @cached_property
     def _mean_gradient(self) -> FloatArray:
@@ -75,14 +75,14 @@ class Machines:
     def difference_error(self, one: Mapping[str, float], other: Mapping[str, float]) -> float:
         """Standard error of the difference of two mixes."""
         weights = self._gradient(one) - self._gradient(other)
-        return math.sqrt(self.effects.variance(np.zeros(len(self.sites)), weights))
+        return math.sqrt(self.effects.variance(np.zeros(len(self.queues)), weights))
 
-    def runs(self, site: str) -> list[tuple[str, float]]:
+    def runs(self, queue: str) -> list[tuple[str, float]]:
         """The CPU models of a queue with a share that counts: ln of their speed over that of its mix."""
-        here = self.of_mix(self.mix[site])
+        here = self.of_mix(self.mix[queue])
         return [
             (model, self._effect(model) - here)
-            for model, share in sorted(self.mix[site].items(), key=lambda item: -item[1])
+            for model, share in sorted(self.mix[queue].items(), key=lambda item: -item[1])
             if share >= LEAST_SHARE and self._known(model)
         ]
 
@@ -119,7 +119,7 @@ class Pair:
     ``error``: standard error of that. ``n_queues``: how many queues run the model.
     """
 
-    site: str
+    queue: str
     model: str
     relative: float
     error: float
@@ -160,21 +160,21 @@ def read_machines(store: JobStore, window: Window, known: KnownOfTasks) -> Machi
     rho = np.array([known.rho.get(task, 0.0) for task in tasks])[usable]
     sums = {name: values[usable] for name, values in sums.items()}
     task, kind = _codes(tasks, usable), _codes([key[1:] for key in tasks], usable)
-    site, model = (_codes(column, usable) for column in keys[3:])
+    queue, model = (_codes(column, usable) for column in keys[3:])
     n_jobs = sums["n_jobs"]
     effective = sums["events"] + rho * n_jobs
     scatter = fitters.job_scatter(task.codes, kind.codes, n_jobs, job_variance(sums, effective))
     value = np.log(sums["cpu_s"] / effective)
     variance = np.nan_to_num(scatter.per_job, nan=1.0) / n_jobs
     effects = fitters.fit_effects(
-        task.codes, site.codes, model.codes, value, variance, len(site.names), len(model.names)
+        task.codes, queue.codes, model.codes, value, variance, len(queue.names), len(model.names)
     )
     return Machines(
-        {name: number for number, name in enumerate(site.names)},
+        {name: number for number, name in enumerate(queue.names)},
         {name: number for number, name in enumerate(model.names)},
         effects,
         _mixes(keys[3], keys[4], np.asarray(rows.column("cpu_s").to_numpy(), np.float64)),
-        tuple(_pairs(effects, task, _codes(keys[0], usable).codes, site, model, n_jobs)),
+        tuple(_pairs(effects, task, _codes(keys[0], usable).codes, queue, model, n_jobs)),
     )
 
 
@@ -182,7 +182,7 @@ def _pairs(
     effects: fitters.Effects,
     unit: _Coded,
     task: npt.NDArray[np.int32],
-    site: _Coded,
+    queue: _Coded,
     model: _Coded,
     n_jobs: FloatArray,
 ) -> Iterator[Pair]:
@@ -193,7 +193,7 @@ def _pairs(
     their variances allow; that of the mean of the model is added.
     """
     kept = effects.weight > 0
-    codes = site.codes[kept].astype(np.int64) * len(model.names) + model.codes[kept]
+    codes = queue.codes[kept].astype(np.int64) * len(model.names) + model.codes[kept]
     pair, place = np.unique(codes, return_inverse=True)
     weight, off = effects.weight[kept], effects.residual[kept]
     total = np.bincount(place, weight)
@@ -219,7 +219,7 @@ def _pairs(
             # against a mean that it is a part of itself
             error = math.sqrt(max(variance[number] * (1.0 - part), 0.0))
             yield Pair(
-                site.names[own[number]],
+                queue.names[own[number]],
                 model.names[at],
                 float(speed[number]) - mean,
                 error,
@@ -238,14 +238,14 @@ def _codes(values: Sequence[object], chosen: npt.NDArray[np.bool_]) -> _Coded:
     )
 
 
-def _mixes(sites: list[str], models: list[str], cpu_s: FloatArray) -> dict[str, dict[str, float]]:
+def _mixes(queues: list[str], models: list[str], cpu_s: FloatArray) -> dict[str, dict[str, float]]:
     mixes: dict[str, dict[str, float]] = {}
-    for site, model, seconds in zip(sites, models, cpu_s.tolist(), strict=True):
-        mix = mixes.setdefault(site, {})
+    for queue, model, seconds in zip(queues, models, cpu_s.tolist(), strict=True):
+        mix = mixes.setdefault(queue, {})
         mix[model] = mix.get(model, 0.0) + seconds
     return {
-        site: {model: seconds / total for model, seconds in mix.items()}
-        for site, mix in mixes.items()
+        queue: {model: seconds / total for model, seconds in mix.items()}
+        for queue, mix in mixes.items()
         for total in [sum(mix.values())]
         if total > 0
     }

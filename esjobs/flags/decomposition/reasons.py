@@ -23,7 +23,7 @@ from esjobs.records.names.cpu_models import RESOLVER
 from esjobs.records.references.values import ReferenceScore, reference_scores
 from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.declared import COREPOWER
-from esjobs.schema.decomposition import MACHINES, REASON, REASONS
+from esjobs.schema.decomposition import CPU_SPEED_BY_QUEUE, REASON, REASONS
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
@@ -56,7 +56,7 @@ def find_reasons(store: JobStore, question: Question, run: StoredRun) -> Outcome
     began = time.perf_counter()
     where = [
         In("run", (run.run,)),
-        In("level", ("site",)),
+        In("level", ("queue",)),
         In("processing_type", (ALL_TYPES,)),
         In("method", (run.headline or "",)),
     ]
@@ -83,8 +83,8 @@ def find_reasons(store: JobStore, question: Question, run: StoredRun) -> Outcome
     )
     tables = {
         REASONS: rows_table(REASONS, rows),
-        MACHINES: rows_table(
-            MACHINES, [] if machines is None else list(_machine_rows(machines, run, told.shared))
+        CPU_SPEED_BY_QUEUE: rows_table(
+            CPU_SPEED_BY_QUEUE, [] if machines is None else list(_machine_rows(machines, run, told.shared))
         ),
     }
     return Outcome(report, tables, last_data=None)
@@ -94,19 +94,19 @@ def _machine_rows(
     machines: Machines, run: StoredRun, shared: Mapping[str, float]
 ) -> Iterator[dict[str, Any]]:
     for pair in machines.pairs:
-        error = math.hypot(pair.error, shared.get(pair.site, 0.0))
+        error = math.hypot(pair.error, shared.get(pair.queue, 0.0))
         yield {
             "level": "cpu_model",
             "name": pair.model,
             "processing_type": ALL_TYPES,
-            "site": pair.site,
+            "queue": pair.queue,
             "relative": math.expm1(pair.relative),
             "relative_err": math.exp(pair.relative) * error,
             "sigmas": pair.relative / error if error else None,
             "n_queues": pair.n_queues,
             "n_jobs": pair.n_jobs,
             "n_tasks": pair.n_tasks,
-            "cpu_share": machines.mix.get(pair.site, {}).get(pair.model),
+            "cpu_share": machines.mix.get(pair.queue, {}).get(pair.model),
             "pair": f"{pair.site} · {pair.model}",
             "speed_run": run.run,
         }
@@ -213,7 +213,7 @@ class _Told:
         if since is None or self._first is None or since < self._first or since >= self._window.first_day:
             return None
         last = min(since + timedelta(days=DECLARED_DAYS), self._window.first_day) - timedelta(days=1)
-        where = (In("site", (name,)), Days("day", since, last), Present("cpu_model"))
+        where = (In("queue", (name,)), Days("day", since, last), Present("cpu_model"))
         asked = Query(("cpu_model",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
         seconds = {
             row["cpu_model"]: row["cpu_s"] or 0.0 for row in self._store.aggregate(asked).table.to_pylist()
@@ -230,7 +230,7 @@ def _shared_errors(store: JobStore, run: StoredRun) -> dict[str, float]:
     """Relative errors that all buckets of a queue have in common: by type, core class and fixed cost."""
     where = [
         In("run", (run.run,)),
-        In("level", ("site",)),
+        In("level", ("queue",)),
         In("processing_type", (ALL_TYPES,)),
         In("method", (run.headline or "",)),
     ]
@@ -245,7 +245,7 @@ def _declared_on(store: JobStore, window: Window) -> dict[str, date]:
     """From when the imported value of each queue is valid that is in force at the end of the window."""
     columns = ["name", "corepower", "valid_from"]
     newest: dict[str, date] = {}
-    for row in read_table(store, COREPOWER, [In("level", ("site",))], columns).to_pylist():
+    for row in read_table(store, COREPOWER, [In("level", ("queue",))], columns).to_pylist():
         if row["corepower"] is not None and row["valid_from"] < window.end:
             day = row["valid_from"].date()
             newest[row["name"]] = max(day, newest.get(row["name"], day))
@@ -264,7 +264,7 @@ def _rows(known: Known, flag: Mapping[str, Any], run: StoredRun) -> Iterator[dic
     for part in parts:
         error = part.error
         yield {
-            "level": "site",
+            "level": "queue",
             "name": known.name,
             "processing_type": ALL_TYPES,
             "part": part.part,

@@ -33,14 +33,14 @@ class SmtStates:
     seconds: Mapping[str, Mapping[str, tuple[float, float]]]
     """By queue and model: CPU seconds with SMT on, and those that tell the state."""
 
-    def here(self, site: str, model: str) -> float | None:
+    def here(self, queue: str, model: str) -> float | None:
         """Of a queue on a model; None where too few jobs tell."""
-        on, told = self.seconds.get(site, {}).get(model, (0.0, 0.0))
+        on, told = self.seconds.get(queue, {}).get(model, (0.0, 0.0))
         return on / told if told > 0 else None
 
-    def elsewhere(self, site: str, model: str) -> float | None:
+    def elsewhere(self, queue: str, model: str) -> float | None:
         """Of all other queues on a model."""
-        others = [models[model] for name, models in self.seconds.items() if name != site and model in models]
+        others = [models[model] for name, models in self.seconds.items() if name != queue and model in models]
         told = sum(part[1] for part in others)
         return sum(part[0] for part in others) / told if told > 0 else None
 
@@ -57,31 +57,31 @@ class SmtEffect:
 
 def read_states(store: JobStore, window: Window) -> SmtStates:
     """The states that records tell. One query to the jobs of the window."""
-    answer = aggregate(store, ("site", "cpu_raw"), (Sum("cpu_s", "cpu_s"),), window=window)
+    answer = aggregate(store, ("queue", "cpu_raw"), (Sum("cpu_s", "cpu_s"),), window=window)
     seconds: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
     for row in answer.table.to_pylist():
         model = resolve(row["cpu_raw"])
         if model is None or not row["cpu_s"]:
             continue
-        on, told = seconds[row["site"]].get(model.name, (0.0, 0.0))
+        on, told = seconds[row["queue"]].get(model.name, (0.0, 0.0))
         if model.smt is not None:
             on, told = on + row["cpu_s"] * model.smt, told + row["cpu_s"]
-        seconds[row["site"]][model.name] = (on, told)
+        seconds[row["queue"]][model.name] = (on, told)
     return SmtStates(seconds)
 
 
 def against_others(
-    site: str, machines: Machines, states: SmtStates, scores: Mapping[str, ReferenceScore]
+    queue: str, machines: Machines, states: SmtStates, scores: Mapping[str, ReferenceScore]
 ) -> SmtEffect | None:
     """How much faster a queue is than the same CPU models elsewhere because its state of SMT is another.
 
     ``scores``: by CPU model. None where states or tables do not tell enough.
     """
-    weights = machines.gradient(machines.mix[site])
+    weights = machines.gradient(machines.mix[queue])
     effect = spread = covered = on = 0.0
     for model, weight in weights.items():
         gain = scores[model].smt_gain if model in scores else None
-        here, elsewhere = states.here(site, model), states.elsewhere(site, model)
+        here, elsewhere = states.here(queue, model), states.elsewhere(queue, model)
         if gain is None or here is None or elsewhere is None:
             continue
         low, high = (_ratio(value, here, elsewhere) for value in gain)
@@ -101,18 +101,18 @@ def _ratio(gain: float, here: float, elsewhere: float) -> float:
 
 
 def in_declaration(
-    site: str, corepower: float, machines: Machines, states: SmtStates, scores: Mapping[str, ReferenceScore]
+    queue: str, corepower: float, machines: Machines, states: SmtStates, scores: Mapping[str, ReferenceScore]
 ) -> SmtEffect | None:
     """How far a declared value is off because it is that of the other state of SMT; None where it is not.
 
     It must be near what the tables give for the mix in that state, and nearer than to its own state.
     """
-    mix = machines.mix[site]
+    mix = machines.mix[queue]
     values = {True: 0.0, False: 0.0}
     spread = covered = on = 0.0
     for model, share in mix.items():
         by_smt = scores[model].by_smt if model in scores else {}
-        here = states.here(site, model)
+        here = states.here(queue, model)
         if here is None or True not in by_smt or False not in by_smt:
             continue
         for state in values:

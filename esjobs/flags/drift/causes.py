@@ -148,7 +148,7 @@ def mixes_beside(store: JobStore, change: Change, last: date) -> tuple[CpuTime, 
 
 
 def _mix(store: JobStore, name: str, first: date, last: date) -> CpuTime:
-    where = (In("site", (name,)), Days("day", first, last), Present("cpu_model"))
+    where = (In("queue", (name,)), Days("day", first, last), Present("cpu_model"))
     metrics = (Sum("cpu_s", "cpu_s"), Sum("cpu_s_sq", "cpu_s_sq"))
     asked = Query(("task_id", "cpu_model"), metrics, where=where, over=BUCKETS)
     rows = store.aggregate(asked).table.to_pylist()
@@ -178,8 +178,8 @@ def queue_behind(
     first = day_of(change.step.day)
     days = Days("day", first - timedelta(days=MIX_DAYS), min(last, first + timedelta(days=MIX_DAYS - 1)))
     where = (In("cpu_model", (change.name,)), days)
-    asked = Query(("site",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
-    rows = {row["site"]: row["cpu_s"] or 0.0 for row in store.aggregate(asked).table.to_pylist()}
+    asked = Query(("queue",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
+    rows = {row["queue"]: row["cpu_s"] or 0.0 for row in store.aggregate(asked).table.to_pylist()}
     share, name = max((rows.get(name, 0.0) / (sum(rows.values()) or 1.0), name) for name in alike)
     return (name, share) if share >= AT_ONE_QUEUE else None
 

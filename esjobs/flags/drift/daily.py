@@ -35,7 +35,7 @@ def factors_of_day(store: JobStore, day: date, mark: str, known: KnownOfTasks) -
                 **row,
                 "mark": mark,
                 "speed_run": known.run.run,
-                "made_to": known.run.window.end,
+                "fit_until": known.run.window.end,
             }
 
 

@@ -143,13 +143,13 @@ def _drift_rows(
     if not changes or last is None:
         return []
     edits = declared_edits(store, level, sorted({change.name for change in changes}))
-    factors = _cpu_factors(store, run) if level == "site" else {}
+    factors = _cpu_factors(store, run) if level == "queue" else {}
     rows = []
     for change in changes:
         mix = mix_change(*mixes_beside(store, change, last), factors) if factors else None
         queue = None
         if level == "cpu_model":
-            queue = queue_behind(store, change, searches["site"].changes, last)
+            queue = queue_behind(store, change, searches["queue"].changes, last)
         edit = edit_beside(edits.get(change.name, ()), change)
         rows.append({**_found(change), **described(change, mix, edit, queue), "speed_run": run.run})
     return rows

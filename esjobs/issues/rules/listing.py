@@ -10,7 +10,7 @@ from esjobs.issues.rules.rule import Graded, Rule, Rules
 
 _COLUMNS = (
     *("name", "kind", "area", "meaning", "detector", "variant", "when", "value", "limits", "severity"),
-    *("wasted_core_hours", "wasted_gpu_hours", "any_job", "hint"),
+    *("idle_core_h", "wasted_gpu_hours", "any_job", "hint"),
 )
 _PROSE = ("hint", "meaning")
 """Keys too long to be told twice."""
@@ -99,7 +99,7 @@ def _row(rule: Rule) -> dict[str, object]:
         key: None if expression is None else expression.text
         for key, expression in (
             ("value", rule.value),
-            ("wasted_core_hours", rule.wasted_core_hours),
+            ("idle_core_h", rule.idle_core_h),
             ("wasted_gpu_hours", rule.wasted_gpu_hours),
         )
     }

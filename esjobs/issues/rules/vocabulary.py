@@ -31,9 +31,9 @@ _UNITS: Mapping[str, str] = {
 
 COMPUTED: Mapping[str, str] = {
     "duration": "s: wall time, else from start to end, else of the longest series",
-    "core_hours": "h: cores x duration",
-    "gpu_hours": "h: GPUs x duration",
-    "node_hours": "h: nodes x duration",
+    "core_h": "h: cores x duration",
+    "gpu_h": "h: GPUs x duration",
+    "node_h": "h: nodes x duration",
     "nodes_used": "nodes of the record, else those that have time series",
     "gpus_used": "GPUs of the record, else those that have time series",
     "cores_used": "cores of the record, else those that have time series of their own, else nodes x theirs",

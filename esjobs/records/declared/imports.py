@@ -57,7 +57,7 @@ def _notes(
         )
     if not store.span().jobs:
         return
-    for level, what in (("site", "queues"), ("cpu_model", "CPU models")):
+    for level, what in (("queue", "queues"), ("cpu_model", "CPU models")):
         names = {canonical(row) for row in rows if row["level"] == level}
         missing = sorted(names - set(names_of_jobs(level))) if names else []
         if missing:

@@ -39,7 +39,7 @@ class Declaration:
     corepower: float | None
     benchmark: str
     valid_from: datetime
-    rc_site: str | None = None
+    site: str | None = None
     parent_corepower: float | None = None
     source: str = ""
     country: str | None = None
@@ -92,8 +92,8 @@ class Declared:
     corepower: float | None
     benchmark: str | None
     origin: Origin
-    rc_site: str
-    rc_site_guessed: bool
+    site: str
+    site_guessed: bool
     from_records: float | None = None
     parent: float | None = None
     source: str = ""
@@ -136,8 +136,8 @@ def newest_valid(rows: Iterable[Declaration], at: datetime) -> Declaration | Non
 
 def site_named(rows: Iterable[Declaration], at: datetime) -> str | None:
     """The WLCG site in the newest valid row that names one: a later table of values alone takes none away."""
-    row = newest_valid((row for row in rows if row.rc_site), at)
-    return row.rc_site if row else None
+    row = newest_valid((row for row in rows if row.site), at)
+    return row.site if row else None
 
 
 def country_named(rows: Iterable[Declaration], at: datetime) -> str | None:
@@ -161,11 +161,11 @@ def declare(
     queue's own. Values that follow from the records are HS06 unless ``records_benchmark`` says otherwise.
     The origin is the first that applies: none, default, changed, inherited, own.
     """
-    rc_site = imported.rc_site if imported and imported.rc_site else guessed_site
-    guessed = not (imported and imported.rc_site)
+    site = imported.site if imported and imported.site else guessed_site
+    guessed = not (imported and imported.site)
     from_jobs = recorded.value if recorded and recorded.core_s > 0 and recorded.work > 0 else None
     parent = imported.parent_corepower if imported else None
-    parent = parent if parent is not None else site_values.get(rc_site)
+    parent = parent if parent is not None else site_values.get(site)
     if imported and imported.corepower is not None:
         value: float | None = imported.corepower
         benchmark, source = imported.benchmark, imported.source
@@ -174,7 +174,7 @@ def declare(
     else:
         value, benchmark, source, from_records = from_jobs, records_benchmark, RECORDS, None
     if value is None or not value > 0:
-        return Declared(name, None, None, "none", rc_site, guessed, parent=parent)
+        return Declared(name, None, None, "none", site, guessed, parent=parent)
     from_import = source != RECORDS
     per_job = None if from_import or recorded is None else recorded.core_s / recorded.n_jobs
     origin: Origin
@@ -186,4 +186,4 @@ def declare(
         origin = "inherited"
     else:
         origin = "own"
-    return Declared(name, value, benchmark, origin, rc_site, guessed, from_records, parent, source)
+    return Declared(name, value, benchmark, origin, site, guessed, from_records, parent, source)

@@ -24,7 +24,7 @@ from esjobs.records.declared.origin import (
     site_named,
 )
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.records.names.sites import rc_site
+from esjobs.records.names.sites import site
 from esjobs.schema.declared import COREPOWER, RECORDS
 from esjobs.store.base import JobStore
 
@@ -32,23 +32,23 @@ from esjobs.store.base import JobStore
 def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
     """What each name declares in the window, with origin and site. One read and, for queues, one query."""
     imported = _imported(store, level)
-    recorded = recorded_values(store, window) if level == "site" else {}
+    recorded = recorded_values(store, window) if level == "queue" else {}
     declared: dict[str, Declared] = {}
     sites = _sites(imported, window.end)
     newest: dict[str, Declaration | None] = {}
     for name, rows in imported.items():
         row = newest_valid(rows, window.end)
-        newest[name] = replace(row, rc_site=sites.get(name)) if row else None
+        newest[name] = replace(row, site=sites.get(name)) if row else None
     site_values: dict[str, float] = {}
     for row in newest.values():
-        if row and row.rc_site and row.parent_corepower is not None:
-            site_values.setdefault(row.rc_site, row.parent_corepower)
+        if row and row.site and row.parent_corepower is not None:
+            site_values.setdefault(row.site, row.parent_corepower)
     for name in names:
         settled = declare(
             name,
             newest.get(name),
             recorded.get(name),
-            guessed_site=rc_site(name, {}).name if level == "site" else name,
+            guessed_site=site(name, {}).name if level == "queue" else name,
             site_values=site_values,
         )
         declared[name] = replace(settled, country=country_named(imported.get(name, ()), window.end))
@@ -60,14 +60,14 @@ def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
 
     ``window`` None: all that is stored. One read.
     """
-    imported = _imported(store, "site", "rc_site")
+    imported = _imported(store, "queue", "site")
     window = _window_or_all(store, window) if imported else None
     return {} if window is None else _sites(imported, window.end)
 
 
 def imported_countries(store: JobStore, window: Window | None) -> dict[str, str]:
     """The country of each queue, as :func:`imported_sites` gives its site; only of those that have one."""
-    imported = _imported(store, "site", "country")
+    imported = _imported(store, "queue", "country")
     window = _window_or_all(store, window) if imported else None
     if window is None:
         return {}
@@ -105,7 +105,7 @@ def _imported(store: JobStore, level: str, *only: str) -> Mapping[str, list[Decl
     return declarations
 
 
-_DECLARED = ("corepower", "benchmark", "valid_from", "rc_site", "parent_corepower", "source", "country")
+_DECLARED = ("corepower", "benchmark", "valid_from", "site", "parent_corepower", "source", "country")
 """The columns behind the fields of a declaration, in their order."""
 
 
@@ -121,9 +121,9 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
     in_force: dict[tuple[str, str], Declared] = {}
     recorded = {} if window is None else recorded_values(store, window)
     if window is not None:
-        for level in ("site", "cpu_model"):
+        for level in ("queue", "cpu_model"):
             names = {row["name"] for row in imported if row["level"] == level}
-            names |= set(recorded) if level == "site" else set()
+            names |= set(recorded) if level == "queue" else set()
             settled = declared_values(store, window, level, names)
             in_force |= {(level, name): declared for name, declared in settled.items()}
     rows = [
@@ -133,17 +133,17 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
     ]
     rows += [
         {
-            "level": "site",
+            "level": "queue",
             "name": name,
             "corepower": value.value,
             "benchmark": "HS06",
-            "rc_site": in_force["site", name].rc_site,
+            "site": in_force["queue", name].site,
             "source": RECORDS,
-            "origin": in_force["site", name].origin if in_force["site", name].source == RECORDS else None,
+            "origin": in_force["queue", name].origin if in_force["queue", name].source == RECORDS else None,
         }
         for name, value in recorded.items()
     ]
-    rows.sort(key=lambda row: (row["level"] != "site", row["name"], row.get("valid_from") is None))
+    rows.sort(key=lambda row: (row["level"] != "queue", row["name"], row.get("valid_from") is None))
     schema = table_schema(COREPOWER).append(pa.field("origin", pa.string()))
     return pa.Table.from_pylist(rows, schema=schema)
 
@@ -159,7 +159,7 @@ def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]
     Grouped by cores as well, so that products with wall x cores follow without an expression in the store.
     """
     query = Query(
-        keys=("site", "cores"),
+        keys=("queue", "cores"),
         metrics=(
             Count(),
             Sum("hs06_s", "work"),
@@ -182,7 +182,7 @@ def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]
         "core_s_sq": _column(table, "wall_sq") * cores**2,
     }
     totals: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(sums, 0.0))
-    for position, site in enumerate(table.column("site").to_pylist()):
+    for position, site in enumerate(table.column("queue").to_pylist()):
         for name, values in sums.items():
             totals[site][name] += float(values[position])
     return {site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total) for site, total in totals.items()}

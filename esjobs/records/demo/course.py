@@ -59,13 +59,13 @@ class Course:
 
         Queues for one class of cores count nothing, for there are days without tasks for them.
         """
-        sizes = dict.fromkeys((queue.rc_site for queue in queues), 0.0)
+        sizes = dict.fromkeys((queue.site for queue in queues), 0.0)
         for queue in queues:
-            sizes[queue.rc_site] += queue.share * (len(queue.core_classes) > 1)
-        busy = {queue.rc_site for queue in queues if queue.misdeclared or queue.island}
+            sizes[queue.site] += queue.share * (len(queue.core_classes) > 1)
+        busy = {queue.site for queue in queues if queue.misdeclared or queue.island}
         begin = self.last - timedelta(days=_BEFORE_LAST)
         return Incident(
-            rc_site=max(sizes.keys() - busy, key=lambda name: sizes[name]),
+            site=max(sizes.keys() - busy, key=lambda name: sizes[name]),
             first=begin,
             last=begin + timedelta(days=INCIDENT_DAYS - 1),
             efficiency_factor=0.55,
@@ -103,8 +103,8 @@ def lived_through(
     drawn = rng.random(jobs.num_rows)
     hit = np.zeros(jobs.num_rows, bool)
     if incident is not None:
-        names = pa.array([queue.name for queue in queues if queue.rc_site == incident.rc_site], pa.string())
-        hit = pc.is_in(jobs.column("site"), value_set=names).to_numpy(zero_copy_only=False)
+        names = pa.array([queue.name for queue in queues if queue.site == incident.site], pa.string())
+        hit = pc.is_in(jobs.column("queue"), value_set=names).to_numpy(zero_copy_only=False)
     finished = pc.equal(jobs.column("state"), "finished").fill_null(False).to_numpy(zero_copy_only=False)
     usual = (cpu > 0) & (cpu <= wall * cores) & (wall > 60)
     fails = hit & finished & usual & (drawn < (incident.failure_rate if incident else 0.0))

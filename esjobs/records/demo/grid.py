@@ -131,12 +131,12 @@ class Grid:
         """
         queues = [
             Declaration(
-                level="site",
+                level="queue",
                 name=queue.name,
                 corepower=queue.declared,
                 benchmark="HS06",
                 valid_from=DECLARED_FROM,
-                rc_site=queue.rc_site,
+                site=queue.site,
                 parent_corepower=queue.parent_corepower,
                 source=DECLARED_IN,
             )
@@ -149,7 +149,7 @@ class Grid:
                 corepower=cpu.reference,
                 benchmark="HS06",
                 valid_from=DECLARED_FROM,
-                rc_site=None,
+                site=None,
                 parent_corepower=None,
                 source="made-up grid: benchmark table",
             )

@@ -219,7 +219,7 @@ def _batch(
         "source": _constant("demo", n),
         "job_id": pa.array(ids).cast(pa.string()),
         "task_id": _pick(running.task_id, payload, defect == _defect("task missing")),
-        "site": _pick(hosts.names, queue),
+        "queue": _pick(hosts.names, queue),
         "cpu_raw": _pick(hosts.raw, 2 * model + newer, defect == _defect("CPU string missing")),
         "processing_type": _pick(running.kind, payload),
         "transformation": _pick(running.transformation, payload),

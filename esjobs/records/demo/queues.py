@@ -70,7 +70,7 @@ def plan_queues(rng: np.random.Generator, n_sites: int, models: Sequence[CpuTrut
     if n_sites < MIN_SITES:
         raise UsageError(f"a grid has at least {MIN_SITES} queues, not {n_sites}")
     sizes = _site_sizes(n_sites)
-    names, rc_sites, classes = _names(rng, sizes)
+    names, sites, classes = _names(rng, sizes)
     site_of = np.repeat(np.arange(len(sizes)), sizes)
     shares = _shares(rng, n_sites)
     roles = _roles(rng, shares, site_of, np.asarray(sizes))
@@ -89,7 +89,7 @@ def plan_queues(rng: np.random.Generator, n_sites: int, models: Sequence[CpuTrut
         queues.append(
             QueueTruth(
                 name=names[n],
-                rc_site=rc_sites[n],
+                site=sites[n],
                 speed=float(speeds[n]),
                 share=float(shares[n]),
                 core_classes=classes[n],
@@ -121,7 +121,7 @@ def _names(
     rng: np.random.Generator, sizes: Sequence[int]
 ) -> tuple[list[str], list[str], list[tuple[CoreClass, ...]]]:
     trees = rng.permutation(len(_TREES))
-    names, rc_sites, classes = [], [], []
+    names, sites, classes = [], [], []
     for number, size in enumerate(sizes):
         lap, tree = divmod(number, len(_TREES))
         stem = f"{_TREES[trees[tree]]}-{_PLACES[int(rng.integers(len(_PLACES)))]}"
@@ -129,9 +129,9 @@ def _names(
         single = _SINGLE_SUFFIXES[int(rng.integers(len(_SINGLE_SUFFIXES)))]
         for suffix in _SIBLING_SUFFIXES[:size] if size > 1 else (single,):
             names.append(site + suffix)
-            rc_sites.append(site)
+            sites.append(site)
             classes.append(_CLASSES.get(suffix, ("single", "multi")))
-    return names, rc_sites, classes
+    return names, sites, classes
 
 
 def _shares(rng: np.random.Generator, n_sites: int) -> NDArray[np.float64]:

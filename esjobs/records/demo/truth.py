@@ -28,7 +28,7 @@ class QueueTruth:
     """
 
     name: str
-    rc_site: str
+    site: str
     speed: float
     share: float
     core_classes: tuple[CoreClass, ...]
@@ -81,7 +81,7 @@ class Incident:
     ``waiting_factor``: their waiting time over the usual one.
     """
 
-    rc_site: str
+    site: str
     first: date
     last: date
     efficiency_factor: float
@@ -143,12 +143,12 @@ class Declaration:
     none. ``valid_from``: UTC.
     """
 
-    level: Literal["site", "cpu_model"]
+    level: Literal["queue", "cpu_model"]
     name: str
     corepower: float | None
     benchmark: str
     valid_from: datetime
-    rc_site: str | None
+    site: str | None
     parent_corepower: float | None
     source: str
 

@@ -25,7 +25,7 @@ from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import Change, Foreseeing, Forgetting, JobStore, Retired, Span
 
-_KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
+_KEYS = ("day", "task_id", "core_class", "queue", "cpu_model", "processing_type")
 BUCKET_KEYS = resolution.store_keys(_KEYS)
 """What a store groups by to make buckets; the CPU model is resolved above it."""
 BUCKET_METRICS = (

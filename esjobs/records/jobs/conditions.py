@@ -20,15 +20,15 @@ from esjobs.store.base import JobStore
 
 __all__ = ["BUCKET_KEYS", "bucket_filters", "canonical", "job_filters", "parse_conditions", "row_filters"]
 
-BUCKET_KEYS = ("task_id", "core_class", "site", "rc_site", "cpu_model", "processing_type")
+BUCKET_KEYS = ("task_id", "core_class", "queue", "site", "cpu_model", "processing_type")
 """Fields by which fits can be restricted: what buckets are made by, and what it resolves to."""
 
 
 def parse_conditions(conditions: Iterable[str]) -> dict[str, list[Condition]]:
     """Read conditions, those on the same field together, checked against the catalogue.
 
-    >>> [str(each) for each in parse_conditions(["queue=CERN", "site=RAL", "cores>=8"])["site"]]
-    ['site=CERN', 'site=RAL']
+    >>> [str(each) for each in parse_conditions(["queue=CERN", "queue=RAL", "cores>=8"])["queue"]]
+    ['queue=CERN', 'queue=RAL']
     """
     by_field: dict[str, list[Condition]] = {}
     for text in conditions:

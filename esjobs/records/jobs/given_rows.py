@@ -13,17 +13,17 @@ from esjobs.core.query import Count, Days, Filter, In, Query
 from esjobs.core.tables import LOAD_TIMES, Table
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.row_spool import RowSpool
-from esjobs.schema.jobs import LOAD_TABLES, LOADS, REJECTS
+from esjobs.schema.jobs import LOAD_COUNTS, LOADS, REJECTS
 from esjobs.store.base import Change, JobStore, Retired
 from esjobs.store.batches import conformed
 
-_ACCOUNTS = (LOADS, REJECTS, LOAD_TABLES)
+_ACCOUNTS = (LOADS, REJECTS, LOAD_COUNTS)
 _PARTITIONS = ("keyword", "integer", "day")
 
 
 @dataclass(frozen=True)
 class Put:
-    """What became of the rows of one table; see :data:`esjobs.schema.jobs.LOAD_TABLES`."""
+    """What became of the rows of one table; see :data:`esjobs.schema.jobs.LOAD_COUNTS`."""
 
     stored: int
     updated: int

@@ -21,7 +21,7 @@ from esjobs.records.jobs.gaps import change_notes
 from esjobs.records.jobs.given_rows import Put
 from esjobs.records.jobs.reading import JOBS, Progress, Reading
 from esjobs.records.jobs.rejects import RejectSpool
-from esjobs.schema.jobs import LOAD_TABLES, LOADS, REJECTS
+from esjobs.schema.jobs import LOAD_COUNTS, LOADS, REJECTS
 from esjobs.store.base import Change, JobStore, Retired
 
 _NAMED = 100
@@ -205,7 +205,7 @@ def _account(
     return [
         store.replace(LOADS, load_id, complete),
         store.replace(REJECTS, load_id, spool.batches()),
-        store.replace(LOAD_TABLES, load_id, rows_table(LOAD_TABLES, by_table).to_batches()),
+        store.replace(LOAD_COUNTS, load_id, rows_table(LOAD_COUNTS, by_table).to_batches()),
     ]
 
 

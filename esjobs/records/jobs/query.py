@@ -28,7 +28,7 @@ def query_jobs(
 ) -> pa.Table:
     """Group the stored jobs by fields and give the metrics, most jobs first; by day in order of time.
 
-    Columns of groups are called as the fields were asked for: ``queue`` or ``site``.
+    Columns of groups are called as the fields were asked for: ``queue`` or ``queue``.
 
     All stored jobs count, whatever their state, unless ``clean`` names rules. Ratios are ratios of sums over
     the jobs that have every term; null where no job has. Raises :class:`NoJobsError` when nothing matches.
@@ -61,8 +61,8 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
     condition = f" with {', '.join(where)}" if where else ""
     parsed = parse_conditions(where)
     groupable = [name for name in parsed if fields.field(name).groupable]
-    if "site" in groupable and "rc_site" not in groupable:
-        groupable.append("rc_site")  # people say site and mean the one behind the queue
+    if "queue" in groupable and "site" not in groupable:
+        groupable.append("site")  # people say site and mean the one behind the queue
     commands = ", ".join(f"esjobs query --by {name}" for name in groupable)
     listed = f"; what there is: {commands}" if commands else ""
     given = [(name, each) for name, of in parsed.items() for each in of]

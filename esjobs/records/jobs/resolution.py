@@ -19,7 +19,7 @@ from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.records.declared.values import imported_countries, imported_sites
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.records.names.sites import rc_site
+from esjobs.records.names.sites import site
 from esjobs.store.base import Aggregate, JobStore
 from esjobs.store.merge import merged
 
@@ -106,7 +106,7 @@ def stored_values(
 def source_of(name: str) -> str | None:
     """The stored field that a field is resolved from; None for a field that stores know.
 
-    >>> source_of("cpu_model"), source_of("site")
+    >>> source_of("cpu_model"), source_of("queue")
     ('cpu_raw', None)
     """
     derived = fields.field(name).derived
@@ -121,8 +121,8 @@ def resolvers(store: JobStore, names: Iterable[str], window: Window | None) -> d
 def store_keys(keys: Iterable[str]) -> tuple[str, ...]:
     """The keys by which a store groups, so that :func:`resolve_keys` can give those that are wanted.
 
-    >>> store_keys(["site", "rc_site", "cpu_model"])
-    ('site', 'cpu_raw')
+    >>> store_keys(["queue", "site", "cpu_model"])
+    ('queue', 'cpu_raw')
     """
     return tuple(dict.fromkeys(source_of(key) or key for key in keys))
 
@@ -168,9 +168,9 @@ def _cpu_models(_store: JobStore, _window: Window | None) -> Resolver:
     return resolve_names
 
 
-def _rc_sites(store: JobStore, window: Window | None) -> Resolver:
+def _sites(store: JobStore, window: Window | None) -> Resolver:
     imported = imported_sites(store, window)
-    return lambda queues: [None if queue is None else rc_site(queue, imported).name for queue in queues]
+    return lambda queues: [None if queue is None else site(queue, imported).name for queue in queues]
 
 
 def _countries(store: JobStore, window: Window | None) -> Resolver:
@@ -180,6 +180,6 @@ def _countries(store: JobStore, window: Window | None) -> Resolver:
 
 _RESOLVERS: Mapping[str, Callable[[JobStore, Window | None], Resolver]] = {
     "cpu_model": _cpu_models,
-    "rc_site": _rc_sites,
+    "site": _sites,
     "country": _countries,
 }

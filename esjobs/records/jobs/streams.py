@@ -31,7 +31,7 @@ def listed_jobs(
     order: str = "",
     limit: int | None = None,
 ) -> pa.RecordBatchReader:
-    """Jobs under conditions in the fields asked for, called as they were asked for (``queue`` or ``site``).
+    """Jobs under conditions in the fields asked for, called as they were asked for (``queue`` or ``queue``).
 
     ``order``: a field, the largest first behind ``-``; jobs without a value last, equal ones by source and
     job_id. ``limit``: so many at most. Memory: a batch; with an order the jobs in question, beyond a limit on

@@ -14,7 +14,7 @@ from esjobs.publish.publication import read_table
 from esjobs.records.jobs.aggregate import forgotten_days, retired_days
 from esjobs.records.jobs.given_rows import retired_rows
 from esjobs.records.jobs.reading import JOBS
-from esjobs.schema.jobs import DAYS, LOAD_TABLES, LOADS, REJECTS
+from esjobs.schema.jobs import DAYS, LOAD_COUNTS, LOADS, REJECTS
 from esjobs.store.base import JobStore, Retired
 
 
@@ -33,9 +33,9 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
     retired, rows = retired_rows(store, tables, load_id)
     if not listed and not rows:
         raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
-    brought = read_table(store, LOAD_TABLES, [In("load_id", (load_id,))]).column("table_name").to_pylist()
+    brought = read_table(store, LOAD_COUNTS, [In("load_id", (load_id,))]).column("table_name").to_pylist()
     if listed:
-        retired += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_TABLES)]
+        retired += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
     if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
         undone = store.undo_load(load_id)
         rows += undone.jobs

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-__all__ = ["RcSite", "guess_rc_site", "queue_prefixes", "queue_suffixes", "rc_site"]
+__all__ = ["RcSite", "guess_site", "queue_prefixes", "queue_suffixes", "site"]
 
 
 class RcSite(NamedTuple):
@@ -22,12 +22,12 @@ class RcSite(NamedTuple):
     guessed: bool
 
 
-def rc_site(queue: str, imported: Mapping[str, str]) -> RcSite:
+def site(queue: str, imported: Mapping[str, str]) -> RcSite:
     """The site that an imported table names for the queue, else the one that its name points to.
 
     ``imported``: queue -> site, as far as tables tell.
 
-    >>> rc_site("IN2P3-CC_HIMEM", {}), rc_site("IN2P3-CC_HIMEM", {"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).name
+    >>> site("IN2P3-CC_HIMEM", {}), site("IN2P3-CC_HIMEM", {"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).name
     (RcSite(name='IN2P3-CC', guessed=True), 'FR-CCIN2P3')
     """
     named = imported.get(queue)
@@ -37,10 +37,10 @@ def rc_site(queue: str, imported: Mapping[str, str]) -> RcSite:
 @lru_cache(maxsize=8192)
 def _guessed(queue: str) -> str:
     """A run asks for each queue once per fit."""
-    return guess_rc_site(queue)
+    return guess_site(queue)
 
 
-def guess_rc_site(
+def guess_site(
     queue: str, suffixes: Sequence[str] | None = None, prefixes: Sequence[str] | None = None
 ) -> str:
     """Return the site that a queue's name points to: the name without known endings and beginnings.
@@ -51,13 +51,13 @@ def guess_rc_site(
 
     A blank name is its own site.
 
-    >>> guess_rc_site("IN2P3-CC_CL7_MCORE_HIMEM")
+    >>> guess_site("IN2P3-CC_CL7_MCORE_HIMEM")
     'IN2P3-CC'
-    >>> guess_rc_site("CERN-PROD_T0_SCORE_SHORT")
+    >>> guess_site("CERN-PROD_T0_SCORE_SHORT")
     'CERN-PROD'
-    >>> guess_rc_site("INFN-T1-CINECA-SL7_HIMEM")
+    >>> guess_site("INFN-T1-CINECA-SL7_HIMEM")
     'INFN-T1-CINECA'
-    >>> guess_rc_site("my_farm_gold", suffixes=["_gold"])
+    >>> guess_site("my_farm_gold", suffixes=["_gold"])
     'my_farm'
     """
     site = queue.strip()

@@ -151,7 +151,7 @@ class Adder:
             self._n_jobs[number - 1] += int(jobs)
         for level, rows in self._levels.items():
             rows.add(key, codes[level], columns)
-        self._mix.add(codes["site"] + 1, codes["cpu_model"] + 1, columns)
+        self._mix.add(codes["queue"] + 1, codes["cpu_model"] + 1, columns)
 
     def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         """The order of the keys, missing ones first."""
@@ -185,7 +185,7 @@ class Adder:
             },
             self._n_buckets,
             {kind[number] or "": jobs for number, jobs in sorted(self._n_jobs.items()) if jobs},
-            self._mix.of_pairs(self._texts["site"].listed, self._texts["cpu_model"].listed),
+            self._mix.of_pairs(self._texts["queue"].listed, self._texts["cpu_model"].listed),
         )
 
 

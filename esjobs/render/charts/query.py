@@ -119,7 +119,7 @@ def _figures(answer: "Answer") -> list[_Figure]:
     if not 1 <= len(answer.by) <= 2:
         raise UsageError(
             f"a picture has one or two dimensions, and this answer {len(answer.by)}; "
-            "name them with --by, such as --by week,rc_site"
+            "name them with --by, such as --by week,site"
         )
     rows = _drawable(answer.read, without=("total",) if len(answer.by) == 1 else ("total", "others"))
     if not rows.num_rows:

@@ -77,7 +77,7 @@ def _sets(rows: pa.Table) -> list[_Set]:
             sets.setdefault((row["source"], row["application"], row["region"]), []).append(row)
     if not sets:
         raise UsageError(
-            "there are no runs to draw; esjobs show scaling lists applications, of reports of TALP"
+            "there are no runs to draw; esjobs show pop_scaling lists applications, of reports of TALP"
         )
     if len(sets) > MOST:
         raise UsageError(f"{len(sets)} applications are too many for a picture; name some with --application")

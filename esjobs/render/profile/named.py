@@ -14,21 +14,21 @@ from esjobs.records.names import spelling
 from esjobs.schema.speed import FACTORS
 from esjobs.store.base import JobStore
 
-_KEYS = {"site": ("rc_site", "site"), "cpu_model": ("cpu_model",)}
+_KEYS = {"site": ("site", "site"), "cpu_model": ("cpu_model",)}
 
 
 @dataclass(frozen=True)
 class Named:
     """What a name means. ``names``: the queues of a WLCG site, one queue, or one CPU model.
 
-    ``rc_site``: the WLCG site behind the queues; None of a CPU model. ``of_site``: the WLCG site was named,
+    ``site``: the WLCG site behind the queues; None of a CPU model. ``of_site``: the WLCG site was named,
     with all its queues, not one of them.
     """
 
     level: Level
     title: str
     names: tuple[str, ...]
-    rc_site: str | None = None
+    site: str | None = None
     of_site: bool = False
 
 
@@ -58,7 +58,7 @@ def _site(name: str, pairs: Collection[tuple[str | None, str]]) -> Named:
     _require(queues)
     sites = {site for site in queues.values() if site}
     there = spelling.as_stored(
-        "there is no queue or WLCG site", [name], sites | set(queues), "esjobs query --by rc_site,queue"
+        "there is no queue or WLCG site", [name], sites | set(queues), "esjobs query --by site,queue"
     )[0]
     if there in sites:
         return Named(
@@ -77,12 +77,12 @@ def _there(name: str, known: Iterable[str]) -> bool:
 
 
 def _of_run(store: JobStore, level: Level, run: StoredRun) -> set[tuple[str | None, str]]:
-    rows = read_table(store, FACTORS, [In("run", (run.run,)), In("level", (level,))], ["rc_site", "name"])
-    return {(row["rc_site"], row["name"]) for row in rows.to_pylist()}
+    rows = read_table(store, FACTORS, [In("run", (run.run,)), In("level", (level,))], ["site", "name"])
+    return {(row["site"], row["name"]) for row in rows.to_pylist()}
 
 
 def _of_jobs(store: JobStore, level: Level, window: Window | None) -> set[tuple[str | None, str]]:
     keys = _KEYS[level]
     rows = aggregate(store, keys, (Count("n_jobs"),), window).table.to_pylist()
-    found = {(row.get("rc_site"), row[keys[-1]]) for row in rows}
+    found = {(row.get("site"), row[keys[-1]]) for row in rows}
     return {(site, name) for site, name in found if name is not None}

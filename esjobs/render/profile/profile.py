@@ -17,13 +17,13 @@ from esjobs.publish.stored import StoredRun
 from esjobs.render.profile.named import Named, named
 from esjobs.render.profile.needs import needed
 from esjobs.render.profile.standing import Standing, standings
-from esjobs.schema.decomposition import MACHINES, REASON, REASONS
+from esjobs.schema.decomposition import CPU_SPEED_BY_QUEUE, REASON, REASONS
 from esjobs.schema.drift import DRIFT, DRIFTS
 from esjobs.schema.flags import FLAG_STATES
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.kinds import Kind
 from esjobs.schema.references import REFERENCES
-from esjobs.schema.speed import COMPONENTS, FACTORS, FLAGS, MIXES, RESIDUALS, SPEED, TASK_RESULTS
+from esjobs.schema.speed import COMPONENTS, CPU_MIX, FACTORS, FLAGS, RESIDUALS, SPEED, TASK_RESULTS
 from esjobs.speed.question import SpeedQuestion
 from esjobs.store.base import JobStore
 
@@ -110,16 +110,16 @@ class _Read:
         of_method = In("method", (self._method,))
         self._flags = _by(_rows(store, FLAGS, [*of_run, of_method]), "name")
         self._factors = _by(_rows(store, FACTORS, [*of_run, of_method]), "name")
-        here = "name" if level == "site" else "cpu_model"
-        self._mixes = _by(_rows(store, MIXES, [In("run", (run.run,)), In(here, names)]), here)
-        beside = "site" if level == "site" else "name"
-        self._machines = _by(_following(store, MACHINES, run, [In(beside, names)]), beside)
+        here = "name" if level == "queue" else "cpu_model"
+        self._mixes = _by(_rows(store, CPU_MIX, [In("run", (run.run,)), In(here, names)]), here)
+        beside = "queue" if level == "queue" else "name"
+        self._machines = _by(_following(store, CPU_SPEED_BY_QUEUE, run, [In(beside, names)]), beside)
         self._reasons = _by(_following(store, REASONS, run, of_names), "name")
         self._links = {row["component"]: row for row in self._rows_of_components()}
         self._history = _by(self._windows_as_long(of_names), "name")
         self._drifts = _by(_of_latest(store, DRIFT, DRIFTS, of_names), "name")
         self._states = _by(_rows(store, FLAG_STATES, [*of_names, _EVERY_TYPE]), "name")
-        of_models = [] if level == "site" else _rows(store, REFERENCES, [In("cpu_model", names)])
+        of_models = [] if level == "queue" else _rows(store, REFERENCES, [In("cpu_model", names)])
         self._references = _by(of_models, "cpu_model")
         self._tasks = self._read_tasks(names)
 
@@ -135,7 +135,7 @@ class _Read:
             _all(self._mixes, meant),
             key=lambda row: (-(row["core_s"] or 0.0), row["name"], row["cpu_model"] or ""),
         )
-        if meant.level == "site":
+        if meant.level == "queue":
             mixes.sort(key=lambda row: str(row["name"]))
         apart = {row["component"] for row in flags if row["component"] not in (None, 0)}
         return Profile(
@@ -149,7 +149,7 @@ class _Read:
             factors=factors,
             mixes=mixes,
             machines=sorted(
-                _all(self._machines, meant), key=lambda row: (-row["n_jobs"], row["name"], row["site"])
+                _all(self._machines, meant), key=lambda row: (-row["n_jobs"], row["name"], row["queue"])
             ),
             reasons=_all(self._reasons, meant),
             tasks=self._tasks_of(meant),
@@ -175,7 +175,7 @@ class _Read:
         ]
 
     def _read_tasks(self, names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
-        key = "site" if self._level == "site" else "cpu_model"
+        key = "queue" if self._level == "queue" else "cpu_model"
         asked = Query(
             (key, *_TASK),
             (Sum("n_jobs", "n_jobs"),),

@@ -36,7 +36,7 @@ def heading(profile: Profile) -> str:
     if meant.of_site:
         count = len(meant.names)
         return f"WLCG site {meant.title}, {count} queue{'s' * (count != 1)}"
-    return f"queue {meant.title}" + (f" of the WLCG site {meant.rc_site}" if meant.rc_site else "")
+    return f"queue {meant.title}" + (f" of the WLCG site {meant.site}" if meant.site else "")
 
 
 def source(profile: Profile, now: datetime | None = None) -> str:
@@ -72,7 +72,7 @@ def _verdicts(profile: Profile) -> Section | None:
         return None
     if not profile.flags:
         return Section(
-            "Verdict", sentences=["Its jobs entered no fit of this run: esjobs show days says why."]
+            "Verdict", sentences=["Its jobs entered no fit of this run: esjobs show day_books says why."]
         )
     sentences = list(_sentences(profile))
     # factors of different components stand in one column, so the row says which scale is its own
@@ -209,7 +209,7 @@ def _machines(profile: Profile) -> Section | None:
     of_cpu = profile.named.level == "cpu_model"
     rows = [
         {
-            **({"queue": row["site"]} if of_cpu else _named(profile, {"name": row["site"]})),
+            **({"queue": row["queue"]} if of_cpu else _named(profile, {"name": row["queue"]})),
             **({} if of_cpu else {"CPU model": row["name"]}),
             "against the model elsewhere (90 %)": _interval(row["relative"], row["relative_err"]),
             "queues with it": row["n_queues"],
@@ -231,7 +231,7 @@ def _references(profile: Profile) -> Section | None:
             "highest": row["value_per_core_high"],
             "ambiguous": row["ambiguous"],
             "SMT": row["smt"],
-            "measured by": row["site"],
+            "measured by": row["queue"],
             "source": row["source"],
         }
         for row in profile.references
@@ -308,7 +308,7 @@ def _named(profile: Profile, row: Row) -> dict[str, str]:
     """The cell that says whose row it is, where there are several."""
     if len(profile.named.names) == 1:
         return {}
-    return {"queue" if profile.named.level == "site" else "CPU model": row["name"]}
+    return {"queue" if profile.named.level == "queue" else "CPU model": row["name"]}
 
 
 def _interval(value: float | None, error: float | None) -> str | None:

@@ -55,7 +55,7 @@ def standings(store: JobStore, meant: Sequence[Named], window: Window | None) ->
     rows: dict[str, list[dict[str, Any]]] = {}
     found = []
     for each in meant:
-        key = "rc_site" if each.of_site else {"site": "queue", "cpu_model": "cpu_model"}[each.level]
+        key = "site" if each.of_site else {"queue": "queue", "cpu_model": "cpu_model"}[each.level]
         if key not in rows:
             rows[key] = _measured(store, key, window)
         found.append(_of_one(each.title, key, rows[key]))

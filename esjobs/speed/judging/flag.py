@@ -25,7 +25,7 @@ from esjobs.core.words import (
 )
 from esjobs.publish.publication import Outcome, finite, rows_table
 from esjobs.records.declared.origin import Declared
-from esjobs.schema.speed import CONCLUSIONS, FLAGS
+from esjobs.schema.speed import FIT_SUMMARIES, FLAGS
 from esjobs.speed.factors import MIXED_TASK, Factors
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import propose, share_among_siblings
@@ -88,7 +88,7 @@ def judge(
             deviation=deviation,
             deviation_err=None if line is None else finite(line.deviation_err[position]),
             median_k=median,
-            n_line_sites=0 if number is None else len(in_lines[number] - {declared[name].rc_site}),
+            n_line_sites=0 if number is None else len(in_lines[number] - {declared[name].site}),
             line_reason=None if comparison is None else comparison.reason,
             only_type=factors.only_type,
             records="" if factors.records is None else factors.records[place],
@@ -154,7 +154,7 @@ def _err_parts(factors: Factors, place: int, evidence: Evidence) -> dict[str, fl
 def _sites_in_line(comparison: Comparison, factors: Factors, declared: Mapping[str, Declared]) -> set[str]:
     """The WLCG sites (or CPU models) that a line rests on."""
     inside = comparison.places[comparison.line.points.in_line]
-    return {declared[factors.name[place]].rc_site for place in inside}
+    return {declared[factors.name[place]].site for place in inside}
 
 
 def flag(
@@ -204,7 +204,7 @@ def flag(
     counted = Counter(
         standing(str(row["verdict"]), row["confirmed"])
         for row in flags
-        if (row["level"], row["processing_type"], row["method"]) == ("site", ALL_TYPES, settings.methods[0])
+        if (row["level"], row["processing_type"], row["method"]) == ("queue", ALL_TYPES, settings.methods[0])
     )
     counted[CONFIRMED] += 0  # said also when there is none
     report = RunReport(
@@ -215,14 +215,14 @@ def flag(
         time.perf_counter() - began,
         rows_are="factor rows",
         rows_become="flags",
-        counts={f"{noun('site')}: {word}": count for word, count in sorted(counted.items())},
+        counts={f"{noun('queue')}: {word}": count for word, count in sorted(counted.items())},
         window=str(window),
     )
     return Outcome(
         report,
         {
             FLAGS: rows_table(FLAGS, flags),
-            CONCLUSIONS: rows_table(CONCLUSIONS, conclusions),
+            FIT_SUMMARIES: rows_table(FIT_SUMMARIES, conclusions),
         },
     )
 
@@ -311,8 +311,8 @@ def _flag_rows(
             "n_tasks": evidence.n_tasks,
             "n_jobs": evidence.n_jobs,
             "component": item.component,
-            "rc_site": declared.rc_site if factors.level == "site" else None,
-            "country": declared.country if factors.level == "site" else None,
+            "site": declared.site if factors.level == "queue" else None,
+            "country": declared.country if factors.level == "queue" else None,
             "corepower_records": declared.from_records,
             "corepower_parent": declared.parent,
             "unstable_under": unstable_under,
@@ -327,7 +327,7 @@ def _flag_rows(
             "confirmed": confirmed,
             "finding": words.finding,
             "advice": words.advice or None,
-            "standing": standing(item.verdict, confirmed),
+            "status_shown": standing(item.verdict, confirmed),
             **_estimated(item),
         }
 

@@ -63,8 +63,8 @@ def share_among_siblings(evidence: Sequence[Evidence], proposals: Sequence[Propo
     found = list(proposals)
     sites: dict[tuple[str, str | None], list[int]] = {}
     for place, (mine, proposal) in enumerate(zip(evidence, proposals, strict=True)):
-        if mine.declared.rc_site and proposal.corepower is not None:
-            sites.setdefault((mine.declared.rc_site, mine.declared.benchmark), []).append(place)
+        if mine.declared.site and proposal.corepower is not None:
+            sites.setdefault((mine.declared.site, mine.declared.benchmark), []).append(place)
     for (site, _), places in sites.items():
         if len(places) < 2:
             continue

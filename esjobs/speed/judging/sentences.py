@@ -39,7 +39,7 @@ def told(
     why: str,
     proposal: Proposal,
     *,
-    level: str = "site",
+    level: str = "queue",
     significant: bool | None = None,
     stable: bool | None = None,
     unstable_under: str | None = None,

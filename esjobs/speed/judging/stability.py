@@ -19,10 +19,10 @@ class Change(NamedTuple):
 
     change: str
     k_low: float | None
-    low_under: str | None
+    low_change: str | None
     k_high: float | None
-    high_under: str | None
-    lost_under: str | None
+    high_change: str | None
+    disconnecting_task: str | None
 
 
 def changes_of(variants: pa.Table) -> dict[FitKey, dict[str, list[Change]]]:
@@ -50,13 +50,13 @@ def unstable_under(
     if evidence.k is None or evidence.deviation is None:
         return None
     for item in changes:
-        for k, under in ((item.k_low, item.low_under), (item.k_high, item.high_under)):
+        for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
             if k is not None:
                 moved = (1 + evidence.deviation) * k / evidence.k - 1
                 if not survives(verdict, evidence.deviation, moved, limit):
                     return f"{under}: {signed_percent(moved)}"
-        if item.lost_under:
-            return f"{item.lost_under}: no factor"
+        if item.disconnecting_task:
+            return f"{item.disconnecting_task}: no factor"
     return None
 
 

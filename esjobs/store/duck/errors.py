@@ -45,7 +45,7 @@ _CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
     (duckdb.SerializationException, SchemaError, "open it with the version of DuckDB that wrote it"),
     (duckdb.TransactionException, StoreError, "run it again"),
     (duckdb.InterruptException, StoreError, "interrupted: run it again"),
-    (duckdb.ConstraintException, StoreError, "every job needs job_id, site and end_time"),
+    (duckdb.ConstraintException, StoreError, "every job needs job_id, queue and end_time"),
     (duckdb.FatalException, StoreError, "open the store again; what was committed is safe"),
     (duckdb.InternalException, StoreError, "a defect in DuckDB: open the store again and report it"),
     (duckdb.IOException, StoreError, "check the file, its folder and the disk"),

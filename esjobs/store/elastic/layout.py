@@ -271,7 +271,7 @@ def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str
     fields |= {"load": _LONG, "row": _KEPT, "born": _LONG, "from": _LONG, "until": _LONG}
     fields |= {"mark_low": _SUMMED}
     # results name a queue so: a dashboard's filter on one finds its jobs, too
-    fields |= {"name": {"type": "alias", "path": "site"}}
+    fields |= {"name": {"type": "alias", "path": "queue"}}
     return _index(fields, how.of_index(monthly=monthly) | _NO_REFRESH)
 
 

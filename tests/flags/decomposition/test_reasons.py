@@ -52,8 +52,8 @@ def declarations() -> list[dict[str, object]]:
             "name": queue.name,
             "corepower": f"{value[queue.name]:.3f}",
             "benchmark": "HS06",
-            "level": "site",
-            "rc_site": queue.rc_site,
+            "level": "queue",
+            "site": queue.site,
             "valid_from": FIRST if queue is REPLACED else "2025-01-01",
         }
         for queue in TRUTH.queues
@@ -94,7 +94,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Session:
 
 
 def parts(session: Session, name: str) -> dict[str, dict[str, Any]]:
-    return {row["part"]: row for row in session.tables.reasons(name=name).rows.to_pylist()}
+    return {row["part"]: row for row in session.tables.decomposition(name=name).rows.to_pylist()}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_planted_effects_are_measured_with_their_errors(planted: Session) -> Non
 
 
 def test_parts_of_every_queue_add_up_to_its_deviation(planted: Session) -> None:
-    rows = planted.tables.reasons().rows.to_pylist()
+    rows = planted.tables.decomposition().rows.to_pylist()
     names = {row["name"] for row in rows}
     assert len(names) >= 20
     for name in names:
@@ -140,7 +140,7 @@ def test_parts_of_every_queue_add_up_to_its_deviation(planted: Session) -> None:
 
 def test_honest_queues_have_no_rest_beyond_its_error(planted: Session) -> None:
     told = {queue.name for queue in (WRONG, MIXED, DEFAULT, THREADED, CROWDED, REPLACED)}
-    rest = [row for row in planted.tables.reasons().rows.to_pylist() if row["part"] == "rest"]
+    rest = [row for row in planted.tables.decomposition().rows.to_pylist() if row["part"] == "rest"]
     pulls = [row["effect"] / row["effect_err"] for row in rest if row["name"] not in told]
     assert len(pulls) >= 12
     assert np.sqrt(np.mean(np.square(pulls))) < 1.8
@@ -148,13 +148,13 @@ def test_honest_queues_have_no_rest_beyond_its_error(planted: Session) -> None:
 
 
 def test_models_are_slower_at_the_crowded_queue_than_elsewhere(planted: Session) -> None:
-    rows = planted.tables.machines().rows.to_pylist()
-    crowded = [row for row in rows if row["site"] == CROWDED.name and row["n_jobs"] >= 50]
+    rows = planted.tables.cpu_speed_by_queue().rows.to_pylist()
+    crowded = [row for row in rows if row["queue"] == CROWDED.name and row["n_jobs"] >= 50]
     assert crowded
     assert all(row["relative"] < -0.1 and row["sigmas"] < -3 for row in crowded)
     # of models that no queue with a planted speed runs, the rest are chance
     planted_at = {CROWDED.name, THREADED.name}
-    moved = {row["name"] for row in rows if row["site"] in planted_at}
+    moved = {row["name"] for row in rows if row["queue"] in planted_at}
     sigmas = np.array([row["sigmas"] for row in rows if row["name"] not in moved])
     assert len(sigmas) > 20
     assert np.abs(sigmas).max() < 4.5
@@ -164,7 +164,7 @@ def test_models_are_slower_at_the_crowded_queue_than_elsewhere(planted: Session)
 
 def test_the_speeds_of_a_model_lie_on_both_sides_of_its_mean(planted: Session) -> None:
     of_model: dict[str, list[dict[str, Any]]] = {}
-    for row in planted.tables.machines().rows.to_pylist():
+    for row in planted.tables.cpu_speed_by_queue().rows.to_pylist():
         of_model.setdefault(row["name"], []).append(row)
     for rows in of_model.values():
         assert len(rows) == rows[0]["n_queues"] >= 2
@@ -175,9 +175,9 @@ def test_the_speeds_of_a_model_lie_on_both_sides_of_its_mean(planted: Session) -
 
 
 def test_again_it_leaves_the_same_rows(planted: Session) -> None:
-    before = planted.tables.reasons().rows
+    before = planted.tables.decomposition().rows
     planted.flags.decompose(RECENT)
-    assert planted.tables.reasons().rows.equals(before)
+    assert planted.tables.decomposition().rows.equals(before)
 
 
 def test_without_cpu_models_the_whole_deviation_is_the_rest(
@@ -189,7 +189,7 @@ def test_without_cpu_models_the_whole_deviation_is_the_rest(
     assert (
         report.counts["queues whose mix is not told from themselves"] == (report.counts["queues taken apart"])
     )
-    rows = session.tables.reasons().rows.to_pylist()
+    rows = session.tables.decomposition().rows.to_pylist()
     named = [row for row in rows if row["effect"]]
     assert {row["part"] for row in named} <= {"rest", "declared default"}
     assert all("name no CPU models" in row["sentence"] for row in named if row["part"] == "rest")

@@ -24,7 +24,7 @@ def faster(site: str, factor: float) -> Happening:
     """The jobs of a queue take less CPU time, whatever they run on."""
 
     def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
-        here = pc.equal(batch.column("site"), site)
+        here = pc.equal(batch.column("queue"), site)
         cpu_s = pc.if_else(here, pc.divide(batch.column("cpu_s"), factor), batch.column("cpu_s"))
         return _with(batch, cpu_s=cpu_s)
 
@@ -33,7 +33,7 @@ def faster(site: str, factor: float) -> Happening:
 
 def contradicting(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Each task takes a fifth longer at half of the queues, at others than the next, and less at the rest."""
-    pairs = zip(batch.column("task_id").to_pylist(), batch.column("site").to_pylist(), strict=True)
+    pairs = zip(batch.column("task_id").to_pylist(), batch.column("queue").to_pylist(), strict=True)
     factor = [1.2 if crc32(f"{task} {site}".encode()) % 2 else 1 / 1.2 for task, site in pairs]
     return _with(batch, cpu_s=pc.multiply(batch.column("cpu_s"), pa.array(factor)))
 
@@ -44,7 +44,7 @@ def on_one_model(site: str, model: str, grid: Grid = GRID) -> Happening:
     speed_of = {raw: cpu.speed for cpu in cpus.values() for raw in cpu.raw}
 
     def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
-        here = pc.fill_null(pc.equal(batch.column("site"), site), False)
+        here = pc.fill_null(pc.equal(batch.column("queue"), site), False)
         was = [speed_of.get(raw, cpus[model].speed) for raw in batch.column("cpu_raw").to_pylist()]
         ratio = pc.divide(pa.array(was), cpus[model].speed)
         cpu_s = pc.if_else(here, pc.multiply(batch.column("cpu_s"), ratio), batch.column("cpu_s"))
@@ -94,7 +94,7 @@ def without_smt(site: str, gain: float) -> Happening:
     quicker = faster(site, gain)
 
     def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
-        here = pc.fill_null(pc.equal(batch.column("site"), site), False)
+        here = pc.fill_null(pc.equal(batch.column("queue"), site), False)
         off = pc.replace_substring(batch.column("cpu_raw"), " HT ", " ")
         return _with(quicker(batch), cpu_raw=pc.if_else(here, off, batch.column("cpu_raw")))
 

@@ -73,7 +73,7 @@ def test_another_mix_of_cpu_models_is_named_and_predicts_the_change(changed: Ses
 
 def test_nobody_else_changed(changed: Session) -> None:
     rows = changed.tables.drifts().rows.to_pylist()
-    assert {row["name"] for row in rows if row["level"] == "site"} == {STEPPED, REFITTED}
+    assert {row["name"] for row in rows if row["level"] == "queue"} == {STEPPED, REFITTED}
 
 
 def test_a_cpu_model_that_moves_with_a_queue_names_the_queue(session: Session) -> None:
@@ -203,7 +203,7 @@ def test_without_a_run_there_is_nothing_to_look_at(session: Session) -> None:
     fill(session, days=2)
     with pytest.raises(NoResultError, match="nothing has been run yet"):
         session.flags.drift()
-    session.run(where=[f"site={STEADY}"])
+    session.run(where=[f"queue={STEADY}"])
     with pytest.raises(NoResultError, match="no unrestricted run"):
         session.flags.drift()
 

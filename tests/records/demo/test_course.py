@@ -82,12 +82,12 @@ def test_only_wall_time_waiting_and_failures_follow_the_days() -> None:
     before = pa.Table.from_batches(plain.jobs(incident.first)).to_pandas()
     after = pa.Table.from_batches(grid.jobs(incident.first)).to_pandas()
     same = [
-        "job_id", "site", "task_id", "end_time", "events", "cores", "cpu_raw", "max_rss_b", "read_b",
+        "job_id", "queue", "task_id", "end_time", "events", "cores", "cpu_raw", "max_rss_b", "read_b",
     ]  # fmt: skip
     assert after[same].equals(before[same])
     finished = after["state"].eq("finished")
     assert after.loc[finished, "cpu_s"].equals(before.loc[finished, "cpu_s"])
-    hit = after["site"].isin([q.name for q in grid.truth().queues if q.rc_site == incident.rc_site])
+    hit = after["queue"].isin([q.name for q in grid.truth().queues if q.site == incident.site])
     assert hit.sum() > 50
     grown = after.loc[hit & finished, "wall_s"].sum() / before.loc[hit & finished, "wall_s"].sum()
     assert grown == pytest.approx(1 / incident.efficiency_factor, rel=0.1)
@@ -111,13 +111,13 @@ def test_the_incident_is_the_largest_loser_of_its_week(seed: int) -> None:
     with memory_session() as session:
         session.store.put_jobs(jobs_of(seed).to_batches(), "made up")
         lost = session.query(
-            "rc_site",
+            "site",
             ["efficiency", "failure_rate", "waiting_median_s"],
             window="2025-W25",
             compare="previous",
         ).to_pandas()
     first = lost.iloc[0]
-    assert first["rc_site"] == incident.rc_site
+    assert first["site"] == incident.site
     assert first["efficiency_diff"] < -0.1
     # of a twentieth of the demo's jobs, in a dozen tasks, some of which ran on the three days alone
     assert first["efficiency_z"] < -2.5

@@ -123,7 +123,7 @@ def test_batches_are_bounded_and_ordered() -> None:
 def test_required_fields_are_there_and_times_run_forward(jobs: pd.DataFrame) -> None:
     assert len(jobs) == 300_000
     assert jobs.job_id.is_unique
-    assert jobs[["source", "job_id", "site", "end_time", "processing_type"]].notna().all().all()
+    assert jobs[["source", "job_id", "queue", "end_time", "processing_type"]].notna().all().all()
     assert (jobs.submit_time <= jobs.start_time).all()
     assert (jobs.start_time < jobs.end_time).all()
     assert ((jobs.end_time - jobs.start_time).dt.total_seconds() == jobs.wall_s).all()
@@ -149,10 +149,10 @@ def test_shares_are_heavy_tailed_but_most_queues_can_be_judged(
     assert len(share) == 60
     assert share.iloc[:6].sum() > 0.35
     assert share.median() < 0.7 / 60
-    tasks = cells(kept, "site").groupby("site").unit.nunique()
+    tasks = cells(kept, "queue").groupby("queue").unit.nunique()
     assert tasks.median() >= 20
     assert (tasks >= 8).sum() >= 56
-    assert cells(kept, "site").groupby("unit").site.nunique().max() >= 30
+    assert cells(kept, "queue").groupby("unit").site.nunique().max() >= 30
     sizes = kept.task_id.value_counts()
     assert sizes.max() > 12 * sizes.median()
     for name in grid.truth().misdeclared:
@@ -213,16 +213,16 @@ def test_normalised_work_holds_the_declared_constant(grid: Grid, jobs: pd.DataFr
 
 
 def test_one_main_component_and_the_island(grid: Grid, kept: pd.DataFrame) -> None:
-    main, island = components(cells(kept, "site"))
+    main, island = components(cells(kept, "queue"))
     assert island == set(grid.truth().island)
     assert len(main) >= 54
-    together = components(kept[["unit", "site"]].drop_duplicates())
+    together = components(kept[["unit", "queue"]].drop_duplicates())
     assert together == [{queue.name for queue in grid.truth().queues} - island, island]
 
 
 def test_true_speeds_of_queues_can_be_found(grid: Grid, kept: pd.DataFrame) -> None:
     truth = grid.truth()
-    found = speeds(cells(kept[~kept.site.isin(truth.island)], "site"), "site")
+    found = speeds(cells(kept[~kept.site.isin(truth.island)], "queue"), "queue")
     error = found - np.log([truth.queue(name).speed for name in found.index])
     error -= error.median()
     short = np.asarray([truth.queue(name).short_jobs for name in found.index])
@@ -234,7 +234,7 @@ def test_true_speeds_of_queues_can_be_found(grid: Grid, kept: pd.DataFrame) -> N
 
 def test_planted_declarations_are_found_by_a_plain_estimate(grid: Grid, kept: pd.DataFrame) -> None:
     truth = grid.truth()
-    found = speeds(cells(kept[~kept.site.isin(truth.island)], "site"), "site")
+    found = speeds(cells(kept[~kept.site.isin(truth.island)], "queue"), "queue")
     own = [name for name in found.index if truth.queue(name).origin in {"own", "inherited"}]
     deviation = found[own] - np.log([truth.queue(name).declared or np.nan for name in own])
     deviation = np.expm1(deviation - deviation.median())
@@ -280,7 +280,7 @@ def test_the_mixed_task_holds_two_kinds_in_one_core_class(
     assert jobs.transformation.value_counts(normalize=True).min() > 0.2
     median = (jobs.cpu_s / jobs.events).groupby(jobs.transformation).median()
     assert median["Gen_tf.py"] / median["EVNTMerge_tf.py"] == pytest.approx(10, rel=0.2)
-    kinds = jobs.groupby("site").transformation.value_counts(normalize=True)
+    kinds = jobs.groupby("queue").transformation.value_counts(normalize=True)
     assert kinds.max() > 0.7  # queues get the kinds in different proportions
 
 
@@ -304,13 +304,13 @@ def test_any_seed_gives_a_main_component_and_an_island(seed: int) -> None:
     grid = Grid.of_size(80_000, seed=seed, days=8)
     kept = clean(table(grid, grid.days(80_000)).to_pandas())
     truth = grid.truth()
-    groups = components(kept[["unit", "site"]].drop_duplicates())
+    groups = components(kept[["unit", "queue"]].drop_duplicates())
     assert set(truth.island) in groups
     main = groups[0]
     assert not main & set(truth.island)
     assert len(main) >= 54
     assert set(truth.misdeclared) <= main
-    firm = components(cells(kept, "site"))
+    firm = components(cells(kept, "queue"))
     assert len(firm[0]) >= 48
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from esjobs.core.errors import UsageError
 from esjobs.records.demo import LAST_DAY, Grid, QueueTruth, Truth
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.records.names.sites import guess_rc_site
+from esjobs.records.names.sites import guess_site
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +79,8 @@ def test_honest_declarations_scatter_by_a_few_percent(truth: Truth) -> None:
 def test_siblings_share_a_site_and_its_hosts(truth: Truth) -> None:
     families: dict[str, list[QueueTruth]] = {}
     for queue in truth.queues:
-        families.setdefault(queue.rc_site, []).append(queue)
-        assert guess_rc_site(queue.name) == queue.rc_site
+        families.setdefault(queue.site, []).append(queue)
+        assert guess_site(queue.name) == queue.site
     large = [family for family in families.values() if len(family) > 1]
     assert sorted(len(family) for family in large) == [2, 2, 2, 2, 2, 3, 3, 4]
     for family in large:
@@ -106,16 +106,16 @@ def test_every_model_runs_somewhere(truth: Truth) -> None:
 
 def test_the_table_to_import_has_queues_and_models(truth: Truth) -> None:
     rows = Grid(seed=1).declarations()
-    queues = {row.name: row for row in rows if row.level == "site"}
+    queues = {row.name: row for row in rows if row.level == "queue"}
     models = {row.name: row for row in rows if row.level == "cpu_model"}
     assert set(queues) == {queue.name for queue in truth.queues}
     assert {row.benchmark for row in rows} == {"HS06"}
     assert all(row.valid_from.date() < LAST_DAY and row.valid_from.tzinfo for row in rows)
     for queue in truth.queues:
         row = queues[queue.name]
-        assert (row.corepower, row.rc_site, row.parent_corepower) == (
+        assert (row.corepower, row.site, row.parent_corepower) == (
             queue.declared,
-            queue.rc_site,
+            queue.site,
             queue.parent_corepower,
         )
     assert 20 <= len(models) < 40

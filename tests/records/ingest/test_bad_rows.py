@@ -38,8 +38,8 @@ CELLS = [
     ),
     ({"pandaid": "--7"}, "not a whole number", "job_id", "'--7'"),
     ({"pandaid": "+"}, "not a whole number", "job_id", "'+'"),
-    ({"computingsite": ""}, "missing site", "site", "--set site=VALUE"),
-    ({"computingsite": "   "}, "missing site", "site", "computingsite"),
+    ({"computingsite": ""}, "missing site", "queue", "--set queue=VALUE"),
+    ({"computingsite": "   "}, "missing site", "queue", "computingsite"),
     ({"endtime": ""}, "missing end_time", "end_time", "a value in endtime, or --set end_time=VALUE"),
     (
         {"endtime": "yesterday"},
@@ -74,8 +74,8 @@ CELLS = [
     ({"cpuconsumptiontime": "12 s"}, "not a number", "cpu_s", "'12 s'"),
     ({"maxrss": "-2"}, "negative", "max_rss_b", "'-2'"),
     ({"processingtype": "all"}, "reserved value", "processing_type", "'all'"),
-    ({"computingsite": "SITE\0"}, "NUL in text", "site", "without the character NUL"),
-    ({"nevents": "x", "computingsite": ""}, "missing site", "site", "computingsite"),
+    ({"computingsite": "SITE\0"}, "NUL in text", "queue", "without the character NUL"),
+    ({"nevents": "x", "computingsite": ""}, "missing site", "queue", "computingsite"),
     ({"nevents": "x", "cpuconsumptiontime": "y"}, "not a number", "events", "'x'"),
     ({"endtime": "2018-08-15 10:00:00", "maxrss": "-2"}, "negative", "max_rss_b", "'-2'"),
 ]

@@ -43,7 +43,7 @@ def test_emmy_gives_a_job_and_nine_metrics_of_32_nodes(session: Session, shared_
     assert (report.rows_in, report.n_dropped) == (289, 0)
     (job,) = jobs(session)
     assert job["job_id"] == "1403244"
-    assert (job["source"], job["site"], job["cluster"], job["subcluster"]) == (
+    assert (job["source"], job["queue"], job["cluster"], job["subcluster"]) == (
         "emmy",
         "work",
         "emmy",
@@ -202,8 +202,8 @@ def test_the_record_of_a_job_with_gpus_and_smt(session: Session, tmp_path: Path)
     }  # fmt: skip
     read(session, "clustercockpit", archive(tmp_path / "a", {"cpu_load": metric([1.0])}, meta))
     (job,) = jobs(session)
-    assert {name: job[name] for name in ("gpus", "cores", "smt", "user", "project", "state", "site")} == {
-        "gpus": 8, "cores": 128, "smt": True, "user": "u", "project": "p", "state": "timeout", "site": "a100",
+    assert {name: job[name] for name in ("gpus", "cores", "smt", "user", "project", "state", "queue")} == {
+        "gpus": 8, "cores": 128, "smt": True, "user": "u", "project": "p", "state": "timeout", "queue": "a100",
     }  # fmt: skip
     assert job["end_time"] == datetime.fromtimestamp(1_700_000_120, UTC)
     assert rows(session)[0]["end_time"] == job["end_time"]

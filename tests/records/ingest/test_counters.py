@@ -16,7 +16,7 @@ from esjobs.records.ingest.formats.sources import source
 from esjobs.records.ingest.given import sound
 from esjobs.records.ingest.refusals import Refusals
 
-JOB = {"job_id": "1", "site": "A", "end_time": "2026-11-22T00:00:00Z"}
+JOB = {"job_id": "1", "queue": "A", "end_time": "2026-11-22T00:00:00Z"}
 
 
 def parsed(path: Path, fill: tuple[str, ...] = ()) -> tuple[list[dict[str, object]], list[Reject]]:

@@ -143,8 +143,8 @@ def test_columns_that_are_not_read_are_named_once(tmp_path: Path) -> None:
 
 def test_a_required_column_may_be_filled_instead(read: Read) -> None:
     moment = datetime(2018, 8, 15, tzinfo=UTC)
-    rows, rejects = read("a.csv", b"pandaid\n1\n", site="CERN", end_time=moment)
-    assert (rows[0]["site"], rows[0]["end_time"], rejects) == ("CERN", moment, [])
+    rows, rejects = read("a.csv", b"pandaid\n1\n", queue="CERN", end_time=moment)
+    assert (rows[0]["queue"], rows[0]["end_time"], rejects) == ("CERN", moment, [])
 
 
 def test_a_pipe_can_be_read(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ class TestParquetTypes:
     """Types that other writers choose for the same facts."""
 
     def write(self, path: Path, **columns: object) -> Path:
-        known = {"job_id": pa.array(["1"]), "site": pa.array(["A"]), "end_time": pa.array(["2018-08-15"])}
+        known = {"job_id": pa.array(["1"]), "queue": pa.array(["A"]), "end_time": pa.array(["2018-08-15"])}
         pyarrow.parquet.write_table(pa.table({**known, **columns}), path)
         return path
 
@@ -252,7 +252,7 @@ class TestParquetTypes:
         table = pa.table(
             {
                 "job_id": ["1", "2", "3"],
-                "site": pa.array([b"A", b"\xff", b"C"]),
+                "queue": pa.array([b"A", b"\xff", b"C"]),
                 "end_time": ["2018-08-15"] * 3,
             }
         )
@@ -267,7 +267,7 @@ class TestParquetTypes:
         table = pa.table(
             {
                 "job_id": [str(n * 7919) for n in range(rows)],
-                "site": ["A"] * rows,
+                "queue": ["A"] * rows,
                 "end_time": pa.array([1534291200] * rows),
             }
         )

@@ -14,9 +14,9 @@ Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]
 
 
 def test_values_are_typed_by_the_catalogue() -> None:
-    pairs = ["site=A=B", "cores=8.0", "cpu_s=1.5", "end_time=2018-08-15T14:00:00+02:00", "source=cern"]
+    pairs = ["queue=A=B", "cores=8.0", "cpu_s=1.5", "end_time=2018-08-15T14:00:00+02:00", "source=cern"]
     assert parse_fill(pairs) == {
-        "site": "A=B",
+        "queue": "A=B",
         "cores": 8,
         "cpu_s": 1.5,
         "end_time": datetime(2018, 8, 15, 12, tzinfo=UTC),
@@ -58,9 +58,9 @@ def test_set_twice_is_refused() -> None:
 def test_fill_fills_what_is_missing_and_nothing_else(read: Read) -> None:
     data = b"pandaid,computingsite,endtime,processingtype,nevents\n"
     data += b"1,A,2018-08-15,,\n2,,2018-08-15,evgen,x\n3,C,,evgen,7\n"
-    fill = parse_fill(["processing_type=simul", "site=Z", "end_time=2018-08-16", "events=5", "cores=8"])
+    fill = parse_fill(["processing_type=simul", "queue=Z", "end_time=2018-08-16", "events=5", "cores=8"])
     rows, rejects = read("a.csv", data, **fill)
-    assert [(row["site"], row["processing_type"], row["events"], row["cores"]) for row in rows] == [
+    assert [(row["queue"], row["processing_type"], row["events"], row["cores"]) for row in rows] == [
         ("A", "simul", 5, 8),
         ("C", "evgen", 7, 8),
     ]

@@ -14,7 +14,7 @@ from tests.cli.running import run
 FRAME = pd.DataFrame(
     {
         "job_id": ["1", "2", None],
-        "site": pd.Categorical(["a", "b", "b"]),
+        "queue": pd.Categorical(["a", "b", "b"]),
         "end_time": pd.to_datetime(["2025-01-01", "2025-01-02", "2025-01-02"]),
         "cores": [8, None, 1],
         "counters": [{"cycles": 1.0}, None, {"cycles": 2.0}],
@@ -31,7 +31,7 @@ def test_a_frame_is_a_load_like_that_of_a_file() -> None:
         rejected = s.tables.rejects().to_pandas()
         assert rejected[["file", "line", "field"]].to_numpy().tolist() == [["frame", 3, "job_id"]]
         jobs = s.jobs(sort="job_id").to_pandas()
-        assert jobs["site"].tolist() == ["a", "b"]
+        assert jobs["queue"].tolist() == ["a", "b"]
         assert jobs["processing_type"].tolist() == ["simul", "simul"]
         assert jobs["counters"].tolist() == [{"cycles": 1.0}, None]
 
@@ -72,7 +72,7 @@ def test_a_table_that_is_none_of_jobs_is_refused(bad: Any) -> None:
 def test_reading_makes_no_store(tmp_path: Path) -> None:
     s = esjobs.open(f"duckdb:{tmp_path}/no/x.duckdb")
     with pytest.raises(NoJobsError):
-        s.query("site").to_pandas()
+        s.query("queue").to_pandas()
     with pytest.raises(NoResultError):
         s.tables.flags().to_pandas()
     assert s.jobs().to_pandas().empty
@@ -90,10 +90,10 @@ def test_a_load_of_nothing_but_refused_rows_is_an_error(tmp_path: Path) -> None:
     file.write_text("job_id,site,end_time\n1,,2025-01-02\n")
     refused = run("ingest", "jobs", str(file), store=store)
     assert refused.exit_code == 1
-    assert "--set site=VALUE" in refused.output
+    assert "--set queue=VALUE" in refused.output
     assert run("show", "rejects", "--format", "csv", store=store).stdout.count("missing site") == 1
     assert run("ingest", "jobs", str(file), "--allow-rejects", store=store).exit_code == 0
-    assert run("ingest", "jobs", str(file), "--set", "site=CERN", store=store).exit_code == 0
+    assert run("ingest", "jobs", str(file), "--set", "queue=CERN", store=store).exit_code == 0
     # a copy of before is no error
     file.write_text("job_id,site,end_time\n1,CERN,2025-01-01\n")
     superseded = run("ingest", "jobs", str(file), store=store)

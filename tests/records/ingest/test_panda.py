@@ -58,7 +58,7 @@ def test_names_of_the_jobs_index(read: Read) -> None:
         "source": "panda",
         "job_id": "4051899481",
         "task_id": "15350577",
-        "site": "CERN-PROD",
+        "queue": "CERN-PROD",
         "cpu_raw": "s+Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz 20480 KB",
         "processing_type": "simul",
         "transformation": "Sim_tf.py",

@@ -8,7 +8,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import UsageError
 from tests.records.ingest.monitored import jobs, read, refused, rows
 
-FILL = ("site=n", "end_time=2026-01-01T00:00:00Z", "job_id=7")
+FILL = ("queue=n", "end_time=2026-01-01T00:00:00Z", "job_id=7")
 TEXT = " Performance counter stats for './x':\n\n"
 
 
@@ -162,7 +162,7 @@ def test_long_lines_cost_no_more_than_their_length(session: Session, tmp_path: P
 def test_a_job_without_id_or_end_is_refused_with_the_way_out(session: Session, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"{TEXT}  10  cycles\n")
     read(session, "perf-stat", tmp_path / "a.txt", fill=FILL[:2])
-    read(session, "perf-stat", tmp_path / "a.txt", fill=("job_id=1", "site=n"))
+    read(session, "perf-stat", tmp_path / "a.txt", fill=("job_id=1", "queue=n"))
     assert refused(session) == {"no job id": 1, "missing end_time": 1}
     details = " ".join(row["detail"] for row in rows(session, "rejects"))
     assert "--set job_id=ID" in details

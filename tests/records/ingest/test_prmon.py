@@ -109,14 +109,14 @@ def test_a_summary_is_a_job_record(session: Session, tmp_path: Path) -> None:
         "HW": {"cpu": {"ModelName": "AMD EPYC 7702", "CPUs": 64}},
     }
     file = write(tmp_path, json.dumps(summary), "prmon.4711.json")
-    read(session, "prmon", file, fill=("site=CERN", "end_time=2026-01-01T00:00:00Z"))
+    read(session, "prmon", file, fill=("queue=CERN", "end_time=2026-01-01T00:00:00Z"))
     (job,) = jobs(session)
     wanted = ("job_id", "cpu_s", "wall_s", "max_rss_b", "avg_pss_b", "read_b")
     assert {name: job[name] for name in wanted} == {
         "job_id": "4711", "cpu_s": 35, "wall_s": 40, "max_rss_b": 102_400, "avg_pss_b": 40_960, "read_b": 7,
     }  # fmt: skip
     assert job["cpu_raw"] == "AMD EPYC 7702"
-    read(session, "prmon", file, fill=("site=CERN",))
+    read(session, "prmon", file, fill=("queue=CERN",))
     assert refused(session) == {"missing end_time": 1}
 
 

@@ -54,7 +54,7 @@ def second_reader(path: Path) -> list[dict[str, object]]:
                 "source": "panda",
                 "job_id": cells["pandaid"],
                 "task_id": task,
-                "site": cells["computingsite"],
+                "queue": cells["computingsite"],
             }
             row |= {"processing_type": "simul", "end_time": datetime(2018, 8, 15, 12, tzinfo=UTC)}
             row |= {"state": cells.get("jobstatus") or None, "origin_file": path.name, "origin_line": line}

@@ -92,7 +92,7 @@ def test_real_jobs(panda_files: list[Path], tmp_path: Path, form: ExportFormat) 
 
 
 def one_job(**values: object) -> pa.RecordBatch:
-    job = {"source": "s", "job_id": "1", "site": "A, B", "end_time": datetime(2018, 8, 15, 12, 0, 0, 5, UTC)}
+    job = {"source": "s", "job_id": "1", "queue": "A, B", "end_time": datetime(2018, 8, 15, 12, 0, 0, 5, UTC)}
     return pa.RecordBatch.from_pylist([{**job, **values}], JOB_SCHEMA)
 
 
@@ -116,14 +116,14 @@ def test_a_csv_without_rows_has_its_header(tmp_path: Path) -> None:
 def test_json_lines_leave_missing_fields_out() -> None:
     sink = io.BytesIO()
     write_jobs([one_job()], sink, "jsonl")
-    assert list(json.loads(sink.getvalue())) == ["source", "job_id", "site", "end_time"]
+    assert list(json.loads(sink.getvalue())) == ["source", "job_id", "queue", "end_time"]
     assert not sink.closed
 
 
 def test_some_columns_only() -> None:
-    schema = pa.schema([JOB_SCHEMA.field(name) for name in ("job_id", "site")])
+    schema = pa.schema([JOB_SCHEMA.field(name) for name in ("job_id", "queue")])
     sink = io.BytesIO()
-    write_jobs([one_job().select(["job_id", "site"])], sink, "csv", schema)
+    write_jobs([one_job().select(["job_id", "queue"])], sink, "csv", schema)
     assert sink.getvalue() == b'job_id,site\n"1","A, B"\n'
 
 

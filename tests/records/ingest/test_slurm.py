@@ -64,7 +64,7 @@ def second_reader(path: Path) -> list[dict[str, Any]]:
             jobs.append(
                 {
                     "job_id": cells["jobid"],
-                    "site": cells["partition"],
+                    "queue": cells["partition"],
                     "user": cells["user"],
                     "project": cells["account"],
                     "submit_time": moment(cells["submit"]),
@@ -350,14 +350,14 @@ def test_times_in_a_zone(tmp_path: Path) -> None:
 
 
 def test_what_is_set_fills_what_is_missing(tmp_path: Path) -> None:
-    (row,), _, _ = one(tmp_path, "smt=true", "cpu_raw=AMD EPYC 7742", "site=other")
-    assert (row["smt"], row["cpu_raw"], row["site"]) == (True, "AMD EPYC 7742", "p")
+    (row,), _, _ = one(tmp_path, "smt=true", "cpu_raw=AMD EPYC 7742", "queue=other")
+    assert (row["smt"], row["cpu_raw"], row["queue"]) == (True, "AMD EPYC 7742", "p")
 
 
 def test_the_ways_of_a_header(tmp_path: Path) -> None:
     row = "5|2026-03-01T01:00:00|q|a name|with a bar"
     (job,), _, _ = parsed(written(tmp_path, f"JOBID|End|partition|JobName\n{row}\n"))
-    assert (job["job_id"], job["site"]) == ("5", "q")
+    assert (job["job_id"], job["queue"]) == ("5", "q")
     (job,), _, _ = parsed(written(tmp_path, "JobID|End|Partition|\n5|2026-03-01T01:00:00|q|\n"))
     assert job["job_id"] == "5"
     (job,), _, _ = parsed(written(tmp_path, f"{row}\n"), "columns=jobid,end,partition,jobname")
@@ -430,7 +430,7 @@ def test_a_bar_in_one_text_between_other_columns_is_found_by_the_shape_of_these(
     )
     (job,), rejects, notes = parsed(written(tmp_path, text))
     assert rejects == []
-    assert (job["nodes"], job["site"], job["wall_s"]) == (3, "batch", 3600.0)
+    assert (job["nodes"], job["queue"], job["wall_s"]) == (3, "batch", 3600.0)
     assert "sacct.txt: steps joined into their jobs: 1" in notes
 
 

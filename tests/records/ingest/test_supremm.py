@@ -23,7 +23,7 @@ def test_summaries_of_both_generations_are_job_records(session: Session, shared_
         *("general-compute", "finished", 4, 48, 32, 4 * 24_000 * 2**20, 257_400)
     ]
     assert [short[name] for name in facts] == ["default", "finished", 2, 16, 16, 16 * 2800 * 2**20, 3600]
-    assert (earlier["site"], earlier["state"], earlier["nodes"], earlier["cores"]) == (
+    assert (earlier["queue"], earlier["state"], earlier["nodes"], earlier["cores"]) == (
         "normal",
         "cancelled",
         20,

@@ -55,11 +55,11 @@ def test_the_real_log_is_read_as_a_second_reader_reads_it(shared_data: Path) -> 
                     (cells[0], sites[cells[15]], float(cells[3]), float(cells[8]), cells[12], end)
                 )
     assert len(rows) == 188_041
-    names = ("job_id", "site", "wall_s", "requested_wall_s", "project", "end_time")
+    names = ("job_id", "queue", "wall_s", "requested_wall_s", "project", "end_time")
     assert [tuple(row[name] for name in names) for row in rows] == expected
     assert {row["cores"] for row in rows} == {1}
     assert {row["state"] for row in rows} == {row["cpu_s"] for row in rows} == {None}
-    assert len({row["site"] for row in rows}) == 170
+    assert len({row["queue"] for row in rows}) == 170
     assert [
         note
         for note in notes
@@ -88,7 +88,7 @@ def test_every_number_has_its_meaning(tmp_path: Path) -> None:
     assert row["cpu_s"] == 4 * 900.5
     assert row["avg_rss_b"] == 4 * 2048 * 1024
     assert row["requested_memory_b"] == 8 * 1024 * 1024
-    assert (row["requested_wall_s"], row["state"], row["site"]) == (7200.0, "finished", "grid.example.org")
+    assert (row["requested_wall_s"], row["state"], row["queue"]) == (7200.0, "finished", "grid.example.org")
     assert (row["user"], row["project"], row["application"]) == ("12", "3", "9")
     assert notes == []
 
@@ -100,13 +100,13 @@ def test_memory_for_each_processor_given_where_none_were_asked_for(tmp_path: Pat
 
 def test_a_queue_stands_for_a_missing_partition(tmp_path: Path) -> None:
     (row,), _, _ = one(tmp_path, partition=-1, queue=7)
-    assert row["site"] == "long"
+    assert row["queue"] == "long"
     (row,), _, _ = one(tmp_path, partition=88)
-    assert row["site"] == "88"
+    assert row["queue"] == "88"
     rows, (reject,), _ = one(tmp_path, partition=-1)
     assert (rows, reject.reason) == ([], "missing site")
-    (row,), _, _ = one(tmp_path, "site=CERN", "cluster=old", partition=-1)
-    assert (row["site"], row["cluster"]) == ("CERN", "old")
+    (row,), _, _ = one(tmp_path, "queue=CERN", "cluster=old", partition=-1)
+    assert (row["queue"], row["cluster"]) == ("CERN", "old")
 
 
 @pytest.mark.parametrize(("status", "state"), [(0, "failed"), (1, "finished"), (5, "cancelled"), (-1, None)])

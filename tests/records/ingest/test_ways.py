@@ -203,7 +203,7 @@ def test_dirty_rows_do_not_touch_the_others(data: st.DataObject) -> None:
     assert [row["job_id"] for row in rows] == [str(number) for number, is_bad in enumerate(bad) if not is_bad]
     assert [reject.line for reject in rejects] == [number + 2 for number, is_bad in enumerate(bad) if is_bad]
     for row in rows:
-        assert (row["site"], row["events"], row["cpu_s"]) == ("CERN", 10, 3600.5)
+        assert (row["queue"], row["events"], row["cpu_s"]) == ("CERN", 10, 3600.5)
 
 
 FOLDER: Path

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esjobs.records.names.sites import guess_rc_site, queue_prefixes, queue_suffixes
+from esjobs.records.names.sites import guess_site, queue_prefixes, queue_suffixes
 
 JOBS = Path(__file__).parents[3].parent / "shared" / "data" / "panda-jobs"
 
@@ -42,7 +42,7 @@ class TestRealQueues:
         sites: dict[str, set[str]] = defaultdict(set)
         queues = set().union(*real_queues.values())
         for queue in queues:
-            sites[guess_rc_site(queue)].add(queue)
+            sites[guess_site(queue)].add(queue)
         assert (len(queues), len(sites)) == (55, 37)
         assert {site: members for site, members in sites.items() if len(members) > 1} == {
             "FZK-LCG2": {"FZK-LCG2", "FZK-LCG2_UCORE"},
@@ -76,7 +76,7 @@ class TestRealQueues:
         task = real_queues["15350577"]
         declaring = {queue for queue, corepower in task.items() if abs(corepower - 10.0) > 0.03}
         assert (len(task), len(declaring)) == (40, 36)
-        assert len({guess_rc_site(queue) for queue in declaring}) == 27
+        assert len({guess_site(queue) for queue in declaring}) == 27
 
     def test_siblings_declare_alike(self, real_queues: dict[str, dict[str, float]]) -> None:
         """Within a task the queues of a guessed site carry one value; a farm of its own kind may differ."""
@@ -84,13 +84,13 @@ class TestRealQueues:
         for queues in real_queues.values():
             values: dict[str, set[float]] = defaultdict(set)
             for queue, corepower in queues.items():
-                values[guess_rc_site(queue)].add(round(corepower, 1))
+                values[guess_site(queue)].add(round(corepower, 1))
             differ |= {site for site, declared in values.items() if len(declared) > 1}
         assert differ == {"Taiwan-LCG2"}
 
 
 @pytest.mark.parametrize(
-    ("queue", "site"),
+    ("queue", "queue"),
     [
         ("CERN-PROD_T0_SCORE_SHORT", "CERN-PROD"),
         ("IN2P3-CC-T3_HTC", "IN2P3-CC-T3"),
@@ -110,24 +110,24 @@ class TestRealQueues:
     ],
 )
 def test_known_names(queue: str, site: str) -> None:
-    assert guess_rc_site(queue) == site
+    assert guess_site(queue) == site
 
 
 @pytest.mark.parametrize("queue", ["_MCORE", "ANALY_", "_MCORE_HIMEM", "-SL7", "__MCORE"])
 def test_a_name_is_never_eaten_whole(queue: str) -> None:
-    assert guess_rc_site(queue).strip("_- ") != ""
+    assert guess_site(queue).strip("_- ") != ""
 
 
 def test_lists_of_ones_own() -> None:
-    assert guess_rc_site("farm_gold_MCORE", suffixes=["_GOLD"]) == "farm_gold_MCORE"
-    assert guess_rc_site("farm_MCORE_gold", suffixes=["_GOLD"]) == "farm_MCORE"
-    assert guess_rc_site("cms-farm_gold", suffixes=["_gold", ""], prefixes=["CMS-"]) == "farm"
-    assert guess_rc_site("ANALY_farm_MCORE", suffixes=[], prefixes=[]) == "ANALY_farm_MCORE"
+    assert guess_site("farm_gold_MCORE", suffixes=["_GOLD"]) == "farm_gold_MCORE"
+    assert guess_site("farm_MCORE_gold", suffixes=["_GOLD"]) == "farm_MCORE"
+    assert guess_site("cms-farm_gold", suffixes=["_gold", ""], prefixes=["CMS-"]) == "farm"
+    assert guess_site("ANALY_farm_MCORE", suffixes=[], prefixes=[]) == "ANALY_farm_MCORE"
 
 
 @pytest.mark.parametrize("queue", ["", "  "])
 def test_a_blank_queue_has_no_site(queue: str) -> None:
-    assert guess_rc_site(queue) == queue
+    assert guess_site(queue) == queue
 
 
 def test_the_lists_carry_their_separator() -> None:
@@ -141,15 +141,15 @@ def test_the_lists_carry_their_separator() -> None:
 )
 def test_any_name(stem: str, endings: list[str]) -> None:
     queue = stem + "".join(endings)
-    site = guess_rc_site(queue)
+    site = guess_site(queue)
     assert site
     assert site in queue
-    assert guess_rc_site(site) == site
+    assert guess_site(site) == site
 
 
 @given(
     st.from_regex(r"[A-Z]{3}[0-9]", fullmatch=True), st.permutations(["_MCORE", "_HIMEM", "_SL7", "-HighMem"])
 )
 def test_order_and_case_of_endings_do_not_matter(stem: str, endings: list[str]) -> None:
-    assert guess_rc_site(stem + "".join(endings)) == stem
-    assert guess_rc_site(stem + "".join(endings).lower()) == stem
+    assert guess_site(stem + "".join(endings)) == stem
+    assert guess_site(stem + "".join(endings).lower()) == stem

@@ -39,9 +39,9 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Session:
     table = tmp_path_factory.mktemp("grid") / "corepower.csv"
     with table.open("w", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(["name", "corepower", "benchmark", "level", "rc_site", "valid_from"])
+        writer.writerow(["name", "corepower", "benchmark", "level", "site", "valid_from"])
         for queue in TRUTH.queues:
-            writer.writerow([queue.name, queue.speed, "HS06", "site", queue.rc_site, "2025-01-01"])
+            writer.writerow([queue.name, queue.speed, "HS06", "queue", queue.site, "2025-01-01"])
     session.declared.import_values(table)
     for window in (EARLY, LATE):
         session.run(window)
@@ -56,8 +56,8 @@ def shown(session: Session, what: str, **chosen: str) -> list[dict[str, object]]
 
 
 SITES: "Mapping[str, list[str]]" = {
-    site: sorted(queue.name for queue in TRUTH.queues if queue.rc_site == site)
-    for site in {queue.rc_site for queue in TRUTH.queues}
+    site: sorted(queue.name for queue in TRUTH.queues if queue.site == site)
+    for site in {queue.site for queue in TRUTH.queues}
 }
 LARGE = max(SITES, key=lambda site: (len(SITES[site]), site))
 
@@ -66,7 +66,7 @@ def test_a_wlcg_site_has_all_its_queues(grid: Session) -> None:
     profile = grid.site(LARGE.lower())
     assert (profile.named.title, list(profile.named.names)) == (LARGE, SITES[LARGE])
     assert profile.window == LATE
-    flags = shown(grid, "flags", level="site", type="all", method="gamma", site=LARGE)
+    flags = shown(grid, "flags", level="queue", type="all", method="gamma", queue=LARGE)
     assert sorted(map(repr, profile.flags)) == sorted(map(repr, flags))
     assert {row["name"] for row in profile.types} <= set(SITES[LARGE])
 
@@ -75,7 +75,7 @@ def test_a_queue_alone(grid: Session) -> None:
     queue = next(name for name in SITES[LARGE] if name not in SITES)
     profile = grid.site(queue)
     assert profile.named.names == (queue,)
-    assert profile.named.rc_site == LARGE
+    assert profile.named.site == LARGE
     (flag,) = profile.flags
     assert flag["name"] == queue
     shares = [row["share"] for row in profile.mixes]
@@ -85,7 +85,7 @@ def test_a_queue_alone(grid: Session) -> None:
 def test_shares_factors_and_prediction_are_those_of_the_tables(grid: Session) -> None:
     name = SITES[LARGE][0]
     profile = grid.site(name)
-    (factor,) = shown(grid, "factors", level="site", type="all", method="gamma", name=name)
+    (factor,) = shown(grid, "factors", level="queue", type="all", method="gamma", name=name)
     assert [row["mix_k"] for row in profile.factors if row["processing_type"] == "all"] == [factor["mix_k"]]
     text = str(profile)
     assert f"predict a factor of {number(float(str(factor['mix_k'])))}" in text
@@ -96,7 +96,7 @@ def test_shares_factors_and_prediction_are_those_of_the_tables(grid: Session) ->
 
 def test_a_queue_of_another_component_is_compared_with_nothing(grid: Session) -> None:
     apart = [
-        row for row in shown(grid, "factors", level="site", type="all", method="gamma") if row["component"]
+        row for row in shown(grid, "factors", level="queue", type="all", method="gamma") if row["component"]
     ]
     names = {str(row["name"]) for row in apart if row["k"] is not None}
     assert names >= {queue.name for queue in TRUTH.queues if queue.island}
@@ -109,7 +109,7 @@ def test_a_queue_of_another_component_is_compared_with_nothing(grid: Session) ->
         assert "no common scale" in text
         assert "predict a factor" not in text
         assert "The same CPU models elsewhere" not in text
-    assert names.isdisjoint(str(row["site"]) for row in shown(grid, "machines"))
+    assert names.isdisjoint(str(row["queue"]) for row in shown(grid, "cpu_speed_by_queue"))
     assert names.isdisjoint(str(row["name"]) for row in shown(grid, "reasons"))
 
 
@@ -118,7 +118,7 @@ def test_tasks_are_the_jobs_of_the_buckets(grid: Session) -> None:
     profile = grid.site(name)
     counted: dict[tuple[object, object], int] = {}
     for row in grid.tables.batches("buckets", window=LATE).read_all().to_pylist():
-        if row["site"] == name:
+        if row["queue"] == name:
             key = row["task_id"], row["core_class"]
             counted[key] = counted.get(key, 0) + row["n_jobs"]
     assert [row["n_jobs"] for row in profile.tasks] == sorted(counted.values(), reverse=True)[:12]
@@ -133,21 +133,21 @@ def test_history_has_both_windows_oldest_first(grid: Session) -> None:
 
 
 def test_a_cpu_model(grid: Session) -> None:
-    model = next(row["cpu_model"] for row in shown(grid, "mixes") if row["cpu_model"] is not None)
+    model = next(row["cpu_model"] for row in shown(grid, "cpu_mix") if row["cpu_model"] is not None)
     assert isinstance(model, str)
     profile = grid.cpu(model.upper())
     assert profile.named.title == model
-    mixes = [row for row in shown(grid, "mixes") if row["cpu_model"] == model]
+    mixes = [row for row in shown(grid, "cpu_mix") if row["cpu_model"] == model]
     assert {row["name"] for row in profile.mixes} == {row["name"] for row in mixes}
     assert sum(row["core_s"] for row in profile.mixes) == pytest.approx(sum(row["core_s"] for row in mixes))  # type: ignore[misc]
-    assert {row["site"] for row in profile.machines} <= {row["name"] for row in profile.mixes}
+    assert {row["queue"] for row in profile.machines} <= {row["name"] for row in profile.mixes}
 
 
 def test_place_among_the_others_is_that_of_a_count(grid: Session) -> None:
     (place,) = [each for each in grid.site(LARGE).standings if each.metric == "efficiency"]
-    frame = grid.query("rc_site", ["jobs", "efficiency"], window=LATE).to_pandas()
-    mine = frame[frame["rc_site"] == LARGE]["efficiency"].iloc[0]
-    others = frame[(frame["rc_site"] != LARGE) & frame["rc_site"].notna() & (frame["jobs"] >= 100)]
+    frame = grid.query("site", ["jobs", "efficiency"], window=LATE).to_pandas()
+    mine = frame[frame["site"] == LARGE]["efficiency"].iloc[0]
+    others = frame[(frame["site"] != LARGE) & frame["site"].notna() & (frame["jobs"] >= 100)]
     assert place.value == pytest.approx(mine)
     assert place.among == len(others)
     assert place.worse == (others["efficiency"] < mine).sum()

@@ -27,10 +27,10 @@ def event(
 ) -> dict[str, Any]:
     """A row of ``flag_events``; what is not given is that of a confirmed deviation of −31 %."""
     row: dict[str, Any] = {
-        "level": "site",
+        "level": "queue",
         "processing_type": "all",
         "name": name,
-        "rc_site": name.partition("_")[0],
+        "site": name.partition("_")[0],
         "night": night,
         "kind": kind,
         "from_state": "open" if kind in ("closed", "acknowledged", "expired") else "new",

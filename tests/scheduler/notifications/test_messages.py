@@ -91,7 +91,7 @@ def test_a_subject_is_one_line() -> None:
 
 def test_a_name_gives_no_orders() -> None:
     usual = tags_of(text_of(mail_of(notice())[1], "html"))
-    hostile = notice(HOSTILE, rc_site=HOSTILE, sentence=HOSTILE, evidence=HOSTILE, processing_type=HOSTILE)
+    hostile = notice(HOSTILE, site=HOSTILE, sentence=HOSTILE, evidence=HOSTILE, processing_type=HOSTILE)
     _, mail = mail_of(hostile, made=settings(site(sites=["*"])))
     assert {name for name in tags_of(text_of(mail, "html")) if "src=" not in name} <= usual
     assert set(mail.keys()) == set(mail_of(notice())[1].keys())
@@ -109,7 +109,7 @@ def entry_id(mail: EmailMessage) -> str:
 @examples(name=st.text(min_size=1, max_size=300), word=st.text(max_size=40))
 def test_any_name_makes_a_mail(name: str, word: str) -> None:
     usual = set(mail_of(notice())[1].keys())
-    told = notice(name, rc_site=word, sentence=name + word, processing_type=word, benchmark=word)
+    told = notice(name, site=word, sentence=name + word, processing_type=word, benchmark=word)
     assert read(written([told])) == (told,)
     _, mail = mail_of(told)
     assert set(mail.keys()) == usual
@@ -124,7 +124,7 @@ def test_any_name_makes_a_mail(name: str, word: str) -> None:
         ("site", [notice()], "31 % below declared corepower: CERN-PROD_UCORE"),
         ("site", [notice(deviation=0.4)], "40 % above declared corepower: CERN-PROD_UCORE"),
         (
-            "site",
+            "queue",
             [notice(), notice(processing_type="simul")],
             "31 % below declared corepower: CERN-PROD_UCORE",
         ),
@@ -240,7 +240,7 @@ def test_a_language_that_there_is_none_of(tmp_path: Path) -> None:
 
 def test_links_name_the_queues() -> None:
     made = settings(coordinator(), link="https://h.example/{site}?queue={queue}")
-    _, one = mail_of(notice("A B", rc_site="S"), made=made)
+    _, one = mail_of(notice("A B", site="S"), made=made)
     assert text_of(one).count("https://h.example/S?queue=A%20B") == 1
     _, several = mail_of(notice("A"), notice("C"), made=made)
     for text in (text_of(several), text_of(several, "html")):

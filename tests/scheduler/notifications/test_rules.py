@@ -30,22 +30,22 @@ def one(given: dict[str, Any]) -> Recipient:
 
 @examples(
     kind=st.sampled_from(KINDS),
-    level=st.sampled_from([None, "site", "cpu_model"]),
+    level=st.sampled_from([None, "queue", "cpu_model"]),
     confirmed=st.sampled_from([None, False, True]),
     from_state=st.sampled_from([None, "new", "open", "acknowledged", "resolved"]),
     queue=st.sampled_from([None, "CERN-PROD_Q", "OTHER_Q"]),
-    rc_site=st.sampled_from([None, "CERN-PROD", "OTHER"]),
+    site=st.sampled_from([None, "CERN-PROD", "OTHER"]),
 )
 def test_a_site_gets_confirmed_changes_of_its_own_queues_only(
-    kind: Any, level: Any, confirmed: Any, from_state: Any, queue: Any, rc_site: Any
+    kind: Any, level: Any, confirmed: Any, from_state: Any, queue: Any, site: Any
 ) -> None:
     told = Notice(
         "i", kind, "critical", "s", "t", NIGHT,
-        level=level, confirmed=confirmed, from_state=from_state, name=queue, rc_site=rc_site,
+        level=level, confirmed=confirmed, from_state=from_state, name=queue, site=site,
     )  # fmt: skip
     if takes(one(site()), told):
-        assert level == "site"
-        assert "CERN" in f"{queue}{rc_site}"
+        assert level == "queue"
+        assert "CERN" in f"{queue}{site}"
         assert kind in ("opened", "reopened", "closed")
         assert from_state in ("open", "acknowledged") if kind == "closed" else confirmed is True
 
@@ -63,7 +63,7 @@ def test_roles() -> None:
     assert told(notice(kind="closed", from_state="new")) == ["coordinators"]
     assert told(notice(kind="noticed")) == ["coordinators"]
     assert told(notice(confirmed=False)) == ["coordinators"]
-    assert told(notice(level="cpu_model", rc_site=None, name="CERN-PROD 7702")) == ["coordinators"]
+    assert told(notice(level="cpu_model", site=None, name="CERN-PROD 7702")) == ["coordinators"]
     failed = Notice("i", "night_failed", "critical", "s", "t", NIGHT)
     assert told(failed) == ["operators"]
 

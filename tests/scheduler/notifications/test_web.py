@@ -161,7 +161,7 @@ HOSTILE = "<!channel> @all *b* [x](http://evil) `c` ~town-square <http://evil|cl
 
 @pytest.mark.parametrize("form", ["slack", "mattermost"])
 def test_a_name_gives_a_chat_no_orders(form: chat.Form) -> None:
-    digest = digest_of("id", "chat", "coordinator", [notice(HOSTILE, sentence=HOSTILE, rc_site=HOSTILE)])
+    digest = digest_of("id", "chat", "coordinator", [notice(HOSTILE, sentence=HOSTILE, site=HOSTILE)])
     content = json.loads(chat.body_of(digest, HOSTILE, form))
     texts = [content["text"]]
     for attachment in content["attachments"]:

@@ -43,7 +43,7 @@ def panel_of(
             column["page"] = given.columns.made(
                 "page", lambda row: of_jobs.get((row["source"], row["job_id"]))
             )
-    if leads_to is not None and given.panel.view.level in (None, "site"):
+    if leads_to is not None and given.panel.view.level in (None, "queue"):
         _lead(made, given.panel, leads_to)
     return made
 

@@ -104,7 +104,7 @@ def in_order(rows: list[Row]) -> list[Row]:
 def shown_view(panel: Panel) -> View:
     """The rows that a panel shows; a chart that is about every level shows queues, as in every target."""
     if panel.kind in CHARTS and has_levels(panel.view.table):
-        return replace(panel.view, level=panel.view.level or "site")
+        return replace(panel.view, level=panel.view.level or "queue")
     return panel.view
 
 
@@ -212,17 +212,17 @@ def _plain(panels: Sequence[Panel], views: Sequence[View], choices: tuple[tuple[
 def chosen_by(page: Page, view: View, jobs: JobsIndex) -> tuple[tuple[str, str], ...]:
     """The columns of the choices of a page that rows of a view have, each with its name there.
 
-    What results call ``name``, jobs call ``site``; an index of jobs may lack some.
+    What results call ``name``, jobs call ``queue``; an index of jobs may lack some.
     """
     found: dict[str, str] = {}
     names = table(view.table).column_names
     for choice in page.choices:
         column = choice.column
         if view.table == JOBS.name:
-            column = "site" if column == "name" else column
+            column = "queue" if column == "name" else column
             if not jobs.known.get(column) or not jobs.known[column].names:
                 continue
-        if column in names and not (view.table == JOBS.name and column == "rc_site"):
+        if column in names and not (view.table == JOBS.name and column == "site"):
             found[choice.column] = column
     return tuple(found.items())
 
@@ -252,7 +252,7 @@ def columns_of_entry(entry: Entry) -> Iterable[str]:
     if entry.fixed is not None:
         yield entry.fixed[0]
     if entry.show == "verdict":
-        yield from ("standing", "origin", "confirmed")
+        yield from ("status_shown", "origin", "confirmed")
 
 
 def fields_of(metric: Metric | Mean) -> tuple[str, ...]:

@@ -201,7 +201,7 @@ def _corepower(declared: Mapping[tuple[str, str, date], list[float]], file: str)
                 "corepower": value,
                 "benchmark": benchmark,
                 "valid_from": datetime(month.year, month.month, 1, tzinfo=UTC),
-                "rc_site": site,
+                "site": site,
                 "source": f"APEL, {file}",
             }
         )

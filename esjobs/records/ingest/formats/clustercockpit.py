@@ -180,7 +180,7 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
     job = {
         "source": facts.source,
         "job_id": facts.job_id or None,
-        "site": fill.get("site") or meta.get("partition") or meta.get("cluster"),
+        "queue": fill.get("queue") or meta.get("partition") or meta.get("cluster"),
         "cluster": meta.get("cluster"),
         "subcluster": meta.get("subCluster") or None,
         "user": meta.get("user"),

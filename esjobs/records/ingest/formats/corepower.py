@@ -9,7 +9,13 @@ from typing import Any
 from esjobs.core.errors import InputError
 from esjobs.records.ingest.formats.declared_values import ACCEPTED, DeclaredValues, Options, declared_row
 
-_NAME_COLUMNS = {"name": None, "queue": "site", "site": "site", "cpu_model": "cpu_model", "cpu": "cpu_model"}
+_NAME_COLUMNS = {
+    "name": None,
+    "queue": "queue",
+    "queue": "queue",
+    "cpu_model": "cpu_model",
+    "cpu": "cpu_model",
+}
 
 
 def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
@@ -26,7 +32,7 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     if len(names) > 1:
         raise InputError(
             f"{path}, line 1: columns {' and '.join(names)} both name what a row declares; keep one of them "
-            "(the WLCG site behind a queue is rc_site)"
+            "(the WLCG site behind a queue is site)"
         )
     if not names or "corepower" not in columns:
         raise InputError(f"{path}, line 1: expected {ACCEPTED}; found {', '.join(columns) or 'nothing'}")

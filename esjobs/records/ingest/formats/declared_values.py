@@ -27,7 +27,7 @@ from esjobs.schema.declared import COREPOWER, RECORDS
 BENCHMARKS = ("HS06", "HS23")
 ACCEPTED = (
     "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
-    "rc_site, parent_corepower, source, country"
+    "site, parent_corepower, source, country"
 )
 REPEATED = "repeated"
 _SHOWN = 60
@@ -77,7 +77,7 @@ class DeclaredValues:
     most: ClassVar[int] = LARGEST
     settable: ClassVar[tuple[Field, ...]] = (
         column("benchmark", "text", "HS06 or HS23, where the file does not say"),
-        column("level", "text", "site or cpu_model, where the file does not say"),
+        column("level", "text", "queue or cpu_model, where the file does not say"),
         column("valid_from", "text", "start of validity; wins over CRIC's own date"),
     )
 
@@ -101,7 +101,7 @@ class DeclaredValues:
         if not read:
             raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
         assumed = sum(not row["level"] for row in read)
-        rows, skipped = _of_export([{**row, "level": row["level"] or "site"} for row in read])
+        rows, skipped = _of_export([{**row, "level": row["level"] or "queue"} for row in read])
         rows, skipped[REPEATED] = _each_once(rows)
         seen: dict[tuple[object, ...], object] = {}
         for row in rows:
@@ -179,7 +179,7 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
     """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
     if not row["name"]:
         raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
-    for name in ("name", "rc_site", "source", "country"):
+    for name in ("name", "site", "source", "country"):
         require_no_nul(where, name, row.get(name) or "")
     level = _level(row["level"])
     if level not in (*LEVELS, ""):
@@ -197,7 +197,7 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
         "corepower": score(where, "corepower", row["corepower"]),
         "benchmark": benchmark,
         "valid_from": moment(where, "valid_from", row.get("valid_from") or options.valid_from),
-        "rc_site": row.get("rc_site") or None,
+        "site": row.get("site") or None,
         "parent_corepower": score(where, "parent_corepower", row.get("parent_corepower", "")),
         "served_corepower": score(where, "served_corepower", row.get("served_corepower", "")),
         "source": row.get("source") or source,

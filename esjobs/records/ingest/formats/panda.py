@@ -37,7 +37,7 @@ def _from(target: str, *names: str, **options: object) -> Column:
 _COLUMNS = (
     _from("job_id", "pandaid", whole_number=True),
     _from("task_id", "jeditaskid", whole_number=True),
-    _from("site", "computingsite"),
+    _from("queue", "computingsite"),
     _from("cpu_raw", "cpuconsumptionunit"),
     _from("processing_type", "processingtype"),
     _from("transformation", "transformation"),

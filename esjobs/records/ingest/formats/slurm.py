@@ -70,7 +70,7 @@ LAYOUT = Layout(
         _from("source", "cluster"),
         _from("job_id", "jobidraw", "jobid"),
         _from("task_id", "jobid/array"),
-        _from("site", "partition"),
+        _from("queue", "partition"),
         _from("state", "state"),
         _from("user", "user"),
         _from("project", "account"),

@@ -102,7 +102,7 @@ def _record(document: Mapping[str, Any], file: Input, fill: Mapping[str, object]
     executable = _text(_member(document, "lariat").get("exec")) or None
     job = {
         "job_id": str(acct.get("local_job_id", acct.get("id")) or "") or None,
-        "site": fill.get("site") or acct.get("partition", acct.get("queue")),
+        "queue": fill.get("queue") or acct.get("partition", acct.get("queue")),
         "user": _text(acct.get("user", acct.get("uid"))),
         "project": _text(project),
         "state": job_files.state_of(acct.get("exit_status", acct.get("status"))),

@@ -90,7 +90,7 @@ LAYOUT = Layout(
     "swf",
     (
         _from("job_id", "job_number"),
-        _from("site", "partition", "queue"),
+        _from("queue", "partition", "queue"),
         _from("state", "status"),
         _from("user", "user"),
         _from("project", "group"),

@@ -31,9 +31,9 @@ from esjobs.records.ingest.formats.job_files import Books, NoJobIdError
 from esjobs.records.ingest.formats.talp_names import report_name
 from esjobs.records.ingest.formats.talp_regions import Refused, regions_of
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.schema.pop import TALP_REPORTS
+from esjobs.schema.pop import POP_REPORTS
 
-_SCHEMA = given_schema(TALP_REPORTS)
+_SCHEMA = given_schema(POP_REPORTS)
 _LAYOUTS = ("Application", "Process", "popMetrics", "popRaw", "region", "node")
 """Keys of which every report has one."""
 
@@ -58,7 +58,7 @@ class Talp:
         try:
             yield _parsed(file, fill)
         except (InputError, ValueError, RecursionError) as error:
-            yield job_files.damaged(file, error, TALP_REPORTS)
+            yield job_files.damaged(file, error, POP_REPORTS)
 
 
 def _parsed(file: Input, fill: Mapping[str, object]) -> Parsed:
@@ -98,7 +98,7 @@ def _parsed(file: Input, fill: Mapping[str, object]) -> Parsed:
     books.repair("rows with negative counters of cycles or instructions, which are left out", negative)
     batch = pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
     rejects = tuple(books.rejects)
-    return Parsed(batch, rejects, len(rows) + len(rejects), (), TALP_REPORTS, books.repaired)
+    return Parsed(batch, rejects, len(rows) + len(rejects), (), POP_REPORTS, books.repaired)
 
 
 def report_document(data: bytes, name: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from esjobs.records.jobs.questions.formulas import Amount, Floats, Part, Ratio, 
 from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.store.base import JobStore
 
-_TASK, _QUEUE, _USER = "task_id", "site", "user"
-_PLACES = frozenset((_QUEUE, "rc_site", "country"))
+_TASK, _QUEUE, _USER = "task_id", "queue", "user"
+_PLACES = frozenset((_QUEUE, "site", "country"))
 """Who groups by one of these, or chooses some, asks about these queues, not about queues like them."""
 
 
