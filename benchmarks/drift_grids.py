@@ -56,6 +56,6 @@ GRIDS: dict[str, Callable[[int], Grid]] = {
     "4 tasks a day, not 9": lambda seed: Grid(seed=seed, tasks_per_day=4),
     "other tasks at weekends, 5 %": lambda seed: OtherGrid(seed=seed, interaction=_weekend),
     "5 % between queues and types": lambda seed: OtherGrid(seed=seed, interaction=_types),
-    "3,000 jobs a day, 40 queues": lambda seed: Grid(seed=seed, jobs_per_day=3_000, n_sites=40),
+    "3,000 jobs a day, 40 queues": lambda seed: Grid(seed=seed, jobs_per_day=3_000, n_queues=40),
 }
 """By what they are."""

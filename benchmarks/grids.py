@@ -85,25 +85,25 @@ class Truth:
 def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     """Draw the records of a grid in canonical columns, and its truth."""
     rng = np.random.default_rng(seed)
-    n_sites, n_tasks = grid.sites, grid.tasks
-    model = rng.integers(0, grid.models, n_sites)
-    k = np.exp(rng.normal(0, 0.15, grid.models)[model] + rng.normal(0, 0.1, n_sites))
+    n_queues, n_tasks = grid.sites, grid.tasks
+    model = rng.integers(0, grid.models, n_queues)
+    k = np.exp(rng.normal(0, 0.15, grid.models)[model] + rng.normal(0, 0.1, n_queues))
     type_of = np.arange(n_tasks) % grid.types
     is_multi = rng.random(n_tasks) < grid.multi
-    per_task = min(grid.sites_per_task, n_sites)
-    site = np.concatenate([rng.permutation(n_sites)[:per_task] for _ in range(n_tasks)])
+    per_task = min(grid.sites_per_task, n_queues)
+    site = np.concatenate([rng.permutation(n_queues)[:per_task] for _ in range(n_tasks)])
     task = np.repeat(np.arange(n_tasks), per_task)
     n_buckets = site.size
     jobs = _jobs_per_bucket(rng, grid, n_buckets)
     mean_events = np.exp(rng.uniform(np.log(30), np.log(2000), n_tasks))
     span = 0.5 * np.log(grid.lengths)
-    shift = rng.uniform(-span, span, n_sites)[site] if grid.lengths > 1 else np.zeros(n_buckets)
+    shift = rng.uniform(-span, span, n_queues)[site] if grid.lengths > 1 else np.zeros(n_buckets)
     effect = rng.normal(0, grid.interaction, n_buckets)
-    of_type = rng.normal(0, 1, (n_sites, grid.types)) * grid.type_effect
+    of_type = rng.normal(0, 1, (n_queues, grid.types)) * grid.type_effect
     effect += of_type[site, type_of[task]]
-    effect += rng.normal(0, 1, (n_sites, 2))[site, is_multi[task].astype(int)] * grid.core_effect
+    effect += rng.normal(0, 1, (n_queues, 2))[site, is_multi[task].astype(int)] * grid.core_effect
     rho = grid.rho * mean_events * np.exp(rng.normal(0, grid.rho_spread, n_tasks))
-    start = np.exp(rng.normal(0, 1, n_sites) * grid.rho_scatter)
+    start = np.exp(rng.normal(0, 1, n_queues) * grid.rho_scatter)
     stray = rng.random(n_buckets) < grid.stray
     effect += np.where(
         stray, rng.choice([-1.0, 1.0], n_buckets) * rng.uniform(np.log(3), np.log(30), n_buckets), 0.0
@@ -117,10 +117,10 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     level = np.exp(rng.uniform(np.log(20), np.log(200), n_tasks))
     cpu_s = level[what] * (events + rho[what] * start[where]) / k[where]
     cpu_s *= np.exp(effect[of] + rng.normal(0, grid.noise, size) - 0.5 * grid.noise**2)
-    nodes = np.where(rng.random(n_sites) < grid.bimodal, np.log(1.3), 0.0)
+    nodes = np.where(rng.random(n_queues) < grid.bimodal, np.log(1.3), 0.0)
     cpu_s *= np.exp(nodes[where] * (rng.random(size) < 0.5))
-    broken = np.zeros(n_sites, np.bool_)
-    chosen = rng.permutation(n_sites)
+    broken = np.zeros(n_queues, np.bool_)
+    chosen = rng.permutation(n_queues)
     counting, random = chosen[: grid.wrong_events], chosen[grid.wrong_events :][: grid.garbage]
     broken[counting] = broken[random] = True
     hit = np.isin(where, counting) & (rng.random(size) < 0.3)
@@ -130,8 +130,8 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     cpu_s = np.where(hit, cpu_s * np.exp(rng.uniform(-3.0, 3.0, size)), cpu_s)
 
     wrong = _wrong(rng, grid, broken)
-    declared = np.round(10 * k * wrong * np.exp(rng.normal(0, HONEST_SCATTER, n_sites)), 2)
-    names = [f"GRID{number:03d}" for number in range(n_sites)]
+    declared = np.round(10 * k * wrong * np.exp(rng.normal(0, HONEST_SCATTER, n_queues)), 2)
+    names = [f"GRID{number:03d}" for number in range(n_queues)]
     speed = k * np.exp(-0.5 * nodes)
     truth = Truth(names, speed, declared, wrong, broken, speed * np.exp(-of_type[:, 0]))
     cores = np.where(is_multi[what], 8, 1)

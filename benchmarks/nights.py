@@ -67,7 +67,7 @@ def settings(store: Path, windows: tuple[int, ...]) -> Settings:
 
 def history(nights: int) -> dict[str, Any]:
     """Processor seconds of the same ten nights of a young and of an old installation, and of its others."""
-    grid, before = Grid(jobs_per_day=1_000, n_sites=30), nights - _COMPARED
+    grid, before = Grid(jobs_per_day=1_000, n_queues=30), nights - _COMPARED
     with tempfile.TemporaryDirectory(prefix="esjobs-nights-") as name, contextlib.ExitStack() as opened:
         both = []
         for age in (_YOUNG, before):
@@ -101,7 +101,7 @@ def _night(session: Session, hands: Hands, grid: Grid, number: int) -> float:
 
 def many_jobs(jobs: int) -> dict[str, Any]:
     """Time and memory of one night of so many jobs."""
-    grid = Grid(jobs_per_day=jobs, n_sites=120)
+    grid = Grid(jobs_per_day=jobs, n_queues=120)
     with tempfile.TemporaryDirectory(prefix="esjobs-nights-") as name:
         store = Path(name) / "jobs.duckdb"
         with open_session(settings=settings(store, (7, 30, 90))) as session:

@@ -74,7 +74,7 @@ def jobs_of(grid: Grid) -> Iterator[pa.RecordBatch]:
 
 def make(store: str, jobs: int) -> None:
     """The jobs, and on an embedded store the results of two windows; says which names are asked for."""
-    grid = Grid(jobs_per_day=jobs // DAYS, n_sites=QUEUES)
+    grid = Grid(jobs_per_day=jobs // DAYS, n_queues=QUEUES)
     with esjobs.open(settings=settings(store), create=True) as session:
         session.store.put_jobs(jobs_of(grid), "made")
         if store.startswith("duckdb:"):
@@ -102,7 +102,7 @@ def names_of(session: Session) -> list[dict[str, str]]:
         queues.setdefault(row["site"], {})[row["queue"]] = None
     sites = [name for name, known in models.items() if len(known) > 2][:SITES]
     return [
-        {"queue": name, "queue": next(iter(queues[name])), "queues": ",".join(queues[name])} for name in sites
+        {"site": name, "queue": next(iter(queues[name])), "queues": ",".join(queues[name])} for name in sites
     ]
 
 

@@ -144,7 +144,7 @@ def build(seed: int, folder: Path) -> Path:
     if done.exists():
         return path
     path.unlink(missing_ok=True)
-    grid = Grid(seed=seed, jobs_per_day=5000, n_sites=40, n_models=12)
+    grid = Grid(seed=seed, jobs_per_day=5000, n_queues=40, n_models=12)
     wrong = planted(grid)
     moment = [datetime(2025, 1, 1, tzinfo=UTC)]
     settings = Settings(store=f"duckdb:{path}", fit=FitSettings(methods=("gamma",)))

@@ -69,7 +69,7 @@ SPREAD = Panel(
         JOBS,
     ),
     most=(15,),
-    empty="No CPU model runs at two queues, or nobody has asked yet: esjobs reasons does, and every night.",
+    empty="No CPU model runs at two queues, or nobody has asked yet: esjobs decompose does, and every night.",
 )
 
 SPREAD_TABLE = Panel(
@@ -87,7 +87,7 @@ SPREAD_TABLE = Panel(
         Entry("cpu_share", "of the queue's CPU time", "fraction"),
         JOBS,
     ),
-    empty="No CPU model runs at two queues, or nobody has asked yet: esjobs reasons does, and every night.",
+    empty="No CPU model runs at two queues, or nobody has asked yet: esjobs decompose does, and every night.",
 )
 
 TABLE = Panel(

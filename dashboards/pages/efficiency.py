@@ -73,7 +73,7 @@ def _wasted(name: str, what: str, column: str, heading: str, most: int) -> Panel
     )
 
 
-BY_SITE = _shares("queue", "queue", "queue", "Queue", 25)
+BY_QUEUE = _shares("queue", "queue", "queue", "Queue", 25)
 BY_TYPE = _shares("type", "processing type", "processing_type", "Processing type", 20)
 BY_USER = _shares("user", "user", "user", "User", 20)
 BY_PROJECT = _shares("project", "project", "project", "Project", 20)
@@ -232,7 +232,7 @@ EFFICIENCY = Page(
     "failures, and of how many jobs is that known?",
     stacked(
         (16, ((COVERAGE, 26), (READ_ME, 22))),
-        (22, ((BY_SITE, 24), (WASTED, 24))),
+        (22, ((BY_QUEUE, 24), (WASTED, 24))),
         (18, ((BY_USER, 24), (WASTED_BY_USER, 24))),
         (18, ((BY_PROJECT, 24), (BY_TYPE, 24))),
         (22, ((ENDS, 24), (LOST_HOURS, 24))),

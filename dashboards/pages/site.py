@@ -1,8 +1,8 @@
-"""The page of one site: choose a WLCG site or a queue, or come from a name on another page."""
+"""The page of one site: choose a site or a queue, or come from a name on another page."""
 
 from dashboards.pages.sites import TYPE
 from dashboards.panels.columns import JOBS as N_JOBS
-from dashboards.panels.columns import LEVEL, NAME, RC_SITE, TASKS, VERDICT, K
+from dashboards.panels.columns import LEVEL, NAME, OF_SITE, TASKS, VERDICT, K
 from dashboards.spec import JOBS, Choice, Entry, Join, Mean, Page, Panel, Tile, View, Where, stacked
 from esjobs.core.query import Count, Maximum, Sum
 from esjobs.core.states import FAILED, FINISHED
@@ -15,7 +15,7 @@ QUEUES = Panel(
     View("flags", level="queue", sort=("rank",)),
     fields=(
         NAME,
-        RC_SITE,
+        OF_SITE,
         Entry("status_shown", "Verdict", "name"),
         Entry("deviation", "Deviation", "percent", error="deviation_err"),
         Entry("corepower", "Declared", "declared"),
@@ -37,7 +37,7 @@ HOW_MANY = Panel(
     tiles=(
         Tile(
             "queues are chosen; charts over time draw 8 at most, the first by verdict or of most jobs. "
-            "Choose a WLCG site or a queue above, or in the search bar.",
+            "Choose a site or a queue above, or in the search bar.",
             one="queue is chosen.",
         ),
     ),
@@ -155,7 +155,7 @@ BY_MIX = Panel(
     empty="The CPU models of the chosen queues have no factors, or their records name none.",
 )
 
-_DAILY = "Day by day. Jobs know their queue alone: choose a queue rather than a WLCG site."
+_DAILY = "Day by day. Jobs know their queue alone: choose a queue rather than a site."
 
 
 def _beside(name: str, title: str, column: str, heading: str, show: str, view: View) -> Panel:
@@ -249,7 +249,7 @@ SITE = Page(
     "site",
     "One site",
     "How fast are the queues of one site, for each kind of work and over time, and what does that rest on? "
-    "Choose a WLCG site or a queue.",
+    "Choose a site or a queue.",
     stacked(
         (3, ((HOW_MANY, 48),)),
         (13, ((QUEUES, 48),)),
@@ -261,7 +261,7 @@ SITE = Page(
         (16, ((SITE_ROWS, 48),)),
     ),
     choices=(
-        Choice("flags", "site", "WLCG site", single=True),
+        Choice("flags", "site", "Site", single=True),
         Choice("flags", "name", "Queue"),
     ),
     hint="In the search bar these are site and name.",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dashboards.panels.columns import COREPOWER, JOBS, NAME, RC_SITE, TASKS, K
+from dashboards.panels.columns import COREPOWER, JOBS, NAME, OF_SITE, TASKS, K
 from dashboards.panels.flags import OPEN_FLAGS
 from dashboards.panels.verdicts import CONCLUSION, DEVIATIONS, SCATTER
 from dashboards.spec import Choice, Entry, Mean, Page, Panel, Tile, View, Where, stacked
@@ -77,7 +77,7 @@ TO_DECLARE = Panel(
     "Significant over all tests of the run and stable under every tried change.",
     fields=(
         NAME,
-        RC_SITE,
+        OF_SITE,
         Entry("deviation", "Deviation", "percent", error="deviation_err"),
         Entry("corepower", "Declared", "declared"),
         Entry("proposed_corepower", "Ran like", "estimate"),
@@ -162,7 +162,7 @@ OPEN = replace(
     view=replace(OPEN_FLAGS.view, types="every"),
     fields=(
         NAME,
-        RC_SITE,
+        OF_SITE,
         TYPE,
         Entry("state", "State", "name"),
         Entry("since", "Since", "time"),
@@ -206,7 +206,7 @@ SITES = Page(
     ),
     choices=(
         Choice("flags", "processing_type", "Processing type", chosen="all", single=True),
-        Choice("flags", "site", "WLCG site"),
+        Choice("flags", "site", "Site"),
         Choice("flags", "country", "Country"),
         Choice("flags", "status_shown", "Verdict"),
     ),

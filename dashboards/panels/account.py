@@ -87,8 +87,8 @@ METHOD = Panel(
         (
             "Line and deviation",
             "A robust line through the origin, k = slope × corepower, one per benchmark, with one entry per "
-            "WLCG site and declared value. The deviation is k over what the line expects, less 1, the line "
-            "being fitted without the whole WLCG site: above 0 the jobs ran faster than declared.",
+            "site and declared value. The deviation is k over what the line expects, less 1, the line "
+            "being fitted without the whole site: above 0 the jobs ran faster than declared.",
         ),
         (
             "Verdict",
@@ -100,7 +100,7 @@ METHOD = Panel(
         ),
         (
             "What it cannot say",
-            "Everything is relative to what the other WLCG sites declare: if everyone is stale by 10 %, so "
+            "Everything is relative to what the other sites declare: if everyone is stale by 10 %, so "
             "is the line. A deviation may come from SMT, overcommitted cores or load as well as from a wrong "
             "declaration, so the remedy is to benchmark again.",
         ),
@@ -129,7 +129,11 @@ FITS = Panel(
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
         Entry(
-            "spread", "S", "number", note="spread of residuals: paper relative, gamma in errors", always=True
+            "rel_spread",
+            "S",
+            "number",
+            note="spread of residuals: paper relative, gamma in errors",
+            always=True,
         ),
         Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="queue × task interaction"),
         Entry("sigma_int_kind", "σ int is"),

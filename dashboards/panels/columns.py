@@ -4,18 +4,16 @@ from dashboards.spec import Entry
 
 NAME = Entry("name", "Queue", "name", "label")
 MODEL = Entry("name", "CPU model", "name", "label")
-RC_SITE = Entry("site", "WLCG site", "name")
+OF_SITE = Entry("site", "Site", "name")
 JOBS = Entry("n_jobs", "Jobs", "count")
-TASKS = Entry("n_distinct_tasks", "Tasks", "count")
+TASKS = Entry("n_tasks", "Tasks", "count")
 UNITS = Entry(
-    "n_tasks",
+    "n_units",
     "Units of the fit",
     "count",
     note="task × core class × processing type: more than there are tasks",
 )
-ORIGIN = Entry(
-    "origin", "Origin", note="own, inherited from the WLCG site, default, changed in the window, none"
-)
+ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
 VERDICT = Entry("verdict", "Verdict", "verdict", "category")
 COREPOWER = Entry("corepower", "Declared", "declared", note="benchmark score per core", unit="benchmark")
 REFERENCE = Entry(
@@ -35,7 +33,9 @@ ADVICE = Entry("advice", "Asked of", "shared")
 K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")
 K_RAW = Entry("k_raw", "k raw", "number", note="without correction for fixed cost per job")
 RHO = Entry("rho", "ρ, events", "number", note="fixed cost per job that was taken out, mean over its jobs")
-VIA = Entry("via", "Via only", "name", note="the one name through which it hangs on the others, or few jobs")
+VIA = Entry(
+    "sole_link", "Via only", "name", note="the one name through which it hangs on the others, or few jobs"
+)
 EVENTS_PER_JOB = Entry("events_per_job", "Events/job", "number")
 LEVEL = Entry("level", "Level", "level")
 METHOD = Entry("method", "Method", "name")

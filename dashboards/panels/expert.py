@@ -6,7 +6,7 @@ from dashboards.panels.columns import (
     JOBS,
     K_RAW,
     LEVEL,
-    RC_SITE,
+    OF_SITE,
     RHO,
     TASKS,
     VERDICT,
@@ -85,7 +85,7 @@ TASK_TABLE = Panel(
         Entry("rho", "ρ, events", "number", error="rho_err", note="fixed cost of a job, with standard error"),
         Entry("slope", "Slope", "number", error="slope_err", note="with standard error"),
         JOBS,
-        Entry("n_sites", "Queues", "count", note="queues with enough jobs to enter"),
+        Entry("n_queues", "Queues", "count", note="queues with enough jobs to enter"),
         EVENTS_PER_JOB,
         Entry("events_ratio", "Max/min", "number", note="of the mean events per job of its queues"),
         Entry("kinds_ratio", "Kinds ratio", "number", note="factor between two kinds of work inside it"),
@@ -244,7 +244,7 @@ ONE_TASK = Panel(
     SECTION,
     View(
         "factors",
-        where=(Where("k"), Where("n_tasks", (1,))),
+        where=(Where("k"), Where("n_units", (1,))),
         sort=("-level", "name"),
     ),
     fields=(Entry("name", "Name", "name", "label"), LEVEL),
@@ -254,7 +254,7 @@ ONE_TASK = Panel(
 
 SIBLINGS = Panel(
     "siblings",
-    "Queues of one WLCG site",
+    "Queues of one site",
     "siblings",
     SECTION,
     View(
@@ -263,13 +263,13 @@ SIBLINGS = Panel(
         level="queue",
         sort=("site", "-k"),
     ),
-    "Queues of one WLCG site often run on the same hardware. Events per job are the mean over all tasks of "
+    "Queues of one site often run on the same hardware. Events per job are the mean over all tasks of "
     "a queue: where the queues of a site ran the same tasks and those with longer jobs look faster, a fixed "
     "cost per job is at work rather than a difference of machines; where they ran different tasks, their "
-    "events per job say nothing about their factors. Both axes are relative to the mean of the WLCG site; a "
+    "events per job say nothing about their factors. Both axes are relative to the mean of the site; a "
     "thin line joins its queues.",
     fields=(
-        Entry("site", "WLCG site", "name", "group"),
+        Entry("site", "Site", "name", "group"),
         Entry("name", "Queue", "name", "label"),
         Entry("k", "k", "number", "y", error="k_err", note="fixed cost taken out, with standard error"),
         K_RAW,
@@ -285,10 +285,10 @@ SIBLINGS = Panel(
             "site_guessed",
             "Guessed",
             "yesno",
-            note="whether the WLCG site is a guess from the queue's name",
+            note="whether the site is a guess from the queue's name",
         ),
     ),
-    empty="No WLCG site has two queues with a speed factor.",
+    empty="No site has two queues with a speed factor.",
     on_request=True,
 )
 
@@ -337,7 +337,7 @@ EFFICIENCY = Panel(
     "efficiency; if slow queues were also the inefficient ones, look for load before a wrong declaration.",
     fields=(
         Entry("name", "Queue", "name", "label"),
-        RC_SITE,
+        OF_SITE,
         Entry("efficiency", "CPU efficiency", "fraction", "x"),
         Entry("k", "Speed factor k", "number", "y", error="k_err"),
         K_RAW,

@@ -1,6 +1,6 @@
 """Panels about flags with memory: what stands open, since when, and what it is beside a verdict."""
 
-from dashboards.panels.columns import COREPOWER, NAME, RC_SITE, SENTENCE
+from dashboards.panels.columns import COREPOWER, NAME, OF_SITE, SENTENCE
 from dashboards.spec import Entry, Panel, View, Where
 
 STATE = Entry(
@@ -27,7 +27,7 @@ OPEN_FLAGS = Panel(
     "within the limit by a margin. Who acknowledged it hears of it again on the day that is given.",
     fields=(
         NAME,
-        RC_SITE,
+        OF_SITE,
         Entry("state", "State", "name"),
         Entry("since", "Since"),
         Entry("nights", "Nights", "count", note="nights since then on which it deviated"),

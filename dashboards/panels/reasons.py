@@ -3,7 +3,7 @@
 from dashboards.panels.columns import NAME
 from dashboards.spec import Entry, Panel, View, Where
 
-WHY = Entry("sentence", "Why", "sentence", table="reasons")
+WHY = Entry("sentence", "Why", "sentence", table="decomposition")
 
 REASONS = Panel(
     "reasons",

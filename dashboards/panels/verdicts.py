@@ -9,8 +9,8 @@ from dashboards.panels.columns import (
     LEVEL,
     MODEL,
     NAME,
+    OF_SITE,
     ORIGIN,
-    RC_SITE,
     REFERENCE,
     SENTENCE,
     TASKS,
@@ -34,7 +34,7 @@ _SIGNIFICANT = Entry(
 _UNSTABLE_UNDER = Entry("unstable_under", "Changes under")
 _SCATTER_FIELDS = (
     Entry("name", "Name", "name", "label"),
-    RC_SITE,
+    OF_SITE,
     Entry("corepower", "Declared corepower", "declared", "x", unit="benchmark"),
     ORIGIN,
     Entry("k", "Speed factor k", "number", "y", error="k_err"),
@@ -52,7 +52,7 @@ _MODEL_SCATTER_FIELDS = (
 
 _DEVIATION_FIELDS = (
     Entry("name", "Name", "name", "label"),
-    RC_SITE,
+    OF_SITE,
     Entry("deviation", "Deviation", "percent", "x", error="deviation_err"),
     Entry("corepower", "Declared corepower", "declared", unit="benchmark"),
     ORIGIN,
@@ -67,7 +67,7 @@ _FLAG_COLUMNS = (
     COREPOWER,
     ORIGIN,
     K,
-    Entry("expected_k", "Expected k", "number", note="from the line fitted without this WLCG site"),
+    Entry("expected_k", "Expected k", "number", note="from the line fitted without this site"),
     DEVIATION,
     Entry("q_value", "q", "number", note="Benjamini-Hochberg q-value of a deviation beyond the limit"),
     _SIGNIFICANT,
@@ -307,7 +307,7 @@ DEVIATIONS = Panel(
         level="queue",
         sort=("rank",),
     ),
-    "Deviation from the line fitted without the WLCG site itself: right of 0 ran faster than declared, left "
+    "Deviation from the line fitted without the site itself: right of 0 ran faster than declared, left "
     "slower. Bars are 90 % intervals; a verdict needs the whole bar on one side of the band's edge.",
     fields=_DEVIATION_FIELDS,
     interval=HALF_WIDTH_90,
@@ -366,7 +366,7 @@ UNDECLARED = Panel(
         Entry("corepower_records", "In records", "declared", note="found in the records", unit="benchmark"),
         Entry(
             "corepower_parent",
-            "Of the WLCG site",
+            "Of the site",
             "declared",
             note="shown, never substituted",
             unit="benchmark",

@@ -180,7 +180,8 @@ def grouped(view: View, rows: Iterable[Row]) -> list[Row]:
     """The groups of a view with what is added up over each: as a store would answer its query.
 
     >>> from esjobs.core.query import Sum
-    >>> grouped(View("day_books", by=("kind",), metrics=(Sum("n_jobs", "n"),)), [{"kind": "binned", "n_jobs": 3}])
+    >>> of_kind = View("day_books", by=("kind",), metrics=(Sum("n_jobs", "n"),))
+    >>> grouped(of_kind, [{"kind": "binned", "n_jobs": 3}])
     [{'kind': 'binned', 'n': 3.0}]
     """
     groups: dict[tuple[Any, ...], list[Row]] = {}

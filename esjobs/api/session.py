@@ -230,7 +230,7 @@ class Session:
 
         >>> import esjobs
         >>> with esjobs.open("duckdb::memory:") as session:
-        ...     sum(batch.num_rows for batch in session.jobs(columns=["site", "cpu_s"]).batches())
+        ...     sum(batch.num_rows for batch in session.jobs(columns=["queue", "cpu_s"]).batches())
         0
         """
         from esjobs.api.asking import ask_jobs
@@ -254,11 +254,11 @@ class Session:
         Raises :class:`UsageError` with close names, :class:`NoJobsError` when nothing is stored. Case does
         not matter.
         """
-        return self.profile("site", name)
+        return self.profile("queue", name)
 
     def queue(self, name: str) -> "Page[Profile]":
         """Profile of a queue; as :meth:`site`."""
-        return self.profile("site", name)
+        return self.profile("queue", name)
 
     def cpu(self, name: str) -> "Page[Profile]":
         """Profile of a CPU model; as :meth:`site`."""

@@ -105,7 +105,7 @@ def ack(
     cls=Renamed,
     old=["--by"],
     metavar="NAME",
-    help="Who says so; default: the WLCG site of the queue.",
+    help="Who says so; default: the site of the queue.",
 )
 @_level_option
 @_type_option

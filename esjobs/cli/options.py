@@ -213,8 +213,8 @@ where_option = click.option(
     "--where",
     multiple=True,
     metavar="CONDITION",
-    help="Conditions: FIELD=VALUE, queue=A,B, 'efficiency<10%', 'queue~CERN*', != <= > >= !~, 'user is missing'"
-    "; same field: or, bounds of one: and; different fields: and.",
+    help="Conditions: FIELD=VALUE, queue=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, "
+    "'user is missing'; same field: or, bounds of one: and; different fields: and.",
 )
 
 

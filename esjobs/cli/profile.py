@@ -53,11 +53,11 @@ _out = click.option(
 @_out
 @click.pass_obj
 def site(obj: Context, name: str, form: str, out: str) -> None:
-    """Everything about one WLCG site or queue: verdict, why, CPU models, efficiency, tasks, history.
+    """Everything about one site or queue: verdict, why, CPU models, efficiency, tasks, history.
 
-    NAME: as it stands, whatever its case; a WLCG site has all its queues. As of the latest run.
+    NAME: as it stands, whatever its case; a site has all its queues. As of the latest run.
     """
-    _page(obj, "site", name, form, out)
+    _page(obj, "queue", name, form, out)
 
 
 @example("esjobs show factors --level cpu_model", "esjobs cpu CPU")

@@ -32,7 +32,7 @@ def _question(function: Callable[..., Any]) -> Callable[..., Any]:
         default="site",
         show_default=True,
         type=click.Choice(BY),
-        help="Group by: WLCG sites, queues, projects, users, applications, or classes of size in cores.",
+        help="Group by: sites, queues, projects, users, applications, or classes of size in cores.",
     )(function)
 
 

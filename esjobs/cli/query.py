@@ -66,7 +66,7 @@ from esjobs.cli.results import hint
 def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> None:
     """An ad-hoc question to the stored jobs, one row per group.
 
-    The field site, also called queue, is the queue that jobs name; site is the WLCG site behind it.
+    The field site, also called queue, is the queue that jobs name; site is the site behind it.
     """
     from esjobs.api.suggestions import unmatched_conditions
     from esjobs.cli.terminal import say

@@ -37,7 +37,7 @@ _EVERYDAY = (
     CommandEntry(
         "site",
         Lazy("esjobs.cli.profile:site"),
-        "Everything about one WLCG site or queue: verdict, why, CPU models, efficiency, tasks, history.",
+        "Everything about one site or queue: verdict, why, CPU models, efficiency, tasks, history.",
     ),
     CommandEntry(
         "cpu",
@@ -155,8 +155,8 @@ _STEPS = (
         "Look for days from which on queues or CPU models ran faster or slower, and for what changed then.",
     ),
     CommandEntry(
-        "reasons",
-        Lazy("esjobs.cli.why:reasons"),
+        "decompose",
+        Lazy("esjobs.cli.why:decompose"),
         "Take the deviations of queues apart: CPU mix, SMT, the declaration, and an unexplained rest.",
     ),
     CommandEntry(

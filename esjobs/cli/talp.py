@@ -19,7 +19,7 @@ def talp() -> None:
 @rows_options
 @click.pass_obj
 def join(obj: Context, rebuild: bool, form: str, out: str) -> None:
-    """Join reports with the records of their jobs: esjobs show pop, and esjobs show pop_orphans for the others.
+    """Match TALP reports to job records; unmatched ones: esjobs show pop_orphans.
 
     ingest does it of itself after every load; by hand it is needed where records of jobs come by other ways.
     """

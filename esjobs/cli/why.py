@@ -57,12 +57,12 @@ def drift(obj: Context, window: str | None, form: str, out: str) -> None:
     emit_reports([report], form, out)
 
 
-@example("esjobs reasons")
+@example("esjobs decompose")
 @click.command()
 @window_option
 @rows_options
 @click.pass_obj
-def reasons(obj: Context, window: str | None, form: str, out: str) -> None:
+def decompose(obj: Context, window: str | None, form: str, out: str) -> None:
     """Take the deviations of queues apart: CPU mix, SMT, the declaration, and an unexplained rest.
 
     Of the window of a run; default: the latest. esjobs show decomposition has the parts.

@@ -3,7 +3,7 @@
 from esjobs.core.tables import column
 
 RUN = column("run", "keyword", "run id: hash of window, rules, settings, method and versions")
-LEVEL = column("level", "keyword", "site (the queues that jobs name) or cpu_model")
+LEVEL = column("level", "keyword", "queue or cpu_model")
 TYPE = column("processing_type", "keyword", "kind of work, or all for every type together")
 PROVENANCE = (
     column("window_start", "time", "start of the window", "UTC"),
@@ -12,11 +12,11 @@ PROVENANCE = (
 )
 
 SCOPE = (
-    column("window_days", "integer", "length of the window; null, written by an earlier version", "days"),
+    column("window_days", "integer", "length of the window", "days"),
     column(
         "scope",
         "keyword",
-        "all, or what the run was restricted to, such as 'queue=CERN'; null, written by an earlier version",
+        "all, or what the run was restricted to, such as 'queue=CERN'",
     ),
 )
 """By which the rows of a run are told from those of other windows and of restricted runs; always the last."""

@@ -1,4 +1,4 @@
-"""The grammar of conditions as people write them: ``efficiency<0.1``, ``queue=CERN,RAL``, ``user is missing``.
+"""The grammar of conditions: ``efficiency<0.1``, ``queue=CERN,RAL``, ``user is missing``.
 
 Here texts become fields, operators and values, and the other way round; what values mean is for the fields
 they are compared with. ``docs/questions.md`` explains the language to its users.
@@ -62,12 +62,12 @@ def read_condition(text: str) -> Condition:
     """
     if state := _IS.fullmatch(text):
         name, kind = state.groups()
-        return Condition(fields.asked_field(name).name, _state(kind.lower()))
+        return Condition(fields.field(name).name, _state(kind.lower()))
     parts = _CONDITION.fullmatch(text)
     if parts is None:
         raise UsageError(f"'{text}' is no condition; {_EXPECTED}")
     name, sign, rest = parts.groups()
-    field, operator = fields.asked_field(name).name, cast("Operator", sign)
+    field, operator = fields.field(name).name, cast("Operator", sign)
     if not rest.strip():
         if operator == "=":
             return Condition(field, "is missing")

@@ -51,7 +51,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class Named:
-    """Texts under other names, several of them perhaps under one: WLCG sites of queues.
+    """Texts under other names, several of them perhaps under one: sites of queues.
 
     ``names``: value, name; null is a value, too. What is not among the values has no name: null.
     """

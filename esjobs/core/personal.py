@@ -13,7 +13,7 @@ from esjobs.core.tables import columns
 
 PERSONAL: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(("user", "by", "acknowledged_by", "recipient", "address"), "user"),
+        **dict.fromkeys(("user", "entered_by", "acknowledged_by", "recipient", "address"), "user"),
         **dict.fromkeys(("project", "vo_group"), "project"),
         **dict.fromkeys(("unit", "submit_host", "host"), "host"),
         **dict.fromkeys(
@@ -29,7 +29,7 @@ program: its name stays unless it has a slash, for folders are named after peopl
 made of digits: HTCondor's name the machine that submitted (``crab3@host#9053.0``), CRAB's tasks who did.
 """
 
-AUTHORS = frozenset({"by", "acknowledged_by"})
+AUTHORS = frozenset({"entered_by", "acknowledged_by"})
 """Columns of kind ``user`` that say who did something: their rows are about something else."""
 
 KEPT_TEXTS = frozenset({"cpu_raw"})

@@ -22,22 +22,22 @@ class RowFilter:
         """The columns that it looks at in a table with these; of a table without any, the first of all.
 
         >>> _, _, name, *_ = ROW_FILTERS
-        >>> name.columns_in(("day", "cpu_model", "site")), name.columns_in(("site", "name"))
-        (('site', 'cpu_model'), ('name',))
+        >>> name.columns_in(("day", "cpu_model", "queue")), name.columns_in(("queue", "name"))
+        (('queue', 'cpu_model'), ('name',))
         """
         groups = (tuple(name for name in group if name in names) for group in self.columns)
         return next(filter(None, groups), self.columns[0])
 
 
 ROW_FILTERS = (
-    RowFilter("level", (("level",),), "Queues (site) or CPU models (cpu_model); default: both.", LEVELS),
+    RowFilter("level", (("level",),), "queue or cpu_model; default: both.", LEVELS),
     RowFilter("type", (("processing_type",),), "Processing type, or all."),
     RowFilter(
         "name",
-        (("name",), ("site", "cpu_model", "model"), ("recipient",), ("collector",)),
+        (("name",), ("queue", "cpu_model", "model"), ("recipient",), ("collector",)),
         "Queue or CPU model.",
     ),
-    RowFilter("site", (("site",),), "WLCG site: all its queues."),
+    RowFilter("site", (("site",),), "Site: all its queues."),
     RowFilter(
         "method",
         (("method",),),

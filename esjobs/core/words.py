@@ -1,7 +1,6 @@
 """Words and limits that steps, tables, reports and messages share, each in this one place.
 
-Jobs name queues; the canonical field and the level are called ``queue`` for historical reasons. The WLCG site
-behind a queue is ``site``, and only that is called a site where people read.
+A queue is what jobs name (PanDA queue, Slurm partition); a site is who runs it (site, cluster).
 """
 
 from typing import Literal, get_args
@@ -75,12 +74,12 @@ def standing(verdict: str, confirmed: object) -> str:
 
 
 def titled(column: str) -> str:
-    """What people call a column in a sentence.
+    """Return a column's name as written in a sentence.
 
-    >>> titled("site"), titled("cpu_model")
-    ('WLCG site', 'cpu model')
+    >>> titled("cpu_model")
+    'cpu model'
     """
-    return "WLCG site" if column == "site" else column.replace("_", " ")
+    return column.replace("_", " ")
 
 
 OF_LAUNCHES = frozenset(

@@ -232,7 +232,7 @@ def _sighting(
         deviation=deviation,
         deviation_low=low,
         deviation_high=high,
-        proposal=row["proposed_corepower"],
+        proposed_corepower=row["proposed_corepower"],
         again=again,
         calm=calm,
     )

@@ -133,11 +133,11 @@ class Flags(Facade):
 
         ``window``: as for :meth:`drift`.
         """
-        from esjobs.flags.decomposition.reasons import reasons
+        from esjobs.flags.decomposition.decompose import decompose
 
         context = self._context
         days = None if window is None else context.days(window)
-        return reasons(context.store, context.clock, context.settings, days)
+        return decompose(context.store, context.clock, context.settings, days)
 
     @writes
     def drift(self, window: WindowLike = None) -> RunReport:

@@ -74,7 +74,7 @@ def answer(
 ) -> RunReport:
     """Keep what a site answered about the flags of a name; it changes no state.
 
-    ``by`` None: the WLCG site behind the queue, else the name. Raises :class:`UsageError` when the name was
+    ``by`` None: the site of the queue, else the name. Raises :class:`UsageError` when the name was
     never flagged, and for an empty answer.
     """
     flags = _flags(store, name, level, processing_type)
@@ -122,7 +122,7 @@ def _enter(
         "processing_type": of_kind,
         "name": name,
         "kind": kind,
-        "by": by,
+        "entered_by": by,
         "until": None if until is None else until.isoformat(),
         "text": text,
         "entered_at": format_time(now),

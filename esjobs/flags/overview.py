@@ -15,7 +15,7 @@ from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
 from esjobs.store.base import JobStore
 
 _FACTS = columns(
-    "level name site state since nights deviation deviation_low deviation_high corepower proposal "
+    "level name site state since nights deviation deviation_low deviation_high corepower proposed_corepower "
     "acknowledged_by acknowledged_until note sentence night"
 )
 

@@ -72,7 +72,7 @@ def vanished(flag: "Flag") -> str:
 
 def absence(flag: "Flag", seen: "Sighting | None") -> str:
     """Why a night could not compare a name."""
-    since = f"not compared since {flag.seen}" if flag.seen else "not compared"
+    since = f"not compared since {flag.compared_on}" if flag.compared_on else "not compared"
     if seen is None:
         return f"{since}: no jobs in the window"
     return f"{since}: {seen.sentence.rstrip('.')}"

@@ -74,7 +74,7 @@ class Sighting:
     deviation: float | None = None
     deviation_low: float | None = None
     deviation_high: float | None = None
-    proposal: float | None = None
+    proposed_corepower: float | None = None
     again: tuple[Evidence, ...] = ()
     calm: tuple[Evidence, ...] = ()
     declared: NewDeclaration | None = None
@@ -94,7 +94,7 @@ class Note:
     processing_type: str | None
     name: str
     kind: str
-    by: str
+    entered_by: str
     until: date | None
     text: str
     entered_at: datetime
@@ -124,7 +124,7 @@ class Flag:
     deviation: float | None = None
     deviation_low: float | None = None
     deviation_high: float | None = None
-    proposal: float | None = None
+    proposed_corepower: float | None = None
     verdict: str | None = None
     confirmed: bool | None = None
     evidence: str | None = None
@@ -138,7 +138,7 @@ class Flag:
     note: str | None = None
     last_event: str | None = None
     sentence: str | None = None
-    seen: date | None = None
+    compared_on: date | None = None
     quiet_nights: int = 0
     absent_nights: int = 0
     opened_on: date | None = None
@@ -203,7 +203,7 @@ class Night:
                 "deviation_low": flag.deviation_low,
                 "deviation_high": flag.deviation_high,
                 "corepower": flag.corepower,
-                "proposal": flag.proposal,
+                "proposed_corepower": flag.proposed_corepower,
                 "confirmed": concerns_open,
                 "run": flag.run,
                 "window_start": flag.window_start,
@@ -271,14 +271,14 @@ def _compared(at: Night, seen: Sighting, settings: WatchSettings) -> None:
         deviation=seen.deviation,
         deviation_low=seen.deviation_low,
         deviation_high=seen.deviation_high,
-        proposal=seen.proposal,
+        proposed_corepower=seen.proposed_corepower,
         verdict=seen.verdict,
         confirmed=seen.confirmed,
         run=seen.run,
         window_start=seen.window_start,
         window_end=seen.window_end,
         window_days=seen.window_days,
-        seen=at.night,
+        compared_on=at.night,
         absent_nights=0,
     )
     if before.watched and before.absent_nights >= settings.absent_nights:
@@ -396,7 +396,7 @@ def _acknowledge(at: Night, notes: Sequence[Note]) -> None:
     in_force = newest if newest is not None and newest.until and at.night < newest.until else None
     if in_force is not None and in_force.note_id != flag.ack_id:
         at.set(
-            acknowledged_by=in_force.by,
+            acknowledged_by=in_force.entered_by,
             acknowledged_until=in_force.until,
             note=in_force.text,
             ack_id=in_force.note_id,
@@ -405,7 +405,7 @@ def _acknowledge(at: Night, notes: Sequence[Note]) -> None:
             "acknowledged",
             sentences.acknowledged(at.flag),
             to_state="acknowledged",
-            by=in_force.by,
+            entered_by=in_force.entered_by,
             acknowledged_until=in_force.until,
             text=in_force.text,
         )
@@ -414,7 +414,7 @@ def _acknowledge(at: Night, notes: Sequence[Note]) -> None:
             "expired",
             sentences.expired(flag, at.night),
             to_state="open",
-            by=flag.acknowledged_by,
+            entered_by=flag.acknowledged_by,
             acknowledged_until=flag.acknowledged_until,
             text=flag.note,
         )
@@ -434,8 +434,8 @@ def _answers(at: Night, notes: Sequence[Note]) -> None:
     if given:
         at.happened(
             "answered",
-            sentences.answered(at.flag, given[-1].by, given[-1].text, len(given)),
-            by=given[-1].by,
+            sentences.answered(at.flag, given[-1].entered_by, given[-1].text, len(given)),
+            entered_by=given[-1].entered_by,
             text="\n".join(note.text for note in given),
         )
 

@@ -89,11 +89,11 @@ def _rows(asked: Questionnaire, answers: Sequence[Measured], now: datetime) -> l
     for area, priority in AREAS.items():
         mine = [(each, one) for each, one in zip(asked.inputs, answers, strict=True) if each.area == area]
         areas[area] = area_points([each for each, _ in mine], [one.value for _, one in mine])
-        of_area = {"area": area, "priority": priority, "heading": f"{asked.centre} {period}: {area}"}
+        of_area = {"area": area, "priority": priority, "label": f"{asked.centre} {period}: {area}"}
         weight = asked.weights[area]
         rows.append({**of_area, "kind": "area", "name": area, "weight": weight, **_told(areas[area])})
         rows += [{**of_area, **_input_row(each, one)} for each, one in mine]
-    index = {"kind": "index", "name": "index", "heading": f"{asked.centre} {period}: index"}
+    index = {"kind": "index", "name": "index", "label": f"{asked.centre} {period}: index"}
     rows.insert(0, {**index, **_told(index_points(areas, asked.weights))})
     return [{**common, **row, "place": place} for place, row in enumerate(rows)]
 

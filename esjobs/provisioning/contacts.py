@@ -72,7 +72,7 @@ def enter_contact(
         "contact": contact,
         kind: given["name"],
         "contacted_on": on,
-        "by": given["who"],
+        "entered_by": given["who"],
         "text": given["note"],
         "acknowledged_on": acknowledged,
         "entered_at": now,

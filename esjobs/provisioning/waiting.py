@@ -180,7 +180,7 @@ def _asked(
     """Rows of a question, in which the column that was asked for is called ``name``; none without jobs."""
     if by not in BY:
         raise UsageError(f"no by '{by}'; there are {', '.join(BY)}")
-    field = {"site": "site", "size": "cores"}.get(by, by)
+    field = "cores" if by == "size" else by
     binned = by == "size"
     edges = (f"cores={','.join(map(str, SIZES))}",) if binned else ()
     keys = also if binned else (field, *also)

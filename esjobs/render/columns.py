@@ -132,7 +132,7 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
     shown = [
         {
             "name": row["name"],
-            "WLCG site": row["site"],
+            "site": row["site"],
             "state": row["state"] if row["state"] != "acknowledged" else _acknowledged(row),
             "since": row["since"],
             "nights": row["nights"],

@@ -26,7 +26,7 @@ ACCOUNTING = Table(
     (
         column("load_id", "keyword", "load that the row came with"),
         column("month", "day", "first day of the month", "UTC"),
-        column("site", "keyword", "WLCG site, as the message names it"),
+        column("site", "keyword", "site, as the message names it"),
         column("submit_host", "keyword", "computing element; null: the message does not say"),
         column("infrastructure", "keyword", "who accounts: Gratia-OSG, grid, ..."),
         column("vo", "keyword", "virtual organisation"),

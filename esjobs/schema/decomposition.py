@@ -12,8 +12,8 @@ from esjobs.schema.speed import SPEED
 PARTS = ("cpu mix", "smt", "declared default", "declared older than hardware", "declared value", "rest")
 """What a deviation is made of, in the order in which people read of it."""
 
-REASONS = Table(
-    "reasons",
+DECOMPOSITION = Table(
+    "decomposition",
     "the deviation of a queue taken apart; effects of the parts add up to ln(1 + deviation)",
     "run",
     (
@@ -38,7 +38,7 @@ REASONS = Table(
         *SCOPE,
     ),
     time="window_end",
-    made_by="reasons",
+    made_by="decompose",
     shown=columns("name verdict deviation part share share_err largest sentence"),
     order=columns("level name -largest part"),
 )
@@ -70,12 +70,12 @@ CPU_SPEED_BY_QUEUE = Table(
         *SCOPE,
     ),
     time="window_end",
-    made_by="reasons",
+    made_by="decompose",
     shown=columns("name queue relative relative_err n_queues n_jobs n_tasks"),
     order=columns("name -relative queue"),
 )
 
-REASONS_VERSION = "2"
+DECOMPOSITION_VERSION = "2"
 """Raised when a change of method changes numbers; part of every run id."""
 
 
@@ -84,15 +84,15 @@ def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
     return {"level": LEVELS, "processing_type": (ALL_TYPES,)}
 
 
-REASON = Kind(
-    "reasons",
-    (REASONS, CPU_SPEED_BY_QUEUE),
+DECOMPOSED = Kind(
+    "decomposition",
+    (DECOMPOSITION, CPU_SPEED_BY_QUEUE),
     sections=("rules", "fit"),
-    versions={"reasons_version": REASONS_VERSION, **SPEED.versions},
+    versions={"decomposition_version": DECOMPOSITION_VERSION, **SPEED.versions},
     preferred=_preferred,
-    command="esjobs reasons",
+    command="esjobs decompose",
 )
 """Why does a name deviate."""
 
-TABLES = REASON.tables
-KINDS = (REASON,)
+TABLES = DECOMPOSED.tables
+KINDS = (DECOMPOSED,)

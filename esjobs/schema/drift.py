@@ -23,7 +23,7 @@ DAILY_FACTORS = Table(
         column("k", "number", "speed factor, in the scale of the run that it follows from"),
         column("k_err_stat", "number", "part of its error that is new every day: scatter of jobs"),
         column("k_err_int", "number", "part that lasts as long as tasks: queue x task interaction"),
-        column("n_tasks", "integer", "units of A that determine it", "units"),
+        column("n_units", "integer", "units of A that determine it", "units"),
         column("n_jobs", "integer", "jobs in the fit of the day", "jobs"),
         column("mark", "keyword", "what the factors of the day were made from; moves when that does"),
         SPEED_RUN,
@@ -35,7 +35,7 @@ DAILY_FACTORS = Table(
     ),
     time="day",
     made_by="drift",
-    shown=columns("day level name k k_err_stat k_err_int n_tasks n_jobs"),
+    shown=columns("day level name k k_err_stat k_err_int n_units n_jobs"),
     order=columns("level name day"),
 )
 

@@ -25,13 +25,13 @@ NOTE_KINDS = ("ack", "answer")
 """What people can enter."""
 
 _NAME = column("name", "keyword", "queue or CPU model")
-_SITE = column("site", "keyword", "WLCG site behind a queue; null of CPU models")
+_SITE = column("site", "keyword", "site of a queue; null of CPU models")
 _DEVIATION = (
     column("deviation", "number", "relative deviation in the followed window, when it was last compared"),
     column("deviation_low", "number", "lower end of its 90 % interval"),
     column("deviation_high", "number", "upper end of its 90 % interval"),
 )
-_PROPOSAL = column("proposal", "number", "corepower that the verdict proposes; null where it does not")
+_PROPOSAL = column("proposed_corepower", "number", "corepower that the verdict proposes, or null")
 _WINDOW = (
     column("window_start", "time", "start of the followed window", "UTC"),
     column("window_end", "time", "end of the followed window, not included", "UTC"),
@@ -63,7 +63,7 @@ _STATE_COLUMNS = (
     column("note", "text", "what was noted with the acknowledgement"),
     column("last_event", "keyword", "the event that changed it last, in flag_events"),
     column("sentence", "text", "state and verdict in words"),
-    column("seen", "day", "night on which it was last compared with what it declares"),
+    column("compared_on", "day", "night on which it was last compared with what it declares"),
     column("quiet_nights", "integer", "nights since it last deviated that compared it", "nights"),
     column("absent_nights", "integer", "nights in a row that could not compare it", "nights"),
     column("opened_on", "day", "night on which it was last opened; null of what was never open"),
@@ -130,7 +130,7 @@ FLAG_EVENTS = Table(
         column("since", "day", "night on which the deviation was first seen"),
         column("nights", "integer", "nights since then whose verdict was 'deviates'", "nights"),
         column("verdict", "keyword", "verdict of the night in the followed window"),
-        column("by", "keyword", "who acknowledged or answered"),
+        column("entered_by", "keyword", "person who acknowledged or answered"),
         column("acknowledged_until", "day", "of an acknowledgement: the night on which it is open again"),
         column("text", "text", "what was noted or answered"),
         column("corepower_before", "number", "of a declaration that changed: what was declared before"),
@@ -153,7 +153,7 @@ FLAG_NOTES = Table(
         column("processing_type", "keyword", "kind of work that it is about; null: every one"),
         _NAME,
         column("kind", "keyword", "ack or answer", values=NOTE_KINDS),
-        column("by", "keyword", "who entered it, or who answered"),
+        column("entered_by", "keyword", "person who entered it, or who answered"),
         column("until", "day", "of an acknowledgement: the night on which the flag is open again"),
         column("text", "text", "the note, or the answer"),
         column("entered_at", "time", "when it was entered", "UTC"),
@@ -161,7 +161,7 @@ FLAG_NOTES = Table(
     ),
     entered=True,
     made_by="flags ack",
-    shown=columns("entered_at kind level processing_type name by until text note_id"),
+    shown=columns("entered_at kind level processing_type name entered_by until text note_id"),
     order=columns("-entered_at name kind"),
 )
 

@@ -29,7 +29,7 @@ BUCKETS = Table(
 )
 
 DAYS = Table(
-    "days",
+    "day_books",
     "the books of one aggregated day: jobs in = binned + dropped, and what the buckets were made from",
     "day",
     (

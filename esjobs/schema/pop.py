@@ -211,7 +211,7 @@ ORPHANS = Table(
 )
 
 SCALING = Table(
-    "scaling",
+    "pop_scaling",
     "runs of one application at several sizes: how well it scales, against the smallest",
     "application",
     (

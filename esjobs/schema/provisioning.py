@@ -9,7 +9,7 @@ ORIGINS = ("measured", "entered", "missing")
 """Where the value of an input is from."""
 
 QUALITY_INDEX = Table(
-    "quality",
+    "quality_index",
     "quality of provisioning of a centre in a period: its index, the five areas, and every input",
     "assessment",
     (
@@ -35,7 +35,7 @@ QUALITY_INDEX = Table(
         column("weight", "number", "weight of an area in the index, of an input in its area"),
         column("coverage", "number", "part of the weight that is known: 1 is everything"),
         column("reason", "text", "why an input is missing"),
-        column("heading", "keyword", "centre, period and area in one text, for charts"),
+        column("label", "keyword", "centre, period and area in one text, for charts"),
         column("place", "integer", "place in the order of the questionnaire"),
         column("made_at", "time", "when the index was made", "UTC"),
     ),
@@ -54,14 +54,14 @@ CONTACTS = Table(
         column("user", "keyword", "the user who was contacted; null of a project"),
         column("project", "keyword", "the project that was contacted; null of a user"),
         column("contacted_on", "day", "the day", "UTC"),
-        column("by", "keyword", "who contacted them"),
+        column("entered_by", "keyword", "person who contacted them"),
         column("text", "text", "what was said"),
         column("acknowledged_on", "day", "the day on which they acknowledged it; null: they have not", "UTC"),
         column("entered_at", "time", "when it was entered", "UTC"),
     ),
     entered=True,
     made_by="provision contact",
-    shown=columns("contacted_on user project by acknowledged_on text contact"),
+    shown=columns("contacted_on user project entered_by acknowledged_on text contact"),
     order=columns("-contacted_on user project"),
 )
 

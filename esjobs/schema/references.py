@@ -34,7 +34,7 @@ REFERENCES = Table(
         column("differ_in", "text", "what the rows behind this range differ in: smt, cores, clock, ..."),
         column("clock_mhz", "number", "clock as the file gives it", "MHz"),
         column("board", "text", "mainboard or server"),
-        column("site", "keyword", "who measured"),
+        column("measured_by", "keyword", "site that measured"),
         column("n_measurements", "integer", "runs behind the value"),
         column("spread", "number", "spread of the value over these runs, as the file gives it"),
         column("first_measured", "time", "when it was measured first", "UTC"),
@@ -47,7 +47,7 @@ REFERENCES = Table(
     made_by="reference import",
     shown=columns(
         "benchmark cpu_model smt cores value_per_core ambiguous value_per_core_low value_per_core_high "
-        "differ_in site source import_id"
+        "differ_in measured_by source import_id"
     ),
     order=columns("benchmark cpu_model smt cores value_per_core"),
 )

@@ -22,9 +22,9 @@ TASK = (
 )
 UNITS = "units of A (task x core class x processing type; x kind of work where a task was split)"
 DISTINCT_TASKS = column(
-    "n_distinct_tasks",
+    "n_tasks",
     "integer",
-    "the tasks behind n_tasks, each counted once; a proposal needs two",
+    "the tasks behind n_units, each counted once; a proposal needs two",
     "tasks",
 )
 
@@ -54,7 +54,7 @@ FACTORS = Table(
         column(
             "component", "integer", "component; factors of different ones cannot be compared; 0 the largest"
         ),
-        column("n_tasks", "integer", f"{UNITS} that determine the factor", "units"),
+        column("n_units", "integer", f"{UNITS} that determine the factor", "units"),
         column("n_buckets", "integer", "buckets in the fit", "buckets"),
         column("n_jobs", "integer", "jobs in those buckets", "jobs"),
         column(
@@ -68,7 +68,7 @@ FACTORS = Table(
         column(
             "site",
             "keyword",
-            "WLCG site behind a queue, imported or guessed; siblings share it",
+            "site of a queue, imported or guessed; siblings share it",
         ),
         column("site_guessed", "boolean", "whether site was guessed from the queue's name"),
         column(
@@ -79,7 +79,7 @@ FACTORS = Table(
         ),
         column("efficiency", "number", "CPU time over wall-clock time x cores of the same jobs"),
         column(
-            "via",
+            "sole_link",
             "keyword",
             "the one name through which it hangs on the others, or 'few jobs': fewer than 50 link it, or the "
             "group that it belongs to, with most others; null with sound bridges",
@@ -101,7 +101,7 @@ FACTORS = Table(
         column("cost_factor_err", "number", "its relative standard error"),
         column("cost_stands_out", "boolean", "the fixed cost is four errors away from that of the others"),
         *SCOPE,
-        column("records", "text", "why the records of the name are in doubt; null where they are not"),
+        column("records_doubt", "text", "why the records of the name are in doubt; null where they are not"),
         column(
             "mix_k",
             "number",
@@ -115,7 +115,7 @@ FACTORS = Table(
     time="window_end",
     made_by="fit",
     shown=columns(
-        "level name processing_type method k k_err component via n_distinct_tasks n_jobs status reason"
+        "level name processing_type method k k_err component sole_link n_tasks n_jobs status reason"
     ),
     order=columns("level processing_type method name"),
 )
@@ -134,13 +134,13 @@ FITS = Table(
         column("n_names", "integer", "names with a factor", "names"),
         column("n_names_without", "integer", "names without one", "names"),
         column("n_components", "integer", "components that were fitted"),
-        column("n_tasks", "integer", f"{UNITS} in the fit", "units"),
+        column("n_units", "integer", f"{UNITS} in the fit", "units"),
         column("n_buckets", "integer", "buckets in the fit", "buckets"),
         column("n_jobs", "integer", "jobs in the fit", "jobs"),
         column("n_jobs_dropped", "integer", "binned jobs left out of the fit", "jobs"),
-        column("f", "number", "objective at the minimum"),
+        column("objective", "number", "objective at the minimum"),
         column("dof", "integer", "independent loops: buckets - tasks - names + components"),
-        column("spread", "number", "S, the relative spread of residuals; no error below dof 10"),
+        column("rel_spread", "number", "S, the relative spread of residuals; no error below dof 10"),
         column("chi2", "number", "residuals over their estimated variance"),
         column("sigma_int", "number", "queue x task interaction, relative"),
         column("sigma_int_err", "number", "its standard error; null when assumed"),
@@ -159,9 +159,6 @@ FITS = Table(
         column("n_rejected", "integer", "buckets that count for nothing, because they are too far off"),
         column(
             "pull_width", "number", "standard deviation of the pulls of the buckets; 1 if errors are right"
-        ),
-        column(
-            "pulls", "text", "their histogram: counts from -5 to 5 in steps of 0.5, JSON; ends hold the rest"
         ),
         column(
             "seconds",
@@ -191,7 +188,7 @@ FITS = Table(
     time="window_end",
     made_by="fit",
     shown=columns(
-        "level processing_type method status n_names n_tasks n_buckets n_jobs spread dof "
+        "level processing_type method status n_names n_units n_buckets n_jobs rel_spread dof "
         "sigma_int sigma_int_kind minuit_valid reason"
     ),
     order=columns("level processing_type method"),
@@ -205,7 +202,7 @@ TASK_RESULTS = Table(
         RUN,
         *TASK,
         column("n_jobs", "integer", "binned jobs", "jobs"),
-        column("n_sites", "integer", "queues with enough jobs to enter", "queues"),
+        column("n_queues", "integer", "queues with enough jobs to enter", "queues"),
         column("decision", "keyword", "kept, corrected, split, mixed task, fixed cost unknown"),
         column("reason", "text", "why"),
         column("rho", "number", "fixed cost of a job; null when unknown", "events"),
@@ -230,7 +227,7 @@ TASK_RESULTS = Table(
     time="window_end",
     made_by="fit",
     shown=columns(
-        "task_id core_class task_type work_kind n_jobs n_sites events_per_job events_ratio "
+        "task_id core_class task_type work_kind n_jobs n_queues events_per_job events_ratio "
         "rho rho_err slope slope_err decision reason"
     ),
     order=columns("-n_jobs task_id core_class task_type work_kind"),
@@ -258,7 +255,7 @@ RESIDUALS = Table(
         column("rho", "number", "fixed cost of a job of the task, as in tasks; null when unknown", "events"),
         column("decision", "keyword", "what was decided about the task, as in tasks"),
         *SCOPE,
-        column("site", "keyword", "WLCG site behind a queue"),
+        column("site", "keyword", "site of a queue"),
     ),
     time="window_end",
     made_by="fit",
@@ -270,7 +267,7 @@ RESIDUALS = Table(
 )
 
 STABILITY_CHECKS = Table(
-    "variants",
+    "stability_checks",
     "the factors of the headline fits under what can be wrong: per name and kind of change the extremes",
     "run",
     (
@@ -309,7 +306,7 @@ CPU_MIX = Table(
         RUN,
         LEVEL,
         column("name", "keyword", "queue"),
-        column("site", "keyword", "WLCG site behind the queue"),
+        column("site", "keyword", "site of the queue"),
         column("cpu_model", "keyword", "canonical CPU model; null: the records name none"),
         column("n_jobs", "integer", "binned jobs", "jobs"),
         column("core_s", "number", "wall-clock time x cores", "core s"),
@@ -331,7 +328,7 @@ CPU_MIX = Table(
 )
 
 PULL_HISTOGRAMS = Table(
-    "pulls",
+    "pull_histograms",
     "one bar of the histogram of the pulls of a fit's buckets; none where a fit has no independent loops",
     "run",
     (
@@ -364,11 +361,11 @@ COMPONENTS = Table(
         METHOD,
         column("component", "integer", "0 the largest"),
         column("n_names", "integer", "names", "names"),
-        column("n_tasks", "integer", UNITS, "units"),
+        column("n_units", "integer", UNITS, "units"),
         column("n_buckets", "integer", "buckets", "buckets"),
         column("n_jobs", "integer", "jobs", "jobs"),
         column("dof", "integer", "independent loops"),
-        column("spread", "number", "S of this component"),
+        column("rel_spread", "number", "S of this component"),
         column("minuit_valid", "boolean", "Minuit accepts the minimum"),
         column("names", "text", "the names, most jobs first"),
         column("link", "text", "what would connect it with the largest component"),
@@ -377,7 +374,7 @@ COMPONENTS = Table(
     ),
     time="window_end",
     made_by="fit",
-    shown=columns("level processing_type method component n_names n_tasks n_jobs names link"),
+    shown=columns("level processing_type method component n_names n_units n_jobs names link"),
     order=columns("level processing_type method component"),
 )
 
@@ -400,12 +397,12 @@ LINES = Table(
         column("slope_wls", "number", "weighted by 1/k_err², for comparison only"),
         column("tau", "number", "scatter about the line beyond the errors, relative"),
         column("n_names", "integer", "names with a factor and a declared value", "names"),
-        column("n_entries", "integer", "entries of the line: one per WLCG site and declared value"),
-        column("n_sites", "integer", "WLCG sites behind the queues; of CPU models, the models", "sites"),
+        column("n_entries", "integer", "entries of the line: one per site and declared value"),
+        column("n_groups", "integer", "sites of the queues; of CPU models, the models", "groups"),
         column("pearson", "number", "Pearson's r over names"),
         column("spearman", "number", "Spearman's rho over names"),
-        column("pearson_groups", "number", "Pearson's r over WLCG sites"),
-        column("spearman_groups", "number", "Spearman's rho over WLCG sites"),
+        column("pearson_groups", "number", "Pearson's r over sites"),
+        column("spearman_groups", "number", "Spearman's rho over sites"),
         *PROVENANCE,
         *SCOPE,
         column(
@@ -417,7 +414,7 @@ LINES = Table(
     time="window_end",
     made_by="correlate",
     shown=columns(
-        "level processing_type method benchmark status slope slope_err tau n_names n_sites "
+        "level processing_type method benchmark status slope slope_err tau n_names n_groups "
         "pearson pearson_groups reason"
     ),
     order=columns("level processing_type method component"),
@@ -438,7 +435,7 @@ FLAGS = Table(
         column("origin", "keyword", "own, inherited, default, changed, none"),
         column("k", "number", "speed factor"),
         column("k_err", "number", "its standard error"),
-        column("expected_k", "number", "what the line expects, without the whole WLCG site of the name"),
+        column("expected_k", "number", "what the line expects, without the whole site of the name"),
         column("deviation", "number", "k / expected_k - 1"),
         column("deviation_err", "number", "its standard error: statistics, interaction, line"),
         column("verdict", "keyword", ", ".join(VERDICTS), values=VERDICTS),
@@ -461,12 +458,12 @@ FLAGS = Table(
         ),
         column("proposed_corepower_err", "number", "its standard error; the interval is that of `estimate`"),
         column("sentence", "text", "the verdict in one sentence that may be sent"),
-        column("n_tasks", "integer", UNITS, "units"),
+        column("n_units", "integer", UNITS, "units"),
         column("n_jobs", "integer", "jobs", "jobs"),
         column("component", "integer", "component"),
-        column("site", "keyword", "WLCG site behind a queue"),
+        column("site", "keyword", "site of a queue"),
         column("corepower_records", "number", "value found in the records when it differs by more than 1 %"),
-        column("corepower_parent", "number", "value of the parent or WLCG site, shown, never substituted"),
+        column("corepower_parent", "number", "value of the parent or site, shown, never substituted"),
         column(
             "unstable_under",
             "text",
@@ -478,7 +475,7 @@ FLAGS = Table(
         column("deviation_err_int", "number", "part from the queue x task interaction"),
         column("deviation_err_line", "number", "part from the line"),
         column(
-            "via",
+            "sole_link",
             "keyword",
             "the one name through which it hangs on the others, or 'few jobs': fewer than 50 link it, or the "
             "group that it belongs to, with most others; null with sound bridges",
@@ -536,7 +533,7 @@ FLAGS = Table(
     before=columns("verdict standing k corepower"),
     shown=columns(
         "level name processing_type method verdict deviation corepower benchmark origin "
-        "proposed_corepower n_distinct_tasks n_jobs"
+        "proposed_corepower n_tasks n_jobs"
     ),
     order=columns("level processing_type method rank name component"),
 )

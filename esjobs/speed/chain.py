@@ -285,7 +285,7 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
                 k=columns["k"].astype(float),
                 k_err=columns["k_err"].astype(float),
                 component=component,
-                n_tasks=columns["n_tasks"].astype(np.int64),
+                n_units=columns["n_units"].astype(np.int64),
                 n_jobs=columns["n_jobs"].astype(np.int64),
                 status=columns["status"],
                 reason=_texts(columns["reason"]),
@@ -293,11 +293,11 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
                 k_err_stat=columns["k_err_stat"].astype(float),
                 k_err_int=columns["k_err_int"].astype(float),
                 events_per_job=columns["events_per_job"].astype(float),
-                via=_texts(columns["via"]),
-                records=_texts(columns["records"]),
+                via=_texts(columns["sole_link"]),
+                records=_texts(columns["records_doubt"]),
                 only_type=item["only_type"] or "",
                 left_out=item["left_out"] or "",
-                n_distinct_tasks=_known(columns["n_distinct_tasks"], columns["n_tasks"]),
+                n_tasks=_known(columns["n_tasks"], columns["n_units"]),
                 n_components=int(component.max(initial=-1)) + 1,
             )
         )

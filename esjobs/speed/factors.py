@@ -72,7 +72,7 @@ class Factors:
     k: FloatArray
     k_err: FloatArray
     component: npt.NDArray[np.int64]
-    n_tasks: npt.NDArray[np.int64]
+    n_units: npt.NDArray[np.int64]
     n_jobs: npt.NDArray[np.int64]
     status: npt.NDArray[np.object_]
     reason: npt.NDArray[np.object_]
@@ -81,8 +81,8 @@ class Factors:
     k_err_int: FloatArray
     events_per_job: FloatArray
     via: npt.NDArray[np.object_]
-    n_distinct_tasks: npt.NDArray[np.int64]
-    """Tasks behind the keys that ``n_tasks`` counts, each once whatever its core classes and types."""
+    n_tasks: npt.NDArray[np.int64]
+    """Tasks behind the keys that ``n_units`` counts, each once whatever its core classes and types."""
     n_components: int
     k_err_type: FloatArray | None = None
     """Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its fixed cost."""
@@ -284,7 +284,7 @@ def _factors(
     count = len(names)
     status, reason = _without_fit(data, entered, position, count, min_bucket_jobs)
     component = np.full(count, -1, np.int64)
-    n_tasks, n_distinct_tasks = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    n_units, n_tasks = np.zeros(count, np.int64), np.zeros(count, np.int64)
     n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
     n_fitted = 0
     columns = {name: np.full(count, np.nan) for name in ("k", "k_err", "k_err_stat", "k_err_int")}
@@ -299,8 +299,8 @@ def _factors(
         reason[where[lost_link]] = "shares tasks with others only through buckets with too few jobs"
         aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST])
         status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
-        component[where], n_tasks[where] = units.component, units.n_tasks
-        n_distinct_tasks[where] = _distinct_tasks(result.buckets, data.keys)
+        component[where], n_units[where] = units.component, units.n_tasks
+        n_tasks[where] = _distinct_tasks(result.buckets, data.keys)
         n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
         n_fitted = len(result.components)
     component[component < 0] = n_fitted + np.arange((component < 0).sum())
@@ -310,14 +310,14 @@ def _factors(
         method=method,
         name=names.astype(object),
         component=component,
-        n_tasks=n_tasks,
+        n_units=n_units,
         n_jobs=n_jobs,
         status=status,
         reason=reason,
         k_raw=columns["k"],
         events_per_job=_events_per_job(data, entered, position, count),
         via=np.full(count, "", object),
-        n_distinct_tasks=n_distinct_tasks,
+        n_tasks=n_tasks,
         n_components=int(component.max()) + 1 if count else 0,
         k=columns["k"],
         k_err=columns["k_err"],

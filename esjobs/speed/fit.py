@@ -12,7 +12,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import Outcome, rows_table
-from esjobs.records.names.sites import site
+from esjobs.records.names.sites import site_of
 from esjobs.schema.speed import (
     COMPONENTS,
     CPU_MIX,
@@ -47,7 +47,7 @@ def fit(
 ) -> tuple[list[Factors], Outcome]:
     """Fit every level, processing type and method from the sums of a window.
 
-    ``imported_sites``: queue -> WLCG site, as imported tables name it; it stands beside factors, enters no
+    ``imported_sites``: queue -> site, as imported tables name it; it stands beside factors, enters no
     fit. Returns the factors and the rows of the tables of this step.
     One fit after the other becomes rows, so that memory does not grow with the types.
     """
@@ -145,7 +145,7 @@ def _rows(
         yield (
             RESIDUALS,
             (
-                {**head, **row, "site": site(str(row["name"]), imported_sites).name if named else None}
+                {**head, **row, "site": site_of(str(row["name"]), imported_sites).name if named else None}
                 for row in residual_rows(item)
             ),
         )

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from esjobs.publish.publication import finite
-from esjobs.records.names.sites import site
+from esjobs.records.names.sites import site_of
 from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.factors import METHODS, Fit, fitted_or_all
 from esjobs.speed.links import what_would_link
@@ -16,7 +16,7 @@ from fitters import Components, Units
 
 
 def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[str, object]]:
-    """One row per name of the input, with or without a factor; ``imported_sites``: queue -> WLCG site."""
+    """One row per name of the input, with or without a factor; ``imported_sites``: queue -> site."""
     factors, data = item.factors, item.data
     units = {} if item.result is None else _by_name(item.result.units)
     position = data.name.used().codes
@@ -30,7 +30,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
     parts = _shared_parts(item)
     for place, name in enumerate(factors.name):
         unit = units.get(name, {})
-        site = site(name, imported_sites) if data.level == "queue" else None
+        site = site_of(name, imported_sites) if data.level == "queue" else None
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
@@ -41,7 +41,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
             "k_raw": finite(factors.k_raw[place]),
             "rho": finite(rho[place]),
             "component": int(factors.component[place]),
-            "n_tasks": int(factors.n_tasks[place]),
+            "n_units": int(factors.n_units[place]),
             "n_buckets": int(unit.get("n_buckets", 0)),
             "n_jobs": int(factors.n_jobs[place]),
             "status": factors.status[place],
@@ -52,10 +52,10 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
             "site_guessed": site.guessed if site else None,
             "events_per_job": finite(factors.events_per_job[place]),
             "efficiency": finite(sums["cpu_s"][place] / sums["core_s"][place]),
-            "via": factors.via[place] or None,
+            "sole_link": factors.via[place] or None,
             "method_shift": finite(shift),
             "method_sigmas": finite(sigmas),
-            "n_distinct_tasks": int(factors.n_distinct_tasks[place]),
+            "n_tasks": int(factors.n_tasks[place]),
             **parts[place],
         }
 
@@ -73,7 +73,7 @@ def _shared_parts(item: Fit) -> list[dict[str, object]]:
             f"k_err_{name}": None if column is None else finite(column[place])
             for name, column in columns.items()
         }
-        row["records"] = doubt or None
+        row["records_doubt"] = doubt or None
         if costs is not None:
             row |= {
                 "cost_factor": finite(np.exp(costs.costs.ln_f[code])),
@@ -111,7 +111,7 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         "n_names": int(good.sum()),
         "n_names_without": int((~good).sum()),
         "n_components": 0,
-        "n_tasks": 0,
+        "n_units": 0,
         "n_buckets": 0,
         "n_jobs": 0,
         "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed,
@@ -124,13 +124,13 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         n_jobs = int(factors.n_jobs[good].sum())
         row |= {
             "n_components": len(fitted),
-            "n_tasks": int(sum(part["n_tasks_used"] for part in fitted)),
+            "n_units": int(sum(part["n_tasks_used"] for part in fitted)),
             "n_buckets": int(sum(part["n_buckets_used"] for part in fitted)),
             "n_jobs": n_jobs,
             "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed - n_jobs,
-            "f": finite(sum(part["f"] for part in fitted)),
+            "objective": finite(sum(part["f"] for part in fitted)),
             "dof": result.dof,
-            "spread": finite(result.S),
+            "rel_spread": finite(result.S),
             "chi2": finite(sum(part["reduced_chi2"] * part["dof"] for part in fitted if part["dof"] > 0)),
             "sigma_int": finite(result.sigma_int.value),
             "sigma_int_err": finite(result.sigma_int.error),
@@ -200,7 +200,7 @@ def component_rows(item: Fit) -> Iterator[dict[str, object]]:
     n_buckets = np.bincount(of_row[counted], minlength=factors.n_components)
     n_jobs = np.bincount(of_row[counted], data.n_jobs[counted], factors.n_components)
     pairs = np.unique(of_row[counted] << 32 | data.task.codes[counted])
-    n_tasks = np.bincount(pairs >> 32, minlength=factors.n_components)
+    n_units = np.bincount(pairs >> 32, minlength=factors.n_components)
     for number in range(factors.n_components):
         members = np.flatnonzero(factors.component == number)
         detail = details[number] if number < len(details) else {}
@@ -209,11 +209,11 @@ def component_rows(item: Fit) -> Iterator[dict[str, object]]:
         yield {
             "component": number,
             "n_names": len(members),
-            "n_tasks": int(n_tasks[number]),
+            "n_units": int(n_units[number]),
             "n_buckets": int(n_buckets[number]),
             "n_jobs": int(n_jobs[number]),
             "dof": int(detail["dof"]) if detail else None,
-            "spread": finite(detail.get("S")),
+            "rel_spread": finite(detail.get("S")),
             "minuit_valid": None if verdict is None else bool(verdict.valid),
             "names": ", ".join(factors.name[by_jobs]),
             "link": None if number == 0 else links(number, list(factors.name[by_jobs])),

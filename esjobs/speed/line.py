@@ -99,7 +99,7 @@ _MOST_NAMED = 5
 def _two_groups(
     factors: Factors, chosen: npt.NDArray[np.int64], those: Sequence[Declared], line: fitters.LineResult
 ) -> str:
-    """Both groups, with the WLCG sites (or CPU models) of the smaller one."""
+    """Both groups, with the sites (or CPU models) of the smaller one."""
     if line.groups is None:
         return ""
     sides: dict[bool, set[str]] = {True: set(), False: set()}
@@ -112,7 +112,7 @@ def _two_groups(
     ratio = line.groups.ratio if declares_more else 1 / line.groups.ratio
     named = ", ".join(sorted(few)[:_MOST_NAMED])
     named += f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
-    whose, have = ("WLCG sites", "declare") if factors.level == "queue" else ("CPU models", "have a score")
+    whose, have = ("sites", "declare") if factors.level == "queue" else ("CPU models", "have a score")
     return (
         f"Declarations fall into two groups: {len(few)} {whose} ({named}) {have} {ratio:.2f} times of what "
         f"{len(many)} others {have} for the same speed. Which group is right cannot be known, so no verdict "
@@ -121,10 +121,10 @@ def _two_groups(
 
 
 def _too_few(level: str, benchmark: str, count: int) -> str:
-    """Why no verdict may rest on a line: it has one entry per WLCG site and value, or per CPU model."""
+    """Why no verdict may rest on a line: it has one entry per site and value, or per CPU model."""
     one, unit = count == 1, f" ({benchmark})" if benchmark else ""
     if level == "queue":
-        those = f"{count} WLCG site{'' if one else 's'} with a speed factor"
+        those = f"{count} site{'' if one else 's'} with a speed factor"
         have = "declares a value of its own" if one else "declare a value of their own"
     else:
         those = f"{count} {noun(level, count)} with a speed factor"
@@ -180,7 +180,7 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
     }
     if not found:
         why = no_comparison(factors)
-        yield {**head, "status": "too few", "reason": why, "n_names": 0, "n_entries": 0, "n_sites": 0}
+        yield {**head, "status": "too few", "reason": why, "n_names": 0, "n_entries": 0, "n_groups": 0}
     for item in found:
         line = item.line
         unusable = "too few sites" if line.status == "ok" else "too few"
@@ -197,7 +197,7 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
             "tau": finite(line.tau),
             "n_names": int(line.n_points),
             "n_entries": int(line.n_entries),
-            "n_sites": int(line.n_groups),
+            "n_groups": int(line.n_groups),
             "pearson": finite(line.correlation_points.pearson),
             "spearman": finite(line.correlation_points.spearman),
             "pearson_groups": finite(line.correlation_groups.pearson),

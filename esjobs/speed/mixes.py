@@ -7,7 +7,7 @@ from statistics import median
 
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import finite
-from esjobs.records.names.sites import site
+from esjobs.records.names.sites import site_of
 from esjobs.speed.factors import Factors
 
 Mix = Mapping[tuple[str, str | None], Mapping[str, float]]
@@ -40,7 +40,7 @@ def mix_rows(
         yield {
             "level": "queue",
             "name": name,
-            "site": site(name, imported_sites).name,
+            "site": site_of(name, imported_sites).name,
             "cpu_model": model,
             "n_jobs": int(sums["n_jobs"]),
             "core_s": sums["core_s"],

@@ -1,6 +1,5 @@
 """Rows of ``residuals`` and the pulls of a fit: where an expert looks when a site objects."""
 
-import json
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -66,15 +65,13 @@ def _largest(task: Labels, n_jobs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool
 
 
 def pull_columns(fit: Fit) -> Mapping[str, object]:
-    """Width and histogram of the pulls of the buckets in a fit; null without degrees of freedom."""
+    """Width of the pulls of the buckets in a fit; null without degrees of freedom."""
     pulls = _pulls(fit)
-    if not pulls.size:
-        return {"pull_width": None, "pulls": None}
-    return {"pull_width": float(np.std(pulls)), "pulls": json.dumps(_histogram(pulls))}
+    return {"pull_width": float(np.std(pulls)) if pulls.size else None}
 
 
 def pull_rows(fit: Fit) -> Iterator[dict[str, object]]:
-    """The same histogram, a row per bar, empty bars too; nothing without degrees of freedom."""
+    """Yield the bars of the histogram of the pulls, empty ones too; nothing without degrees of freedom."""
     pulls = _pulls(fit)
     if pulls.size:
         for low, high, count in zip(_EDGES[:-1], _EDGES[1:], _histogram(pulls), strict=True):

@@ -24,7 +24,7 @@ def task_rows(
     """One row per task key, as queues ran it, and one for every task as it was before it was split."""
     tasks, place = rows.task.names, rows.task.codes
     n_jobs = np.bincount(place, rows.sums["n_jobs"], len(tasks)).astype(np.int64)
-    n_sites = np.bincount(place, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
+    n_queues = np.bincount(place, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
     events = np.bincount(place, rows.sums["events"], len(tasks))
     mixed = np.full(len(tasks), -1)
     mixed[place] = rows.mixed.codes
@@ -38,7 +38,7 @@ def task_rows(
         yield {
             **_named(rows.keys, task),
             "n_jobs": int(n_jobs[number]),
-            "n_sites": int(n_sites[number]),
+            "n_queues": int(n_queues[number]),
             "decision": decision,
             "reason": reason or None,
             **{name: finite(cost.get(name)) for name in _ESTIMATES},

@@ -61,7 +61,7 @@ class Alert:
 class Digest:
     """What a message tells, to whom.
 
-    ``whose``: the queue or WLCG site that it is about, or the first two queues. ``slower``, ``faster``:
+    ``whose``: the queue or site that it is about, or the first two queues. ``slower``, ``faster``:
     whether a deviation in it goes that way, for what is to be checked. ``nights``: first and last.
     """
 
@@ -154,7 +154,7 @@ def _order(notice: Notice) -> tuple[str, str, bool, str, str]:
 
 def line_of(notice: Notice, link: str | None = None) -> Line:
     """A flag in words."""
-    low, high = notice.deviation_low, notice.deviation_high
+    low, high, proposed = notice.deviation_low, notice.deviation_high, notice.proposed_corepower
     unit = f" {visible(notice.benchmark)}" if notice.benchmark else ""
     work = notice.processing_type or ""
     return Line(
@@ -163,7 +163,7 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
         noun=noun(notice.level or "queue", 1),
         work="all work" if work == ALL_TYPES else visible(work) or "-",
         declared="-" if notice.corepower is None else f"{declared(notice.corepower)}{unit}",
-        ran_like="-" if notice.proposal is None else f"{estimate(notice.proposal, None)}{unit}",
+        ran_like="-" if proposed is None else f"{estimate(proposed, None)}{unit}",
         deviation="-" if notice.deviation is None else signed_percent(notice.deviation),
         interval="-" if low is None or high is None else f"{signed_percent(low)} to {signed_percent(high)}",
         since="-" if notice.since is None else notice.since.isoformat(),
@@ -183,8 +183,8 @@ def _basis(notice: Notice) -> str:
     if notice.n_jobs is None:
         return ""
     tasks = "" if notice.n_tasks is None else f" of {many(notice.n_tasks, 'task')}"
-    others = "CPU model" if notice.level == "cpu_model" else "WLCG site"
-    compared = "" if notice.n_sites is None else f", compared over {many(notice.n_sites, others)}"
+    others = "CPU model" if notice.level == "cpu_model" else "Site"
+    compared = "" if notice.n_groups is None else f", compared over {many(notice.n_groups, others)}"
     return f"{many(notice.n_jobs, 'job')}{tasks}{compared}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from esjobs.core.query import In
 from esjobs.core.tables import Table
 from esjobs.publish.publication import read_table
-from esjobs.schema.decomposition import REASONS
+from esjobs.schema.decomposition import DECOMPOSITION
 from esjobs.schema.drift import DRIFTS
 from esjobs.schema.speed import FLAGS, LINES
 from esjobs.store.base import JobStore
@@ -27,7 +27,7 @@ def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Fla
     if not runs:
         return {}
     told: dict[Flag, dict[str, None]] = defaultdict(dict)
-    for row in _rows(store, REASONS, runs, "largest", "reason"):
+    for row in _rows(store, DECOMPOSITION, runs, "largest", "reason"):
         # the largest part has the sentence about all of them
         if row["largest"] and row["reason"]:
             told[_flag(row)][row["reason"]] = None
@@ -39,11 +39,11 @@ def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Fla
 
 @dataclass(frozen=True)
 class Basis:
-    """Jobs and tasks behind a deviation, and the WLCG sites (of a CPU model: models) that were compared."""
+    """Jobs and tasks behind a deviation, and the sites (of a CPU model: models) that were compared."""
 
     n_jobs: int | None
     n_tasks: int | None
-    n_sites: int | None
+    n_groups: int | None
 
 
 def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, Basis]:
@@ -53,16 +53,14 @@ def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag,
         return {}
     names = tuple(sorted({event["name"] for event in events}))
     seen = {(_flag(event, "run"), event["deviation"]) for event in events}
-    lines = read_table(store, LINES, [In("run", runs)], [*_LINE, "n_sites"]).to_pylist()
-    sites = {tuple(row[key] for key in _LINE): row["n_sites"] for row in lines}
-    columns = ["method", "deviation", "n_jobs", "n_distinct_tasks"]
+    lines = read_table(store, LINES, [In("run", runs)], [*_LINE, "n_groups"]).to_pylist()
+    sites = {tuple(row[key] for key in _LINE): row["n_groups"] for row in lines}
+    columns = ["method", "deviation", "n_jobs", "n_tasks"]
     flags = read_table(
         store, FLAGS, [In("run", runs), In("name", names)], ["run", *_FLAG[1:], *columns]
     ).to_pylist()
     return {
-        _flag(row, "run"): Basis(
-            row["n_jobs"], row["n_distinct_tasks"], sites.get(tuple(row[key] for key in _LINE))
-        )
+        _flag(row, "run"): Basis(row["n_jobs"], row["n_tasks"], sites.get(tuple(row[key] for key in _LINE)))
         for row in flags
         # one row per method: the one that the event followed
         if (_flag(row, "run"), row["deviation"]) in seen

@@ -45,7 +45,7 @@ def flag_notices(
                 reasons=(reasons or {}).get(key, ()),
                 n_jobs=basis.n_jobs,
                 n_tasks=basis.n_tasks,
-                n_sites=basis.n_sites,
+                n_groups=basis.n_groups,
                 **_copied(row),
             )
         )
@@ -55,7 +55,16 @@ def flag_notices(
 _NO_BASIS = Basis(None, None, None)
 _COPIED = (
     *("level", "processing_type", "name", "site", "from_state", "to_state", "deviation", "deviation_low"),
-    *("deviation_high", "corepower", "proposal", "confirmed", "run", "window_start", "window_end", "since"),
+    *(
+        "deviation_high",
+        "corepower",
+        "proposed_corepower",
+        "confirmed",
+        "run",
+        "window_start",
+        "window_end",
+        "since",
+    ),
     *("benchmark", "evidence"),
 )
 """What a notice has under the names of the columns."""

@@ -56,10 +56,9 @@ class Notice:
     ``id`` follows from what changed, so that the same change is the same notice however often it is worked
     out. ``subject``: a few words; ``text``: a sentence or two. All below ``night`` is of flags only:
     ``deviation`` with its 90 % interval ``deviation_low`` to ``deviation_high`` (fractions of what is
-    declared), ``corepower`` declared and ``proposal`` in benchmark per core. ``n_jobs`` of ``n_tasks`` tasks
-    say so, compared over ``n_sites`` WLCG sites (of a CPU model: models). ``also``: other kinds of work in
-    which the same deviation was confirmed. ``confirmed``: whether it may be
-    sent to a site. None: not known, or of no meaning for the kind.
+    declared), ``corepower`` declared and ``proposed_corepower`` in benchmark per core. ``n_jobs`` of
+    ``n_tasks`` tasks say so, compared over ``n_groups`` sites (of a CPU model: models). ``also``: other
+    kinds of work in which the same deviation was confirmed. ``confirmed``: whether it may be sent to a site. None: not known, or of no meaning for the kind.
     """
 
     id: str
@@ -78,7 +77,7 @@ class Notice:
     deviation_low: float | None = None
     deviation_high: float | None = None
     corepower: float | None = None
-    proposal: float | None = None
+    proposed_corepower: float | None = None
     confirmed: bool | None = None
     run: str | None = None
     window_start: datetime | None = None
@@ -89,7 +88,7 @@ class Notice:
     reasons: tuple[str, ...] = ()
     n_jobs: int | None = None
     n_tasks: int | None = None
-    n_sites: int | None = None
+    n_groups: int | None = None
     also: tuple[str, ...] = ()
 
     @property

@@ -44,7 +44,7 @@ def matches(patterns: Sequence[str], *names: str | None) -> bool:
 
 
 def without_match(recipient: Recipient, names: Iterable[tuple[str | None, str | None]]) -> tuple[str, ...]:
-    """The patterns of a recipient that mean none of these pairs of WLCG site and queue."""
+    """The patterns of a recipient that mean none of these pairs of site and queue."""
     known = list(names)
     return tuple(
         pattern for pattern in recipient.sites if not any(matches([pattern], *pair) for pair in known)

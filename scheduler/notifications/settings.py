@@ -110,7 +110,7 @@ class MailSettings(_Section):
 class Recipient(_Section):
     """Somebody who is told something, by one channel.
 
-    ``sites``: patterns (``*``, ``?``, ``[...]``, in upper or lower case) over WLCG site and queue.
+    ``sites``: patterns (``*``, ``?``, ``[...]``, in upper or lower case) over site and queue.
     ``severity``: nothing less. ``kinds``: nothing else; not set: what the role is there for.
     """
 
@@ -169,7 +169,7 @@ def _of_role(given: Recipient) -> str:
     if given.role != "site":
         return ""
     if not given.sites:
-        return "role 'site' needs sites, patterns of its WLCG site or queues"
+        return "role 'site' needs sites, patterns of its site or queues"
     beyond = [kind for kind in given.kinds if kind not in SITE_KINDS]
     return f"a site is told of {', '.join(SITE_KINDS)} only, not of {beyond[0]}" if beyond else ""
 

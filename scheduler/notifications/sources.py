@@ -75,15 +75,17 @@ def last_night(store: JobStore, today: date) -> date | None:
 
 
 def known_names(store: JobStore) -> list[tuple[str | None, str | None]]:
-    """Pairs of WLCG site and queue that were ever flagged."""
+    """Pairs of site and queue that were ever flagged."""
     rows = read_table(store, FLAG_STATES, [In("level", ("queue",))], ["site", "name"]).to_pylist()
     return sorted({(row["site"], row["name"]) for row in rows}, key=str)
 
 
 def answers_by_name(store: JobStore) -> dict[str, list[tuple[str, str]]]:
     """What was answered about each name: when (ISO) and what, the oldest first."""
-    rows = read_table(store, FLAG_NOTES, [In("kind", ("answer",))], ["name", "entered_at", "text", "by"])
+    rows = read_table(
+        store, FLAG_NOTES, [In("kind", ("answer",))], ["name", "entered_at", "text", "entered_by"]
+    )
     answers: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for row in sorted(rows.to_pylist(), key=lambda row: row["entered_at"]):
-        answers[row["name"]].append((row["entered_at"].isoformat(), f"{row['by']}: {row['text']}"))
+        answers[row["name"]].append((row["entered_at"].isoformat(), f"{row['entered_by']}: {row['text']}"))
     return answers

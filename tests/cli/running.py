@@ -26,13 +26,13 @@ def run_apart(*arguments: str, **environment: str) -> "subprocess.CompletedProce
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 
-def job_file(path: Path, n_sites: int = 12, n_tasks: int = 3, n_jobs: int = 60) -> Path:
+def job_file(path: Path, n_queues: int = 12, n_tasks: int = 3, n_jobs: int = 60) -> Path:
     """Jobs of a small grid where every site is as fast as it declares, except the last one."""
     rows = []
     scatter = random.Random(1)
-    for site in range(n_sites):
+    for site in range(n_queues):
         declared = 13 + site
-        speed = declared * (2.0 if site == n_sites - 1 else 1.0)
+        speed = declared * (2.0 if site == n_queues - 1 else 1.0)
         for task in range(n_tasks):
             for job in range(n_jobs):
                 cpu = 20_000 / speed * (1 + task) * scatter.gauss(1, 0.03)

@@ -83,7 +83,7 @@ def test_what_is_entered_is_seen_at_once_and_stays(watched: Path, tmp_path: Path
     assert done.stdout.startswith("flags answer: 1 note, 1 flags concerned")
     for _ in range(2):
         rows = json.loads(run("flags", "history", "A", "--format", "json", store=store).stdout)
-        assert [(row["processing_type"], row["kind"], row["by"]) for row in rows] == [
+        assert [(row["processing_type"], row["kind"], row["entered_by"]) for row in rows] == [
             ("all", "noticed", None),
             ("simul", "noticed", None),
             ("all", "opened", None),

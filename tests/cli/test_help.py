@@ -222,7 +222,7 @@ def test_old_spellings_of_who_speaks_and_of_forms_are_taken_with_a_note(demo: Pa
         assert done.exit_code == 0, done.output
         assert "note: --by is called --who now\n" in done.stderr
     events = json.loads(run("flags", "history", name, "--format", "json", store=store).stdout)
-    said = {event["kind"]: event["by"] for event in events}
+    said = {event["kind"]: event["entered_by"] for event in events}
     assert (said["acknowledged"], said["answered"]) == ("ann", "ann")
 
     cric, scores = tmp_path / "cric.json", tmp_path / "scores.csv"

@@ -41,7 +41,7 @@ def test_a_misspelt_variable_is_not_passed_over(monkeypatch: pytest.MonkeyPatch,
     assert "there are" in result.stderr
 
 
-@pytest.mark.parametrize("typed", ["queue", "queue", "nonsense"])
+@pytest.mark.parametrize("typed", ["queue", "site", "nonsense"])
 def test_a_condition_without_a_value_is_named_as_it_was_typed(filled: Path, typed: str) -> None:
     for command in (("run",), ("fit",), ("query", "--by", "queue")):
         result = run("--store", f"duckdb:{filled}", *command, "--where", typed)

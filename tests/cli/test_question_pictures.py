@@ -21,7 +21,7 @@ HOSTILE = '</script><script>alert(1)</script>"\x1b[31m'
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with two days of the demo's jobs, and one queue with a hostile name."""
     address = f"duckdb:{tmp_path_factory.mktemp('pictures') / 'jobs.duckdb'}"
-    grid = Grid(jobs_per_day=200, n_sites=20)
+    grid = Grid(jobs_per_day=200, n_queues=20)
     batches = [batch for day in (29, 30) for batch in grid.jobs(date(2025, 6, day))]
     hostile = batches[0].slice(0, 5).to_pylist()
     odd = [{**row, "queue": HOSTILE, "job_id": f"odd {number}"} for number, row in enumerate(hostile)]

@@ -78,7 +78,7 @@ def flags(types: tuple[str, ...], deviation: float = 0.5) -> pa.Table:
             "benchmark": "HS06",
             "origin": "own",
             "proposed_corepower": 11.0,
-            "n_distinct_tasks": 3,
+            "n_tasks": 3,
             "n_jobs": 100,
         }
         for place, kind in enumerate(types)
@@ -233,7 +233,7 @@ def test_compare_since_a_day(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="leave the run out"):
             session.speed.compare(before.run, since="2018-08-12/2018-08-13").to_pandas()
         names = {"SITE03", "SITE04"}
-        assert set(session.speed.compare(queue=sorted(names)).to_pandas()["name"]) == names
+        assert set(session.speed.compare(site=sorted(names)).to_pandas()["name"]) == names
 
 
 @pytest.mark.parametrize(

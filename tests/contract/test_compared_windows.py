@@ -17,7 +17,7 @@ def test_a_window_before_without_jobs(tmp_path: Path, by: tuple[str, ...], more:
     if more and not by:
         return
     with memory_session() as session:
-        session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_sites=4))
+        session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_queues=4))
         asked = {"window": NOW, "compare": "previous", **more}
         rows = session.query(by, ["jobs", "efficiency"], **asked).to_pandas()  # type: ignore[arg-type]
         assert rows["jobs_before"].eq(0).all()
@@ -30,7 +30,7 @@ def test_a_window_before_without_jobs(tmp_path: Path, by: tuple[str, ...], more:
 def test_a_window_without_jobs_against_one_with_some(tmp_path: Path) -> None:
     """An outage is an answer, not an error."""
     with memory_session() as session:
-        session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_sites=4))
+        session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_queues=4))
         rows = session.query(
             "queue", ["jobs"], window=("2018-08-15", "2018-08-20"), compare="previous"
         ).to_pandas()
@@ -42,7 +42,7 @@ def test_a_window_without_jobs_against_one_with_some(tmp_path: Path) -> None:
 
 
 def test_nothing_lost_is_zero_and_not_unknown(tmp_path: Path) -> None:
-    file = job_file(tmp_path / "jobs.csv", n_sites=3)
+    file = job_file(tmp_path / "jobs.csv", n_queues=3)
     rows = file.read_text().splitlines()
     failed = [line.replace("finished", "failed") if "SITE01," in line else line for line in rows]
     unknown = [
@@ -64,5 +64,5 @@ def test_nothing_lost_is_zero_and_not_unknown(tmp_path: Path) -> None:
 
 def test_no_limit_is_all_jobs(tmp_path: Path) -> None:
     with memory_session() as session:
-        session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_sites=2))
+        session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_queues=2))
         assert len(session.jobs(columns=["job_id"], top=0).to_pandas()) == 2 * 3 * 60

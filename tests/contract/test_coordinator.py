@@ -27,7 +27,7 @@ FAILED = ("failed", "timeout", "out_of_memory", "node_fail")
 
 def demo_jobs() -> tuple[list[pa.RecordBatch], pd.DataFrame]:
     """Three weeks of the demo's jobs: as they are loaded, and as pandas sees them."""
-    grid = Grid(seed=1, jobs_per_day=150, n_sites=24)
+    grid = Grid(seed=1, jobs_per_day=150, n_queues=24)
     days = [LAST_DAY - timedelta(days=back) for back in range(20, -1, -1)]
     batches = [batch for day in days for batch in grid.jobs(day)]
     frame = pa.Table.from_batches(batches).to_pandas(maps_as_pydicts="strict")

@@ -22,7 +22,7 @@ from tests.contract.jobs import Row, day, hours, table_batch, visible
 
 def factor(name: str, run: str = "r1", **values: object) -> Row:
     """A row of the table of factors."""
-    return {"run": run, "level": "queue", "name": name, "k": 1.0, "n_tasks": 3, "status": "ok", **values}
+    return {"run": run, "level": "queue", "name": name, "k": 1.0, "n_units": 3, "status": "ok", **values}
 
 
 def write(store: JobStore, table: Table, partition: str, *rows: Row) -> Generation:
@@ -197,8 +197,8 @@ FILTERED: tuple[tuple[tuple[object, ...], list[str]], ...] = (
     ((In("name", ("' OR 1=1 --",)),), []),
     ((NotLike("name", ("c%",)),), ["a", "b"]),
     ((Missing("k"),), ["b"]),
-    ((Present("k"), Range("n_tasks", ge=3)), ["a"]),
-    ((Either((Missing("k"), In("n_tasks", (1,)))),), ["b", "c%"]),
+    ((Present("k"), Range("n_units", ge=3)), ["a"]),
+    ((Either((Missing("k"), In("n_units", (1,)))),), ["b", "c%"]),
     ((In("site_guessed", ("true",)),), ["a"]),
     ((In("window_start", ("2018-08-01T01:00:00",)),), ["a"]),
 )
@@ -210,7 +210,7 @@ def test_filters_on_results(store: JobStore) -> None:
     rows = (
         factor("a", site_guessed=True, window_start=hours(1)),
         factor("b", k=None, site_guessed=False),
-        factor("c%", n_tasks=1),
+        factor("c%", n_units=1),
     )
     store.publish([write(store, FACTORS, "r1", *rows)])
     assert [names(store, *where) for where, _ in FILTERED] == [expected for _, expected in FILTERED]

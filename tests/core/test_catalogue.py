@@ -20,8 +20,8 @@ CONTRACT = {
     "flags": "run level name processing_type method corepower benchmark origin k k_err expected_k deviation "
     "deviation_err verdict significant q_value stable proposed_corepower proposed_corepower_err sentence "
     "n_tasks n_jobs component",
-    "buckets": "day task_id core_class queue cpu_model processing_type n_jobs events events_sq cpu_s cpu_s_sq "
-    "events_cpu_s wall_s core_s cpe_sum cpe_sq",
+    "buckets": "day task_id core_class queue cpu_model processing_type n_jobs events events_sq cpu_s "
+    "cpu_s_sq events_cpu_s wall_s core_s cpe_sum cpe_sq",
 }
 
 

@@ -73,11 +73,11 @@ def frame(name: str, rows: Rows) -> pd.DataFrame:
 def site_names(count: int) -> list[tuple[str, str]]:
     """Queues with the site behind each; three of four sites have one queue."""
     names: list[tuple[str, str]] = []
-    site = 0
+    number = 0
     while len(names) < count:
-        site = f"GRID-{site:03d}-T{1 + site % 3}"
-        names += [(site + suffix, site) for suffix in _SUFFIXES[: 3 if site % 4 == 0 else 1]]
-        site += 1
+        site = f"GRID-{number:03d}-T{1 + number % 3}"
+        names += [(site + suffix, site) for suffix in _SUFFIXES[: 3 if number % 4 == 0 else 1]]
+        number += 1
     return names[:count]
 
 
@@ -123,8 +123,8 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
             "name": name,
             "processing_type": kind,
             "method": method,
+            "n_units": 1 + place % 7,
             "n_tasks": 1 + place % 7,
-            "n_distinct_tasks": 1 + place % 7,
             "n_jobs": jobs,
             "component": 1 if island else 0,
             "site": site,
@@ -138,7 +138,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "k_err_int": error * 0.8,
                 "k_raw": k * float(more.lognormal(0, 0.05)),
                 "rho": float(more.uniform(0, 9)) if method == "gamma" and place % 4 else None,
-                "via": names[place - 1][0] if place % 13 == 6 else None,
+                "sole_link": names[place - 1][0] if place % 13 == 6 else None,
                 "method_shift": (shift := float(more.normal(0, 0.01))) if method == "gamma" else None,
                 "method_sigmas": shift * k / error if method == "gamma" else None,
                 "n_buckets": 4 + place,
@@ -171,7 +171,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "deviation_err_int": 0.7 * deviation_err if judged else None,
                 "deviation_err_line": 0.5 * deviation_err if judged else None,
                 "events_per_job": factors[-1]["events_per_job"],
-                "via": factors[-1]["via"],
+                "sole_link": factors[-1]["sole_link"],
                 "verdict": verdict,
                 "significant": verdict == "deviates" if judged else None,
                 "q_value": 0.01 if verdict == "deviates" else 0.6,
@@ -195,7 +195,7 @@ def _model_rows(kind: str, method: str, rng: np.random.Generator) -> tuple[Rows,
     for place, name in enumerate(_MODELS):
         k = float(rng.uniform(0.6, 1.5))
         base = {**_WINDOW, "level": "cpu_model", "name": name, "processing_type": kind, "method": method}
-        base |= {"k": k, "k_err": 0.04, "component": 0, "n_tasks": 9, "n_jobs": 400}
+        base |= {"k": k, "k_err": 0.04, "component": 0, "n_units": 9, "n_jobs": 400}
         factors.append(
             base | {"status": "ok", "n_buckets": 30 + place, "events_per_job": 20.0, "efficiency": 0.9}
         )
@@ -220,7 +220,7 @@ def _line(kind: str, method: str, flags: Rows) -> dict[str, object]:
         "tau": 0.07,
         "n_names": len(flags),
         "n_entries": max(len(flags) - 6, 1),
-        "n_sites": len(flags) // 2,
+        "n_groups": len(flags) // 2,
         "pearson": 0.71,
         "spearman": 0.69,
         "pearson_groups": 0.74,
@@ -243,12 +243,12 @@ def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]
         "n_names": sum(row["k"] is not None for row in factors),
         "n_names_without": sum(row["k"] is None for row in factors),
         "n_components": 2,
-        "n_tasks": 41,
+        "n_units": 41,
         "n_buckets": 812,
         "n_jobs": 11_900,
         "n_jobs_dropped": 700,
         "dof": 700,
-        "spread": 0.11,
+        "rel_spread": 0.11,
         "sigma_int": 0.08,
         "sigma_int_err": 0.01,
         "sigma_int_kind": "estimated",
@@ -257,8 +257,16 @@ def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]
         "n_jobs_set_aside": 240,
         "n_rejected": 9,
         "pull_width": 1.06,
-        "pulls": json.dumps(PULLS) if kind == "all" else None,
     }
+
+
+def _bars(fit: dict[str, Any]) -> Rows:
+    if fit["processing_type"] != "all":
+        return []
+    key = {column: fit[column] for column in ("run", "level", "processing_type", "method")}
+    return [
+        {**key, "low": n / 2 - 5, "high": n / 2 - 4.5, "n_buckets": count} for n, count in enumerate(PULLS)
+    ]
 
 
 def _components(kind: str, method: str, factors: Rows) -> Rows:
@@ -273,7 +281,7 @@ def _components(kind: str, method: str, factors: Rows) -> Rows:
                 "method": method,
                 "component": component,
                 "n_names": len(names),
-                "n_tasks": 40 - 30 * component,
+                "n_units": 40 - 30 * component,
                 "n_jobs": 9000 - 8000 * component,
                 "dof": 300,
                 "spread": 0.1,
@@ -329,7 +337,7 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
             rows["lines"].append(_line(kind, method, flags))
             rows["fit_summaries"].append(_conclusion(kind, method, flags))
             rows["fits"] += [
-                _fit("site", kind, method, factors),
+                _fit("queue", kind, method, factors),
                 _fit("cpu_model", kind, method, model_factors),
             ]
             rows["components"] += _components(kind, method, factors)
@@ -340,10 +348,11 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
         components=frame("components", rows["components"]),
         lines=frame("lines", rows["lines"]),
         flags=frame("flags", rows["flags"]),
-        conclusions=frame("fit_summaries", rows["fit_summaries"]),
+        fit_summaries=frame("fit_summaries", rows["fit_summaries"]),
         tasks=frame("tasks", [_WINDOW | row for row in task_rows(residuals)]),
         residuals=frame("residuals", [_WINDOW | row for row in residuals]),
-        days=_days(),
+        pull_histograms=frame("pull_histograms", [bar for fit in rows["fits"] for bar in _bars(fit)]),
+        day_books=_days(),
         runs=_runs(),
         provenance={"Store": "made-up grid", "Versions": {"esjobs": "0.1.0", "altair": "6"}},
         jobs_in=30 * 434,

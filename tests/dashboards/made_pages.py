@@ -7,7 +7,6 @@ from dashboards.pages import PAGES
 from dashboards.spec import JOBS, View
 from dashboards.targets.html.pages.files import Setting, Site, site_of
 from dashboards.targets.html.report import ReportData
-from dashboards.view.earlier import brought_up
 from dashboards.view.rows import Row, rows_of, select
 from esjobs.core.words import ALL_TYPES
 
@@ -22,7 +21,7 @@ class Frames:
     def rows(self, view: View, columns: Sequence[str]) -> list[Row]:
         """The rows of a view."""
         del columns
-        held = brought_up({view.table: rows_of(view.table, getattr(self.data, view.table, None))})
+        held = {view.table: rows_of(view.table, getattr(self.data, view.table, None))}
         bare = replace(view, by=(), metrics=(), over="", first=(), sort=view.sort if view.most else ())
         return select(bare, held[view.table], ALL_TYPES, self.method)
 

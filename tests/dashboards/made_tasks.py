@@ -79,7 +79,7 @@ def task_rows(residuals: Rows) -> Rows:
         {
             **dict(zip(_KEYS, task, strict=True)),
             "n_jobs": 9000 - 250 * place,
-            "n_sites": 30 - place // 2,
+            "n_queues": 30 - place // 2,
             "decision": _decision(place),
             "reason": None if _rho(place) is not None else "no two lengths of jobs inside any site",
             "rho": (rho := _rho(place)),

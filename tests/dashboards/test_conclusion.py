@@ -24,8 +24,8 @@ def block_of(data: ReportData, identity: str) -> Block:
 
 def row_of(data: ReportData, kind: str = "all") -> pd.Series:
     """The stored conclusion about the queues of a type, headline method."""
-    assert data.conclusions is not None
-    chosen = data.conclusions.query("level == 'queue' and method == 'gamma' and processing_type == @kind")
+    assert data.fit_summaries is not None
+    chosen = data.fit_summaries.query("level == 'queue' and method == 'gamma' and processing_type == @kind")
     row: pd.Series
     (row,) = (row for _, row in chosen.iterrows())
     return row
@@ -33,16 +33,18 @@ def row_of(data: ReportData, kind: str = "all") -> pd.Series:
 
 def test_the_report_says_what_is_stored_and_counts_nothing_itself(data: ReportData) -> None:
     """Other numbers and words in the row are shown as they are, whatever the flags say."""
-    assert data.conclusions is not None
-    told = data.conclusions.assign(sentence="Nothing is wrong.", evidence="Asked everybody.", n_confirmed=77)
-    other = replace(data, conclusions=told)
+    assert data.fit_summaries is not None
+    told = data.fit_summaries.assign(
+        sentence="Nothing is wrong.", evidence="Asked everybody.", n_confirmed=77
+    )
+    other = replace(data, fit_summaries=told)
     assert block_of(other, "conclusion").parts == (
         TextPart(("Nothing is wrong.", "Asked everybody."), loud=True),
     )
     (tiles,) = block_of(other, "counts").parts
     assert isinstance(tiles, TilesPart)
     assert {tile.label: tile.n for tile in tiles.tiles}["confirmed"] == 77
-    (lone,) = block_of(replace(data, conclusions=data.conclusions.assign(n_candidates=1)), "counts").parts
+    (lone,) = block_of(replace(data, fit_summaries=data.fit_summaries.assign(n_candidates=1)), "counts").parts
     assert isinstance(lone, TilesPart)
     assert {tile.label: tile.n for tile in lone.tiles}["candidate"] == 1
     (kind, *_) = block_of(other, "types").parts
@@ -51,18 +53,18 @@ def test_the_report_says_what_is_stored_and_counts_nothing_itself(data: ReportDa
 
 
 def test_a_conclusion_without_evidence_is_one_paragraph(data: ReportData) -> None:
-    assert data.conclusions is not None
-    bare = replace(data, conclusions=data.conclusions.assign(evidence=None))
+    assert data.fit_summaries is not None
+    bare = replace(data, fit_summaries=data.fit_summaries.assign(evidence=None))
     assert block_of(bare, "conclusion").parts == (TextPart((row_of(data)["sentence"],), loud=True),)
 
 
 def test_a_run_before_these_counts_shows_that_they_are_not_known(data: ReportData) -> None:
-    assert data.conclusions is not None
-    older = data.conclusions.drop(columns=["n_confirmed", "n_candidates", "n_with_factor", "evidence"])
-    (tiles,) = block_of(replace(data, conclusions=older), "counts").parts
+    assert data.fit_summaries is not None
+    older = data.fit_summaries.drop(columns=["n_confirmed", "n_candidates", "n_with_factor", "evidence"])
+    (tiles,) = block_of(replace(data, fit_summaries=older), "counts").parts
     assert isinstance(tiles, TilesPart)
     assert {tile.label: tile.n for tile in tiles.tiles}["confirmed"] is None
-    assert "<b>–</b>" in render(replace(data, conclusions=older))
+    assert "<b>–</b>" in render(replace(data, fit_summaries=older))
 
 
 def test_candidates_are_kept_apart_from_what_is_confirmed(data: ReportData) -> None:
@@ -146,7 +148,7 @@ def models_with_scores(data: ReportData) -> ReportData:
     flags.loc[mine, "benchmark"] = "HS06"
     flags.loc[mine, "deviation"] = 0.05
     flags.loc[mine, "verdict"] = "ok"
-    lines = data.lines.assign(level="cpu_model", n_entries=25, n_sites=25, tau=0.05)
+    lines = data.lines.assign(level="cpu_model", n_entries=25, n_groups=25, tau=0.05)
     return replace(data, flags=flags, lines=lines)
 
 

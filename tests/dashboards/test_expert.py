@@ -12,7 +12,15 @@ import pandas as pd
 import pytest
 
 from dashboards.panels import REPORT, panel
-from dashboards.panels.expert import MATRIX, METHOD_SHIFT, PULLS, SIBLINGS, TASK_CURVES, UNSTABLE, WORST
+from dashboards.panels.expert import (
+    MATRIX,
+    METHOD_SHIFT,
+    PULL_HISTOGRAMS,
+    SIBLINGS,
+    TASK_CURVES,
+    UNSTABLE,
+    WORST,
+)
 from dashboards.targets.html.charts import siblings
 from dashboards.targets.html.compose import Composer
 from dashboards.targets.html.expert_charts import matrix, matrix_rows, pulls, task_curve, task_label
@@ -20,7 +28,6 @@ from dashboards.targets.html.parts import Block, FigurePart, TablePart, TermsPar
 from dashboards.targets.html.report import ReportData, render
 from dashboards.targets.html.scales import log_axis
 from dashboards.targets.vegalite.marks import GRID
-from dashboards.view.earlier import counts_of
 from dashboards.view.rows import Row, task_of
 from tests.dashboards.conftest import HOSTILE
 from tests.dashboards.conftest import PULLS as COUNTS
@@ -190,7 +197,7 @@ def test_a_cell_says_percent_and_no_fit_is_grey() -> None:
 
 def test_the_histogram_keeps_its_counts_and_the_normal_its_area() -> None:
     bars = [{"low": n / 2 - 5, "high": n / 2 - 4.5, "n_buckets": count} for n, count in enumerate(COUNTS)]
-    picture = svg(pulls(PULLS, bars).complete(0))
+    picture = svg(pulls(PULL_HISTOGRAMS, bars).complete(0))
     said = [str(mark.get("aria-label")) for mark in marks(picture, "marks")]
     assert len(said) == len(COUNTS)
     assert "Pull: below −4.5" in said[0]
@@ -204,11 +211,8 @@ def test_the_histogram_keeps_its_counts_and_the_normal_its_area() -> None:
     assert math.fsum(y / share for _, y in normal) * 0.1 == pytest.approx(0.5 * sum(COUNTS), rel=1e-3)
 
 
-@pytest.mark.parametrize("text", [None, "", "{}", "[1, 2]", json.dumps(["a"] * 20), json.dumps([0] * 20)])
-def test_a_histogram_that_is_none_draws_nothing(text: str | None, data: ReportData) -> None:
-    assert counts_of(text) == []
-    assert data.fits is not None
-    block, _ = block_of(replace(data, fits=data.fits.assign(pulls=text)), "pulls")
+def test_fits_without_a_histogram_draw_nothing(data: ReportData) -> None:
+    block, _ = block_of(replace(data, pull_histograms=None), "pulls")
     assert block.parts == ()
 
 
@@ -251,7 +255,7 @@ def test_names_with_one_task_are_named(data: ReportData) -> None:
     assert names.terms[0][1].count(", ") == len(rows) - 1
     assert data.factors is not None
     single = data.factors.assign(n_tasks=2.0)
-    single.loc[single.index[0], "n_tasks"] = 1.0
+    single.loc[single.index[0], "n_units"] = 1.0
     text = block_of(replace(data, factors=single), "one-task")[0].parts[0]
     assert isinstance(text, TextPart)
     assert text.paragraphs[0].startswith("1 queue has one unit of work")

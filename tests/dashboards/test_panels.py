@@ -96,7 +96,7 @@ def test_verdict_tiles_count_every_flag_once(verdict: Verdict) -> None:
         "verdict": verdict,
         "deviation": 0.5,
         "k": 1.0,
-        "n_distinct_tasks": 2,
+        "n_tasks": 2,
     }
     tiles: list[Tile] = [tile for tile in panel("counts").tiles if tile.verdict]
     for sure in (True, False):

@@ -163,7 +163,7 @@ def test_nothing_is_declared(small: ReportData) -> None:
     nothing = dict.fromkeys(("corepower", "benchmark", "deviation", "deviation_err", "expected_k"))
     bare = small.flags.assign(**nothing, verdict="undeclared")
     empty = pd.DataFrame()
-    text = " ".join(outline(render(replace(small, flags=bare, lines=empty, conclusions=empty))).text)
+    text = " ".join(outline(render(replace(small, flags=bare, lines=empty, fit_summaries=empty))).text)
     assert "No queue has both a speed factor and a declared corepower" in text
     assert "Nothing can be concluded" in text
 

@@ -130,17 +130,17 @@ def test_tasks_are_distinct_wherever_they_are_called_tasks(demo: Session) -> Non
     """Units of the fit (task x core class x type) are more, and never called tasks."""
     flags = demo.tables.flags().to_pandas()
     chosen = flags[(flags["processing_type"] == "all") & (flags["level"] == "queue") & flags["k"].notna()]
-    assert (chosen["n_tasks"] >= chosen["n_distinct_tasks"]).all()
-    assert (chosen["n_tasks"] > chosen["n_distinct_tasks"]).any()
+    assert (chosen["n_units"] >= chosen["n_tasks"]).all()
+    assert (chosen["n_units"] > chosen["n_tasks"]).any()
     for panel in (*REPORT, BY_TYPE):
         for entry in panel.fields:
             if entry.title == "Tasks":
-                assert entry.column == "n_distinct_tasks", panel.id
-                assert "n_distinct_tasks" in table(panel.view.table).column_names
-    name = str(chosen.sort_values("n_tasks").iloc[-1]["name"])
+                assert entry.column == "n_tasks", panel.id
+                assert "n_tasks" in table(panel.view.table).column_names
+    name = str(chosen.sort_values("n_units").iloc[-1]["name"])
     page = str(demo.site(name))
     row = chosen[chosen["name"] == name].iloc[0]
-    assert str(row["n_distinct_tasks"]) in page
+    assert str(row["n_tasks"]) in page
 
 
 def test_factors_of_cpu_models_have_the_scale_of_what_they_predict(demo: Session) -> None:

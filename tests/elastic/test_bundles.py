@@ -36,7 +36,7 @@ from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, wilson
 from esjobs.core.states import FAILED, UNFINISHED_KINDS
 from esjobs.publish.publication import rows_table
 from esjobs.schema.catalogue import TABLES
-from esjobs.schema.decomposition import REASON
+from esjobs.schema.decomposition import DECOMPOSED
 from esjobs.schema.issues import ISSUES
 from esjobs.schema.kinds import Kind
 from esjobs.schema.scores import SCORES
@@ -177,7 +177,7 @@ def filled(server: Server, demo: Session, demo_folder: Path, published: set[str]
         with esjobs.open(settings=settings) as session:
             session.ingest("jobs", demo_folder / "jobs.parquet")
             changes: list[Any] = [
-                Pointed(each, latest(demo, kind)) for kind in (SPEED, REASON) for each in kind.tables
+                Pointed(each, latest(demo, kind)) for kind in (SPEED, DECOMPOSED) for each in kind.tables
             ]
             for each in (each for each in TABLES if each.made_by != "ingest"):
                 rows = list(demo.store.read(each, ()))

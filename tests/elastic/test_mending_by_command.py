@@ -63,7 +63,7 @@ def test_every_step_says_in_one_line_what_somebody_did_to_aliases(
     names = Names(f"{index_prefix}own")
     monkeypatch.setenv("ESJOBS_STORE", server.url)
     monkeypatch.setenv("ESJOBS_CLUSTER__PREFIX", names.prefix)
-    jobs = str(job_file(tmp_path / "jobs.csv", n_sites=6, n_tasks=2, n_jobs=20))
+    jobs = str(job_file(tmp_path / "jobs.csv", n_queues=6, n_tasks=2, n_jobs=20))
     declared = tmp_path / "declared.csv"
     declared.write_text("name,corepower,benchmark,valid_from\nSITE03,30,HS06,2018-01-01\n", encoding="utf-8")
     corepower = ("corepower", "import", "csv", "--level", "queue", str(declared))

@@ -55,7 +55,7 @@ def test_a_ca_bundle_makes_a_cluster_believed(
 ) -> None:
     prefix, files = index_prefix.rstrip("-"), {"ca_file": ours.ca_file}
     with Proxy(server.url, tls=ours.server()) as proxy, opened(proxy.url, prefix, **files) as session:
-        session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_sites=2, n_tasks=1, n_jobs=5))
+        session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_queues=2, n_tasks=1, n_jobs=5))
         assert session.query("queue").to_pandas()["jobs"].tolist() == [5, 5]
         assert proxy.url.startswith("https:")
         assert proxy.seen

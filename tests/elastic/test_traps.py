@@ -23,7 +23,7 @@ from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
 from tests.servers.server import Server
 
 MAP = load_field_map("esjobs")
-BY_SITE = Query(("queue",), (Count(), Sum("cpu_s", "cpu_s")))
+BY_QUEUE = Query(("queue",), (Count(), Sum("cpu_s", "cpu_s")))
 
 
 @contextmanager
@@ -71,9 +71,9 @@ def test_a_document_with_two_sites_is_no_job(server: Server, index_prefix: str) 
     documents.append({**plain(job(4)), "queue": ["RAL", "RAL"]})
     make_index(server, f"{index_prefix}jobs", CATALOGUE, documents)
     store = reader(server, index_prefix, f"{index_prefix}jobs", MAP)
-    assert counts(store, BY_SITE) == {("CERN",): 1, ("RAL",): 2}
+    assert counts(store, BY_QUEUE) == {("CERN",): 1, ("RAL",): 2}
     day = hours(1).date()
-    assert books(store, BY_SITE) == {(day, "binned", "binned"): 3, (day, "invalid record", "dropped"): 1}
+    assert books(store, BY_QUEUE) == {(day, "binned", "binned"): 3, (day, "invalid record", "dropped"): 1}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_an_answer_for_a_part_is_refused(
         changed.append(part)
         return text.replace(f"{part}false", f"{part}true").replace(f"{part}0", f"{part}1")
 
-    asks = (lambda: store.aggregate(BY_SITE), store.span, lambda: list(store.select(Select())))
+    asks = (lambda: store.aggregate(BY_QUEUE), store.span, lambda: list(store.select(Select())))
     monkeypatch.setattr(cluster, "_send", partly)
     for ask in asks:
         for skipped in range(20):
@@ -140,7 +140,7 @@ def test_an_answer_for_a_part_is_refused(
                 assert skipped
                 break
     monkeypatch.undo()
-    assert counts(store, BY_SITE) == {("CERN",): 20}
+    assert counts(store, BY_QUEUE) == {("CERN",): 20}
 
 
 def test_pages_are_as_large_as_the_cluster_allows(server: Server, index_prefix: str) -> None:
@@ -148,12 +148,12 @@ def test_pages_are_as_large_as_the_cluster_allows(server: Server, index_prefix: 
     make_index(server, f"{index_prefix}jobs", CATALOGUE, rows)
     store = reader(server, index_prefix, f"{index_prefix}jobs", MAP)
     with cluster_setting(server, "search.max_buckets", 300):
-        assert len(counts(store, BY_SITE)) == 700
+        assert len(counts(store, BY_QUEUE)) == 700
     with (
         cluster_setting(server, "search.max_buckets", 5),
         pytest.raises(StoreError, match=r"search\.max_buckets") as found,
     ):
-        counts(store, BY_SITE)
+        counts(store, BY_QUEUE)
     assert "\n" not in str(found.value)
 
 
@@ -163,7 +163,7 @@ def test_a_pattern_that_matches_nothing_is_an_error(server: Server, index_prefix
     make_index(server, f"{index_prefix}jobs", CATALOGUE)
     store = reader(server, index_prefix, f"{index_prefix}jobs*", MAP)
     server.json("DELETE", f"{index_prefix}jobs")
-    for ask in (lambda: counts(store, BY_SITE), store.span):
+    for ask in (lambda: counts(store, BY_QUEUE), store.span):
         try:
             assert not ask() or store.span().jobs == 0
         except StoreError as error:
@@ -175,7 +175,7 @@ def test_a_question_without_any_condition_counts_all(server: Server, index_prefi
     make_index(server, f"{index_prefix}jobs", CATALOGUE, [plain(job(number)) for number in range(9)])
     store = reader(server, index_prefix, f"{index_prefix}jobs", MAP)
     assert groups(store, Query((), (Count(),))) == {(): {"n_jobs": 9}}
-    assert sum(books(store, BY_SITE).values()) == 9
+    assert sum(books(store, BY_QUEUE).values()) == 9
 
 
 def test_what_is_not_published_is_not_seen_by_any_way_of_reading(server: Server, index_prefix: str) -> None:

@@ -243,7 +243,7 @@ def test_any_order_of_reruns_gives_equal_tables(
     for number in range(NIGHTS):
         published.watch(number)
     ack = {
-        "note_id": "n", "level": "queue", "name": "A", "kind": "ack", "by": "ann", "text": "",
+        "note_id": "n", "level": "queue", "name": "A", "kind": "ack", "entered_by": "ann", "text": "",
         "until": night(noted + 2), "entered_at": NOW, "night": night(noted),
     }  # fmt: skip
     entered = rows_table(FLAG_NOTES, [ack])
@@ -328,7 +328,9 @@ def test_an_acknowledgement_holds_at_once_and_survives_everything(flagged: Verdi
     store = flagged.store
     acknowledge(store, "a", SETTINGS, LONG, until=night(6), by="ann", text="known", now=NOW)
     assert states(store)["A all"] == "acknowledged"
-    assert [row["by"] for row in told(store)["flag_events"] if row["kind"] == "acknowledged"] == ["ann"]
+    assert [row["entered_by"] for row in told(store)["flag_events"] if row["kind"] == "acknowledged"] == [
+        "ann"
+    ]
     before = told(store)
     for number in (3, 0, 2):
         flagged.watch(number)
@@ -338,7 +340,7 @@ def test_an_acknowledgement_holds_at_once_and_survives_everything(flagged: Verdi
         flagged.watch(number)
         assert states(store)["A all"] == ("acknowledged" if number < 6 else "open")
     (note,) = read_notes(store)
-    assert (note.by, note.until, note.text, note.night) == ("ann", night(6), "known", night(3))
+    assert (note.entered_by, note.until, note.text, note.night) == ("ann", night(6), "known", night(3))
 
 
 def test_answers_are_kept_with_who_gave_them(flagged: VerdictNights) -> None:
@@ -346,7 +348,7 @@ def test_answers_are_kept_with_who_gave_them(flagged: VerdictNights) -> None:
     later = NOW + timedelta(seconds=1)
     answer(flagged.store, "A", SETTINGS, LONG, text="benchmarked again", by="bob", now=later)
     rows = [row for row in told(flagged.store)["flag_events"] if row["kind"] == "answered"]
-    assert [(row["by"], row["text"], row["from_state"]) for row in rows] == [
+    assert [(row["entered_by"], row["text"], row["from_state"]) for row in rows] == [
         ("bob", "SMT was off\nbenchmarked again", "open")
     ]
     assert len(read_notes(flagged.store, ["A"])) == 2

@@ -154,7 +154,7 @@ def test_what_vanishes_neither_opens_nor_closes_and_says_so_once(opened: Course)
         None,
         -0.3,
     )
-    assert opened.flag.seen == night(10)
+    assert opened.flag.compared_on == night(10)
     assert "not compared since" in str(opened.flag.sentence)
     assert opened.go(20, seen(20)) == ["returned"]
     assert opened.flag.absent_nights == 0

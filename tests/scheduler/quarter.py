@@ -55,8 +55,8 @@ class Quarter:
     triggered: list[datetime] = field(default_factory=list)
 
     @classmethod
-    def grid_of(cls, jobs_per_day: int, n_sites: int) -> Grid:
-        return Grid(jobs_per_day=jobs_per_day, n_sites=n_sites)
+    def grid_of(cls, jobs_per_day: int, n_queues: int) -> Grid:
+        return Grid(jobs_per_day=jobs_per_day, n_queues=n_queues)
 
     def live(self, session: Session, folder: Path, nights: int = NIGHTS) -> None:
         """All nights, one trigger a day."""
@@ -86,7 +86,7 @@ class Quarter:
         if night not in SILENT:
             self._session.store.put_jobs(self.jobs(night), f"night {night}")
         if night == LATE_ON:
-            late = Grid(seed=7, jobs_per_day=self.grid.jobs_per_day // 10, n_sites=self.grid.n_sites)
+            late = Grid(seed=7, jobs_per_day=self.grid.jobs_per_day // 10, n_queues=self.grid.n_queues)
             tables = [pa.Table.from_batches([batch]) for batch in late.jobs(day_of(LATE_OF))]
             batches = [batch for table in tables for batch in _renamed(table, "late-").to_batches()]
             self._session.store.put_jobs(batches, "late")

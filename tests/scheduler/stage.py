@@ -64,7 +64,7 @@ class Stage:
     def __init__(self, session: Session, hands: Hands, steps: Sequence[NightStep] = NIGHT_STEPS) -> None:
         self.session = session
         self.hands = hands
-        self.grid = Grid(jobs_per_day=400, n_sites=20, n_models=8)
+        self.grid = Grid(jobs_per_day=400, n_queues=20, n_models=8)
         self.nights = Nights(session._context, steps=steps, patience=hands.patience)
 
     @property
@@ -73,7 +73,7 @@ class Stage:
 
     def arrive(self, day: date, *, seed: int = 1, jobs: int = 400) -> None:
         """The jobs of a day; with another seed further ones, which come late."""
-        grid = Grid(seed=seed, jobs_per_day=jobs, n_sites=20, n_models=8) if seed != 1 else self.grid
+        grid = Grid(seed=seed, jobs_per_day=jobs, n_queues=20, n_models=8) if seed != 1 else self.grid
         self.store.put_jobs(grid.jobs(day), f"{day} {seed}")
 
     def trigger(self, night: date) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from esjobs.store.files.destination import writing
 from scheduler import files
 from tests.scheduler.stage import FIRST, Hands, days, settings_of
 
-GRID = Grid(jobs_per_day=400, n_sites=20, n_models=8)
+GRID = Grid(jobs_per_day=400, n_queues=20, n_models=8)
 
 
 def settings(folder: Path) -> Settings:
@@ -59,7 +59,7 @@ def test_each_night_reads_what_is_new(tmp_path: Path) -> None:
     last = FIRST + timedelta(days=2)
     assert notes(tmp_path, last).startswith("jobs-2025-06-03.parquet: 400 rows, 0 rejected")
     # late: a further file of the second day, with that of the fourth
-    further = Grid(seed=7, jobs_per_day=30, n_sites=20, n_models=8)
+    further = Grid(seed=7, jobs_per_day=30, n_queues=20, n_models=8)
     deliver(tmp_path, FIRST + timedelta(days=1), "-late", further)
     deliver(tmp_path, last + timedelta(days=1))
     hands.morning_after(last + timedelta(days=1))
@@ -85,7 +85,7 @@ def test_a_file_that_is_read_is_not_read_again_unless_it_changes(tmp_path: Path)
     with open_session(settings=settings(tmp_path)) as session:
         (step,) = (row for row in steps_of(session) if row["step"] == "ingest")
         assert (step["attempt"], step["rows_in"]) == (1, 400)
-    deliver(tmp_path, FIRST, grid=Grid(jobs_per_day=500, n_sites=20, n_models=8))
+    deliver(tmp_path, FIRST, grid=Grid(jobs_per_day=500, n_queues=20, n_models=8))
     trigger.tend()
     with open_session(settings=settings(tmp_path)) as session:
         (step,) = (row for row in steps_of(session) if row["step"] == "ingest")

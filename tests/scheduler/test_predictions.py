@@ -43,7 +43,7 @@ def opened(folder: Path, hands: Hands, **similar: object) -> Session:
 def test_a_night_predicts_when_it_is_asked_to(tmp_path: Path, nightly: bool) -> None:
     hands = Hands()
     with opened(tmp_path, hands, nightly=nightly) as session:
-        session.store.put_jobs(Grid(jobs_per_day=400, n_sites=20).jobs(DAY), "day")
+        session.store.put_jobs(Grid(jobs_per_day=400, n_queues=20).jobs(DAY), "day")
         put_families(session, [*MEASURED, *TARGETS])
         step = night(session, hands)
         assert step["state"] == "done"
@@ -55,7 +55,7 @@ def test_a_night_predicts_when_it_is_asked_to(tmp_path: Path, nightly: bool) -> 
 def test_a_night_without_a_knowledge_base_is_done_and_says_so(tmp_path: Path) -> None:
     hands = Hands()
     with opened(tmp_path, hands, nightly=True) as session:
-        session.store.put_jobs(Grid(jobs_per_day=400, n_sites=20).jobs(DAY), "day")
+        session.store.put_jobs(Grid(jobs_per_day=400, n_queues=20).jobs(DAY), "day")
         assert "no score is predicted: no job is scored" in str(night(session, hands))
         put_scores(session, [row_of(job) for job in TARGETS])
         assert "no score is predicted: no job has a measured" in str(night(session, hands))

@@ -17,7 +17,7 @@ Flag = dict[str, object]
 
 def flag(name: str, deviation: float | None = None, verdict: str = "deviates", **more: object) -> Flag:
     """A confirmed deviation on nine tasks, unless told otherwise."""
-    row: Flag = {"name": name, "deviation": deviation, "verdict": verdict, "n_distinct_tasks": 9, "k": 1.0}
+    row: Flag = {"name": name, "deviation": deviation, "verdict": verdict, "n_tasks": 9, "k": 1.0}
     row |= {"significant": verdict == "deviates", "stable": verdict in JUDGED} | more
     return row | {"confirmed": is_confirmed(verdict, row["significant"], row["stable"])}  # type: ignore[arg-type]
 
@@ -30,9 +30,7 @@ CANDIDATES = [
     flag("IAAS", 0.547, significant=False, stable=False),
     flag("CERN", -0.365, significant=False, stable=False),
 ]
-ON_ONE_TASK = [
-    {**row, "n_distinct_tasks": 1} for row in [*CANDIDATES, *several(7, "ok"), *several(26, "undecided")]
-]
+ON_ONE_TASK = [{**row, "n_tasks": 1} for row in [*CANDIDATES, *several(7, "ok"), *several(26, "undecided")]]
 FORMS: dict[str, list[Flag]] = {
     "confirmed": [flag("A", -0.38), flag("B", 0.49), *several(43, "ok")],
     "one confirmed, beside candidates": [
@@ -88,7 +86,7 @@ def test_a_restricted_run_says_so_first() -> None:
 
 
 def test_a_task_in_two_core_classes_is_one_task() -> None:
-    rows = [{**row, "n_tasks": 2, "n_distinct_tasks": 1} for row in several(3, "undecided")]
+    rows = [{**row, "n_units": 2, "n_tasks": 1} for row in several(3, "undecided")]
     found = conclude(rows, "queue", limit=0.2)
     assert found["n_on_one_task"] == 3
     assert "3 of 3 rest on a single task" in str(found["sentence"])
@@ -97,7 +95,7 @@ def test_a_task_in_two_core_classes_is_one_task() -> None:
 FLAGS = st.lists(
     st.builds(
         lambda verdict, significant, stable, tasks, k: flag(
-            "Q", 0.3, verdict, significant=significant, stable=stable, n_distinct_tasks=tasks, k=k
+            "Q", 0.3, verdict, significant=significant, stable=stable, n_tasks=tasks, k=k
         ),
         st.sampled_from(VERDICTS),
         st.sampled_from([True, False, None]),

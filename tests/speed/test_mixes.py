@@ -25,7 +25,7 @@ def factors(level: str, values: dict[str, tuple[float, float]], component: int =
         k=k,
         k_err=k_err,
         component=np.full(count, component),
-        n_tasks=np.full(count, 5),
+        n_units=np.full(count, 5),
         n_jobs=np.full(count, 100),
         status=np.array(["ok"] * count, object),
         reason=texts,
@@ -37,7 +37,7 @@ def factors(level: str, values: dict[str, tuple[float, float]], component: int =
         records=texts,
         only_type="",
         left_out="",
-        n_distinct_tasks=np.full(count, 5),
+        n_tasks=np.full(count, 5),
         n_components=component + 1,
     )
 

@@ -20,8 +20,8 @@ GOOD = Evidence(
     reason="",
     k=1.5,
     n_jobs=500,
+    n_units=5,
     n_tasks=5,
-    n_distinct_tasks=5,
     in_main_component=True,
     declared=DECLARED,
     deviation=0.5,
@@ -81,7 +81,7 @@ def test_the_comparison_is_symmetric_and_careful(deviation: float, error: float,
 @pytest.mark.parametrize(
     ("evidence", "why"),
     [
-        (changed(n_distinct_tasks=1), "one task"),
+        (changed(n_tasks=1), "one task"),
         (changed(n_jobs=49), "too few jobs"),
         (changed(declared=dataclasses.replace(DECLARED, origin="inherited")), "inherited"),
         (changed(declared=dataclasses.replace(DECLARED, origin="changed")), "changed"),
@@ -159,7 +159,7 @@ def test_what_is_asked_can_be_had_apart_from_what_was_found() -> None:
 def test_a_candidate_says_that_it_is_not_to_be_sent_and_why(
     significant: bool | None, stable: bool | None, unstable_under: str | None, tasks: int, why: str
 ) -> None:
-    evidence = changed(n_distinct_tasks=tasks)
+    evidence = changed(n_tasks=tasks)
     proposal = propose(evidence, "deviates", 50, confirmed=False)
     tested: dict[str, Any] = {"significant": significant, "stable": stable, "unstable_under": unstable_under}
     words = told(evidence, "deviates", "", proposal, **tested)

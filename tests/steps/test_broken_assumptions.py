@@ -203,11 +203,11 @@ def test_names_behind_a_link_of_few_jobs_are_not_compared(tmp_path: Path) -> Non
     flags = headline(found, "flags").set_index("name")
     thin = flags.index.str.startswith("THIN")
     assert thin.sum() == 10
-    assert set(flags[thin].via) == {"few jobs"}
+    assert set(flags[thin].sole_link) == {"few jobs"}
     assert set(flags[thin].verdict) == {"not comparable"}
     assert flags[thin].finding.str.contains("fewer than 50 jobs link it").all()
     assert headline(found, "factors").set_index("name").k_err[flags[thin].index].notna().all()
-    assert flags[~thin].via.isna().all()
+    assert flags[~thin].sole_link.isna().all()
     assert (flags[~thin].verdict == "ok").mean() > 0.9
     assert headline(found, "lines").n_names.iloc[0] == (~thin).sum()
 

@@ -27,12 +27,12 @@ def test_a_task_in_two_core_classes_counts_once(
     session.ingest("jobs", write_jobs(pd.concat([single, multi]), tmp_path / "jobs.parquet"))
     session.run()
     row = session.tables.flags(level="site", type="all", method="gamma", name="SITE00").to_pandas().iloc[0]
-    assert (row["verdict"], row["n_tasks"], row["n_distinct_tasks"]) == ("deviates", 2 * tasks, tasks)
+    assert (row["verdict"], row["n_units"], row["n_tasks"]) == ("deviates", 2 * tasks, tasks)
     assert pd.notna(row["proposed_corepower"]) == proposed
     if not proposed:
         assert "one task only" in row["sentence"]
     factors = session.tables.factors(level="site", type="all", method="gamma").to_pandas()
-    assert set(factors["n_distinct_tasks"]) == {tasks}
+    assert set(factors["n_tasks"]) == {tasks}
     session.speed.flag()
     again = session.tables.flags(level="site", type="all", method="gamma", name="SITE00").to_pandas().iloc[0]
-    assert again["n_distinct_tasks"] == tasks
+    assert again["n_tasks"] == tasks

@@ -98,7 +98,7 @@ def test_every_name_has_its_row_in_every_format(store: Path) -> None:
 
 def test_tasks_and_types_that_look_like_separators_stay_apart(store: Path) -> None:
     fits = rows(store, "show", "fits", "--level", "site", "--type", "all", "--method", "gamma")
-    assert fits[0]["n_tasks"] == 4
+    assert fits[0]["n_units"] == 4
     types = {row["processing_type"] for row in rows(store, "show", "fits")}
     assert types == {SCRIPT, "single|simul", "simul", "all"}
 

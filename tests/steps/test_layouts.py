@@ -68,7 +68,7 @@ STEPS: dict[str, tuple[object, Marks]] = {
 def test_another_column_moves_the_mark_of_every_day(
     name: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_sites=3))
+    session.ingest("jobs", job_file(tmp_path / "jobs.csv", n_queues=3))
     session.speed.aggregate()
     module, marks = STEPS[name]
     before = marks(session)

@@ -202,7 +202,8 @@ def test_a_first_load_on_a_full_disk_leaves_no_store(tmp_path: Path, size: int) 
 
 
 def test_a_later_load_on_a_full_disk_leaves_the_store_as_it_was(tmp_path: Path) -> None:
-    first, second = job_file(tmp_path / "first.csv", n_sites=2), job_file(tmp_path / "second.csv", n_jobs=800)
+    first = job_file(tmp_path / "first.csv", n_queues=2)
+    second = job_file(tmp_path / "second.csv", n_jobs=800)
     store = tmp_path / "jobs.duckdb"
     with esjobs.open(f"duckdb:{store}") as session:
         session.ingest("jobs", first)

@@ -35,14 +35,14 @@ def buckets_of(day: date, tasks: int, rng: np.random.Generator) -> pa.Table:
     task, queue = np.nonzero(rng.random((tasks, SITES)) < 0.283)
     n = len(task)
     events = rng.integers(700, 1300, n).astype(float)
-    cpu_s = events * (1 + site / SITES) * rng.lognormal(0, 0.1, n)
+    cpu_s = events * (1 + queue / SITES) * rng.lognormal(0, 0.1, n)
     columns = {
         "day": [day] * n,
         "task_id": pa.array([f"15{number:06}" for number in range(tasks)]).take(pa.array(task)),
         "core_class": ["single"] * n,
-        "queue": pa.array([f"SITE_{number:03}_QUEUE" for number in range(SITES)]).take(pa.array(site)),
+        "queue": pa.array([f"SITE_{number:03}_QUEUE" for number in range(SITES)]).take(pa.array(queue)),
         "cpu_model": pa.array([f"Intel Xeon E5-26{number:02} v4" for number in range(40)]).take(
-            pa.array(site % 40)
+            pa.array(queue % 40)
         ),
         "processing_type": pa.array(["evgen", "simul"]).take(pa.array(task % 2)),
         "n_jobs": np.ones(n, np.int64),

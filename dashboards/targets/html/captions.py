@@ -21,7 +21,7 @@ def line_caption(line: Row | None, benchmark: Any, level: object) -> str:
     if models:
         text += f", from the reference scores of {count(line['n_entries'])} CPU models."
     else:
-        text += f", from {count(line['n_entries'])} declared values of {count(line['n_sites'])} WLCG sites."
+        text += f", from {count(line['n_entries'])} declared values of {count(line['n_groups'])} sites."
     if line["tau"] is not None:
         least = ", the least that is assumed" if line["tau"] <= _LEAST_SCATTER else ""
         text += f" Scatter beyond the errors: {percent(line['tau'])}{least}."

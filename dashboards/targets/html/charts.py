@@ -22,7 +22,6 @@ from dashboards.targets.html.marks import (
 )
 from dashboards.targets.html.scales import Axis, axis_of, ratio_axis, ratio_ticks
 from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec
-from dashboards.view.earlier import brought_up
 from dashboards.view.rows import Row, Tabular, relative_to_siblings, rows_of, select
 from esjobs.core.numbers import number, signed_percent
 from esjobs.core.text import visible
@@ -56,7 +55,7 @@ def line_chart(
     first such line. ``limit``: half-width of the band, relative to the line; ``width`` in pixels.
     Without a line the points stand alone; without points the axes are empty.
     """
-    tables = brought_up({"flags": rows_of("flags", flags), "lines": rows_of("lines", lines)})
+    tables = {"flags": rows_of("flags", flags), "lines": rows_of("lines", lines)}
     judged = tables["flags"]
     level = level or _first(judged, "level", "queue")
     processing_type = processing_type or _first(judged, "processing_type", ALL_TYPES)

@@ -40,7 +40,6 @@ from dashboards.targets.html.parts import (
 from dashboards.targets.html.profile import Fold
 from dashboards.targets.html.profile import Part as LaidOut
 from dashboards.view.books import books_of
-from dashboards.view.earlier import brought_up
 from dashboards.view.rows import (
     Row,
     Tabular,
@@ -82,14 +81,14 @@ class ReportData:
 
     factors: Tabular | None = None
     fits: Tabular | None = None
-    pulls: Tabular | None = None
+    pull_histograms: Tabular | None = None
     components: Tabular | None = None
     lines: Tabular | None = None
     flags: Tabular | None = None
-    conclusions: Tabular | None = None
+    fit_summaries: Tabular | None = None
     tasks: Tabular | None = None
     residuals: Tabular | None = None
-    days: Tabular | None = None
+    day_books: Tabular | None = None
     runs: Tabular | None = None
     corepower: Tabular | None = None
     more: Mapping[str, Tabular] = field(default_factory=dict)
@@ -115,7 +114,7 @@ class Composer:
         methods = dict.fromkeys(values(data.factors, "method"))
         self.method = data.method if data.method in methods or not methods else next(iter(methods))
         self.is_headline = self.method == (data.headline or self.method)
-        self.tables = brought_up({name: rows_of(name, rows, self.method) for name, rows in given.items()})
+        self.tables = {name: rows_of(name, rows, self.method) for name, rows in given.items()}
         self._by_type = {name: by_type(rows) for name, rows in self.tables.items()}
         self._foremost: dict[str, Names | None] = {}
         factors = self.tables["factors"]
@@ -364,7 +363,7 @@ def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
     corrected = any(row["k"] != row["k_raw"] for row in rows)
     before = f", {raw:z.2f} before the fixed cost was taken out" if corrected and raw is not None else ""
     return (
-        f"Within WLCG sites, k grows like events per job to the power {power:z.2f}{before}".replace("-", "−")
+        f"Within sites, k grows like events per job to the power {power:z.2f}{before}".replace("-", "−")
         + " (0: no fixed cost left; 1: nothing but fixed cost)."
     )
 

@@ -98,7 +98,7 @@ def label_of(column: Field) -> str:
 
     >>> from esjobs.schema.catalogue import table
     >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "site", "k")]
-    ['deviation, standard error', 'jobs (number)', 'WLCG site', 'k']
+    ['deviation, standard error', 'jobs (number)', 'site', 'k']
     """
     unit = f", {column.unit}" if column.unit in _UNITS else ""
     if column.name in _LABELS:
@@ -114,7 +114,7 @@ _UNITS = ("s", "core s", "B", "s²", "events s", "events²")
 """Units that a label tells; counts say themselves what they count."""
 
 _LABELS = {
-    "site": "WLCG site",
+    "site": "Site",
     "q_value": "q (Benjamini-Hochberg)",
     "cpu_s": "CPU time",
     "wall_s": "wall-clock time",

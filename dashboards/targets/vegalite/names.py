@@ -28,7 +28,7 @@ from dashboards.targets.vegalite.marks import (
 from dashboards.targets.vegalite.sources import ROWS, Source, Step
 
 _FASTER = "Deviation (faster →)"
-_RELATIVE = "relative to the mean of the WLCG site"
+_RELATIVE = "relative to the mean of the site"
 
 
 def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:

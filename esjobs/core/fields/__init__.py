@@ -13,7 +13,6 @@ from esjobs.core.fields.jobs import FIRST_FIELDS, JOB_FIELDS, LATER_FIELDS
 from esjobs.core.fields.types import CoreClassOf, DayOf, Derivation, Field, FieldType, Quotient, Resolved
 
 __all__ = [
-    "ALIASES",
     "DERIVED_FIELDS",
     "FIRST_FIELDS",
     "JOB_FIELDS",
@@ -26,14 +25,11 @@ __all__ = [
     "FieldType",
     "Quotient",
     "Resolved",
-    "asked_field",
     "field",
     "is_field",
 ]
 
 _BY_NAME = {field.name: field for field in (*JOB_FIELDS, *DERIVED_FIELDS)}
-ALIASES = {"queue": "queue"}
-"""What people may call a field where they ask for jobs (``--by``, ``--where``); answers do as they did."""
 REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
 
 
@@ -50,17 +46,8 @@ def field(name: str) -> Field:
 
 
 def is_field(name: str) -> bool:
-    """Whether a name is that of a field, alias or not."""
-    return ALIASES.get(name, name) in _BY_NAME
-
-
-def asked_field(name: str) -> Field:
-    """Look up a field as people name it, alias or not; raises like :func:`field`.
-
-    >>> asked_field("queue").name
-    'queue'
-    """
-    return field(ALIASES.get(name, name))
+    """True if the catalogue has a field of this name."""
+    return name in _BY_NAME
 
 
 def _nearest(name: str) -> str:

@@ -24,7 +24,7 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         "site",
         "keyword",
         "",
-        "WLCG site behind the queue: as an imported table names it, else guessed from the queue's name",
+        "who runs the queue (WLCG site, cluster): as an imported table names it, else guessed from its name",
         groupable=True,
         derived=Resolved("queue"),
     ),

@@ -25,7 +25,7 @@ FIRST_FIELDS: tuple[Field, ...] = (
     _keyword("task_id", "set of similar jobs (JEDI task); CPU time per event depends on the CPU only"),
     _keyword(
         "queue",
-        "queue, as jobs name it; may be called queue where jobs are asked; its WLCG site is site",
+        "queue that jobs name: PanDA queue, Slurm partition",
         required=True,
     ),
     _keyword("cpu_raw", "CPU string as the job reported it"),

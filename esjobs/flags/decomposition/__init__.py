@@ -4,5 +4,7 @@ from esjobs.core.capability import Capability, Lazy, StepEntry
 
 CAPABILITY = Capability(
     "decomposition",
-    steps=(StepEntry("reasons", Lazy("esjobs.flags.decomposition.night:REASONS"), after=("fit", "drift")),),
+    steps=(
+        StepEntry("decompose", Lazy("esjobs.flags.decomposition.night:DECOMPOSE"), after=("fit", "drift")),
+    ),
 )

@@ -1,13 +1,13 @@
 """Reasons of deviations, as a step of the night, from the run of the headline window."""
 
-from esjobs.flags.decomposition.reasons import reasons
+from esjobs.flags.decomposition.decompose import decompose
 from esjobs.records.night import NightAccount, NightStep, NightWork, runs_inputs
 
 
-def reasons_night(work: NightWork) -> NightAccount:
+def decompose_night(work: NightWork) -> NightAccount:
     """The deviations of the queues of the headline window taken apart."""
-    report = reasons(work.store, work.clock, work.settings, work.headline)
+    report = decompose(work.store, work.clock, work.settings, work.headline)
     return NightAccount(report.rows_in, report.rows_out, report.notes)
 
 
-REASONS = NightStep("reasons", reasons_night, inputs=runs_inputs)
+DECOMPOSE = NightStep("decompose", decompose_night, inputs=runs_inputs)

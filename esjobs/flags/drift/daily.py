@@ -80,7 +80,7 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
             "k": float(units.k[place] * scale),
             "k_err_stat": float(units.k_err_stat[place] * scale * misfit),
             "k_err_int": float(units.k_err_int[place] * scale * misfit),
-            "n_tasks": int(units.n_tasks[place]),
+            "n_units": int(units.n_tasks[place]),
             "n_jobs": int(units.n_jobs[place]),
             "tasks": number_of[shares[units.name[place]][0]].tolist(),
             "task_parts": shares[units.name[place]][1].tolist(),

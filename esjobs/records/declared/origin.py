@@ -135,7 +135,7 @@ def newest_valid(rows: Iterable[Declaration], at: datetime) -> Declaration | Non
 
 
 def site_named(rows: Iterable[Declaration], at: datetime) -> str | None:
-    """The WLCG site in the newest valid row that names one: a later table of values alone takes none away."""
+    """The site in the newest valid row that names one: a later table of values alone takes none away."""
     row = newest_valid((row for row in rows if row.site), at)
     return row.site if row else None
 
@@ -157,7 +157,7 @@ def declare(
 ) -> Declared:
     """Settle what one name declares and where the value comes from.
 
-    ``site_values``: value of each WLCG site itself, from imported tables, to tell an inherited value from the
+    ``site_values``: value of each site itself, from imported tables, to tell an inherited value from the
     queue's own. Values that follow from the records are HS06 unless ``records_benchmark`` says otherwise.
     The origin is the first that applies: none, default, changed, inherited, own.
     """

@@ -24,7 +24,7 @@ from esjobs.records.declared.origin import (
     site_named,
 )
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.records.names.sites import site
+from esjobs.records.names.sites import site_of
 from esjobs.schema.declared import COREPOWER, RECORDS
 from esjobs.store.base import JobStore
 
@@ -48,7 +48,7 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
             name,
             newest.get(name),
             recorded.get(name),
-            guessed_site=site(name, {}).name if level == "queue" else name,
+            guessed_site=site_of(name, {}).name if level == "queue" else name,
             site_values=site_values,
         )
         declared[name] = replace(settled, country=country_named(imported.get(name, ()), window.end))
@@ -56,7 +56,7 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
 
 
 def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
-    """The WLCG site behind each queue, as imported tables name it that are valid before the window's end.
+    """The site behind each queue, as imported tables name it that are valid before the window's end.
 
     ``window`` None: all that is stored. One read.
     """

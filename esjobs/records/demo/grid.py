@@ -30,7 +30,7 @@ DECLARED_IN = "made-up grid: queue table"
 class Grid:
     """A made-up computing grid with a planted truth; equal arguments give equal grids.
 
-    ``seed``: any integer from 0. ``jobs_per_day``: jobs that end on each day. ``n_sites``: computing
+    ``seed``: any integer from 0. ``jobs_per_day``: jobs that end on each day. ``n_queues``: computing
     queues, 20 or more. ``n_models``: CPU models, 5 to 44. ``tasks_per_day``: tasks born each day, 4 or
     more; without it, 9 for 10 000 jobs a day, growing with the power 0.92. ``monitored``: jobs also say what
     they asked for, and some what was counted of them. ``course``: how many jobs each day has instead of
@@ -44,7 +44,7 @@ class Grid:
 
     seed: int = 1
     jobs_per_day: int = 10_000
-    n_sites: int = 60
+    n_queues: int = 60
     n_models: int = 40
     tasks_per_day: int | None = None
     monitored: bool = False
@@ -59,7 +59,7 @@ class Grid:
         self.truth()
 
     @classmethod
-    def of_size(cls, n_jobs: int, seed: int = 1, days: int = DEFAULT_DAYS, n_sites: int = 60) -> "Grid":
+    def of_size(cls, n_jobs: int, seed: int = 1, days: int = DEFAULT_DAYS, n_queues: int = 60) -> "Grid":
         """A grid that gives about ``n_jobs`` jobs in so many days: ``grid.days(n_jobs)`` lists them.
 
         Fewer than 10 000 jobs a day make few buckets with jobs enough for a fit; then take fewer days.
@@ -70,7 +70,7 @@ class Grid:
         """
         if n_jobs < 1 or days < 1:
             raise UsageError(f"a grid needs at least 1 job and 1 day, not {n_jobs} and {days}")
-        return cls(seed=seed, jobs_per_day=max(1, round(n_jobs / days)), n_sites=n_sites)
+        return cls(seed=seed, jobs_per_day=max(1, round(n_jobs / days)), n_queues=n_queues)
 
     def days(self, n_jobs: int) -> list[date]:
         """The days, up to 2025-06-30 and in order, that hold about ``n_jobs`` jobs; at least one.
@@ -127,7 +127,7 @@ class Grid:
     def declarations(self) -> list[Declaration]:
         """The table of declared corepower to import: every queue, then the CPU models with a reference.
 
-        A queue that declares none has a row with a null value, so that its WLCG site is known.
+        A queue that declares none has a row with a null value, so that its site is known.
         """
         queues = [
             Declaration(
@@ -172,7 +172,7 @@ class Grid:
     def _truth(self) -> Truth:
         rng = np.random.default_rng([self.seed, 0])
         models = plan_models(rng, self.n_models)
-        queues = plan_queues(rng, self.n_sites, models)
+        queues = plan_queues(rng, self.n_queues, models)
         incident = None if self.course is None else self.course.incident(queues)
         return Truth(queues=queues, cpu_models=models, incident=incident)
 

@@ -29,7 +29,7 @@ _SIBLING_SUFFIXES = ("_UCORE", "_MCORE", "_HIMEM", "_SCORE")
 _SINGLE_SUFFIXES = ("", "", "", "_UCORE", "_UCORE", "_MCORE", "_SL7")
 _CLASSES: dict[str, tuple[CoreClass, ...]] = {"_MCORE": ("multi",), "_SCORE": ("single",)}
 _SIBLINGS = (4, 3, 3, 2, 2, 2, 2, 2)
-"""Queues of the WLCG sites that have several, for a grid of 60."""
+"""Queues of the sites that have several, for a grid of 60."""
 
 
 @dataclass(frozen=True)
@@ -65,24 +65,26 @@ def _is_published(number: int, model: CpuModel) -> bool:
     return number % 3 != 2 and not model.name.startswith("QEMU")
 
 
-def plan_queues(rng: np.random.Generator, n_sites: int, models: Sequence[CpuTruth]) -> tuple[QueueTruth, ...]:
+def plan_queues(
+    rng: np.random.Generator, n_queues: int, models: Sequence[CpuTruth]
+) -> tuple[QueueTruth, ...]:
     """The queues of a grid, largest share first inside no particular order of names."""
-    if n_sites < MIN_SITES:
-        raise UsageError(f"a grid has at least {MIN_SITES} queues, not {n_sites}")
-    sizes = _site_sizes(n_sites)
+    if n_queues < MIN_SITES:
+        raise UsageError(f"a grid has at least {MIN_SITES} queues, not {n_queues}")
+    sizes = _site_sizes(n_queues)
     names, sites, classes = _names(rng, sizes)
     site_of = np.repeat(np.arange(len(sizes)), sizes)
-    shares = _shares(rng, n_sites)
+    shares = _shares(rng, n_queues)
     roles = _roles(rng, shares, site_of, np.asarray(sizes))
     shares = _shrink(shares, roles.tiny)
     mixtures = _mixtures(rng, site_of, len(models))
     speeds = np.asarray([_mean_speed(mixture, models) for mixture in mixtures])
-    scatter = np.exp(rng.normal(0.0, 0.04, n_sites).clip(-0.09, 0.09))
-    efficiency = rng.uniform(0.72, 0.97, n_sites)
+    scatter = np.exp(rng.normal(0.0, 0.04, n_queues).clip(-0.09, 0.09))
+    efficiency = rng.uniform(0.72, 0.97, n_queues)
     newer = rng.choice((0.0, 0.5, 1.0), len(sizes), p=(0.4, 0.15, 0.45))
     parents = _parent_values(rng, site_of, speeds, shares)
     queues = []
-    for n in range(n_sites):
+    for n in range(n_queues):
         origin, declared = _declared(n, roles, float(speeds[n] * scatter[n]), float(parents[n]))
         siblings = sizes[site_of[n]] > 1
         shown = siblings or (origin == "default" and n % 2 == 0)
@@ -107,14 +109,14 @@ def plan_queues(rng: np.random.Generator, n_sites: int, models: Sequence[CpuTrut
     return tuple(queues)
 
 
-def _site_sizes(n_sites: int) -> list[int]:
-    """Queues per WLCG site: about a third of all queues have siblings."""
+def _site_sizes(n_queues: int) -> list[int]:
+    """Queues per site: about a third of all queues have siblings."""
     sizes: list[int] = []
     for size in itertools.cycle(_SIBLINGS):
-        if sum(sizes) + size > n_sites // 3:
+        if sum(sizes) + size > n_queues // 3:
             break
         sizes.append(size)
-    return sizes + [1] * (n_sites - sum(sizes))
+    return sizes + [1] * (n_queues - sum(sizes))
 
 
 def _names(
@@ -134,9 +136,9 @@ def _names(
     return names, sites, classes
 
 
-def _shares(rng: np.random.Generator, n_sites: int) -> NDArray[np.float64]:
+def _shares(rng: np.random.Generator, n_queues: int) -> NDArray[np.float64]:
     """Heavy-tailed shares: Zipf with exponent 0.9 and a scatter of 30 %, in random order."""
-    shares = np.arange(1, n_sites + 1) ** -0.9 * np.exp(rng.normal(0.0, 0.3, n_sites))
+    shares = np.arange(1, n_queues + 1) ** -0.9 * np.exp(rng.normal(0.0, 0.3, n_queues))
     rng.shuffle(shares)
     return np.asarray(shares / shares.sum())
 
@@ -154,7 +156,7 @@ def _roles(
     sizes: NDArray[np.int64],
 ) -> Roles:
     """Deal the parts out. Misdeclared queues are not among the smallest, so that they can be found."""
-    n_sites = len(shares)
+    n_queues = len(shares)
     ranked = np.argsort(-shares)
     alone = sizes[site_of] == 1
     taken: set[int] = set()
@@ -165,18 +167,18 @@ def _roles(
         taken.update(chosen)
         return chosen
 
-    middle = ranked[n_sites // 4 : 2 * n_sites // 3]
-    tiny = deal(max(1, n_sites // 30), ranked[-max(2, n_sites // 12) :])
-    island = deal(min(4, max(2, n_sites // 20)), middle[alone[middle]])
-    misdeclared = deal(round(n_sites / 10), ranked[: 3 * n_sites // 4])
+    middle = ranked[n_queues // 4 : 2 * n_queues // 3]
+    tiny = deal(max(1, n_queues // 30), ranked[-max(2, n_queues // 12) :])
+    island = deal(min(4, max(2, n_queues // 20)), middle[alone[middle]])
+    misdeclared = deal(round(n_queues / 10), ranked[: 3 * n_queues // 4])
     return Roles(
         tiny=frozenset(tiny),
         island=frozenset(island),
         misdeclared={n: 0.7 if turn % 2 else 1.6 for turn, n in enumerate(misdeclared)},
-        inherited=frozenset(deal(max(1, round(n_sites / 15)), np.flatnonzero(~alone))),
-        default=frozenset(deal(max(1, round(n_sites / 15)), ranked)),
-        undeclared=frozenset(deal(max(1, n_sites // 30), ranked)),
-        short=frozenset(deal(max(1, round(n_sites / 20)), ranked[: n_sites // 2])),
+        inherited=frozenset(deal(max(1, round(n_queues / 15)), np.flatnonzero(~alone))),
+        default=frozenset(deal(max(1, round(n_queues / 15)), ranked)),
+        undeclared=frozenset(deal(max(1, n_queues // 30), ranked)),
+        short=frozenset(deal(max(1, round(n_queues / 20)), ranked[: n_queues // 2])),
     )
 
 
@@ -185,7 +187,7 @@ def _mixtures(
 ) -> list[list[tuple[int, float]]]:
     """Per queue 1 to 5 models with their fractions of its jobs; siblings run on nearly the same hosts.
 
-    Every model is found at one WLCG site at least, as long as there are sites enough.
+    Every model is found at one site at least, as long as there are sites enough.
     """
     n_rc = int(site_of[-1]) + 1
     order = rng.permutation(n_models)
@@ -218,7 +220,7 @@ def _parent_values(
     speeds: NDArray[np.float64],
     shares: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Per queue the honest value of the WLCG site behind it, in HS06 per core."""
+    """Per queue the honest value of the site behind it, in HS06 per core."""
     mean = np.bincount(site_of, speeds * shares) / np.bincount(site_of, shares)
     value = mean * np.exp(rng.normal(0.0, 0.03, len(mean)))
     return np.asarray([_clear_of_defaults(v) for v in value])[site_of]

@@ -90,7 +90,7 @@ class Births:
                 work_hs06_s=float(self.work[n]),
                 fixed_events=float(self.fixed[n]),
                 events=float(self.events[n]),
-                n_sites=int((self.weights[n] > 0).sum()),
+                n_queues=int((self.weights[n] > 0).sum()),
                 island=bool(self.island[n]),
             )
             for n in range(len(self.task_id))
@@ -143,14 +143,14 @@ def births(seed: int, day: date, tasks_per_day: int, places: Places) -> Births:
     size[0] = ordinary * places.share[places.island].sum() * nudge[0]
     size[1] = ordinary * _EXCLUDED_FRACTION * nudge[1]
     life = rng.integers(1, MAX_LIFE_DAYS + 1, n)
-    n_sites = _site_counts(rng, size, int((~places.island).sum()))
+    n_queues = _site_counts(rng, size, int((~places.island).sum()))
     multi = rng.random(n) < np.asarray([k.multi for k in KINDS])[kind]
     both = (rng.random(n) < 0.06) & (kind < N_FITTED_KINDS)
     mixed = np.zeros(n, np.bool_)
     if day.toordinal() % MIXED_EVERY_DAYS == _MIXED_PHASE:
         mixed[2], both[2], multi[2], kind[2], life[2] = True, False, False, 0, MAX_LIFE_DAYS
         size[2] = max(size[2], 4.0)
-        n_sites[2] = max(n_sites[2], 15)
+        n_queues[2] = max(n_queues[2], 15)
     task = np.repeat(np.arange(n), 1 + (both | mixed))
     second = np.concatenate([[False], task[1:] == task[:-1]])
     columns = _payloads(rng, kind[task], np.where(both[task], second, multi[task]))
@@ -162,7 +162,7 @@ def births(seed: int, day: date, tasks_per_day: int, places: Places) -> Births:
     columns.spread[mixed[task]] = 0.3
     eligible = np.where(island[task, None], places.island, ~places.island)
     eligible &= np.where(columns.multi[:, None], places.multi, places.single)
-    weights = _weights(rng, eligible, task, n_sites, places.share, mixed[task])
+    weights = _weights(rng, eligible, task, n_queues, places.share, mixed[task])
     half = np.where((both | mixed)[task], 0.5, 1.0)
     first_id = 20_000_000 + day.toordinal() * n
     return Births(
@@ -217,14 +217,14 @@ def _weights(
     rng: np.random.Generator,
     eligible: NDArray[np.bool_],
     task: NDArray[np.int64],
-    n_sites: NDArray[np.int64],
+    n_queues: NDArray[np.int64],
     share: NDArray[np.float64],
     uneven: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     """Fractions of jobs per payload (row) and queue (column): rows sum to 1, or to 0 where none can run."""
-    keys = rng.exponential(1.0, (len(n_sites), len(share)))[task] / share**0.35
+    keys = rng.exponential(1.0, (len(n_queues), len(share)))[task] / share**0.35
     keys = np.where(eligible, keys, np.inf)
-    last = np.take_along_axis(np.sort(keys, axis=1), n_sites[task][:, None] - 1, axis=1)
+    last = np.take_along_axis(np.sort(keys, axis=1), n_queues[task][:, None] - 1, axis=1)
     chosen = eligible & (keys <= last)
     noise = np.exp(rng.normal(0.0, np.where(uneven, 1.2, 0.5)[:, None], eligible.shape))
     weights = np.where(chosen, share**0.7 * noise, 0.0)

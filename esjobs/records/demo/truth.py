@@ -74,7 +74,7 @@ class CpuTruth:
 
 @dataclass(frozen=True)
 class Incident:
-    """Days on which something went wrong at a WLCG site, from ``first`` to ``last``, both included.
+    """Days on which something went wrong at a site, from ``first`` to ``last``, both included.
 
     ``efficiency_factor``: efficiency of its jobs over the usual one; they run longer for the same CPU time.
     ``failure_rate``: fraction of its jobs that fail though they would have finished elsewhere.
@@ -121,7 +121,7 @@ class PayloadTruth:
     """One kind of jobs inside a task.
 
     A job of n events takes ``work_hs06_s`` x (``fixed_events`` + n) / speed seconds of CPU time.
-    ``events``: median events of a job. ``n_sites``: queues that it is sent to.
+    ``events``: median events of a job. ``n_queues``: queues that it is sent to.
     """
 
     task_id: str
@@ -131,7 +131,7 @@ class PayloadTruth:
     work_hs06_s: float
     fixed_events: float
     events: float
-    n_sites: int
+    n_queues: int
     island: bool
 
 
@@ -139,7 +139,7 @@ class PayloadTruth:
 class Declaration:
     """A row of the table of declared corepower that belongs to the grid.
 
-    ``level``: site or cpu_model. ``corepower``, ``parent_corepower``: HS06 per core, null where there is
+    ``level``: queue or cpu_model. ``corepower``, ``parent_corepower``: HS06 per core, null where there is
     none. ``valid_from``: UTC.
     """
 

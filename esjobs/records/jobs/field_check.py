@@ -9,7 +9,7 @@ from esjobs.store.base import FieldState, JobStore
 _NO_BUCKETS = "no job enters a bucket: no factors, no verdicts"
 COSTS: Mapping[str, str] = {
     "job_id": "jobs cannot be told apart: nothing works",
-    "queue": "jobs belong to no site: nothing works",
+    "queue": "no job names its queue: nothing works",
     "end_time": "jobs belong to no day: nothing works",
     "task_id": _NO_BUCKETS,
     "events": _NO_BUCKETS,

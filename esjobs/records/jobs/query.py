@@ -28,8 +28,6 @@ def query_jobs(
 ) -> pa.Table:
     """Group the stored jobs by fields and give the metrics, most jobs first; by day in order of time.
 
-    Columns of groups are called as the fields were asked for: ``queue`` or ``queue``.
-
     All stored jobs count, whatever their state, unless ``clean`` names rules. Ratios are ratios of sums over
     the jobs that have every term; null where no job has. Raises :class:`NoJobsError` when nothing matches.
     """
@@ -62,7 +60,7 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
     parsed = parse_conditions(where)
     groupable = [name for name in parsed if fields.field(name).groupable]
     if "queue" in groupable and "site" not in groupable:
-        groupable.append("site")  # people say site and mean the one behind the queue
+        groupable.append("site")
     commands = ", ".join(f"esjobs query --by {name}" for name in groupable)
     listed = f"; what there is: {commands}" if commands else ""
     given = [(name, each) for name, of in parsed.items() for each in of]

@@ -31,28 +31,23 @@ def listed_jobs(
     order: str = "",
     limit: int | None = None,
 ) -> pa.RecordBatchReader:
-    """Jobs under conditions in the fields asked for, called as they were asked for (``queue`` or ``queue``).
+    """Jobs under conditions, with these fields.
 
     ``order``: a field, the largest first behind ``-``; jobs without a value last, equal ones by source and
     job_id. ``limit``: so many at most. Memory: a batch; with an order the jobs in question, beyond a limit on
     disk. Raises :class:`UsageError` for a field that jobs cannot be sorted by.
     """
-    asked: dict[str, str] = {}
-    for name in columns:
-        asked.setdefault(fields.asked_field(name).name, name)
+    names = tuple(dict.fromkeys(fields.field(name).name for name in columns))
     by = order.removeprefix("-")
     if by:
-        sort = fields.asked_field(by)
+        sort = fields.field(by)
         if source := source_of(sort.name):
             raise UsageError(f"jobs cannot be sorted by '{by}', which is resolved; sort by {source}")
         order = f"-{sort.name}" if order.startswith("-") else sort.name
     if limit is not None and limit < 0:
         raise UsageError(f"a list has 0 jobs or more, not {limit}")
     filters = job_filters(store, where, window)
-    jobs = select(store, tuple(asked), window, where=filters, order=order, limit=limit)
-    schema = pa.schema([item.with_name(asked[item.name]) for item in jobs.schema])
-    renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in jobs)
-    return reader_of(schema, renamed)
+    return select(store, names, window, where=filters, order=order, limit=limit)
 
 
 def streamed_rows(

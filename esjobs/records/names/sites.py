@@ -1,4 +1,4 @@
-"""The WLCG site behind a queue: as a queue table tells it, else guessed from the queue's name.
+"""The site of a queue: as a queue table tells it, else guessed from the queue's name.
 
 Queues of one site share machines and often one declared corepower: leaving out "the site" means leaving out
 all of them. The guess takes off the endings that say what a queue offers (cores, memory, length, operating
@@ -12,26 +12,26 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-__all__ = ["RcSite", "guess_site", "queue_prefixes", "queue_suffixes", "site"]
+__all__ = ["Site", "guess_site", "queue_prefixes", "queue_suffixes", "site_of"]
 
 
-class RcSite(NamedTuple):
-    """The WLCG site behind a queue, and whether it was guessed from the queue's name."""
+class Site(NamedTuple):
+    """The site of a queue, and whether it was guessed from the queue's name."""
 
     name: str
     guessed: bool
 
 
-def site(queue: str, imported: Mapping[str, str]) -> RcSite:
+def site_of(queue: str, imported: Mapping[str, str]) -> Site:
     """The site that an imported table names for the queue, else the one that its name points to.
 
     ``imported``: queue -> site, as far as tables tell.
 
-    >>> site("IN2P3-CC_HIMEM", {}), site("IN2P3-CC_HIMEM", {"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).name
-    (RcSite(name='IN2P3-CC', guessed=True), 'FR-CCIN2P3')
+    >>> site_of("IN2P3-CC_HIMEM", {}), site_of("IN2P3-CC_HIMEM", {"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).name
+    (Site(name='IN2P3-CC', guessed=True), 'FR-CCIN2P3')
     """
     named = imported.get(queue)
-    return RcSite(_guessed(queue), guessed=True) if named is None else RcSite(named, guessed=False)
+    return Site(_guessed(queue), guessed=True) if named is None else Site(named, guessed=False)
 
 
 @lru_cache(maxsize=8192)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 import pyarrow as pa
 
 from esjobs.core.errors import KeywordError, UsageError
-from esjobs.core.fields import ALIASES, Field
+from esjobs.core.fields import Field
 from esjobs.core.tables import Table
 from esjobs.core.words import LEVELS, METHODS, titled
 
@@ -122,9 +122,8 @@ def _close(value: str, there: Iterable[str]) -> list[str]:
 
 def column_named(table: Table, name: str) -> Field:
     """A column of a table; :class:`UsageError` with the name that was meant for one that it lacks."""
-    for each in (name, ALIASES.get(name, name)):
-        if each in table.column_names:
-            return table.column(each)
+    if name in table.column_names:
+        return table.column(name)
     close = _close(name, table.column_names)
     meant = f"did you mean {close[0]}? " if close else ""
     raise UsageError(

@@ -14,14 +14,14 @@ from esjobs.records.names import spelling
 from esjobs.schema.speed import FACTORS
 from esjobs.store.base import JobStore
 
-_KEYS = {"site": ("site", "site"), "cpu_model": ("cpu_model",)}
+_KEYS = {"queue": ("site", "queue"), "cpu_model": ("cpu_model",)}
 
 
 @dataclass(frozen=True)
 class Named:
-    """What a name means. ``names``: the queues of a WLCG site, one queue, or one CPU model.
+    """What a name means. ``names``: the queues of a site, one queue, or one CPU model.
 
-    ``site``: the WLCG site behind the queues; None of a CPU model. ``of_site``: the WLCG site was named,
+    ``site``: the site of the queues; None of a CPU model. ``of_site``: the site was named,
     with all its queues, not one of them.
     """
 
@@ -35,11 +35,11 @@ class Named:
 def named(store: JobStore, level: Level, name: str, run: StoredRun | None, window: Window | None) -> Named:
     """The queues or the CPU model that ``name`` means, as it stands in a run or, without one, in the jobs.
 
-    A WLCG site comes before a queue of its name. Raises :class:`NoJobsError` when nothing is stored,
+    A site comes before a queue of its name. Raises :class:`NoJobsError` when nothing is stored,
     :class:`UsageError` with close names for one that is nowhere. Cost: two columns of a run, or one query.
     """
     pairs = _of_run(store, level, run) if run is not None else set()
-    if level == "site":
+    if level == "queue":
         known = {queue for _, queue in pairs} | {site for site, _ in pairs if site}
         if not _there(name, known):
             # a queue that no fit has seen still has jobs
@@ -58,13 +58,13 @@ def _site(name: str, pairs: Collection[tuple[str | None, str]]) -> Named:
     _require(queues)
     sites = {site for site in queues.values() if site}
     there = spelling.as_stored(
-        "there is no queue or WLCG site", [name], sites | set(queues), "esjobs query --by site,queue"
+        "there is no queue or site", [name], sites | set(queues), "esjobs query --by site,queue"
     )[0]
     if there in sites:
         return Named(
-            "site", there, tuple(sorted(q for q, site in queues.items() if site == there)), there, True
+            "queue", there, tuple(sorted(q for q, site in queues.items() if site == there)), there, True
         )
-    return Named("site", there, (there,), queues[there])
+    return Named("queue", there, (there,), queues[there])
 
 
 def _require(there: Iterable[str]) -> None:

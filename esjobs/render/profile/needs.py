@@ -75,7 +75,7 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
         many = jobs / (wanted - line - lasting - tasks)
         return f"{now}: {_times(many, flag['n_jobs'], 'jobs of the same tasks')}"
     many = (jobs + tasks) / (wanted - line - lasting)
-    return f"{now}: {_times(many, flag['n_distinct_tasks'], 'tasks that other queues run, too')}"
+    return f"{now}: {_times(many, flag['n_tasks'], 'tasks that other queues run, too')}"
 
 
 def _times(many: float, there: int | None, what: str) -> str:

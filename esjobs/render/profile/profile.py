@@ -17,7 +17,7 @@ from esjobs.publish.stored import StoredRun
 from esjobs.render.profile.named import Named, named
 from esjobs.render.profile.needs import needed
 from esjobs.render.profile.standing import Standing, standings
-from esjobs.schema.decomposition import CPU_SPEED_BY_QUEUE, REASON, REASONS
+from esjobs.schema.decomposition import CPU_SPEED_BY_QUEUE, DECOMPOSED, DECOMPOSITION
 from esjobs.schema.drift import DRIFT, DRIFTS
 from esjobs.schema.flags import FLAG_STATES
 from esjobs.schema.jobs import BUCKETS
@@ -66,7 +66,7 @@ class Profile:
 
 
 def profile(store: JobStore, level: Level, name: str) -> Profile:
-    """Everything about a WLCG site or a queue (``level`` site), or about a CPU model, as of the latest run.
+    """Everything about a site or a queue (``level`` site), or about a CPU model, as of the latest run.
 
     Raises :class:`NoJobsError` when nothing is stored, :class:`UsageError` with close names for one that is
     nowhere. Cost: some rows of a dozen tables, one query to the buckets of the window and one to its jobs.
@@ -114,7 +114,7 @@ class _Read:
         self._mixes = _by(_rows(store, CPU_MIX, [In("run", (run.run,)), In(here, names)]), here)
         beside = "queue" if level == "queue" else "name"
         self._machines = _by(_following(store, CPU_SPEED_BY_QUEUE, run, [In(beside, names)]), beside)
-        self._reasons = _by(_following(store, REASONS, run, of_names), "name")
+        self._reasons = _by(_following(store, DECOMPOSITION, run, of_names), "name")
         self._links = {row["component"]: row for row in self._rows_of_components()}
         self._history = _by(self._windows_as_long(of_names), "name")
         self._drifts = _by(_of_latest(store, DRIFT, DRIFTS, of_names), "name")
@@ -199,7 +199,7 @@ class _Read:
             {
                 **dict(zip(_TASK, task, strict=True)),
                 "n_jobs": n_jobs,
-                "n_sites": known.get(task[:2], {}).get("n_sites"),
+                "n_queues": known.get(task[:2], {}).get("n_queues"),
                 "decision": known.get(task[:2], {}).get("decision"),
                 "deviation": _mean_deviation(
                     [row for row in here.get(task[:2], ()) if row["name"] in meant.names]
@@ -262,7 +262,7 @@ def _following(
     store: JobStore, table: Table, speed: StoredRun, where: Sequence[Filter]
 ) -> list[dict[str, Any]]:
     """Of the latest reasons those that follow from a run of speed factors: older ones answer another run."""
-    return _of_latest(store, REASON, table, [In("speed_run", (speed.run,)), *where])
+    return _of_latest(store, DECOMPOSED, table, [In("speed_run", (speed.run,)), *where])
 
 
 def _mean_deviation(rows: Sequence[Row]) -> float | None:

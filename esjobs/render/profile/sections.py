@@ -35,8 +35,8 @@ def heading(profile: Profile) -> str:
         return f"CPU model {meant.title}"
     if meant.of_site:
         count = len(meant.names)
-        return f"WLCG site {meant.title}, {count} queue{'s' * (count != 1)}"
-    return f"queue {meant.title}" + (f" of the WLCG site {meant.site}" if meant.site else "")
+        return f"site {meant.title}, {count} queue{'s' * (count != 1)}"
+    return f"queue {meant.title}" + (f" of the site {meant.site}" if meant.site else "")
 
 
 def source(profile: Profile, now: datetime | None = None) -> str:
@@ -91,7 +91,7 @@ def _verdicts(profile: Profile) -> Section | None:
             "error": row["k_err"],
             **({"component": row["component"]} if apart else {}),
             "jobs": row["n_jobs"],
-            "tasks": row["n_distinct_tasks"],
+            "tasks": row["n_tasks"],
         }
         for row in profile.flags
     ]
@@ -140,7 +140,7 @@ def _types(profile: Profile) -> Section | None:
             "speed factor": row["k"],
             "error": row["k_err"],
             "jobs": row["n_jobs"],
-            "tasks": row["n_distinct_tasks"],
+            "tasks": row["n_tasks"],
         }
         for row in profile.types
     ]
@@ -256,7 +256,7 @@ def _standings(profile: Profile) -> Section | None:
     if not rows:
         return None
     kind = {"cpu_model": "CPU models"}.get(
-        profile.named.level, "WLCG sites" if profile.named.of_site else "queues"
+        profile.named.level, "sites" if profile.named.of_site else "queues"
     )
     about = f"All jobs of the window, beside other {kind} with 100 jobs or more."
     return Section("Among the others", about, table=_table(rows), prose=("meaning",))
@@ -269,7 +269,7 @@ def _tasks(profile: Profile) -> Section | None:
             "cores": row["core_class"],
             "kind of work": row["processing_type"],
             "jobs here": row["n_jobs"],
-            "queues with it": row["n_sites"],
+            "queues with it": row["n_queues"],
             "ran faster here by": _percent(row["deviation"]),
             "decision": row["decision"],
         }

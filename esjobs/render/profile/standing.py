@@ -49,7 +49,7 @@ class Standing:
 def standings(store: JobStore, meant: Sequence[Named], window: Window | None) -> list[list[Standing]]:
     """For each of several names of one kind, each compared metric beside that of all others of its kind.
 
-    A WLCG site is held against WLCG sites, a queue against queues, a CPU model against CPU models. All jobs
+    A site is held against sites, a queue against queues, a CPU model against CPU models. All jobs
     of the window count, whatever their state. Cost: one query to its jobs for each kind.
     """
     rows: dict[str, list[dict[str, Any]]] = {}

@@ -12,7 +12,7 @@ from esjobs.core.verdict_order import verdict_order
 from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, noun, standing
 
 Flag = Mapping[str, object]
-"""A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_distinct_tasks."""
+"""A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_tasks."""
 
 _MOST_CANDIDATES = 5
 """Candidates that are named, beside the headline; those that are confirmed are all named, in it."""
@@ -41,7 +41,7 @@ def conclude(
     found = [standing(str(flag["verdict"]), flag["confirmed"]) for flag in judged]
     confirmed = [flag for flag, word in zip(judged, found, strict=True) if word == CONFIRMED]
     candidates = [flag for flag, word in zip(judged, found, strict=True) if word == CANDIDATE]
-    on_one_task = sum(flag["n_distinct_tasks"] == 1 for flag in judged)
+    on_one_task = sum(flag["n_tasks"] == 1 for flag in judged)
     counts = {
         "n_names": len(flags),
         "n_deviates": verdicts.count("deviates"),

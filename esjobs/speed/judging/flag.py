@@ -81,8 +81,8 @@ def judge(
             reason=factors.reason[place],
             k=finite(factors.k[place]),
             n_jobs=int(factors.n_jobs[place]),
+            n_units=int(factors.n_units[place]),
             n_tasks=int(factors.n_tasks[place]),
-            n_distinct_tasks=int(factors.n_distinct_tasks[place]),
             in_main_component=bool(factors.main[place]),
             declared=declared[name],
             deviation=deviation,
@@ -152,7 +152,7 @@ def _err_parts(factors: Factors, place: int, evidence: Evidence) -> dict[str, fl
 
 
 def _sites_in_line(comparison: Comparison, factors: Factors, declared: Mapping[str, Declared]) -> set[str]:
-    """The WLCG sites (or CPU models) that a line rests on."""
+    """The sites (or CPU models) that a line rests on."""
     inside = comparison.places[comparison.line.points.in_line]
     return {declared[factors.name[place]].site for place in inside}
 
@@ -308,7 +308,7 @@ def _flag_rows(
             "proposed_corepower": proposal.corepower,
             "proposed_corepower_err": proposal.corepower_err,
             "sentence": words.sentence,
-            "n_tasks": evidence.n_tasks,
+            "n_units": evidence.n_units,
             "n_jobs": evidence.n_jobs,
             "component": item.component,
             "site": declared.site if factors.level == "queue" else None,
@@ -322,8 +322,8 @@ def _flag_rows(
                 f"deviation_err_{part}": None if item.verdict == "undeclared" else item.err_parts.get(part)
                 for part in ("stat", "int", "line")
             },
-            "via": evidence.via or None,
-            "n_distinct_tasks": evidence.n_distinct_tasks,
+            "sole_link": evidence.via or None,
+            "n_tasks": evidence.n_tasks,
             "confirmed": confirmed,
             "finding": words.finding,
             "advice": words.advice or None,

@@ -16,7 +16,7 @@ from esjobs.store.base import JobStore
 
 _DECLARED = ("level", "name", "corepower", "benchmark", "origin")
 _LINE = ("level", "processing_type", "method", "benchmark")
-_POINTS = ("status", "n_names", "n_entries", "n_sites")
+_POINTS = ("status", "n_names", "n_entries", "n_groups")
 
 
 def moved_declarations(store: JobStore, run: str, correlated: Outcome, flagged: Outcome) -> list[str]:

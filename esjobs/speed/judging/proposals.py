@@ -40,7 +40,7 @@ def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: b
         return Proposal(None, None, f"the verdict is {verdict}")
     if declared.origin != "own":
         return Proposal(None, None, f"the declaration is {declared.origin}, not the queue's own")
-    if evidence.n_distinct_tasks < MIN_PROPOSAL_TASKS:
+    if evidence.n_tasks < MIN_PROPOSAL_TASKS:
         return Proposal(None, None, "one task only")
     if evidence.n_jobs < min_jobs:
         return Proposal(None, None, "too few jobs")

@@ -69,11 +69,11 @@ def told(
 
 
 def _ran_like(evidence: Evidence, level: str) -> str:
-    """What the jobs ran like, and relative to whom: a line has one entry per WLCG site or CPU model."""
+    """What the jobs ran like, and relative to whom: a line has one entry per site or CPU model."""
     estimate = evidence.estimate
     if estimate is None:
         return ""
-    whose, own = f"what {evidence.n_line_sites} other WLCG sites declare", "is declared"
+    whose, own = f"what {evidence.n_line_sites} other sites declare", "is declared"
     if level == "cpu_model":
         whose, own = f"the reference scores of {evidence.n_line_sites} other CPU models", "is its score"
     jobs = f"these jobs ({evidence.only_type} only)" if evidence.only_type else "these jobs"

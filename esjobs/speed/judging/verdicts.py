@@ -22,7 +22,7 @@ from esjobs.records.declared.origin import Declared
 
 IMPLAUSIBLE = math.log(3.0)
 MIN_LINE_SITES = 10
-"""WLCG sites (or CPU models) a line needs before verdicts rest on it."""
+"""sites (or CPU models) a line needs before verdicts rest on it."""
 SURVIVING: tuple[Verdict, ...] = ("deviates", "ok")
 """The verdicts that claim something, and so are tested for stability."""
 FEW_JOBS_BRIDGE = "few jobs"
@@ -50,8 +50,8 @@ class Evidence:
     """What is known of one name when it is judged.
 
     Missing numbers are None. ``deviation`` and its error come from the line without the name's own site;
-    ``n_tasks`` counts units of A (task x core class x type), ``n_distinct_tasks`` the tasks behind them.
-    ``median_k`` is the median factor of the component. ``n_line_sites``: the WLCG sites (or CPU models)
+    ``n_units`` counts units of A (task x core class x type), ``n_tasks`` the tasks behind them.
+    ``median_k`` is the median factor of the component. ``n_line_sites``: the sites (or CPU models)
     of that line. ``line_reason``: why no verdict may rest on the line.
     """
 
@@ -60,8 +60,8 @@ class Evidence:
     reason: str
     k: float | None
     n_jobs: int
+    n_units: int
     n_tasks: int
-    n_distinct_tasks: int
     in_main_component: bool
     declared: Declared
     deviation: float | None

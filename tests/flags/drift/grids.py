@@ -11,7 +11,7 @@ from esjobs.api.session import Session
 from esjobs.core.window import Window
 from esjobs.records.demo.grid import LAST_DAY, Grid
 
-GRID = Grid(seed=5, jobs_per_day=3_000, n_sites=24, n_models=10)
+GRID = Grid(seed=5, jobs_per_day=3_000, n_queues=24, n_models=10)
 DAYS = 24
 FIRST = LAST_DAY - timedelta(days=DAYS - 1)
 WINDOW = Window.of_days(FIRST, LAST_DAY)

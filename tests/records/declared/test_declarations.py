@@ -101,7 +101,7 @@ def test_the_imported_value_wins_and_both_are_shown_beyond_one_percent() -> None
 
 
 def test_a_parent_is_shown_beside_a_default_and_never_takes_its_place() -> None:
-    declared = settle(row(10.0, parent=16.886, queue="CERN-PROD"), None)
+    declared = settle(row(10.0, parent=16.886, site="CERN-PROD"), None)
     assert (declared.corepower, declared.origin, declared.parent) == (10.0, "default", 16.886)
     assert (declared.site, declared.site_guessed) == ("CERN-PROD", False)
 
@@ -116,7 +116,7 @@ def test_a_value_equal_to_the_sites_is_inherited() -> None:
 def test_nothing_at_all_is_none() -> None:
     declared = settle(None, None)
     assert (declared.corepower, declared.benchmark, declared.origin) == (None, None, "none")
-    assert settle(row(None, queue="Q"), None).origin == "none"
+    assert settle(row(None, site="Q"), None).origin == "none"
 
 
 def test_the_newest_value_valid_at_the_end_of_the_window_counts() -> None:

@@ -316,7 +316,7 @@ def test_any_seed_gives_a_main_component_and_an_island(seed: int) -> None:
 
 def test_larger_grids_have_more_of_everything() -> None:
     day = date(2025, 6, 1)
-    large = Grid(seed=2, jobs_per_day=60_000, n_sites=150, n_models=44)
+    large = Grid(seed=2, jobs_per_day=60_000, n_queues=150, n_models=44)
     jobs = table(large, [day]).to_pandas()
     assert jobs.site.nunique() > 140
     assert jobs.task_id.nunique() > 100

@@ -42,13 +42,13 @@ def test_no_queue_plays_two_parts(truth: Truth) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**32), n_sites=st.integers(20, 150), n_models=st.integers(5, 44))
+@given(seed=st.integers(0, 2**32), n_queues=st.integers(20, 150), n_models=st.integers(5, 44))
 def test_declarations_of_any_grid_mean_what_they_are_planted_as(
-    seed: int, n_sites: int, n_models: int
+    seed: int, n_queues: int, n_models: int
 ) -> None:
-    truth = Grid(seed=seed, n_sites=n_sites, n_models=n_models).truth()
-    assert len(truth.queues) == n_sites
-    assert len({queue.name for queue in truth.queues}) == n_sites
+    truth = Grid(seed=seed, n_queues=n_queues, n_models=n_models).truth()
+    assert len(truth.queues) == n_queues
+    assert len({queue.name for queue in truth.queues}) == n_queues
     assert len(truth.cpu_models) == n_models
     assert truth.misdeclared
     assert sum(queue.share for queue in truth.queues) == pytest.approx(1.0)
@@ -164,7 +164,7 @@ def test_a_grid_is_a_value() -> None:
         {"seed": -1},
         {"jobs_per_day": 0},
         {"tasks_per_day": 3},
-        {"n_sites": 19},
+        {"n_queues": 19},
         {"n_models": 4},
         {"n_models": 45},
     ],

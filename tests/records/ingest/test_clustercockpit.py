@@ -203,7 +203,8 @@ def test_the_record_of_a_job_with_gpus_and_smt(session: Session, tmp_path: Path)
     read(session, "clustercockpit", archive(tmp_path / "a", {"cpu_load": metric([1.0])}, meta))
     (job,) = jobs(session)
     assert {name: job[name] for name in ("gpus", "cores", "smt", "user", "project", "state", "queue")} == {
-        "gpus": 8, "cores": 128, "smt": True, "user": "u", "project": "p", "state": "timeout", "queue": "a100",
+        "gpus": 8, "cores": 128, "smt": True, "user": "u", "project": "p", "state": "timeout",
+        "queue": "a100",
     }  # fmt: skip
     assert job["end_time"] == datetime.fromtimestamp(1_700_000_120, UTC)
     assert rows(session)[0]["end_time"] == job["end_time"]

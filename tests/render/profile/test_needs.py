@@ -25,7 +25,7 @@ def flag(deviation: float, stat: float, inner: float, line: float, **more: Any) 
         "deviation_err_stat": stat,
         "deviation_err_int": inner,
         "n_jobs": 400,
-        "n_distinct_tasks": 7,
+        "n_tasks": 7,
         "estimate_low": None,
         "estimate_high": None,
         **more,

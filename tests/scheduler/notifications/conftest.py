@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from esjobs.schema import flags
-from esjobs.schema.decomposition import REASONS
+from esjobs.schema.decomposition import DECOMPOSITION
 from esjobs.schema.drift import DRIFTS
 from esjobs.schema.nights import NIGHT_STEPS, NIGHTS
 from esjobs.schema.notifications import NOTIFICATIONS
@@ -14,7 +14,7 @@ from esjobs.store.duck.store import DuckStore
 from tests.scheduler.notifications.servers import Listener, MailServer, listener, mail_server
 from tests.servers.certificates import Authority
 
-TABLES = (NOTIFICATIONS, DRIFTS, REASONS, NIGHTS, NIGHT_STEPS, FLAGS, LINES, *flags.TABLES)
+TABLES = (NOTIFICATIONS, DRIFTS, DECOMPOSITION, NIGHTS, NIGHT_STEPS, FLAGS, LINES, *flags.TABLES)
 """What the step reads and writes."""
 
 

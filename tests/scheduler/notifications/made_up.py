@@ -40,7 +40,7 @@ def event(
         "deviation_low": -0.36,
         "deviation_high": -0.26,
         "corepower": 10.3,
-        "proposal": 7.1,
+        "proposed_corepower": 7.1,
         "confirmed": kind in ("opened", "reopened", "closed"),
         "run": "0123456789ab",
         "window_start": datetime(2026, 10, 23, tzinfo=UTC),

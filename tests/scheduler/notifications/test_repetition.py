@@ -172,13 +172,13 @@ def test_jobs_tasks_and_sites_behind_a_deviation(store: DuckStore, server: MailS
         **run,
         "name": QUEUE,
         "n_jobs": 12345,
-        "n_distinct_tasks": 7,
+        "n_tasks": 7,
         "deviation": -0.31,
         "method": "gamma",
     }
     other = {**flag, "method": "paper", "deviation": -0.2, "n_jobs": 1}
     publish(store, FLAGS, NIGHT, [flag, other])
-    publish(store, LINES, NIGHT, [{**run, "method": "gamma", "n_sites": 52}])
+    publish(store, LINES, NIGHT, [{**run, "method": "gamma", "n_groups": 52}])
     live(store, server, mailed(server, site(), link="https://h.example/r"), [(0, "opened", "all", -0.31)])
     [(_, mail)] = server.taken
     for kind in ("plain", "html"):

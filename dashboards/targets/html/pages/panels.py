@@ -144,7 +144,7 @@ def _lead(made: Made, panel: Panel, leads_to: Page) -> None:
 def slug(title: str) -> str:
     """A title as a part of an address.
 
-    >>> slug("WLCG site"), slug("Cores: single or multi")
+    >>> slug("Site"), slug("Cores: single or multi")
     ('wlcg-site', 'cores-single-or-multi')
     """
     return "-".join("".join(letter if letter.isalnum() else " " for letter in title.lower()).split())

@@ -196,7 +196,7 @@ def _corepower(declared: Mapping[tuple[str, str, date], list[float]], file: str)
         known[site, benchmark] = value
         rows.append(
             {
-                "level": "site",
+                "level": "queue",
                 "name": site,
                 "corepower": value,
                 "benchmark": benchmark,
@@ -207,7 +207,7 @@ def _corepower(declared: Mapping[tuple[str, str, date], list[float]], file: str)
         )
     batch = pa.RecordBatch.from_pylist(rows, schema=given_schema(COREPOWER))
     note = (
-        f"{file}: corepower of {len({row['name'] for row in rows})} WLCG sites; queues of jobs that have "
+        f"{file}: corepower of {len({row['name'] for row in rows})} sites; queues of jobs that have "
         "other names than their site are not met by it"
     )
     yield Parsed(batch, (), len(rows), (note,), COREPOWER)

@@ -12,7 +12,6 @@ from esjobs.records.ingest.formats.declared_values import ACCEPTED, DeclaredValu
 _NAME_COLUMNS = {
     "name": None,
     "queue": "queue",
-    "queue": "queue",
     "cpu_model": "cpu_model",
     "cpu": "cpu_model",
 }
@@ -32,7 +31,7 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     if len(names) > 1:
         raise InputError(
             f"{path}, line 1: columns {' and '.join(names)} both name what a row declares; keep one of them "
-            "(the WLCG site behind a queue is site)"
+            "(column site names who runs a queue)"
         )
     if not names or "corepower" not in columns:
         raise InputError(f"{path}, line 1: expected {ACCEPTED}; found {', '.join(columns) or 'nothing'}")

@@ -46,12 +46,12 @@ def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
 
 def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[str, Any]:
     """CRIC serves ``corepower`` to jobs; what the parents declare is shown beside it, never substituted."""
-    for key in ("name", "nickname", "site", "country"):
+    for key in ("name", "nickname", "rc_site", "country"):
         require_no_nul(where, key, str(queue.get(key) or ""))
     data = queue.get("corepower_data")
     details: Mapping[str, object] = data if isinstance(data, dict) else {}
     parents = (
-        details.get(key) for key in ("parent_site_corepower", "parent_site_corepower", "parent_corepower")
+        details.get(key) for key in ("parent_rc_site_corepower", "parent_site_corepower", "parent_corepower")
     )
     parent = next((str(value) for value in parents if value is not None), "")
     since = options.valid_from or str(queue.get("last_modified") or "")
@@ -62,7 +62,7 @@ def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[st
         "corepower": served,
         "benchmark": options.benchmark or "HS06",
         "valid_from": moment(where, "last_modified", since),
-        "site": str(queue["site"]) if queue.get("site") else None,
+        "site": str(queue["rc_site"]) if queue.get("rc_site") else None,
         "parent_corepower": score(where, "parent corepower", parent),
         "served_corepower": served,
         "source": "CRIC",

@@ -183,7 +183,7 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
         require_no_nul(where, name, row.get(name) or "")
     level = _level(row["level"])
     if level not in (*LEVELS, ""):
-        raise InputError(f"{where}, column level: '{row['level']}' is neither site nor cpu_model")
+        raise InputError(f"{where}, column level: '{row['level']}' is neither queue nor cpu_model")
     benchmark = _benchmark(row.get("benchmark") or options.benchmark or "")
     if benchmark not in BENCHMARKS:
         named = f"'{benchmark}'" if benchmark else "none"

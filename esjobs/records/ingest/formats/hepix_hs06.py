@@ -66,7 +66,7 @@ def _typed(header: list[str], row: list[str]) -> Mapping[str, Any]:
         "value": score("HS06", named["HS06"]),
         "clock_mhz": number("clock", clock),
         "board": named.get("Mainboard type") or None,
-        "site": named.get("Site", "").strip("()") or None,
+        "measured_by": named.get("Site", "").strip("()") or None,
         "remark": "; ".join(filter(None, remarks)) or None,
     }
 

@@ -45,7 +45,7 @@ def _typed(row: Mapping[str, str]) -> Mapping[str, Any]:
         "smt": smt,
         "cores": count("Ncores", row["Ncores"]),
         "value": score("Score", row["Score"]),
-        "site": row.get("Site") or None,
+        "measured_by": row.get("Site") or None,
         "n_measurements": count("# Meas", row.get("# Meas", "")),
         "spread": number("Spread", row.get("Spread", "")),
         "first_measured": _moment("first_date", row.get("first_date", "")),

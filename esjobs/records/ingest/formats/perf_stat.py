@@ -7,7 +7,7 @@ that several groups counted is taken from the group that counted longest; blocks
 of the time that it was counted; below 5 % perf's extrapolation is no measurement, and the event is left out,
 counted, as is what was ``<not supported>`` or ``<not counted>``.
 
-The job's id comes from the digits in the file's name or from ``--set job_id=ID``, its site and end from
+The job's id comes from the digits in the file's name or from ``--set job_id=ID``, its queue and end from
 ``--set``. The program is that of the command that perf names, if it is one and starts no other.
 """
 

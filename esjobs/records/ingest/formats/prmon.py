@@ -6,7 +6,7 @@ wbytes``). Memory is in kB. CPU time, I/O and network are counters of all proces
 rates, the first sample has none, and where a counter falls, because a process ended, there is a gap, counted.
 The series are of the job as a whole.
 
-JSON: the summary (``Max``, ``Avg``, ``HW``), which becomes a job record; ``--set`` gives its site and end.
+JSON: the summary (``Max``, ``Avg``, ``HW``), which becomes a job record; ``--set`` gives its queue and end.
 
 The job's id comes from the digits in the file's name or from ``--set job_id=ID``.
 """

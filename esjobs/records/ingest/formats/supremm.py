@@ -4,7 +4,7 @@ Summaries of both generations become job records: ``acct`` says who, when and ho
 of time in user mode and in the kernel times cores times duration. Counters: of the earlier generation (0.9,
 groups such as ``intel_snb``) the rates per core times cores times duration, of the later one (1.0,
 ``cpuperf``) the counts per core times cores; groups outside the cores keep the group before the name. The
-site is the partition unless ``--set site=`` names another.
+queue is the partition unless ``--set queue=`` names another.
 
 Series of both forms (``nodebased`` and ``devicebased``, or a member per metric) become rows of nodes and
 cores. A metric with an ``error`` in place of numbers has no data: it is refused under that reason, and left

@@ -104,7 +104,7 @@ def _dimension(name: str, binned: dict[str, Bins]) -> Dimension:
     if name in TIMES:
         part = TimePart(name, name)  # type: ignore[arg-type]  # the names are those of the parts
         return Dimension(name, name, part)
-    field = fields.asked_field(name) if name not in binned else fields.field(name)
+    field = fields.field(name)
     if field.name in binned:
         return Dimension(name, binned[field.name].name, binned[field.name])
     if not field.groupable:
@@ -125,7 +125,7 @@ def parse_bins(texts: Iterable[str]) -> list[BinsAsked]:
         name, equals, given = text.partition("=")
         if not equals or not given.strip():
             raise UsageError(f"'{text}' gives no bins; expected FIELD=NUMBER or FIELD=EDGE,EDGE,...")
-        field = fields.asked_field(name.strip())
+        field = fields.field(name.strip())
         if field.type not in ("integer", "number"):
             raise UsageError(f"'{field.name}' is no number, so that it has no bins; group by it as it is")
         if field.name in asked:

@@ -254,7 +254,7 @@ def metric(name: str) -> QueryMetric:
 
 
 def _generic(name: str, function: str, field: str) -> QueryMetric:
-    asked = fields.asked_field(field)
+    asked = fields.field(field)
     if asked.type not in ("integer", "number"):
         raise UsageError(f"'{field}' is no number, so that there is no {function} of it; see: esjobs fields")
     unit, of, left = asked.unit, asked.name, _without(asked.name)

@@ -23,7 +23,7 @@ from esjobs.records.names.cpu_models import RESOLVER
 from esjobs.records.references.values import ReferenceScore, reference_scores
 from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.declared import COREPOWER
-from esjobs.schema.decomposition import CPU_SPEED_BY_QUEUE, REASON, REASONS
+from esjobs.schema.decomposition import CPU_SPEED_BY_QUEUE, DECOMPOSED, DECOMPOSITION
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
@@ -37,7 +37,7 @@ _FLAG_COLUMNS = (
 )
 
 
-def reasons(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
+def decompose(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
     """Take the deviations of a run's queues apart and publish the parts.
 
     ``settings``: with the sections that the question names. ``window``: one that an unrestricted run was made
@@ -46,12 +46,12 @@ def reasons(store: JobStore, clock: Clock, settings: object, window: Window | No
     Cost: one query to the buckets of the window; one to its jobs, where reference tables tell of SMT.
     """
     run = run_of_everything(store, SPEED, "flag", window)
-    question = Question.ask(REASON, run.window, settings, versions=RESOLVER)
-    outcome = find_reasons(store, question, run)
+    question = Question.ask(DECOMPOSED, run.window, settings, versions=RESOLVER)
+    outcome = decompose_run(store, question, run)
     return Publisher(store, clock).publish(question, [outcome])[-1]
 
 
-def find_reasons(store: JobStore, question: Question, run: StoredRun) -> Outcome:
+def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcome:
     """What :func:`reasons` publishes."""
     began = time.perf_counter()
     where = [
@@ -66,7 +66,7 @@ def find_reasons(store: JobStore, question: Question, run: StoredRun) -> Outcome
     told = _Told(store, run, machines, deviating)
     rows = [row for flag in deviating for row in _rows(told.of(flag), flag, run)]
     report = RunReport(
-        "reasons",
+        "decompose",
         question.run,
         len(flags),
         len(rows),
@@ -82,7 +82,7 @@ def find_reasons(store: JobStore, question: Question, run: StoredRun) -> Outcome
         window=str(question.window),
     )
     tables = {
-        REASONS: rows_table(REASONS, rows),
+        DECOMPOSITION: rows_table(DECOMPOSITION, rows),
         CPU_SPEED_BY_QUEUE: rows_table(
             CPU_SPEED_BY_QUEUE, [] if machines is None else list(_machine_rows(machines, run, told.shared))
         ),
@@ -107,7 +107,7 @@ def _machine_rows(
             "n_jobs": pair.n_jobs,
             "n_tasks": pair.n_tasks,
             "cpu_share": machines.mix.get(pair.queue, {}).get(pair.model),
-            "pair": f"{pair.site} · {pair.model}",
+            "pair": f"{pair.queue} · {pair.model}",
             "speed_run": run.run,
         }
 
