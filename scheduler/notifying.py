@@ -26,7 +26,7 @@ def _job_issues(work: NightWork) -> list[Notice]:
             one.n_jobs,
             one.rules,
             one.idle_core_h,
-            one.wasted_gpu_hours,
+            one.idle_gpu_h,
             detect.told_from,
         )
         for one in found[:MOST]

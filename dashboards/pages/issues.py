@@ -65,7 +65,7 @@ IDLE_CORES = _idle(
     "issues-idle-cores", "Core-hours in which cores did nothing, by user", "cpu-idle", "idle_core_h"
 )
 IDLE_GPUS = _idle(
-    "issues-idle-gpus", "GPU-hours in which GPUs did nothing, by user", "gpu-idle", "wasted_gpu_hours"
+    "issues-idle-gpus", "GPU-hours in which GPUs did nothing, by user", "gpu-idle", "idle_gpu_h"
 )
 
 JOBS_TABLE = Panel(
@@ -77,7 +77,7 @@ JOBS_TABLE = Panel(
         _TABLE,
         types="every",
         where=(WRONG,),
-        sort=("-severity_rank", "-wasted_core_hours", "source", "job_id", "detector"),
+        sort=("-severity_rank", "-idle_core_h", "source", "job_id", "detector"),
         most=FOREMOST,
     ),
     fields=(
@@ -92,7 +92,7 @@ JOBS_TABLE = Panel(
         Entry("threshold", "Limit", "number"),
         Entry("unit", "Seen on", "name"),
         Entry("idle_core_h", "Core-hours", "number"),
-        Entry("wasted_gpu_hours", "GPU-hours", "number"),
+        Entry("idle_gpu_h", "GPU-hours", "number"),
         Entry("hint", "Hint", "sentence"),
     ),
     empty="No job of the chosen time and filters has issues: esjobs detect looks for them.",

@@ -105,7 +105,7 @@ WORST = Panel(
         "pop",
         types="every",
         where=(*_OF_APPLICATION, Where("worst")),
-        sort=("-core_hours", "source", "job_id", "region"),
+        sort=("-core_h", "source", "job_id", "region"),
         most=FOREMOST,
     ),
     fields=(

@@ -25,7 +25,7 @@ def _wasted(by: str, heading: str) -> Panel:
             where=(Where(by),),
             by=(by,),
             metrics=(Sum("idle_core_h", "idle_core_h"),),
-            sort=("-wasted_core_hours",),
+            sort=("-idle_core_h",),
         ),
         f"Of scored jobs. {WASTED_IS}",
         fields=(
@@ -97,7 +97,7 @@ CPU_OVER_HOURS = Panel(
         _TABLE,
         types="every",
         where=(Where("score_cpu"), Where("node_h", above=0)),
-        sort=("-node_hours", "source", "job_id"),
+        sort=("-node_h", "source", "job_id"),
         most=FOREMOST,
     ),
     "The 1,000 jobs of most node-hours that have the score. Above on the right: look at these first.",
@@ -121,7 +121,7 @@ JOBS_TABLE = Panel(
         _TABLE,
         types="every",
         where=(Where("idle_core_h"),),
-        sort=("-wasted_core_hours", "source", "job_id"),
+        sort=("-idle_core_h", "source", "job_id"),
         most=FOREMOST,
     ),
     fields=(

@@ -59,7 +59,7 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
                 Sum("node_h", "node_h"),
                 Count(),
             ),
-            sort=("-node_hours",),
+            sort=("-node_h",),
         ),
         "Mean over jobs, weighted by their node-hours; in brackets the part of these of which it is known. "
         "By the lower end of 95 % intervals, which take jobs, and their hours and scores, for independent; "

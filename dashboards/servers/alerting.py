@@ -89,7 +89,7 @@ def rules(method: str) -> tuple[Rule, ...]:
             {
                 "bool": {
                     "filter": [*of_queues, *_terms(confirmed=True)],
-                    "must_not": _terms(status_before=CONFIRMED),
+                    "must_not": _terms(status_shown_before=CONFIRMED),
                 }
             },
         ),

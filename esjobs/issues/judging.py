@@ -40,7 +40,7 @@ class Flagged:
     ranks: Ints
     values: Floats
     idle_core_h: Floats
-    wasted_gpu_hours: Floats
+    idle_gpu_h: Floats
     numbers: Mapping[str, Floats]
 
     @property
@@ -96,7 +96,7 @@ def judged(
             name: np.full(facts.n, np.nan) if expression is None else expression.of(bound, facts.n)
             for name, expression in (
                 ("idle_core_h", rule.idle_core_h),
-                ("wasted_gpu_hours", rule.wasted_gpu_hours),
+                ("idle_gpu_h", rule.idle_gpu_h),
             )
         }
         ranks = rule.severity.ranks(_with(bound, wasted), facts.n)
@@ -109,7 +109,7 @@ def judged(
             ranks[rows],
             value[rows],
             np.maximum(wasted["idle_core_h"][rows], 0.0),
-            np.maximum(wasted["wasted_gpu_hours"][rows], 0.0),
+            np.maximum(wasted["idle_gpu_h"][rows], 0.0),
             {} if given is None else given.numbers,
         )
 

@@ -11,7 +11,7 @@ from esjobs.publish.publication import read_table
 from esjobs.schema.issues import ISSUES, SEVERITIES
 from esjobs.store.base import JobStore
 
-_COLUMNS = ("source", "job_id", "detector", "severity_rank", "idle_core_h", "wasted_gpu_hours")
+_COLUMNS = ("source", "job_id", "detector", "severity_rank", "idle_core_h", "idle_gpu_h")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Recurrence:
     n_jobs: int
     rules: tuple[tuple[str, int], ...]
     idle_core_h: float
-    wasted_gpu_hours: float
+    idle_gpu_h: float
 
 
 def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iterator[Recurrence]:
@@ -56,7 +56,7 @@ def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iter
             found,
             key=lambda one: (
                 -SEVERITIES.index(one.severity),
-                -(one.idle_core_h + one.wasted_gpu_hours),
+                -(one.idle_core_h + one.idle_gpu_h),
                 one.name,
             ),
         )
@@ -67,7 +67,7 @@ def _recurrence(what: str, name: str, day: date, rows: list[dict[str, Any]]) -> 
     for row in rows:
         key = (row["source"], row["job_id"])
         core, gpu = jobs.get(key, (0.0, 0.0))
-        jobs[key] = (max(core, row["idle_core_h"] or 0.0), max(gpu, row["wasted_gpu_hours"] or 0.0))
+        jobs[key] = (max(core, row["idle_core_h"] or 0.0), max(gpu, row["idle_gpu_h"] or 0.0))
     rules = Counter(row["detector"] for row in rows)
     return Recurrence(
         what,

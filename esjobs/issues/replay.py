@@ -40,7 +40,7 @@ SCHEMA = pa.schema(
         ("n_users", pa.int64()),
         ("core_h", pa.float64()),
         ("idle_core_h", pa.float64()),
-        ("wasted_gpu_hours", pa.float64()),
+        ("idle_gpu_h", pa.float64()),
         ("n_before", pa.int64()),
         ("n_after", pa.int64()),
         ("examples", pa.string()),
@@ -55,7 +55,7 @@ class _Change:
     users: set[str] = field(default_factory=set)
     core_h: float = 0.0
     idle_core_h: float = 0.0
-    wasted_gpu_hours: float = 0.0
+    idle_gpu_h: float = 0.0
     examples: list[str] = field(default_factory=list)
 
 
@@ -65,7 +65,7 @@ class _Verdicts:
 
     ranks: npt.NDArray[np.int64]
     idle_core_h: npt.NDArray[np.float64]
-    wasted_gpu_hours: npt.NDArray[np.float64]
+    idle_gpu_h: npt.NDArray[np.float64]
 
 
 def replayed(store: JobStore, settings: Sections, files: Iterable[Path], window: Window | None) -> pa.Table:
@@ -102,7 +102,7 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
             "n_users": len(made.users),
             "core_h": made.core_h,
             "idle_core_h": made.idle_core_h,
-            "wasted_gpu_hours": made.wasted_gpu_hours,
+            "idle_gpu_h": made.idle_gpu_h,
             "n_before": counts[rule][0],
             "n_after": counts[rule][1],
             "examples": ", ".join(made.examples),
@@ -176,7 +176,7 @@ def _compare(
             made.users.update(str(users[row]) for row in chosen if users[row] is not None)
             made.core_h += float(hours[chosen].sum())
             made.idle_core_h += float(np.nan_to_num(told.idle_core_h[chosen]).sum())
-            made.wasted_gpu_hours += float(np.nan_to_num(told.wasted_gpu_hours[chosen]).sum())
+            made.idle_gpu_h += float(np.nan_to_num(told.idle_gpu_h[chosen]).sum())
             for row in chosen[: _EXAMPLES - len(made.examples)]:
                 made.examples.append(_example(names[row], change, int(old[row]), int(new[row])))
 
@@ -196,7 +196,7 @@ def _verdicts(
         for given, missing in (
             (flagged.ranks, -1),
             (flagged.idle_core_h, 0.0),
-            (flagged.wasted_gpu_hours, 0.0),
+            (flagged.idle_gpu_h, 0.0),
         ):
             column = np.full(facts.n, missing, given.dtype)
             column[flagged.rows] = given

@@ -131,7 +131,7 @@ def issue_rows(
         "threshold": [flagged.threshold] * n,
         **seen,
         "idle_core_h": finite(flagged.idle_core_h),
-        "wasted_gpu_hours": finite(flagged.wasted_gpu_hours),
+        "idle_gpu_h": finite(flagged.idle_gpu_h),
         "hint": hints,
         "variant": [rule.variant or None] * n,
         "severity_rank": pa.array(flagged.ranks),
@@ -174,7 +174,7 @@ def _hints(facts: Facts, flagged: Flagged, seen: Mapping[str, Any]) -> list[str]
     own: dict[str, Sequence[Any]] = {
         "value": flagged.values.tolist(),
         "idle_core_h": flagged.idle_core_h.tolist(),
-        "wasted_gpu_hours": flagged.wasted_gpu_hours.tolist(),
+        "idle_gpu_h": flagged.idle_gpu_h.tolist(),
         "share": pa.array(seen["share_frac"]).to_pylist(),
         **{name: pa.array(seen[name]).to_pylist() for name in ("metric", "unit", "begin", "until")},
         **{

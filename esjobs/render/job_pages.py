@@ -29,7 +29,7 @@ _WAYS = (
 )
 """The pages to which each leads back."""
 _KEYS = ("source", "job_id")
-_BADLY = ("-severity_rank", "-wasted_core_hours", *_KEYS)
+_BADLY = ("-severity_rank", "-idle_core_h", *_KEYS)
 """The worst issues first, as their table has them."""
 _POINTS = 120
 """Values that a plot has at most: a page is looked at, not calculated with."""

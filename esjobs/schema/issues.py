@@ -121,7 +121,7 @@ ISSUES = Table(
         _UNTIL,
         column("share_frac", "number", "part of the time of the job that it concerns", "fraction"),
         column("idle_core_h", "number", "core-hours that could have been saved; null: not known", "h"),
-        column("wasted_gpu_hours", "number", "GPU-hours that could have been saved; null: not known", "h"),
+        column("idle_gpu_h", "number", "GPU-hours that could have been saved; null: not known", "h"),
         column("hint", "text", "what it means and what can be done, for who ran the job"),
         _VARIANT,
         column("severity_rank", "integer", "0 info, 1 minor, 2 major, 3 critical"),
@@ -130,9 +130,9 @@ ISSUES = Table(
     time="end_time",
     made_by="detect",
     shown=columns(
-        "day job_id user project detector severity value threshold unit idle_core_h wasted_gpu_hours hint"
+        "day job_id user project detector severity value threshold unit idle_core_h idle_gpu_h hint"
     ),
-    order=columns("-severity_rank -wasted_core_hours source job_id detector"),
+    order=columns("-severity_rank -idle_core_h source job_id detector"),
 )
 
 ISSUE_DAYS = Table(

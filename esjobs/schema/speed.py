@@ -516,7 +516,7 @@ FLAGS = Table(
             "its verdict in the run before; null without one, or where it was not in it",
             values=VERDICTS,
         ),
-        column("status_before", "keyword", "what people read for that verdict", values=STANDINGS),
+        column("status_shown_before", "keyword", "what people read for that verdict", values=STANDINGS),
         column("k_before", "number", "its speed factor in the run before, in the scale of that run"),
         column("corepower_before", "number", "what it declared in the run before", "benchmark per core"),
         column("country", "keyword", "country of the queue, as an imported table tells it; else null"),
@@ -530,7 +530,7 @@ FLAGS = Table(
     time="window_end",
     made_by="flag",
     key=columns("level name processing_type method"),
-    before=columns("verdict standing k corepower"),
+    before=columns("verdict status_shown k corepower"),
     shown=columns(
         "level name processing_type method verdict deviation corepower benchmark origin "
         "proposed_corepower n_tasks n_jobs"

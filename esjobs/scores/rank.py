@@ -67,7 +67,7 @@ def rank(
     Per name: ``score`` is sum(score x hours) / sum(hours) over the jobs that have both; ``coverage`` the part
     of the hours of all of its jobs that these have; ``spread`` the weighted standard deviation of the score
     over jobs; ``node_h``, ``core_h``, ``n_jobs`` and ``idle_core_h`` are of all jobs,
-    ``n_scored`` of those with the score; ``idle_core_h`` adds up as ``wasted_core_h`` of ``esjobs
+    ``n_scored`` of those with the score; ``idle_core_h`` adds up as ``idle_core_h`` of ``esjobs
     query``. ``score_low`` and ``score_high`` are the ends of its 95 % interval, from clusters of jobs that
     are alike (:mod:`esjobs.scores.intervals`), null for fewer than five jobs or clusters; ``differs`` is true
     of a name more than three standard errors from the rest. The order is that of the better end, of
@@ -223,7 +223,7 @@ def _jobs(
     store: JobStore, column: str, window: Window | None, where: Sequence[Filter], top: int | None
 ) -> pa.Table:
     """The worst jobs; the ones with more node-hours first among equals."""
-    order = (column if column in BEST_IS_HIGH else f"-{column}", "-node_hours", "source", "job_id")
+    order = (column if column in BEST_IS_HIGH else f"-{column}", "-node_h", "source", "job_id")
     filters: list[Filter] = [*where, Present(column)]
     if window is not None:
         filters.append(Days.of_window(window))

@@ -24,7 +24,7 @@ def job_issue(
     n_jobs: int,
     rules: Sequence[tuple[str, int]],
     idle_core_h: float,
-    wasted_gpu_hours: float,
+    idle_gpu_h: float,
     least: str,
 ) -> Notice:
     """The notice about a user or a project; its id follows from who it is and the day it began again."""
@@ -33,7 +33,7 @@ def job_issue(
     more = f" and {len(rules) - _RULES} other rules" if len(rules) > _RULES else ""
     hours = [
         core_h(hours, unit)
-        for hours, unit in ((idle_core_h, "core-hours"), (wasted_gpu_hours, "GPU-hours"))
+        for hours, unit in ((idle_core_h, "core-hours"), (idle_gpu_h, "GPU-hours"))
         if hours >= 0.5
     ]
     saved = f" Up to {' and '.join(hours)} could have been saved." if hours else ""

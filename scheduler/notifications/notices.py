@@ -58,7 +58,8 @@ class Notice:
     ``deviation`` with its 90 % interval ``deviation_low`` to ``deviation_high`` (fractions of what is
     declared), ``corepower`` declared and ``proposed_corepower`` in benchmark per core. ``n_jobs`` of
     ``n_tasks`` tasks say so, compared over ``n_groups`` sites (of a CPU model: models). ``also``: other
-    kinds of work in which the same deviation was confirmed. ``confirmed``: whether it may be sent to a site. None: not known, or of no meaning for the kind.
+    kinds of work in which the same deviation was confirmed. ``confirmed``: whether it may be sent to a
+    site. None: not known, or of no meaning for the kind.
     """
 
     id: str

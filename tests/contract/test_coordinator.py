@@ -464,10 +464,10 @@ def test_core_hours_without_cpu_time_follow_from_core_hours_and_efficiency(store
         job(3, queue="A", wall_s=3600.0, cores=1, cpu_s=None),
         job(4, queue="B", wall_s=None, cores=1, cpu_s=3600.0),
     )
-    question = Question(("queue",), ("wasted_core_h",), errors=True, total=True, share=True)
+    question = Question(("queue",), ("idle_core_h",), errors=True, total=True, share=True)
     answer = ask(store, question)
     rows = {row["queue"]: row for row in answer.table.to_pylist()}
-    assert (rows["A"]["wasted_core_h"], rows["B"]["wasted_core_h"]) == (pytest.approx(4.0), None)
+    assert (rows["A"]["idle_core_h"], rows["B"]["idle_core_h"]) == (pytest.approx(4.0), None)
     assert rows["A"]["wasted_core_h_err"] == pytest.approx(np.hypot(6.0, 2.0))
-    assert rows["total"]["wasted_core_h"] == pytest.approx(4.0)
-    assert [note.split(" jobs")[0] for note in answer.notes] == ["wasted_core_h: 2 of 4"]
+    assert rows["total"]["idle_core_h"] == pytest.approx(4.0)
+    assert [note.split(" jobs")[0] for note in answer.notes] == ["idle_core_h: 2 of 4"]

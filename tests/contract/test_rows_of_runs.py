@@ -16,7 +16,7 @@ from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load
 
 EARLY, MIDDLE, LATE = "2018-08-10/2018-08-12", "2018-08-12/2018-08-14", "2018-08-14/2018-08-16"
-BEFORE = ["run_before", "verdict_before", "status_before", "k_before", "corepower_before"]
+BEFORE = ["run_before", "verdict_before", "status_shown_before", "k_before", "corepower_before"]
 KEY = list(FLAGS.key)
 
 

@@ -260,7 +260,7 @@ def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]
     }
 
 
-def _bars(fit: dict[str, Any]) -> Rows:
+def _bars(fit: dict[str, object]) -> Rows:
     if fit["processing_type"] != "all":
         return []
     key = {column: fit[column] for column in ("run", "level", "processing_type", "method")}

@@ -141,7 +141,7 @@ def add_issues(session: Session) -> None:
     (row, *_), day = session.tables.issues().rows.to_pylist(), date(2025, 5, 31)
     rows = [
         {**row, "day": day, "detector": "cpu-idle", "severity": "major", "idle_core_h": 200.0},
-        {**row, "day": day, "detector": "gpu-idle", "severity": "critical", "wasted_gpu_hours": 600.0},
+        {**row, "day": day, "detector": "gpu-idle", "severity": "critical", "idle_gpu_h": 600.0},
     ]
     batches = rows_table(ISSUES, rows).to_batches()
     session.store.publish([session.store.replace(ISSUES, str(day), batches)])

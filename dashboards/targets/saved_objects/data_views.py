@@ -123,7 +123,7 @@ _LABELS = {
     "corepower_before": "declared corepower in the run before",
     "k_before": "k in the run before",
     "verdict_before": "verdict in the run before",
-    "status_before": "standing in the run before",
+    "status_shown_before": "standing in the run before",
     "proposed_corepower": "corepower to declare",
     "events_sq": "sum of squared events",
     "cpu_model": "CPU model",

@@ -15,7 +15,7 @@ from esjobs.schema.issues import AREAS, SEVERITIES
 
 BUILT = (
     *("detector", "variant", "area", "meaning", "when", "limits", "value", "threshold", "severity", "hint"),
-    *("idle_core_h", "wasted_gpu_hours", "metric", "any_job", "enabled"),
+    *("idle_core_h", "idle_gpu_h", "metric", "any_job", "enabled"),
 )
 """The keys of a rule."""
 _REQUIRED = ("area", "when", "severity", "hint")
@@ -142,7 +142,7 @@ def built_rule(
     when = _expression(("when",), content["when"], known, "truth")
     wasted = {
         key: _expression((key,), content[key], known, "number") if key in content else None
-        for key in ("idle_core_h", "wasted_gpu_hours")
+        for key in ("idle_core_h", "idle_gpu_h")
     }
     severity = _severity(content["severity"], lambda n: "number" if n in wasted else known(n))
     measured = _Measures(detector, limits, units, wasted)
@@ -167,7 +167,7 @@ def built_rule(
         value,
         threshold,
         wasted["idle_core_h"],
-        wasted["wasted_gpu_hours"],
+        wasted["idle_gpu_h"],
         _text(content, "metric"),
         _flag(content, "any_job", default=detector is None),
         unit_names(units),

@@ -10,7 +10,7 @@ from esjobs.issues.rules.rule import Graded, Rule, Rules
 
 _COLUMNS = (
     *("name", "kind", "area", "meaning", "detector", "variant", "when", "value", "limits", "severity"),
-    *("idle_core_h", "wasted_gpu_hours", "any_job", "hint"),
+    *("idle_core_h", "idle_gpu_h", "any_job", "hint"),
 )
 _PROSE = ("hint", "meaning")
 """Keys too long to be told twice."""
@@ -100,7 +100,7 @@ def _row(rule: Rule) -> dict[str, object]:
         for key, expression in (
             ("value", rule.value),
             ("idle_core_h", rule.idle_core_h),
-            ("wasted_gpu_hours", rule.wasted_gpu_hours),
+            ("idle_gpu_h", rule.idle_gpu_h),
         )
     }
     return {

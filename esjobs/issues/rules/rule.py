@@ -47,7 +47,7 @@ class Rule:
     ``detector``: whose measurement it is about, in ``variant``; empty: a tag, from footprint and record.
     ``when``: it fires where this is certainly true. ``value``: what is told of a job; of a detector's
     rule without one it is what was measured. ``threshold``: the limit that is told beside it.
-    ``idle_core_h``, ``wasted_gpu_hours``: how much could have been saved. ``metric``: whose plot shows
+    ``idle_core_h``, ``idle_gpu_h``: how much could have been saved. ``metric``: whose plot shows
     it.
     ``any_job``: also of jobs that are too short, have one core, or did not end by themselves. ``units``: base
     units of limits that have one.
@@ -65,7 +65,7 @@ class Rule:
     value: Expression | None = None
     threshold: str = ""
     idle_core_h: Expression | None = None
-    wasted_gpu_hours: Expression | None = None
+    idle_gpu_h: Expression | None = None
     metric: str = ""
     any_job: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Rule:
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """Everything that is worked out for it."""
-        given = (self.when, self.value, self.severity.of, self.idle_core_h, self.wasted_gpu_hours)
+        given = (self.when, self.value, self.severity.of, self.idle_core_h, self.idle_gpu_h)
         return tuple(item for item in given if item is not None)
 
     @cached_property

@@ -80,7 +80,7 @@ def found(row: Row) -> str:
     if row["value"] is not None:
         limit = "" if row["threshold"] is None else f" (limit {told(row['threshold'])})"
         parts.append(f"{told(row['value'])}{limit}")
-    for name, what in (("idle_core_h", "core-hours"), ("wasted_gpu_hours", "GPU-hours")):
+    for name, what in (("idle_core_h", "core-hours"), ("idle_gpu_h", "GPU-hours")):
         if row[name]:
             parts.append(f"{told(row[name])} {what}")
     if row["unit"]:

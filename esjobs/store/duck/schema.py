@@ -24,7 +24,7 @@ from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.tables import Table
 from esjobs.store.checks import LENGTH
 
-LAYOUT = "1"
+LAYOUT = "2"
 """Number of the layout; changed only when a file of the old one cannot be brought up to date by adding."""
 
 _TYPES: dict[FieldType, str] = {

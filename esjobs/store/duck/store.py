@@ -350,9 +350,8 @@ def _require_layout(ask: _Ask, location: str, layout: schema.Layout) -> None:
     if written != [(schema.LAYOUT,)]:
         number = written[0][0] if written else "unknown"
         raise SchemaError(
-            f"{location} has layout {number}, this version of esjobs reads layout "
-            f"{schema.LAYOUT}: open it with the version that wrote it, "
-            "export the jobs and ingest them into a new file"
+            f"{location} was written by another version (layout {number}, expected {schema.LAYOUT}); "
+            "load the records again into a new file"
         )
 
 

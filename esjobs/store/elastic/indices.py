@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from esjobs.core.errors import SchemaError
-from esjobs.store.elastic.layout import LAYOUT, READABLE
+from esjobs.store.elastic.layout import LAYOUT
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, ask
 
 _EXISTS = "resource_already_exists_exception"
@@ -90,8 +90,8 @@ def require_layout(cluster: Cluster, name: str) -> bool:
 
 def _require_readable(index: str, mapping: Mapping[str, Any]) -> None:
     layout = mapping.get("_meta", {}).get("layout")
-    if layout not in READABLE:
+    if layout != LAYOUT:
         raise SchemaError(
-            f"index {index} has layout {layout or 'of another program'}, this version of esjobs writes "
-            f"layout {LAYOUT}: name another prefix, or use the version that wrote it"
+            f"index {index} was written by another program or version (layout {layout or 'unknown'}, "
+            f"expected {LAYOUT}); load the records again under another prefix"
         )

@@ -25,15 +25,8 @@ from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.query import Days
 from esjobs.core.tables import Table
 
-LAYOUT = "4"
-"""Number of the layout; changed when versions of before must not go on writing."""
-
-READABLE = frozenset({"2", "3", LAYOUT})
-"""Layouts whose indices are used as they are.
-
-2 had an index for all months. 3 wrote into each job what 4 leaves out: its identity where that is the id of
-the document, ``born`` where that is ``from``, and 31 bits more of its mark.
-"""
+LAYOUT = "5"
+"""Number of the layout; indices of another one are refused."""
 
 TEMPLATE_PRIORITY = 500
 """Above what installations give patterns of their own."""

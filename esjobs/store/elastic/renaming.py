@@ -12,7 +12,7 @@ from typing import Any
 
 from esjobs.core.errors import PublishedError, StoreError
 from esjobs.core.tables import Table
-from esjobs.store.elastic.layout import READABLE, Names
+from esjobs.store.elastic.layout import LAYOUT, Names
 from esjobs.store.elastic.transport.cluster import Cluster
 
 _MOVED = "-moved"
@@ -72,7 +72,7 @@ def give_names_back(cluster: Cluster, names: Names, tables: Collection[Table], *
 def _give_back(cluster: Cluster, name: str, source: str) -> None:
     """Give an index the name back that is an alias of it now, with all its other aliases."""
     mapping = cluster.call("GET", f"/{source}/_mapping")[source]["mappings"]
-    if mapping.get("_meta", {}).get("layout") not in READABLE:
+    if mapping.get("_meta", {}).get("layout") != LAYOUT:
         raise PublishedError(
             f"index {name} is an alias of {source} now, which has not the mappings of esjobs; nothing was "
             "changed: reindex it again with these, or restore it from a snapshot"

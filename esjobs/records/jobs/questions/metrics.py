@@ -121,7 +121,7 @@ METRICS: tuple[QueryMetric, ...] = (
     _mean("events_per_job", "events", "mean events of a job", "events"),
     _sum("hs06_h", "hs06_s", "HS06 h", "normalised work; contains the declared corepower", _HOUR),
     _sum_of(
-        "wasted_core_h",
+        "idle_core_h",
         "core h",
         "core hours without CPU time: core_h x (1 - efficiency) over the jobs that have both",
         Difference("core_s", "cpu_s"),
