@@ -21,12 +21,7 @@ TASK = (
     column("work_kind", "keyword", "kind of work, where a mixed task was split"),
 )
 UNITS = "units of A (task x core class x processing type; x kind of work where a task was split)"
-DISTINCT_TASKS = column(
-    "n_tasks",
-    "integer",
-    "the tasks behind n_units, each counted once; a proposal needs two",
-    "tasks",
-)
+N_TASKS = column("n_tasks", "integer", "distinct tasks behind it; a proposal needs two", "tasks")
 
 FACTORS = Table(
     "factors",
@@ -54,7 +49,7 @@ FACTORS = Table(
         column(
             "component", "integer", "component; factors of different ones cannot be compared; 0 the largest"
         ),
-        column("n_units", "integer", f"{UNITS} that determine the factor", "units"),
+        N_TASKS,
         column("n_buckets", "integer", "buckets in the fit", "buckets"),
         column("n_jobs", "integer", "jobs in those buckets", "jobs"),
         column(
@@ -88,7 +83,7 @@ FACTORS = Table(
             "method_shift", "number", "k by the other method's objective on the same sums over k, minus 1"
         ),
         column("method_sigmas", "number", "the same in standard errors of k: the systematic of the method"),
-        DISTINCT_TASKS,
+        column("n_units", "integer", f"{UNITS} that determine the factor", "units"),
         *PROVENANCE,
         column("k_err_type", "number", "part of k_err_int: what the name does to all tasks of a type alike"),
         column("k_err_class", "number", "part of k_err_int: what it does to all tasks of a core class alike"),
@@ -458,7 +453,7 @@ FLAGS = Table(
         ),
         column("proposed_corepower_err", "number", "its standard error; the interval is that of `estimate`"),
         column("sentence", "text", "the verdict in one sentence that may be sent"),
-        column("n_units", "integer", UNITS, "units"),
+        N_TASKS,
         column("n_jobs", "integer", "jobs", "jobs"),
         column("component", "integer", "component"),
         column("site", "keyword", "site of a queue"),
@@ -480,7 +475,7 @@ FLAGS = Table(
             "the one name through which it hangs on the others, or 'few jobs': fewer than 50 link it, or the "
             "group that it belongs to, with most others; null with sound bridges",
         ),
-        DISTINCT_TASKS,
+        column("n_units", "integer", UNITS, "units"),
         *PROVENANCE,
         column(
             "confirmed",

@@ -43,7 +43,7 @@ def content_hash(rows: pa.RecordBatch) -> Hashes:
     """Hash whole rows: name and value of every column that is not null, whatever the order of columns.
 
     >>> content_hash(pa.record_batch({"queue": ["A", None], "cores": [8, 1]}))
-    array([16719356232011985666,  4771339169651259608], dtype=uint64)
+    array([  85010468065696683, 4771339169651259608], dtype=uint64)
     """
     total = np.zeros(rows.num_rows, np.uint64)
     for start in range(0, rows.num_rows, _BLOCK):

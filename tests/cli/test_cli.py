@@ -190,13 +190,13 @@ def test_settings_from_file_and_environment(
     result = CliRunner().invoke(main, ["--config", str(config), "run"])
     assert result.exit_code == 0
     shown = CliRunner().invoke(
-        main, ["--config", str(config), "show", "factors", "--level", "site", "--format", "json"]
+        main, ["--config", str(config), "show", "factors", "--level", "queue", "--format", "json"]
     )
     assert {row["status"] for row in json.loads(shown.stdout)} == {"too few jobs"}
     monkeypatch.setenv("ESJOBS_FIT__MIN_BUCKET_JOBS", "20")
     assert CliRunner().invoke(main, ["--config", str(config), "run"]).exit_code == 0
     shown = CliRunner().invoke(
-        main, ["--config", str(config), "show", "factors", "--level", "site", "--format", "json"]
+        main, ["--config", str(config), "show", "factors", "--level", "queue", "--format", "json"]
     )
     assert {row["status"] for row in json.loads(shown.stdout)} == {"ok"}
 

@@ -400,5 +400,5 @@ def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
 
 def _jobs_file(folder: Path) -> Path:
     path = folder / "jobs.csv"
-    path.write_text("job_id,site,end_time\n1,CERN,2026-01-01T00:00:00Z\n")
+    path.write_text("job_id,queue,end_time\n1,CERN,2026-01-01T00:00:00Z\n")
     return path

@@ -43,7 +43,7 @@ def test_completion_imports_no_library_and_no_command() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("show", "flags"), ("query", "--by", "site"), ("report", "--out", "report.html")]
+    "arguments", [("show", "flags"), ("query", "--by", "queue"), ("report", "--out", "report.html")]
 )
 def test_who_reads_results_imports_no_fits(
     demo_folder: Path, tmp_path: Path, arguments: tuple[str, ...]

@@ -14,7 +14,7 @@ from esjobs.core.errors import StoreError
 pytestmark = pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not installed")
 
 SLOW = [pytest.param(limit, marks=pytest.mark.slow) for limit in (100, 200, 350, 450, 600, 800, 1_000, 1_200)]
-JOBS = "job_id,site,end_time,task_id,cpu_s\n" + "".join(
+JOBS = "job_id,queue,end_time,task_id,cpu_s\n" + "".join(
     f"{number},Q{number % 7},2018-08-{1 + number % 28:02} 12:00:00,{number % 11},100\n"
     for number in range(2_000)
 )

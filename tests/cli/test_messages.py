@@ -23,7 +23,7 @@ def test_a_global_option_after_the_command_gets_a_hint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["show", "flags"], ["query", "--by", "site"], ["doctor"], ["report", "-o", "r.html"]]
+    "command", [["show", "flags"], ["query", "--by", "queue"], ["doctor"], ["report", "-o", "r.html"]]
 )
 def test_reading_makes_no_store(tmp_path: Path, command: list[str]) -> None:
     path = tmp_path / "typo.duckdb"

@@ -135,7 +135,7 @@ def test_a_lack_of_memory_is_one_line(
         raise error
 
     path = tmp_path / "jobs.csv"
-    path.write_text("job_id,site,end_time\n1,A,2018-08-10\n")
+    path.write_text("job_id,queue,end_time\n1,A,2018-08-10\n")
     # where a block is read: memory cannot be made scarce at a place of one's choice
     monkeypatch.setattr("esjobs.records.ingest.reading.lines.LineFeed._read", fails)
     done = run("ingest", "jobs", str(path), store=tmp_path / "jobs.duckdb")

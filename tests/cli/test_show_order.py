@@ -72,7 +72,7 @@ def test_the_usual_order_stays_where_nothing_else_is_asked_for(filled: Path) -> 
     assert shown(filled, "flags", "--top", "3") == usual[:3]
     assert shown(filled, "flags", "--top", "0") == usual
     by_level = shown(filled, "flags", "--sort", "level")
-    for level in ("site", "cpu_model"):
+    for level in ("queue", "cpu_model"):
         of_level = [row for row in by_level if row["level"] == level]
         assert of_level == [row for row in usual if row["level"] == level]
 

@@ -53,11 +53,11 @@ def test_the_headline_is_that_of_the_run_not_of_the_settings(
 
 def test_a_type_that_repeats_all_of_them_is_no_row(filled: Path) -> None:
     """Every job is of one type: its fit is that of all types, and stands in files."""
-    title, _, *lines = run("show", "flags", "--level", "site", store=filled).stdout.splitlines()
+    title, _, *lines = run("show", "flags", "--level", "queue", store=filled).stdout.splitlines()
     assert "processing type all" in title
     assert title.endswith("every job of the fits is simul")
     assert len(lines) == 12
-    asked = run("show", "flags", "--level", "site", "--type", "simul", store=filled).stdout.splitlines()
+    asked = run("show", "flags", "--level", "queue", "--type", "simul", store=filled).stdout.splitlines()
     assert len(asked) == 14
     assert "processing type simul" in asked[0]
 
@@ -159,7 +159,7 @@ def test_a_comparison_is_narrowed_and_limited(two_runs: Path) -> None:
     assert narrowed == [
         row
         for row in everything
-        if (row["level"], row["processing_type"], row["name"]) == ("site", "all", "SITE03")
+        if (row["level"], row["processing_type"], row["name"]) == ("queue", "all", "SITE03")
     ]
     missing = run("compare", "--name", "SITE33", store=two_runs)
     assert missing.exit_code == 2

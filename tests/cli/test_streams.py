@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.running import job_file, run
 
-CSV = b"job_id,site,end_time\n1,CERN,2018-08-10T12:00:00Z\n2,CERN,2018-08-11T12:00:00Z\nbad\n"
+CSV = b"job_id,queue,end_time\n1,CERN,2018-08-10T12:00:00Z\n2,CERN,2018-08-11T12:00:00Z\nbad\n"
 JSON = b'{"job_id": "1", "queue": "CERN", "end_time": "2018-08-10"}\n[]\n'
 
 

@@ -39,7 +39,7 @@ def test_the_types_of_the_answer(store: JobStore) -> None:
         Sum("events", "events"),
         SumProduct("events", "events", "events_sq"),
         SumWhere("cores", ("events",), "cores_sum"),
-        Minimum("site", "site_min"),
+        Minimum("queue", "site_min"),
         Maximum("end_time", "last"),
         Maximum("events", "most"),
         Minimum("day", "first_day"),
@@ -213,7 +213,7 @@ def test_sums_agree_with_numpy(store: JobStore) -> None:
 @pytest.mark.every_version
 def test_the_day_and_the_table_agree_with_select(store: JobStore) -> None:
     put(store, "a", *(job(n, queue=f"s{n % 3}", end_time=hours(n)) for n in range(60)))
-    found = groups(store, Query(("site", "day"), (Count(),), where=(In("site", ("s1", "s2")),)))
+    found = groups(store, Query(("queue", "day"), (Count(),), where=(In("queue", ("s1", "s2")),)))
     assert sum(row["n_jobs"] for row in found.values()) == 40
 
 
@@ -223,7 +223,7 @@ def test_the_day_and_the_table_agree_with_select(store: JobStore) -> None:
         (("queue",), (Count("queue"),)),
         ((), (Sum("events", "x"), Sum("cpu_s", "x"))),
         ((), ()),
-        ((), (Sum("site", "x"),)),
+        ((), (Sum("queue", "x"),)),
         ((), (Sum("end_time", "x"),)),
         ((), (SumProduct("events", "queue", "x"),)),
         ((), (Maximum("cpu_model", "x"),)),

@@ -62,7 +62,7 @@ FIRST_FAILURE: list[tuple[Row, str]] = [
 def test_a_job_counts_under_the_first_rule_it_fails(store: JobStore) -> None:
     put(store, "a", *(job(n, queue=str(n), **change) for n, (change, _) in enumerate(FIRST_FAILURE)))
     for n, (change, expected) in enumerate(FIRST_FAILURE):
-        query = replace(QUERY, where=(In("site", (str(n),)),))
+        query = replace(QUERY, where=(In("queue", (str(n),)),))
         kind = "binned" if expected == "binned" else "dropped"
         assert books(store, query) == {(day(0), expected, kind): 1}, change
         assert len(groups(store, query)) == (expected == "binned"), change
@@ -79,7 +79,7 @@ def test_an_unknown_state_is_binned_and_noted(store: JobStore) -> None:
 
 def test_the_books_are_by_day_also_when_the_groups_are_not(store: JobStore) -> None:
     put(store, "a", *(job(n, end_time=hours(10 * n), events=n % 2) for n in range(5)))
-    query = Query((), (Count(),), Window(hours(0), hours(40)), (In("site", ("CERN",)),), CLEAN)
+    query = Query((), (Count(),), Window(hours(0), hours(40)), (In("queue", ("CERN",)),), CLEAN)
     assert books(store, query) == {
         (day(0), "binned", "binned"): 1,
         (day(0), "no events", "dropped"): 2,

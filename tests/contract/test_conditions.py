@@ -198,7 +198,7 @@ def test_hostile_values_are_values_whatever_the_operator(store: JobStore) -> Non
 
 
 REFUSED: Sequence[tuple[str, str]] = [
-    ("site", "is no condition"),
+    ("queue", "is no condition"),
     ("", "is no condition"),
     ("=CERN", "is no condition"),
     ("1=1", "is no condition"),

@@ -41,8 +41,8 @@ def hostile(store: JobStore) -> JobStore:
 @pytest.mark.every_version
 def test_a_hostile_value_matches_itself_only(hostile: JobStore) -> None:
     for name in HOSTILE:
-        assert selected(hostile, "site", where=[In("site", (name,))]) == [name]
-    assert len(selected(hostile, "site", where=[In("site", HOSTILE)])) == len(HOSTILE)
+        assert selected(hostile, "queue", where=[In("queue", (name,))]) == [name]
+    assert len(selected(hostile, "queue", where=[In("queue", HOSTILE)])) == len(HOSTILE)
 
 
 @pytest.mark.every_version
@@ -55,7 +55,7 @@ def test_a_hostile_value_is_a_group_of_its_own(hostile: JobStore) -> None:
 def test_a_hostile_pattern_is_taken_literally_but_for_the_star(hostile: JobStore) -> None:
     names = ("CERN", *HOSTILE)
     for pattern in (*HOSTILE, "c*", "*R*", "*n", "*", "c*r*n", "CE*ERN", "%*", "_*_", "\\*", "!*"):
-        kept = selected(hostile, "site", where=[NotLike("site", (pattern,))])
+        kept = selected(hostile, "queue", where=[NotLike("queue", (pattern,))])
         expected = [name for name in names if not like(name, pattern)]
         assert kept == sorted(expected, key=repr), pattern
 
@@ -171,7 +171,7 @@ def test_a_filter_of_many_values(store: JobStore) -> None:
         In("day", ("yesterday",)),
         In("end_time", ("noon",)),
         In("cpu_model", ("x",)),
-        Range("site", gt=1),
+        Range("queue", gt=1),
         Range("end_time", gt=1),
         NotLike("cores", ("1*",)),
     ],

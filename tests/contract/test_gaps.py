@@ -76,13 +76,13 @@ def test_the_top_are_the_largest_by_a_sum_that_is_asked_for(session: Session) ->
     more = [job(n, queue="small", end_time=hours(1), cores=1, wall_s=60.0) for n in range(10, 20)]
     large = [job(20, queue="large", end_time=hours(1), cores=8, wall_s=86_400.0 * 20)]
     session.store.put_jobs([batch([*more, *large])], "b")
-    assert session.query("site", "core_h", top=1).to_pandas()["site"].iloc[0] == "large"
-    assert session.query("site", "efficiency", top=1).to_pandas()["site"].iloc[0] == "small"
+    assert session.query("queue", "core_h", top=1).to_pandas()["queue"].iloc[0] == "large"
+    assert session.query("queue", "efficiency", top=1).to_pandas()["queue"].iloc[0] == "small"
 
 
 def test_several_names_may_stand_in_one_text(session: Session) -> None:
     once = session.query("site, week", "jobs,core_h").to_pandas()
-    assert once.equals(session.query(["site", "week"], ["jobs", "core_h"]).to_pandas())
+    assert once.equals(session.query(["queue", "week"], ["jobs", "core_h"]).to_pandas())
 
 
 @pytest.mark.parametrize(

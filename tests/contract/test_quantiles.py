@@ -83,13 +83,13 @@ def test_quantiles_are_those_of_the_embedded_engine(store: JobStore) -> None:
     for keys, metrics, made, where, drops in (
         ((), METRICS, (), (), ()),
         (("queue",), METRICS, (), (), ()),
-        (("site", "week"), METRICS, WEEK, (), ()),
+        (("queue", "week"), METRICS, WEEK, (), ()),
         (("owner", "month", "core_class"), METRICS, OWNED, (), ()),
         (("user", "day"), WAITING, (), (), ()),
         (("cores",), METRICS, (), (Range("mem_per_core_b", gt=2e9),), ()),
-        (("site",), WAITING, (), (In("site", ("alone", "RAL")),), ()),
+        (("queue",), WAITING, (), (In("queue", ("alone", "RAL")),), ()),
         (("queue",), METRICS, (), (), CLEAN),
-        ((), METRICS, (), (In("site", ("nobody",)),), ()),
+        ((), METRICS, (), (In("queue", ("nobody",)),), ()),
     ):
         filters: tuple[Filter, ...] = where
         query = Query(keys, metrics, where=filters, drops=drops, made=made, books=False)
@@ -144,7 +144,7 @@ def test_smallest_and_largest_are_those_of_the_embedded_engine(store: JobStore) 
         query = Query(keys, metrics, books=False)
         # as texts, in which NaN is NaN
         assert _told(groups(store, query)) == _told(groups(embedded, query))
-        large = Query(keys, metrics, where=(In("site", ("CERN", "QMUL")),), books=False)
+        large = Query(keys, metrics, where=(In("queue", ("CERN", "QMUL")),), books=False)
         assert groups(store, large) == groups(embedded, large)
     embedded.close()
 

@@ -35,7 +35,7 @@ MOMENTS: tuple[Metric, ...] = (
     Moment(("cpu_s", "cpu_s"), "cpu squared", ("core_s",)),
     Moment(("cpu_s", "core_s"), "cpu x core", ("core_s",)),
     Moment(("mem_per_core_b",), "memory"),
-    Moment(("events",), "events of two", ("queue_s",), (*FAILED, In("site", ("CERN", "RAL")))),
+    Moment(("events",), "events of two", ("queue_s",), (*FAILED, In("queue", ("CERN", "RAL")))),
 )
 SINGLE: tuple[Metric, ...] = (
     Quantile("queue_s", 0.5, "median"),
@@ -76,7 +76,7 @@ def made_up(count: int) -> list[Row]:
 
 
 @pytest.mark.parametrize("metrics", [MOMENTS, SINGLE], ids=["moments", "single jobs"])
-@pytest.mark.parametrize("keys", [(), ("site",), ("site", "cores"), ("day",)], ids=",".join)
+@pytest.mark.parametrize("keys", [(), ("queue",), ("queue", "cores"), ("day",)], ids=",".join)
 def test_parts_agree_with_plain_python(
     store: JobStore, metrics: tuple[Metric, ...], keys: tuple[str, ...]
 ) -> None:
@@ -127,14 +127,14 @@ def test_without_books_the_groups_are_the_same(store: JobStore, odd: bool) -> No
     put(store, "a", *rows)
     filters: tuple[tuple[Filter, ...], ...] = (
         (),
-        (In("site", ("CERN", "RAL")), Range("wall_s", gt=600.0)),
+        (In("queue", ("CERN", "RAL")), Range("wall_s", gt=600.0)),
         (Range("mem_per_core_b", gt=2e9),),
         (Missing("cores"),),
-        (Like("site", ("q*",)),),
-        (In("site", ("nowhere",)),),
+        (Like("queue", ("q*",)),),
+        (In("queue", ("nowhere",)),),
     )
     for where in filters:
-        for keys in ((), ("site",), ("day", "core_class"), ("site", "state", "cores")):
+        for keys in ((), ("queue",), ("day", "core_class"), ("queue", "state", "cores")):
             query = Query(keys, (Count("n"), *MOMENTS[:4], Quantile("queue_s", 0.5, "median")), where=where)
             found = groups(store, replace(query, books=False))
             expected = groups(store, query)

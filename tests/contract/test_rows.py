@@ -333,7 +333,7 @@ def test_a_query_over_factors_is_what_pandas_says(store: JobStore) -> None:
     rng = np.random.default_rng(1)
     rows = [
         {"run": "r", "level": level, "name": f"n{n}", "k": float(k), "n_jobs": int(n), "status": "ok"}
-        for level in ("site", "cpu_model")
+        for level in ("queue", "cpu_model")
         for n, k in enumerate(rng.normal(1, 0.2, 40))
     ]
     store.publish([store.replace(FACTORS, "r", [table_batch(FACTORS, rows)])])

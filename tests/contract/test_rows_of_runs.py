@@ -63,7 +63,7 @@ def test_what_a_name_was_stands_beside_what_it_is(store: JobStore, tmp_path: Pat
             then.columns = pd.Index(BEFORE[1:])
             pd.testing.assert_frame_equal(now[BEFORE[1:]], then)
         names = (
-            session.tables.flags(run=middle, level="site", type="all", method="gamma")
+            session.tables.flags(run=middle, level="queue", type="all", method="gamma")
             .to_pandas()
             .set_index("name")
         )

@@ -79,7 +79,7 @@ def test_an_orphan_is_joined_by_the_next_load_of_jobs(
     session.ingest("talp", [as_report(tmp_path, shared_data / "talp/3.7.0/comm-np2.json")])
     assert session.tables.pop_orphans().rows.num_rows == 1
     jobs = tmp_path / "jobs.csv"
-    jobs.write_text("job_id,site,end_time,application\n4711,batch,2026-11-20T23:00:00Z,solver\n")
+    jobs.write_text("job_id,queue,end_time,application\n4711,batch,2026-11-20T23:00:00Z,solver\n")
     session.ingest("jobs", [jobs])
     assert session.tables.pop_orphans().rows.num_rows == 0
     assert [row["application"] for row in session.tables.pop_scaling().rows.to_pylist()] == ["solver"]

@@ -18,8 +18,8 @@ TEXTS = st.one_of(st.text(min_size=1), st.text(alphabet=' ",=<>!~*ab\n', min_siz
 def test_what_is_written_is_read_again(operator: str, values: list[str]) -> None:
     if operator in ("<", "<=", ">", ">="):
         values = values[:1]
-    condition = read_condition(written("site", operator, values))
-    assert (condition.field, condition.operator, condition.values) == ("site", operator, tuple(values))
+    condition = read_condition(written("queue", operator, values))
+    assert (condition.field, condition.operator, condition.values) == ("queue", operator, tuple(values))
     assert read_condition(str(condition)) == condition
 
 
@@ -31,7 +31,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["site", "user", "queue"]), st.lists(TEXTS, min_size=1)), max_size=4)
+    st.lists(st.tuples(st.sampled_from(["queue", "user", "queue"]), st.lists(TEXTS, min_size=1)), max_size=4)
 )
 def test_the_same_question_has_one_spelling(asked: list[tuple[str, list[str]]]) -> None:
     texts = conditions(asked)
@@ -61,10 +61,16 @@ def test_patterns_match_as_a_second_implementation_says(text: str, pattern: str)
 
 def test_python_says_values_as_they_are() -> None:
     assert conditions({"queue": "a,b", "user": None}) == ('queue="a,b"', "user=")
-    assert conditions([("efficiency", "<", 0.1), ("site", "!=", ["A", "B"])]) == (
+    assert conditions([("efficiency", "<", 0.1), ("queue", "!=", ["A", "B"])]) == (
         "efficiency<0.1",
         "queue!=A,B",
     )
-    for wrong in ([("cores>", 8)], [("site", "=<", "A")], [("site; x", "A")], [("site", "~", None)], [(1,)]):
+    for wrong in (
+        [("cores>", 8)],
+        [("queue", "=<", "A")],
+        [("site; x", "A")],
+        [("queue", "~", None)],
+        [(1,)],
+    ):
         with pytest.raises(UsageError):
             conditions(wrong)  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ ADVICE = "If your hardware list disagrees, check SMT and overcommit; please benc
 def _finding(name: str, corepower: float, deviation: float, error: float, others: int) -> str:
     middle, low, high = (corepower * (1 + deviation + side * 1.645 * error) for side in (0, -1, 1))
     return (
-        f"Relative to what {others} other WLCG sites declare, the jobs of {name} ran like {middle:.1f} "
+        f"Relative to what {others} other sites declare, the jobs of {name} ran like {middle:.1f} "
         f"({low:.1f} to {high:.1f}, 90 %) HS06 per core."
     )
 

@@ -29,7 +29,7 @@ def residual_rows(factors: Iterable[dict[str, object]], seed: int) -> Rows:
     """Buckets of the headline fit of all types, in two of three tasks each name; the worst ten are ranked."""
     rng = np.random.default_rng(seed)
     rows: Rows = []
-    for level in ("site", "cpu_model"):
+    for level in ("queue", "cpu_model"):
         speed = {
             str(row["name"]): float(str(row["k"]))
             for row in factors

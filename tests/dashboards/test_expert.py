@@ -281,7 +281,7 @@ def test_siblings_carry_the_origin_of_their_declaration(data: ReportData) -> Non
 def test_the_worst_buckets_come_by_rank_sites_first(data: ReportData) -> None:
     rows = Composer(data).rows(WORST, "all")
     assert [(row["level"], row["rank"]) for row in rows] == [
-        (level, rank) for level in ("site", "cpu_model") for rank in range(1, 11)
+        (level, rank) for level in ("queue", "cpu_model") for rank in range(1, 11)
     ]
 
 

@@ -39,7 +39,7 @@ def job(number: int, name: str) -> dict[str, object]:
     return {
         "source": name,
         "job_id": name,
-        **dict.fromkeys(("site", "user", "project", "application", "cluster", "exit_code", "task_id"), name),
+        **dict.fromkeys(("queue", "user", "project", "application", "cluster", "exit_code", "task_id"), name),
         "processing_type": name,
         "cpu_raw": "Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz",
         "smt": False,

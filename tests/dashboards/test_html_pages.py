@@ -57,7 +57,7 @@ EMPTY_IN_THE_DEMO = UNSCORED | {
 
 def judged(demo: Session, kind: str | None = "all") -> "pd.DataFrame":
     """The verdicts of the headline on queues, as a notebook reads them."""
-    return demo.tables.flags(level="site", type=kind, method="gamma").to_pandas()
+    return demo.tables.flags(level="queue", type=kind, method="gamma").to_pandas()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.id)
@@ -215,7 +215,7 @@ def test_a_history_is_that_of_the_store(browser: "Browser", folder: Path, demo: 
     told = marks.evaluate_all("(all) => all.map((each) => each.getAttribute('aria-label'))")
     steps = demo.tables.runs().to_pandas()
     runs = set(steps[steps["step"] == "flag"]["run"])
-    seen = [demo.tables.flags(level="site", type="all", method="gamma", run=run).to_pandas() for run in runs]
+    seen = [demo.tables.flags(level="queue", type="all", method="gamma", run=run).to_pandas() for run in runs]
     expected = {float(each.loc[each["name"] == name, "k"].iloc[0]) for each in seen}
     found = {float(re.search(r"Speed factor k: ([\d.]+)", text)[1]) for text in told}  # type: ignore[index]
     assert len(found) == len(expected) == 2

@@ -43,7 +43,7 @@ def test_panels_about_the_same_jobs_share_their_groups() -> None:
     found, of_panel = pools_of(EFFICIENCY, store, OWN)
     assert of_panel["efficiency-by-queue"] is of_panel["efficiency-wasted"] is of_panel["efficiency-by-user"]
     assert dict(of_panel["efficiency-by-queue"].choices) == {
-        name: name for name in ("site", "processing_type", "project", "user", "state")
+        name: name for name in ("queue", "processing_type", "project", "user", "state")
     }
     assert len({pool.name for pool in found}) == len(found)
 
@@ -56,7 +56,7 @@ def test_of_too_many_groups_a_panel_gives_up_the_last_filters(monkeypatch: pytes
         "processing_type",
         "project",
     ]
-    assert [name for name, _ in of_panel["efficiency-by-user"].choices] == ["site", "processing_type"]
+    assert [name for name, _ in of_panel["efficiency-by-user"].choices] == ["queue", "processing_type"]
     assert all(len(pool.rows) <= 1000 for pool in found)
 
 

@@ -133,7 +133,7 @@ def test_what_a_coordinator_wants_first_comes_first(data: ReportData, page: str)
     flags = data.flags.query("level == 'queue' and processing_type == 'all' and method == 'gamma'")
     judged = flags.verdict.isin(["deviates", "ok", "undecided"]).sum()
     sentence = f"{flags.confirmed.eq(True).sum()} of {judged} comparable queues deviate by more than 20 %"
-    assert text.index(sentence) < text.index("Relative to what 51 other WLCG sites declare")
+    assert text.index(sentence) < text.index("Relative to what 51 other sites declare")
     for phrase in ("if everyone is stale by 10 %, so is the line", "hs06sec contains the declared corepower"):
         assert phrase in text
 

@@ -112,7 +112,7 @@ def test_failures_and_waiting(demo: Session) -> None:
 
 
 def test_core_hours_without_cpu_time(demo: Session) -> None:
-    for by, panel in (("site", WASTED), ("user", WASTED_BY_USER)):
+    for by, panel in (("queue", WASTED), ("user", WASTED_BY_USER)):
         expected = by_hand(demo, by, WASTE)
         assert asked(demo, by, "idle_core_h") == pytest.approx(expected)
         shown = drawn(demo, panel)

@@ -122,7 +122,7 @@ METRICS = (
 )
 QUESTIONS: tuple[tuple[tuple[str, ...], tuple[Filter, ...]], ...] = (
     (("day", "queue"), ()),
-    (("site", "user", "cores"), (In("site", ("CERN", "RAL")), Range("cpu_s", gt=10.0))),
+    (("queue", "user", "cores"), (In("queue", ("CERN", "RAL")), Range("cpu_s", gt=10.0))),
     (("core_class",), (NotLike("user", ("m*",)),)),
     (("task_id",), (In("task_id", ("7", "13332803")),)),
     ((), (In("cores", (8,)),)),
@@ -163,7 +163,7 @@ def test_months_that_differ_are_asked_apart(
     cluster.close()
     with_store = reader(server, index_prefix, pattern, MAP)
     expected = sorted(row["job_id"] for row in jobs if row["queue"] == "RAL" and row["cores"] == 8)
-    assert selected(with_store, "job_id", where=[In("site", ("RAL",)), In("cores", (8,))]) == expected
+    assert selected(with_store, "job_id", where=[In("queue", ("RAL",)), In("cores", (8,))]) == expected
     largest = Query(("queue",), (Maximum("cpu_s", "cpu_s"),))
     assert groups(with_store, largest) == model.answer(jobs, largest)[0]
     states = {item.field: (item.state, item.type) for item in with_store.check_fields()}
@@ -398,7 +398,7 @@ def test_a_job_is_one_or_none_for_all_questions_of_a_run(server: Server, index_p
         )
     store = reader(server, index_prefix, f"{index_prefix}jobs-*", MAP)
     day = job(1)["end_time"].date()
-    for keys in BUCKET_KEYS, ("site",), ("site", "user"), ("user",), ():
+    for keys in BUCKET_KEYS, ("queue",), ("queue", "user"), ("user",), ():
         query = Query(keys, (Count("jobs"), Sum("hs06_s", "hs06_s")))
         assert sum(row["jobs"] for row in groups(store, query).values()) == 3, query
         counts = {(day, "binned", "binned"): 3, (day, "invalid record", "dropped"): 3}

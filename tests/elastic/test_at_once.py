@@ -50,13 +50,13 @@ def test_one_search_where_one_is_enough(
         return len(searches)
 
     assert asked(("queue",)) == 1
-    assert asked(("site", "day")) == 1
+    assert asked(("queue", "day")) == 1
     assert asked((), (Missing("cpu_raw"),)) == 1
-    assert asked(("cpu_raw",), (In("site", ("S1", "S2")),)) == 1
+    assert asked(("cpu_raw",), (In("queue", ("S1", "S2")),)) == 1
     # books, rules, patterns, more groups than a page has, and numbers that no index knows
     assert asked(("queue",), books=True) > 1
     assert asked(("queue",), drops=CleaningRules().drops()) > 1
-    assert asked(("site",), (Like("site", ("s*",)),)) > 1
+    assert asked(("queue",), (Like("queue", ("s*",)),)) > 1
     with monkeypatch.context() as patched:
         patched.setattr(cuts, "PAGE", 3)
         assert asked(("queue",)) > 1

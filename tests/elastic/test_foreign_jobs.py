@@ -314,11 +314,13 @@ def test_texts_with_keywords_beside_them_in_monthly_indices(server: Server, inde
         day = {"endtime": f"{month}-03 00:00:00"}
         make_index(server, f"{index_prefix}panda_prod-{month}", monthly, [document | day])
     store = reader(server, index_prefix, f"{index_prefix}panda_prod-*", load_field_map("rubin-panda"))
-    query = Query(("site", "day"), (Count(), Sum("core_s", "core_s")), drops=CleaningRules().drops())
+    query = Query(("queue", "day"), (Count(), Sum("core_s", "core_s")), drops=CleaningRules().drops())
     found = groups(store, query)
     assert {site for site, _ in found} == {"SLAC Rubin/main"}
     assert [row for _, row in sorted(found.items())] == [{"n_jobs": 1, "core_s": 100.0}] * 2
-    assert found == groups(store, Query(query.keys, query.metrics, None, (In("site", ("SLAC Rubin/main",)),)))
+    assert found == groups(
+        store, Query(query.keys, query.metrics, None, (In("queue", ("SLAC Rubin/main",)),))
+    )
     store.close()
 
 
@@ -339,7 +341,7 @@ def test_a_map_is_held_against_the_index(server: Server, index_prefix: str) -> N
     found = run(server, index_prefix, *given, "fields", "check", "--format", "csv")
     assert found.exit_code == 0, found.output
     frame = pd.read_csv(io.StringIO(found.stdout)).set_index("field")
-    assert frame.loc[["site", "cpu_raw", "cpu_s", "hs06_s"], "state"].tolist() == [
+    assert frame.loc[["queue", "cpu_raw", "cpu_s", "hs06_s"], "state"].tolist() == [
         "present",
         "wrong type",
         "wrong type",

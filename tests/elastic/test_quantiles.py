@@ -40,7 +40,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantiles, "_LEAST_BINS", 2)
 
 
-@pytest.mark.parametrize("keys", [(), ("site",), ("site", "user"), ("day",)], ids=",".join)
+@pytest.mark.parametrize("keys", [(), ("queue",), ("queue", "user"), ("day",)], ids=",".join)
 def test_of_indices_that_differ(
     server: Server, index_prefix: str, whole_reads: list[Query], keys: tuple[str, ...]
 ) -> None:

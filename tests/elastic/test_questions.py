@@ -71,14 +71,14 @@ def test_the_blocks_of_the_page_answer_what_it_says(
             assert said.getvalue() == answer, block
 
     # the same, asked of the store
-    flags = reading.tables.flags(level="site", type="all", method="gamma").to_pandas()
+    flags = reading.tables.flags(level="queue", type="all", method="gamma").to_pandas()
     hits = names["verdicts"][:1000].execute()
     assert {hit.name: hit.deviation for hit in hits if hit.deviation is not None} == {
         row["name"]: row["deviation"] for row in flags.dropna(subset=["deviation"]).to_dict("records")
     }
     assert type(hits[0]).__name__ == "Flags"
     assert hits[0].window_start == datetime(2025, 6, 1, tzinfo=UTC)
-    failed = reading.query("site", "jobs", where="state=failed").to_pandas().set_index("site")["jobs"]
+    failed = reading.query("queue", "jobs", where="state=failed").to_pandas().set_index("queue")["jobs"]
     assert f"{failed.sort_values(ascending=False).index[0]} " in dict(BLOCKS)[_block("failed")]
 
     for write in (reading.store.sweep, reading.run, reading.store.set_up):

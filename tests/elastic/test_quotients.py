@@ -111,7 +111,7 @@ def test_what_lies_within_bounds_is_what_plain_python_says(
         Moment(("mem_per_core_b",), "memory"),
     )
     for item in (*EXACT, *NARROWED):
-        for keys in ((), ("site", "day")):
+        for keys in ((), ("queue", "day")):
             query = Query(keys, metrics, where=(item,), books=False)
             whole_reads.clear()
             answer = aggregation.aggregate(cluster, found, query)
@@ -148,7 +148,7 @@ def test_few_groups_are_asked_for_at_once_and_many_in_parts(
         yield from ranges(at, asked, clause, n_jobs)
 
     monkeypatch.setattr(composite, "ranges", counted_ranges)
-    for keys in (("site",), ("day",), ("day", "site"), ("site", "cores", "day"), ("core_class", "day")):
+    for keys in (("queue",), ("day",), ("day", "queue"), ("queue", "cores", "day"), ("core_class", "day")):
         query = Query(keys, (Count(), Sum("cpu_s", "cpu"), Sum("core_s", "core")), books=False)
         answer = aggregation.aggregate(cluster, found, query)
         truth, _ = model.answer(all_jobs, query)

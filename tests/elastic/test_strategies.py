@@ -29,7 +29,7 @@ from tests.servers.server import Server
 WHOLE = Window(FIRST, FIRST.replace(day=FIRST.day + N_DAYS))
 RULES = CleaningRules().drops()
 FILTERS: tuple[Filter, ...] = (
-    In("site", ("CERN", "RAL")),
+    In("queue", ("CERN", "RAL")),
     In("cores", (1, 8)),
     In("core_class", ("multi",)),
     In("day", ("2018-08-10", "2018-08-12")),

@@ -79,7 +79,7 @@ def test_a_document_with_two_sites_is_no_job(server: Server, index_prefix: str) 
 @pytest.mark.parametrize(
     ("field", "other"),
     [
-        ("site", "text"),
+        ("queue", "text"),
         ("events", "keyword"),
         ("events", "double"),
         ("user", None),
@@ -96,7 +96,7 @@ def test_indices_that_disagree_about_a_field(
     second = {name: value for name, value in plain(job(2)).items() if name in changed}
     make_index(server, f"{index_prefix}jobs-b", changed, [second])
     store = reader(server, index_prefix, f"{index_prefix}jobs-*", MAP)
-    query = Query(("site", "user"), (Count(), Sum("events", "events")), drops=CleaningRules().drops())
+    query = Query(("queue", "user"), (Count(), Sum("events", "events")), drops=CleaningRules().drops())
     assert groups(store, query) == {
         ("CERN", "me"): {"n_jobs": 1, "events": 100.0},
         ("CERN", None): {"n_jobs": 1, "events": 100.0},

@@ -54,7 +54,7 @@ class Course:
     """One flag through nights, with all that happened."""
 
     def __init__(self) -> None:
-        self.flag = Flag("site", "all", "A")
+        self.flag = Flag("queue", "all", "A")
         self.events: list[dict[str, Any]] = []
 
     def go(self, number: int, sighting: Sighting | None, notes: Sequence[Note] = ()) -> list[str]:
@@ -80,7 +80,7 @@ def test_who_never_deviates_is_never_flagged(course: Course) -> None:
     for number, deviation in enumerate((0.0, 0.2, None, -0.1)):
         assert course.go(number, seen(number, deviation)) == []
     assert course.go(5, None) == []
-    assert course.flag == Flag("site", "all", "A")
+    assert course.flag == Flag("queue", "all", "A")
 
 
 def test_nights_of_one_window_are_one_test(course: Course) -> None:
@@ -229,7 +229,7 @@ def test_a_declaration_that_changed_stands_beside_the_flag(opened: Course) -> No
 
 
 def test_states_follow_from_events(opened: Course) -> None:
-    key = ("site", "all", "A")
+    key = ("queue", "all", "A")
     notes = [note(11, until=14)]
     for number, sighting in enumerate(
         (seen(11), seen(12), None, seen(14), seen(15, 0.0, calm=11), seen(16)), 11

@@ -165,7 +165,7 @@ def test_a_report_without_a_job_is_kept_aside_and_joined_when_its_record_comes(
     (orphan,) = rows(session, "pop_orphans")
     assert (orphan["job_id"], orphan["reason"]) == ("4711", "no record of such a job is stored")
     jobs = tmp_path / "jobs.csv"
-    jobs.write_text("job_id,site,end_time,user\n4711,batch,2026-11-20T23:00:00Z,ada\n")
+    jobs.write_text("job_id,queue,end_time,user\n4711,batch,2026-11-20T23:00:00Z,ada\n")
     session.ingest("jobs", [jobs])
     assert not rows(session, "pop_orphans")
     assert [(row["user"], row["queue"]) for row in of_application(session)] == [("ada", "batch")]

@@ -119,7 +119,7 @@ def test_a_launch_without_data_is_not_called_efficient(
 def test_the_command_writes_both_pages(shared_data: Path, tmp_path: Path) -> None:
     store = ["--store", f"duckdb:{tmp_path}/s.duckdb"]
     jobs = tmp_path / "jobs.csv"
-    jobs.write_text("job_id,site,end_time\n4711,batch,2026-11-20T23:00:00Z\n")
+    jobs.write_text("job_id,queue,end_time\n4711,batch,2026-11-20T23:00:00Z\n")
     report = as_report(tmp_path, shared_data / "talp/3.7.0/pipeline-np2.json")
     run = CliRunner().invoke
     assert run(main, [*store, "ingest", "jobs", str(jobs)]).exit_code == 0

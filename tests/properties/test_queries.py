@@ -186,13 +186,13 @@ def test_values_are_values(session: Session) -> None:
     put(session, [{**template, "queue": name} for name, count in numbers.items() for _ in range(count)])
     for name, count in numbers.items():
         for where in ({"queue": name}, f"queue={quoted(name)}"):
-            found = session.query("site", where=where).to_pandas()
+            found = session.query("queue", where=where).to_pandas()
             assert found["queue"].tolist() == [name]
             assert found["jobs"].tolist() == [count]
             assert len(session.jobs(where=where).to_pandas()) == count
     everything = session.query("queue").to_pandas()
     assert dict(zip(everything["queue"], everything["jobs"], strict=True)) == numbers
-    both = session.query("site", where=["site=%", "site=_"]).to_pandas()
+    both = session.query("queue", where=["queue=%", "queue=_"]).to_pandas()
     assert set(both["queue"]) == {"%", "_"}
 
 
@@ -208,7 +208,7 @@ def test_ratios_are_of_sums_over_jobs_with_every_term(session: Session) -> None:
             {**base, "cpu_s": 700.0, "wall_s": 900.0, "cores": None, "events": 0},
         ],
     )
-    row = session.query("site", METRICS).to_pandas().iloc[0].to_dict()
+    row = session.query("queue", METRICS).to_pandas().iloc[0].to_dict()
     assert row["jobs"] == 5
     assert row["efficiency"] == pytest.approx(400 / 1300, rel=1e-14)
     assert row["cpu_s_per_event"] == pytest.approx(5800 / 15, rel=1e-14)
@@ -216,7 +216,7 @@ def test_ratios_are_of_sums_over_jobs_with_every_term(session: Session) -> None:
     assert row["cpu_h"] == pytest.approx(6100 / 3600)
     assert row["core_h"] == pytest.approx(2200 / 3600)
     with pytest.raises(NoJobsError):
-        session.query("site", METRICS, clean=True).to_pandas()  # all of them failed
+        session.query("queue", METRICS, clean=True).to_pandas()  # all of them failed
 
 
 def test_the_window_is_half_open_to_the_microsecond(session: Session) -> None:
@@ -225,7 +225,7 @@ def test_the_window_is_half_open_to_the_microsecond(session: Session) -> None:
     put(session, [{"queue": f"{n}", "task_id": "1", "end_time": noon + n * tick} for n in (-1, 0, 1)])
 
     def sites(start: datetime, end: datetime) -> list[str]:
-        return sorted(session.query("site", window=Window(start, end)).to_pandas()["site"])
+        return sorted(session.query("queue", window=Window(start, end)).to_pandas()["queue"])
 
     assert sites(noon, noon + tick) == ["0"]
     assert sites(noon - tick, noon) == ["-1"]

@@ -129,7 +129,7 @@ def test_contacts_are_measures_of_an_index(session: Session) -> None:
 def test_wrong_contacts_are_refused(session: Session) -> None:
     desk = session.provisioning
     on = date(2018, 8, 2)
-    with pytest.raises(UsageError, match="no kind 'queue'"):
+    with pytest.raises(UsageError, match="no kind 'site'"):
         desk.contact("site", "a", on=on, by="ann")
     with pytest.raises(UsageError, match="name is empty"):
         desk.contact("user", " ", on=on, by="ann")

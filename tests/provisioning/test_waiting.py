@@ -109,8 +109,8 @@ def test_what_cannot_be_asked(session: Session) -> None:
     with pytest.raises(UsageError, match="no by 'moon'; there are site"):
         session.provisioning.waiting("moon")
     with pytest.raises(NoJobsError, match="no jobs"):
-        session.provisioning.lost("queue")
+        session.provisioning.lost("site")
     put(session.store, "load", job(1))
     with pytest.raises(NoJobsError, match="queue_s"):
-        session.provisioning.waiting("queue")
+        session.provisioning.waiting("site")
     assert field("queue_s").unit == "s"

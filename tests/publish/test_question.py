@@ -69,7 +69,7 @@ def test_ids_of_runs_that_people_have_in_their_stores_last() -> None:
     usual = SpeedQuestion(SPEED, AUGUST, {"rules": RULES, "fit": FIT}, (), (), VERSIONS)
     assert usual.run == "d5f697dbac34"
     settings = {"rules": {**RULES, "min_wall_s": 30.0}, "fit": {**FIT, "methods": ["paper"]}}
-    other = replace(usual, settings=settings, tasks=("task1", "task0"), where=("queue=X", "cpu_model=Y"))
+    other = replace(usual, settings=settings, tasks=("task1", "task0"), where=("site=X", "cpu_model=Y"))
     assert other.run == "e83b4d0a3d12"
 
 
@@ -80,7 +80,7 @@ def test_every_part_of_a_question_moves_its_id() -> None:
         speed(AUGUST, CleaningRules(min_cores=2), FitSettings()),
         speed(AUGUST, CleaningRules(), FitSettings(min_name_jobs=51)),
         speed(AUGUST, CleaningRules(), FitSettings(), ["1"]),
-        speed(AUGUST, CleaningRules(), FitSettings(), (), ["queue=1"]),
+        speed(AUGUST, CleaningRules(), FitSettings(), (), ["site=1"]),
         *(replace(usual, versions={**usual.versions, name: "0"}) for name in usual.versions),
         replace(usual, kind=replace(SPEED, named=True)),
     ]
@@ -90,7 +90,7 @@ def test_every_part_of_a_question_moves_its_id() -> None:
 def test_a_stored_run_keeps_its_question_and_the_versions_of_then(session: Session) -> None:
     rules = CleaningRules(finished_states=("finished", "done"))
     asked = replace(
-        speed(AUGUST, rules, FitSettings(), ("1",), ("queue=X",)), versions={"method_version": "0"}
+        speed(AUGUST, rules, FitSettings(), ("1",), ("site=X",)), versions={"method_version": "0"}
     )
     Publisher(session.store, lambda: NOW).publish(asked, [Outcome(RunReport("fit", asked.run, 1, 1, 0.0))])
     (stored,) = stored_runs(session.store, SPEED)
@@ -134,7 +134,7 @@ def store() -> Iterator[JobStore]:
 def test_a_capability_of_another_kind_publishes_per_run_and_per_day_at_once(store: JobStore) -> None:
     settings = SimpleNamespace(ranking=FitSettings(), rules=CleaningRules())
     asked = replace(
-        Question.ask(RANKING, AUGUST, settings), settings={"ranking": {"levels": ["user", "queue"]}}
+        Question.ask(RANKING, AUGUST, settings), settings={"ranking": {"levels": ["user", "site"]}}
     )
     assert asked.describe()["kind"] == "ranking"
     rows = [

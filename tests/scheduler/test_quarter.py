@@ -80,7 +80,7 @@ def assert_flags_are_the_planted_ones(
 ) -> None:
     events: dict[str, list[tuple[str, int]]] = {}
     for row in sorted(rows["flag_events"], key=lambda row: (row["night"], row["place"])):
-        if (row["level"], row["processing_type"]) == ("site", ALL_TYPES):
+        if (row["level"], row["processing_type"]) == ("queue", ALL_TYPES):
             events.setdefault(row["name"], []).append((row["kind"], night_of(row["night"])))
     changes = {
         name: [(kind, night) for kind, night in told if kind in ("opened", "closed", "reopened")]
@@ -111,7 +111,7 @@ def assert_mails_follow_the_flags(
         changed = {
             night_of(row["night"])
             for row in rows["flag_events"]
-            if (row["level"], row["name"]) == ("site", queue.name)
+            if (row["level"], row["name"]) == ("queue", queue.name)
             and row["kind"] in ("opened", "closed", "reopened")
         }
         assert told.get(recipient, set()) == changed, recipient

@@ -31,7 +31,7 @@ def estimates(made: Toy, rng: np.random.Generator) -> Iterator[tuple[Estimate, f
     adder = Adder()
     adder.add(made.buckets.to_batches())
     inputs = FitInputs(adder.sums(), SETTINGS.min_bucket_jobs)
-    factors = solve(inputs.of("site", "all"), "gamma", SETTINGS.min_bucket_jobs).factors
+    factors = solve(inputs.of("queue", "all"), "gamma", SETTINGS.min_bucket_jobs).factors
     truth = dict(zip(site_names(len(made.speed)), 11.0 * made.speed, strict=True))
     declared = {
         name: Declared(name, value * np.exp(rng.normal(0, SCATTER)), "HS06", "own", name, site_guessed=True)
@@ -74,9 +74,9 @@ def test_nobody_is_accused_where_declarations_fall_into_two_groups(share: float,
     with memory_session() as session:
         load(session, wrong_alike(np.random.default_rng(6), share, 1.6, names), tmp_path)
         session.run()
-        flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas().set_index("name")
-        said = session.tables.fit_summaries(level="site", type="all", method="gamma").to_pandas().iloc[0]
-        line = session.tables.lines(level="site", type="all", method="gamma").to_pandas().iloc[0]
+        flags = session.tables.flags(level="queue", type="all", method="gamma").to_pandas().set_index("name")
+        said = session.tables.fit_summaries(level="queue", type="all", method="gamma").to_pandas().iloc[0]
+        line = session.tables.lines(level="queue", type="all", method="gamma").to_pandas().iloc[0]
     if not share:
         assert flags.index[flags["confirmed"]].tolist() == ["SITE00"]
         assert pd.isna(line["groups_ratio"])
@@ -87,7 +87,7 @@ def test_nobody_is_accused_where_declarations_fall_into_two_groups(share: float,
     assert line["groups_ratio"] == pytest.approx(1.6, rel=0.1)
     count = round(share * 40)
     assert said["sentence"].startswith(
-        f"Declarations fall into two groups: {count} WLCG sites (SITE00, SITE01, SITE02, SITE03, SITE04 and "
+        f"Declarations fall into two groups: {count} sites (SITE00, SITE01, SITE02, SITE03, SITE04 and "
         f"{count - 5} more) declare 1.6"
     )
     assert (said["n_confirmed"], said["n_stable"]) == (0, 0)
@@ -108,7 +108,7 @@ def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(t
         load(session, jobs[~few], tmp_path)
         session.run()
         flags = (
-            session.tables.flags(level="site", type="all", method="gamma")
+            session.tables.flags(level="queue", type="all", method="gamma")
             .to_pandas()
             .set_index("name")
             .sort_index()

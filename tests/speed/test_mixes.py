@@ -58,7 +58,7 @@ MIX = {
 
 
 def test_the_factor_of_a_mix_is_the_mean_by_cpu_time() -> None:
-    queues = factors("site", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
+    queues = factors("queue", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
     found = predicted(MIX, [queues, MODELS])
     # on the models' own scale 1, 1.5 and 0.5; the ratios are 2, 2 and 1: the median queue is as predicted
     assert [found[name].k for name in ("half", "new", "old")] == pytest.approx([2.0, 3.0, 1.0])
@@ -69,15 +69,15 @@ def test_the_factor_of_a_mix_is_the_mean_by_cpu_time() -> None:
 
 
 def test_no_factor_no_prediction() -> None:
-    assert {each.k for each in predicted(MIX, [factors("site", {"half": (1.0, 0.1)})]).values()} == {None}
+    assert {each.k for each in predicted(MIX, [factors("queue", {"half": (1.0, 0.1)})]).values()} == {None}
     others = factors("cpu_model", {"slow": (0.5, 0.01), "fast": (1.5, 0.02)}, component=1)
-    assert {each.k for each in predicted(MIX, [factors("site", {"half": (1.0, 0.1)}), others]).values()} == {
+    assert {each.k for each in predicted(MIX, [factors("queue", {"half": (1.0, 0.1)}), others]).values()} == {
         None
     }
 
 
 def test_a_queue_of_another_component_has_no_prediction() -> None:
-    queues = factors("site", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
+    queues = factors("queue", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
     apart = replace(queues, component=np.array([0, 0, 1]), n_components=2)
     found = predicted(MIX, [apart, MODELS])
     assert (found["old"].k, found["old"].k_err, found["old"].share) == (None, None, 1.0)
@@ -85,7 +85,7 @@ def test_a_queue_of_another_component_has_no_prediction() -> None:
 
 
 def test_shares_of_core_time_add_up() -> None:
-    queues = factors("site", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
+    queues = factors("queue", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
     rows = list(mix_rows(MIX, [queues, MODELS], {"new": "THE-SITE"}))
     assert len(rows) == len(MIX)
     for name in {row["name"] for row in rows}:

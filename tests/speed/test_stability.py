@@ -73,7 +73,7 @@ def flags(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
         load(session, jobs(slow, "simul", 8), tmp_path_factory.mktemp("simul"))
         load(session, jobs(other, "evgen", 16), tmp_path_factory.mktemp("evgen"), "evgen")
         session.run()
-        return session.tables.flags(level="site", type="all").to_pandas()
+        return session.tables.flags(level="queue", type="all").to_pandas()
 
 
 def test_a_site_that_is_off_in_one_type_only_is_not_confirmed(flags: pd.DataFrame) -> None:
@@ -111,7 +111,7 @@ def test_a_type_whose_buckets_were_all_rejected_is_not_out_of_sight(tmp_path: Pa
         row
         for row in rows
         if (row["level"], row["processing_type"], row["name"], row["change"])
-        == ("site", "all", "SITE02", "one type")
+        == ("queue", "all", "SITE02", "one type")
     ]
     assert (found["low_change"], found["high_change"], found["n_variants"]) == ("simul only", "evgen only", 2)
     assert found["k_high"] / found["k_low"] == pytest.approx(1.6, rel=0.1)

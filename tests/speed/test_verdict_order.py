@@ -30,7 +30,7 @@ def test_ranks_are_a_total_order_of_the_run(demo: Session) -> None:
 
 
 def test_shown_flags_and_verdicts_have_that_order(demo: Session) -> None:
-    shown = demo.tables.flags(level="site", type="all", method="gamma").rows.to_pylist()
+    shown = demo.tables.flags(level="queue", type="all", method="gamma").rows.to_pylist()
     assert shown == sorted(shown, key=verdict_order)
     assert [row["deviation"] > 0 for row in shown[:6]].count(False) == 3
     assert demo.flags.verdicts().rows.to_pylist() == shown
@@ -38,7 +38,7 @@ def test_shown_flags_and_verdicts_have_that_order(demo: Session) -> None:
 
 def test_the_queues_of_a_site_have_it_too(demo: Session) -> None:
     """Of some sites, at least, the order of names is another."""
-    shown = demo.tables.flags(level="site", type="all", method="gamma").rows.to_pylist()
+    shown = demo.tables.flags(level="queue", type="all", method="gamma").rows.to_pylist()
     several = [site for site, n in Counter(row["site"] for row in shown).items() if n > 1]
     found = {site: [row["name"] for row in demo.site(site).flags] for site in several}
     for site, names in found.items():

@@ -114,7 +114,7 @@ def test_a_proposal_and_its_wording() -> None:
     proposal = propose(GOOD, "deviates", 50, confirmed=True)
     assert proposal == Proposal(15.75, 0.525, low=14.9, high=16.6)
     assert sent(GOOD, proposal).sentence == (
-        "Relative to what 20 other WLCG sites declare, these jobs ran like 15.8 (14.9 to 16.6, 90 %) HS06 "
+        "Relative to what 20 other sites declare, these jobs ran like 15.8 (14.9 to 16.6, 90 %) HS06 "
         "per core; 10.50 is declared (+50 %). If your hardware list disagrees, check SMT and overcommit; "
         "please benchmark again."
     )

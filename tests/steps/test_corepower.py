@@ -212,7 +212,7 @@ def table_of(values: Mapping[str, Any], columns: str = "benchmark", rest: str = 
 def site_flags(session: Session) -> pd.DataFrame:
     session.run()
     return (
-        session.tables.flags(level="site", type="all", method="gamma")
+        session.tables.flags(level="queue", type="all", method="gamma")
         .to_pandas()
         .set_index("name")
         .sort_index()
@@ -233,7 +233,7 @@ def test_the_newest_value_valid_at_the_end_of_the_window_counts(session: Session
     np.testing.assert_allclose(flags["corepower"], DECLARED)
     assert set(flags["verdict"]) == {"ok"}
     session.run(day := "2018-08-10/2018-08-11")
-    earlier = session.tables.flags(level="site", type="all", method="gamma", window=day).to_pandas()
+    earlier = session.tables.flags(level="queue", type="all", method="gamma", window=day).to_pandas()
     earlier = earlier.set_index("name").sort_index()
     np.testing.assert_allclose(earlier["corepower"], DECLARED / 2)
 
@@ -260,7 +260,7 @@ def test_lines_of_two_benchmarks_are_never_mixed(session: Session, tmp_path: Pat
         imported(session, tmp_path, table_of(values, rest=benchmark))
     flags = site_flags(session)
     assert set(flags["verdict"]) == {"ok"}
-    lines = session.tables.lines(level="site", type="all", method="gamma").to_pandas().set_index("benchmark")
+    lines = session.tables.lines(level="queue", type="all", method="gamma").to_pandas().set_index("benchmark")
     assert sorted(lines.index) == ["HS06", "HS23"]
     assert set(lines["n_names"]) == {12}
     slopes = lines["slope"].astype(float).to_dict()
@@ -315,7 +315,7 @@ def test_origins(session: Session, tmp_path: Path) -> None:
     assert "its site carries 16.886" in str(flags.loc["SITE01", "sentence"])
     assert flags.loc["SITE00", "site"] == "RC0"
     assert flags.loc["SITE06", "corepower"] == pytest.approx(15.3 * 1.025, rel=1e-2)
-    line = session.tables.lines(level="site", type="all", method="gamma").to_pandas().iloc[0]
+    line = session.tables.lines(level="queue", type="all", method="gamma").to_pandas().iloc[0]
     assert line["n_names"] == 8  # defaults are drawn, never fitted
 
 

@@ -33,7 +33,7 @@ def test_the_last_line_says_what_was_found(shown: tuple[str, Path]) -> None:
     found, planted, others = map(int, said.groups())
     truth = Grid.of_size(60_000, seed=3).truth()
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
-        flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas()
+        flags = session.tables.flags(level="queue", type="all", method="gamma").to_pandas()
     flagged = set(flags.loc[flags["confirmed"].eq(True), "name"])
     assert planted == len(truth.misdeclared) > 0
     assert found == len(flagged & set(truth.misdeclared))

@@ -26,13 +26,13 @@ def test_a_task_in_two_core_classes_counts_once(
     multi["job_id"] = "multi-" + multi["job_id"]
     session.ingest("jobs", write_jobs(pd.concat([single, multi]), tmp_path / "jobs.parquet"))
     session.run()
-    row = session.tables.flags(level="site", type="all", method="gamma", name="SITE00").to_pandas().iloc[0]
+    row = session.tables.flags(level="queue", type="all", method="gamma", name="SITE00").to_pandas().iloc[0]
     assert (row["verdict"], row["n_units"], row["n_tasks"]) == ("deviates", 2 * tasks, tasks)
     assert pd.notna(row["proposed_corepower"]) == proposed
     if not proposed:
         assert "one task only" in row["sentence"]
-    factors = session.tables.factors(level="site", type="all", method="gamma").to_pandas()
+    factors = session.tables.factors(level="queue", type="all", method="gamma").to_pandas()
     assert set(factors["n_tasks"]) == {tasks}
     session.speed.flag()
-    again = session.tables.flags(level="site", type="all", method="gamma", name="SITE00").to_pandas().iloc[0]
+    again = session.tables.flags(level="queue", type="all", method="gamma", name="SITE00").to_pandas().iloc[0]
     assert again["n_tasks"] == tasks

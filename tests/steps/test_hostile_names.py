@@ -97,7 +97,7 @@ def test_every_name_has_its_row_in_every_format(store: Path) -> None:
 
 
 def test_tasks_and_types_that_look_like_separators_stay_apart(store: Path) -> None:
-    fits = rows(store, "show", "fits", "--level", "site", "--type", "all", "--method", "gamma")
+    fits = rows(store, "show", "fits", "--level", "queue", "--type", "all", "--method", "gamma")
     assert fits[0]["n_units"] == 4
     types = {row["processing_type"] for row in rows(store, "show", "fits")}
     assert types == {SCRIPT, "single|simul", "simul", "all"}
@@ -130,7 +130,7 @@ def test_the_report_runs_nothing_of_a_name(store: Path, tmp_path: Path) -> None:
 
 
 def test_names_stay_on_their_row_of_a_table(store: Path) -> None:
-    for arguments in (("show", "flags", "--level", "site", "--type", "all", "--method", "gamma"),):
+    for arguments in (("show", "flags", "--level", "queue", "--type", "all", "--method", "gamma"),):
         lines = run(store, *arguments).stdout.splitlines()
         for name in ("two\\nlines", "two\\r\\nlines\\tand a tab", "[bold red]markup[/]", "\\u202edesrever"):
             assert sum(line.startswith(f"{name} ") for line in lines) == 1
@@ -154,7 +154,7 @@ def test_control_characters_do_not_reach_a_terminal(tmp_path: Path) -> None:
     outputs = [run(made, "run").stderr]
     for arguments in (
         ("show", "flags"),
-        ("show", "flags", "--level", "site", "--type", "[/] \x1b[1m", "--method", "gamma"),
+        ("show", "flags", "--level", "queue", "--type", "[/] \x1b[1m", "--method", "gamma"),
         ("show", "components"),
         ("query", "--by", "site,processing_type"),
     ):

@@ -256,7 +256,7 @@ def declare(session: Session, folder: Path, values: dict[str, float]) -> str:
 
 
 def declared_grid(session: Session, folder: Path) -> dict[str, float]:
-    """A grid of queues of as many WLCG sites as a line needs, and what they declare: one twice too much."""
+    """A grid of queues of as many sites as a line needs, and what they declare: one twice too much."""
     speed = np.arange(9.0, 21.0)
     load(session, grid_jobs(np.random.default_rng(4), speed, tasks=3, jobs=126), folder)
     values = {f"SITE{place:02d}": float(value) for place, value in enumerate(speed)}
@@ -268,19 +268,19 @@ def test_lines_and_verdicts_rest_on_the_same_declarations(session: Session, tmp_
     """Flagging alone after another declaration makes the lines again, too, and says why."""
     values = declared_grid(session, tmp_path)
     session.run()
-    before = session.tables.lines(level="site").to_pandas()
-    assert session.tables.flags(name="SITE05", level="site").to_pandas()["verdict"].iloc[0] == "deviates"
+    before = session.tables.lines(level="queue").to_pandas()
+    assert session.tables.flags(name="SITE05", level="queue").to_pandas()["verdict"].iloc[0] == "deviates"
     assert not any("declarations" in note for note in session.speed.flag().notes)
     imported = declare(session, tmp_path, values)
     report = session.speed.flag()
     (note,) = (note for note in report.notes if "declarations" in note)
     assert "declarations of 1 queue have changed since its verdicts" in note
     assert "such as SITE05" in note
-    assert session.tables.flags(name="SITE05", level="site").to_pandas()["verdict"].iloc[0] == "ok"
-    after = session.tables.lines(level="site").to_pandas()
+    assert session.tables.flags(name="SITE05", level="queue").to_pandas()["verdict"].iloc[0] == "ok"
+    after = session.tables.lines(level="queue").to_pandas()
     assert (after["pearson"] > before["pearson"]).all()
     session.run()
-    pd.testing.assert_frame_equal(session.tables.lines(level="site").to_pandas(), after)
+    pd.testing.assert_frame_equal(session.tables.lines(level="queue").to_pandas(), after)
     session.declared.remove(imported)
     assert any("such as SITE05" in note for note in session.speed.correlate().notes)
 

@@ -23,7 +23,7 @@ from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file
 from tests.conftest import NOW
 
-HEADER = "job_id,site,end_time,cpu_s\n"
+HEADER = "job_id,queue,end_time,cpu_s\n"
 GOOD, REFUSED = "1,CERN,2018-08-10T12:00:00Z,5\n", "2,CERN,2018-08-10T12:00:00Z,much\n"
 
 
@@ -281,7 +281,7 @@ class Overtaken:
 
 def test_a_day_that_another_load_fills_meanwhile_keeps_its_buckets(session: Session, tmp_path: Path) -> None:
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
-    header = "job_id,site,end_time,cpu_s,wall_s,cores,events,task_id,state\n"
+    header = "job_id,queue,end_time,cpu_s,wall_s,cores,events,task_id,state\n"
     row = ",CERN,2018-08-10T12:00:00Z,4000,1000,8,100,7,finished\n"
     first.write_text(f"{header}1{row}")
     second.write_text(f"{header}2{row}3{row}")

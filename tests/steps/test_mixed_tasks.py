@@ -24,7 +24,7 @@ def mixed_grid(seed: int = 1) -> pd.DataFrame:
 
 
 def site_factors(session: Session, method: str = "gamma") -> pd.DataFrame:
-    return session.tables.factors(level="site", type="all", method=method).to_pandas().set_index("name")
+    return session.tables.factors(level="queue", type="all", method=method).to_pandas().set_index("name")
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -39,7 +39,7 @@ def test_a_mixed_task_moves_no_factor(session: Session, tmp_path: Path, *, named
     factors = site_factors(session)
     relative = factors["k"].to_numpy() / SPEED
     np.testing.assert_allclose(relative / relative.mean(), 1.0, atol=0.08)
-    fit = session.tables.fits(level="site", type="all", method="gamma").to_pandas().iloc[0]
+    fit = session.tables.fits(level="queue", type="all", method="gamma").to_pandas().iloc[0]
     assert fit["n_jobs"] + fit["n_jobs_dropped"] == len(jobs)
     assert fit["n_jobs_set_aside"] == (0 if named else 12 * 40)
 
@@ -62,7 +62,7 @@ def test_a_clean_grid_is_left_alone(session: Session, tmp_path: Path) -> None:
 def test_residuals_hold_the_worst_buckets(session: Session, tmp_path: Path) -> None:
     load(session, grid_jobs(np.random.default_rng(3), SPEED, tasks=4, jobs=40), tmp_path)
     session.run()
-    rows = session.tables.residuals(level="site").to_pandas()
+    rows = session.tables.residuals(level="queue").to_pandas()
     assert rows["rank"].dropna().tolist() == list(range(1, 11))
     worst = rows["pull"].abs()
     assert worst.iloc[:10].is_monotonic_decreasing

@@ -53,7 +53,7 @@ def test_pandas_is_imported_by_frames_only() -> None:
 
 def test_who_aggregates_does_not_wait_for_the_fits(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.csv"
-    jobs.write_text("job_id,site,end_time\n1,A,2018-08-10T12:00:00Z\n")
+    jobs.write_text("job_id,queue,end_time\n1,A,2018-08-10T12:00:00Z\n")
     code = f"""
 import sys, esjobs
 with esjobs.open("duckdb::memory:") as session:
@@ -106,7 +106,7 @@ def test_a_report_is_its_account(session: Session) -> None:
 
 def test_verdicts_are_the_headline(session: Session) -> None:
     verdicts = session.flags.verdicts().to_pandas()
-    flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas()
+    flags = session.tables.flags(level="queue", type="all", method="gamma").to_pandas()
     assert sorted(verdicts["name"]) == sorted(flags["name"])
     confirmed = verdicts["confirmed"].fillna(False).tolist()
     assert confirmed == sorted(confirmed, reverse=True)
@@ -159,7 +159,7 @@ def test_none_means_missing(session: Session) -> None:
 def test_an_empty_choice_is_not_everything(session: Session) -> None:
     """A list that a notebook has computed, and that came out empty, must not answer another question."""
     with pytest.raises(esjobs.UsageError, match="no value of site is given"):
-        session.query("site", where={"site": []}).to_pandas()
+        session.query("queue", where={"site": []}).to_pandas()
     with pytest.raises(esjobs.UsageError, match="no name is given"):
         session.tables.flags(name=[]).to_pandas()
 

@@ -54,7 +54,7 @@ def test_running_again_gives_the_same_rows(real: Session) -> None:
 
 
 def test_a_task_that_shares_no_site_has_rows_with_the_reason(real: Session) -> None:
-    factors = real.tables.factors(level="site", type="all", method="paper").to_pandas().set_index("name")
+    factors = real.tables.factors(level="queue", type="all", method="paper").to_pandas().set_index("name")
     lonely = factors.loc[["FZK-LCG2_UCORE", "INFN-ROMA1_MCORE"]]
     assert lonely["k"].isna().all()
     assert set(lonely["status"]) == {"no common task"}
@@ -62,17 +62,19 @@ def test_a_task_that_shares_no_site_has_rows_with_the_reason(real: Session) -> N
 
 
 def test_every_name_of_the_buckets_has_a_row(real: Session) -> None:
-    names = set(real.tables.buckets().to_pandas()["site"])
+    names = set(real.tables.buckets().to_pandas()["queue"])
     for kind in ("all", "simul"):
         for method in ("paper", "gamma"):
             assert (
-                set(real.tables.factors(level="site", type=kind, method=method).to_pandas()["name"]) == names
+                set(real.tables.factors(level="queue", type=kind, method=method).to_pandas()["name"]) == names
             )
-            assert set(real.tables.flags(level="site", type=kind, method=method).to_pandas()["name"]) == names
+            assert (
+                set(real.tables.flags(level="queue", type=kind, method=method).to_pandas()["name"]) == names
+            )
 
 
 def test_factors_sum_to_their_count_per_component(real: Session) -> None:
-    factors = real.tables.factors(level="site", type="all", method="paper").to_pandas()
+    factors = real.tables.factors(level="queue", type="all", method="paper").to_pandas()
     fitted = factors[factors["status"] == "ok"].groupby("component")["k"]
     assert (fitted.sum() - fitted.count()).abs().max() < 1e-9
 
@@ -90,10 +92,10 @@ def one_task(panda_files: list[Path]) -> Iterator[Session]:
 
 
 def test_correlation_of_the_one_large_task(one_task: Session) -> None:
-    line = one_task.tables.lines(level="site", type="all", method="paper").to_pandas().iloc[0]
+    line = one_task.tables.lines(level="queue", type="all", method="paper").to_pandas().iloc[0]
     assert line["pearson"] == pytest.approx(0.6764, abs=0.001)
     assert line["n_names"] == 36
-    flags = one_task.tables.flags(level="site", type="all", method="paper").to_pandas()
+    flags = one_task.tables.flags(level="queue", type="all", method="paper").to_pandas()
     assert len(flags) == 40
     assert Counter(flags["origin"])["default"] == 4
     with_defaults = flags[["corepower", "k"]].corr().iloc[0, 1]
@@ -101,7 +103,7 @@ def test_correlation_of_the_one_large_task(one_task: Session) -> None:
 
 
 def test_defaults_are_undeclared_and_changed_values_are_said(one_task: Session) -> None:
-    flags = one_task.tables.flags(level="site", type="all", method="paper").to_pandas().set_index("name")
+    flags = one_task.tables.flags(level="queue", type="all", method="paper").to_pandas().set_index("name")
     defaults = flags[flags["origin"] == "default"]
     assert set(defaults["verdict"]) == {"undeclared"}
     assert (defaults["corepower"] - 10).abs().max() < 0.02
@@ -111,14 +113,14 @@ def test_defaults_are_undeclared_and_changed_values_are_said(one_task: Session) 
 
 def test_raw_verdicts_are_those_of_a_second_implementation(one_task: Session) -> None:
     """One task, one core class: k is proportional to events per CPU second, nothing else."""
-    factors = one_task.tables.factors(level="site", type="all", method="paper").to_pandas().set_index("name")
+    factors = one_task.tables.factors(level="queue", type="all", method="paper").to_pandas().set_index("name")
     buckets = one_task.tables.buckets().to_pandas()
     mine = buckets[buckets["task_id"] == "15350577"].groupby("queue")[["events", "cpu_s"]].sum()
     expected = mine["events"] / mine["cpu_s"]
     expected *= len(expected) / expected.sum()
     assert (factors["k"] / expected - 1).abs().max() < 1e-10
     assert (factors["k_err_int"] / factors["k"]).between(0.09, 0.105).all()
-    fit = one_task.tables.fits(level="site", type="all", method="paper").to_pandas().iloc[0]
+    fit = one_task.tables.fits(level="queue", type="all", method="paper").to_pandas().iloc[0]
     assert (fit["dof"], fit["sigma_int"], fit["sigma_int_kind"]) == (0, 0.10, "assumed")
     assert math.isnan(fit["spread"])
 

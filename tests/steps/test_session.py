@@ -110,7 +110,7 @@ def test_a_window_has_many_forms_and_one_meaning(ran: Session, window: Any) -> N
     "window", ["2018-08-32", "a/b", "2018-08-12/2018-08-10", "2018-08-10/2018-08-10", ""]
 )
 def test_a_window_that_is_none_is_refused(ran: Session, window: str) -> None:
-    for call in (ran.run, ran.speed.aggregate, lambda text: ran.query("site", window=text).to_pandas()):
+    for call in (ran.run, ran.speed.aggregate, lambda text: ran.query("queue", window=text).to_pandas()):
         with pytest.raises(UsageError):
             call(window)
 
@@ -138,7 +138,9 @@ def test_odd_times_are_for_queries_only(ran: Session) -> None:
 def test_filters_choose_rows(ran: Session) -> None:
     everything = ran.tables.flags().to_pandas()
     assert set(everything["level"]) == {"queue", "cpu_model"}
-    chosen = ran.tables.flags(level="site", type="all", method="gamma", name=["SITE11", "SITE03"]).to_pandas()
+    chosen = ran.tables.flags(
+        level="queue", type="all", method="gamma", name=["SITE11", "SITE03"]
+    ).to_pandas()
     assert chosen["name"].tolist() == ["SITE11", "SITE03"]  # confirmed first
     assert chosen["verdict"].tolist() == ["deviates", "undeclared"]
     assert len(ran.tables.flags(name="SITE11").to_pandas()) == 4  # two methods, type simul and all together
@@ -213,14 +215,14 @@ def test_a_name_that_differs_by_case_only_is_found_where_one_is_meant(tmp_path: 
 
 
 def test_headline_first_then_by_name(ran: Session) -> None:
-    factors = ran.tables.factors(level="site", type="all").to_pandas()
+    factors = ran.tables.factors(level="queue", type="all").to_pandas()
     assert factors["method"].drop_duplicates().tolist() == ["gamma", "paper"]
     assert factors["name"].tolist() == site_names(12) * 2
-    assert ran.tables.flags().to_pandas()["level"].iloc[0] == "site"
+    assert ran.tables.flags().to_pandas()["level"].iloc[0] == "queue"
 
 
 def test_the_line_chart_holds_every_name(ran: Session) -> None:
-    flags = ran.tables.flags(level="site", type="all", method="gamma").to_pandas()
+    flags = ran.tables.flags(level="queue", type="all", method="gamma").to_pandas()
     chart = ran.speed.line().plot()
     assert isinstance(chart, alt.TopLevelMixin)
     drawn = str(chart.to_dict())
@@ -255,7 +257,7 @@ def test_a_report_of_the_other_method_shows_its_results_and_says_whose_they_are(
         load(session, stray, tmp_path)
         session.run()
         said = {
-            method: session.tables.flags(level="site", type="all", name="SITE11", method=method)
+            method: session.tables.flags(level="queue", type="all", name="SITE11", method=method)
             .to_pandas()["finding"]
             .iloc[0]
             for method in ("gamma", "paper")
@@ -334,9 +336,9 @@ def test_open_twice_in_one_process(tmp_path: Path) -> None:
         assert second.query([], ["jobs"]).to_pandas()["jobs"].tolist() == [len(jobs())]
         first.close()
         second.run()
-        assert len(second.tables.factors(level="site", type="all", method="gamma").to_pandas()) == 12
+        assert len(second.tables.factors(level="queue", type="all", method="gamma").to_pandas()) == 12
     with esjobs.open(store) as third:
-        assert len(third.tables.flags(level="site", type="all", method="gamma").to_pandas()) == 12
+        assert len(third.tables.flags(level="queue", type="all", method="gamma").to_pandas()) == 12
 
 
 @pytest.mark.parametrize("store", ["", "duckdb", "duckdb:", "mysql:x", "jobs.duckdb"])
@@ -350,7 +352,7 @@ def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
         load(session, jobs(), tmp_path)
         session.run()
         session.tables.flags().to_pandas()
-        session.query(["site", "cpu_model"], ["jobs", "efficiency"]).to_pandas()
+        session.query(["queue", "cpu_model"], ["jobs", "efficiency"]).to_pandas()
         session.report(tmp_path / "report.html")
         session.export.jobs(tmp_path / "out.csv")
         session.speed.line().plot()
@@ -365,7 +367,7 @@ def test_settings_reach_the_fit(tmp_path: Path) -> None:
     with memory_session(settings) as session:
         load(session, jobs(), tmp_path)
         session.run()
-        factors = session.tables.factors(level="site", type="all").to_pandas()
+        factors = session.tables.factors(level="queue", type="all").to_pandas()
         assert set(factors["method"]) == {"gamma"}
         assert set(factors["status"]) == {"too few jobs"}
         assert factors["k"].isna().all()
@@ -380,8 +382,8 @@ def test_mistakes_in_calls_are_ours(ran: Session, tmp_path: Path) -> None:
         lambda: ran.ingest("jobs", path, fill=["cores=many"]),
         lambda: ran.ingest("jobs", path, fill=["processing_type=all"]),
         lambda: ran.query("sight").to_pandas(),
-        lambda: ran.query("site", ["speed"]).to_pandas(),
-        lambda: ran.query("site", where="site").to_pandas(),
+        lambda: ran.query("queue", ["speed"]).to_pandas(),
+        lambda: ran.query("queue", where="queue").to_pandas(),
         lambda: ran.run(where="user=me"),
         lambda: ran.export.jobs(tmp_path / "jobs.odd"),
     ]

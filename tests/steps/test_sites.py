@@ -1,4 +1,4 @@
-"""WLCG sites behind queues: in runs, results and exports, by the one mapping."""
+"""sites behind queues: in runs, results and exports, by the one mapping."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,35 +42,35 @@ def test_one_mapping_in_every_table(ran: Session) -> None:
     """The later import of a value alone names no site, and takes none away."""
     expected = {queue: queue.partition("_")[0] for queue in QUEUES} | {"FARM00_MCORE": "FARM01"}
     assert sites_of(ran.tables.factors().to_pandas()) == sites_of(ran.tables.flags().to_pandas()) == expected
-    queried = ran.query(["site", "site"]).to_pandas()
+    queried = ran.query(["queue", "site"]).to_pandas()
     assert dict(zip(queried["queue"], queried["site"], strict=True)) == expected
-    factors = ran.tables.factors(level="site", type="all", method="gamma").to_pandas().set_index("name")
+    factors = ran.tables.factors(level="queue", type="all", method="gamma").to_pandas().set_index("name")
     assert not factors.loc["FARM00_MCORE", "site_guessed"]
     assert factors["site_guessed"].sum() == 23
 
 
 @pytest.mark.parametrize("what", ["factors", "flags", "corepower"])
 def test_results_are_shown_by_site(ran: Session, what: str) -> None:
-    shown = ran.tables.read(what, site="FARM01", level="site").to_pandas()
+    shown = ran.tables.read(what, site="FARM01", level="queue").to_pandas()
     assert set(shown["name"]) >= {"FARM01_MCORE", "FARM01_HIMEM"}
     assert set(shown["site"]) == {"FARM01"}
     with pytest.raises(UsageError, match="FARM1"):
-        ran.tables.read(what, site="FARM1").to_pandas()
+        ran.tables.read(what, queue="FARM1").to_pandas()
 
 
 def test_tables_without_sites_say_so(ran: Session) -> None:
-    with pytest.raises(UsageError, match="lines have no WLCG site to filter by"):
-        ran.tables.lines(site="FARM01").to_pandas()
+    with pytest.raises(UsageError, match="lines have no site to filter by"):
+        ran.tables.lines(queue="FARM01").to_pandas()
 
 
 def test_a_run_is_restricted_by_site(ran: Session) -> None:
     run = ran.run(where=["site=FARM01", "site=FARM02"])[-1].run
-    names = set(ran.tables.factors(run=run, level="site").to_pandas()["name"])
+    names = set(ran.tables.factors(run=run, level="queue").to_pandas()["name"])
     assert names == {"FARM00_MCORE", "FARM01_MCORE", "FARM01_HIMEM", "FARM02_MCORE", "FARM02_HIMEM"}
     by_queue = ran.run(where=[f"queue={name}" for name in names])[-1].run
     columns = ["name", "k", "k_err", "n_jobs"]
     left, right = (
-        ran.tables.factors(run=item, level="site").to_pandas()[columns] for item in (run, by_queue)
+        ran.tables.factors(run=item, level="queue").to_pandas()[columns] for item in (run, by_queue)
     )
     pd.testing.assert_frame_equal(left, right)
     assert ran.run(where=[f"queue={name}" for name in names])[-1].run == by_queue

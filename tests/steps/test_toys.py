@@ -96,7 +96,7 @@ def factors_of(made: Toy, *methods: str) -> dict[str, Factors]:
     fits, outcome = fitted(made, settings)
     of_all = pc.equal(outcome.rows[FACTORS].column("processing_type"), "all")
     assert pc.sum(of_all).as_py() == len(methods) * len(made.speed)
-    return {item.method: item for item in fits if (item.level, item.processing_type) == ("site", "all")}
+    return {item.method: item for item in fits if (item.level, item.processing_type) == ("queue", "all")}
 
 
 def fitted(made: Toy, settings: FitSettings) -> tuple[list[Factors], Outcome]:
@@ -142,7 +142,7 @@ def test_the_planted_interaction_is_found(interaction: float) -> None:
         made = toy(rng, interaction=interaction)
         _, outcome = fitted(made, SETTINGS)
         row = outcome.rows[FITS].to_pylist()[0]
-        assert (row["level"], row["method"], row["sigma_int_kind"]) == ("site", "gamma", "estimated")
+        assert (row["level"], row["method"], row["sigma_int_kind"]) == ("queue", "gamma", "estimated")
         found.append(row["sigma_int"])
     assert np.mean(found) == pytest.approx(interaction, abs=0.015)
 
@@ -194,7 +194,7 @@ def test_an_island_is_never_compared(session: Session, tmp_path: Path) -> None:
     load(session, island_jobs(np.random.default_rng(1)), tmp_path)
     session.run()
     for method in ("paper", "gamma"):
-        flags = session.tables.flags(level="site", type="all", method=method).to_pandas().set_index("name")
+        flags = session.tables.flags(level="queue", type="all", method=method).to_pandas().set_index("name")
         isle = flags[flags.index.str.startswith("ISLE")]
         assert set(isle["verdict"]) == {"not comparable"}
         assert isle["deviation"].isna().all()
@@ -205,9 +205,9 @@ def test_an_island_is_never_compared(session: Session, tmp_path: Path) -> None:
         rest = flags.drop(isle.index)
         assert set(rest["verdict"]) == {"ok"}
         assert rest["k"].sum() == pytest.approx(12, abs=1e-9)
-        line = session.tables.lines(level="site", type="all", method=method).to_pandas().iloc[0]
+        line = session.tables.lines(level="queue", type="all", method=method).to_pandas().iloc[0]
         assert line["n_names"] == 12
-    components = session.tables.components(level="site", type="all", method="gamma").to_pandas()
+    components = session.tables.components(level="queue", type="all", method="gamma").to_pandas()
     assert components["n_names"].tolist() == [12, 3]
     assert "ISLE" in str(components["link"].iloc[1])
 
@@ -225,7 +225,7 @@ def test_more_jobs_do_not_make_an_island_the_mainland(session: Session, tmp_path
     )
     load(session, more.assign(task_id="itask0"), tmp_path, "more")
     session.run()
-    flags = session.tables.flags(level="site", type="all", method="gamma").to_pandas().set_index("name")
+    flags = session.tables.flags(level="queue", type="all", method="gamma").to_pandas().set_index("name")
     assert set(flags.loc[["ISLE1", "ISLE2", "ISLE3"], "verdict"]) == {"not comparable"}
 
 
@@ -240,7 +240,7 @@ def test_restricted_runs_fit_what_they_are_told(session: Session, tmp_path: Path
 
     def speeds(**restriction: str | list[str]) -> Floats:
         run = session.run(**restriction)[-1].run  # type: ignore[arg-type]
-        factors = session.tables.factors(level="site", type="all", method="gamma", run=run).to_pandas()
+        factors = session.tables.factors(level="queue", type="all", method="gamma", run=run).to_pandas()
         return factors["k"].to_numpy(float)
 
     both = speeds()
@@ -304,12 +304,12 @@ def test_scaling_time_or_events_of_a_task_changes_no_factor(session: Session, tm
     jobs = grid_jobs(np.random.default_rng(8), DECLARED)
     load(session, jobs, tmp_path)
     session.run()
-    before = session.tables.factors(level="site", type="all").to_pandas()
+    before = session.tables.factors(level="queue", type="all").to_pandas()
     longer = jobs["task_id"].eq("task1")
     for name in ("cpu_s", "wall_s"):
         jobs.loc[longer, name] *= 3.7
     load(session, jobs, tmp_path, "longer")
     session.run()
-    after = session.tables.factors(level="site", type="all").to_pandas()
+    after = session.tables.factors(level="queue", type="all").to_pandas()
     np.testing.assert_allclose(after["k"], before["k"], rtol=1e-7)
     np.testing.assert_allclose(after["k_err"], before["k_err"], rtol=1e-6)

@@ -72,7 +72,7 @@ RATIO = Query(
         Maximum("day", "last_day"),
     ),
     where=(
-        Either((In("site", ("CERN", "BNL")), Missing("site"))),
+        Either((In("queue", ("CERN", "BNL")), Missing("queue"))),
         Present("user"),
         Range("efficiency", ge=0.5),
         Range("events", gt=0, le=100),
@@ -82,7 +82,7 @@ RATIO = Query(
 HOSTILE = Select(
     ("job_id", "day"),
     where=(
-        In("site", ("' OR 1=1 --", "%", "_", "\\", '"; DROP TABLE jobs; --')),
+        In("queue", ("' OR 1=1 --", "%", "_", "\\", '"; DROP TABLE jobs; --')),
         NotLike("processing_type", ("100%*_!*", "plain", "pre*", "*'; --*")),
     ),
 )

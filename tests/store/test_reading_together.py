@@ -340,10 +340,10 @@ def test_a_file_of_an_earlier_version_is_read_as_it_is(file: Path) -> None:
     with esjobs.open(f"duckdb:{file}", read_only=True) as session:
         rows = session.jobs(columns=["job_id", "project"]).batches().read_all()
         assert (rows.num_rows, rows.column("project").null_count) == (5, 5)
-        assert session.query("site", "jobs").to_pandas()["jobs"].sum() == 5
+        assert session.query("queue", "jobs").to_pandas()["jobs"].sum() == 5
         assert session.tables.batches("loads").read_all().column("state").null_count == 0
         with pytest.raises(NoJobsError):
-            session.query("site", "jobs", where="project=x").to_pandas()
+            session.query("queue", "jobs", where="project=x").to_pandas()
     assert contents(file) == before
     with duckdb.connect(file) as connection:
         connection.execute("DROP TABLE internal.named_values")

@@ -38,7 +38,7 @@ def changed() -> Session:
 
 
 def told(session: Session, name: str) -> dict[str, Any]:
-    (row,) = session.tables.drifts(level="site", name=name).rows.to_pylist()
+    (row,) = session.tables.drifts(level="queue", name=name).rows.to_pylist()
     return dict(row)
 
 
@@ -96,7 +96,7 @@ def test_a_cpu_model_that_moves_with_a_queue_names_the_queue(session: Session) -
 
 
 def test_daily_factors_say_which_tasks_days_share(changed: Session) -> None:
-    rows = changed.tables.daily_factors(level="site", name=STEADY).rows.to_pylist()
+    rows = changed.tables.daily_factors(level="queue", name=STEADY).rows.to_pylist()
     assert len(rows) == DAYS
     for row in rows:
         assert len(row["tasks"]) == len(set(row["tasks"])) == len(row["task_parts"]) <= row["n_tasks"]
@@ -114,7 +114,7 @@ def test_a_day_of_tasks_that_contradict_each_other_has_wider_errors(session: Ses
     session.store.put_jobs([contradicting(batch) for batch in GRID.jobs(odd)], "day 10")
     session.run((str(FIRST), str(odd + timedelta(days=1))))
     session.flags.drift()
-    rows = session.tables.daily_factors(level="site").rows.to_pylist()
+    rows = session.tables.daily_factors(level="queue").rows.to_pylist()
     for part in ("k_err_stat", "k_err_int"):
         usual, then = (
             statistics.median(row[part] / row["k"] for row in rows if (row["day"] == odd) == is_odd)
@@ -144,8 +144,8 @@ def test_an_edit_of_the_declaration_stands_beside_the_change(changed: Session, t
     since = FIRST + timedelta(days=13)
     table.write_text(
         "name,corepower,benchmark,level,valid_from\n"
-        f"{STEPPED},10.4,HS06,site,2025-01-01\n{STEPPED},12.3,HS06,site,{since}\n"
-        f"{REFITTED},11,HS06,site,2025-01-01\n{REFITTED},9,HS06,site,2025-02-01\n"
+        f"{STEPPED},10.4,HS06,queue,2025-01-01\n{STEPPED},12.3,HS06,queue,{since}\n"
+        f"{REFITTED},11,HS06,queue,2025-01-01\n{REFITTED},9,HS06,queue,2025-02-01\n"
     )
     imported = changed.declared.import_values(table)
     try:

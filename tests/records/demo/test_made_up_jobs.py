@@ -61,8 +61,8 @@ def speeds(sums: pd.DataFrame, by: str) -> pd.Series:
 def components(sums: pd.DataFrame) -> list[set[str]]:
     """Queues joined by common tasks, largest set first."""
     groups: list[set[str]] = []
-    for _, sites in sums.groupby("unit").site:
-        joined = set(sites)
+    for _, queues in sums.groupby("unit").queue:
+        joined = set(queues)
         apart = []
         for group in groups:
             if group & joined:
@@ -145,14 +145,14 @@ def test_days_hold_about_the_jobs_asked_for(n_jobs: int, days: int) -> None:
 def test_shares_are_heavy_tailed_but_most_queues_can_be_judged(
     grid: Grid, jobs: pd.DataFrame, kept: pd.DataFrame
 ) -> None:
-    share = jobs.site.value_counts(normalize=True)
+    share = jobs.queue.value_counts(normalize=True)
     assert len(share) == 60
     assert share.iloc[:6].sum() > 0.35
     assert share.median() < 0.7 / 60
     tasks = cells(kept, "queue").groupby("queue").unit.nunique()
     assert tasks.median() >= 20
     assert (tasks >= 8).sum() >= 56
-    assert cells(kept, "queue").groupby("unit").site.nunique().max() >= 30
+    assert cells(kept, "queue").groupby("unit").queue.nunique().max() >= 30
     sizes = kept.task_id.value_counts()
     assert sizes.max() > 12 * sizes.median()
     for name in grid.truth().misdeclared:
@@ -203,7 +203,7 @@ def test_the_types_left_out_are_those_that_the_rules_exclude() -> None:
 
 def test_normalised_work_holds_the_declared_constant(grid: Grid, jobs: pd.DataFrame) -> None:
     whole = jobs[jobs.cores.notna() & (jobs.wall_s > 60)]
-    ratio = (whole.hs06_s / (whole.wall_s * whole.cores)).groupby(whole.site).agg(["min", "max"])
+    ratio = (whole.hs06_s / (whole.wall_s * whole.cores)).groupby(whole.queue).agg(["min", "max"])
     for queue in grid.truth().queues:
         smallest, largest = ratio["min"][queue.name], ratio["max"][queue.name]
         if queue.declared is None:
@@ -222,7 +222,7 @@ def test_one_main_component_and_the_island(grid: Grid, kept: pd.DataFrame) -> No
 
 def test_true_speeds_of_queues_can_be_found(grid: Grid, kept: pd.DataFrame) -> None:
     truth = grid.truth()
-    found = speeds(cells(kept[~kept.site.isin(truth.island)], "queue"), "queue")
+    found = speeds(cells(kept[~kept.queue.isin(truth.island)], "queue"), "queue")
     error = found - np.log([truth.queue(name).speed for name in found.index])
     error -= error.median()
     short = np.asarray([truth.queue(name).short_jobs for name in found.index])
@@ -234,7 +234,7 @@ def test_true_speeds_of_queues_can_be_found(grid: Grid, kept: pd.DataFrame) -> N
 
 def test_planted_declarations_are_found_by_a_plain_estimate(grid: Grid, kept: pd.DataFrame) -> None:
     truth = grid.truth()
-    found = speeds(cells(kept[~kept.site.isin(truth.island)], "queue"), "queue")
+    found = speeds(cells(kept[~kept.queue.isin(truth.island)], "queue"), "queue")
     own = [name for name in found.index if truth.queue(name).origin in {"own", "inherited"}]
     deviation = found[own] - np.log([truth.queue(name).declared or np.nan for name in own])
     deviation = np.expm1(deviation - deviation.median())
@@ -247,7 +247,7 @@ def test_true_speeds_of_cpu_models_can_be_found(grid: Grid, kept: pd.DataFrame) 
     truth = grid.truth()
     model = {raw: cpu.name for cpu in truth.cpu_models for raw in cpu.raw}
     named = kept[kept.cpu_raw.notna()]
-    long = named[~named.site.isin([queue.name for queue in truth.queues if queue.short_jobs])]
+    long = named[~named.queue.isin([queue.name for queue in truth.queues if queue.short_jobs])]
     found = speeds(cells(long.assign(model=long.cpu_raw.map(model)), "model"), "model")
     true = {cpu.name: cpu.speed for cpu in truth.cpu_models}
     error = found - np.log([true[name] for name in found.index])
@@ -264,7 +264,7 @@ def test_fixed_costs_are_where_they_are_planted(kept: pd.DataFrame, payloads: li
     jobs = kept[kept.unit == largest]
     per_event = pd.Series(np.log(jobs.cpu_s / jobs.events))
     events = pd.Series(np.log(jobs.events.astype(float)))
-    centred = events - events.groupby(jobs.site).transform("mean")
+    centred = events - events.groupby(jobs.queue).transform("mean")
     slope = (centred * per_event).sum() / (centred**2).sum()
     assert -0.95 < slope < -0.2
 
@@ -318,6 +318,6 @@ def test_larger_grids_have_more_of_everything() -> None:
     day = date(2025, 6, 1)
     large = Grid(seed=2, jobs_per_day=60_000, n_queues=150, n_models=44)
     jobs = table(large, [day]).to_pandas()
-    assert jobs.site.nunique() > 140
+    assert jobs.queue.nunique() > 140
     assert jobs.task_id.nunique() > 100
     assert Grid(jobs_per_day=60_000, tasks_per_day=10).tasks(day) != large.tasks(day)

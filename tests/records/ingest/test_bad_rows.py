@@ -38,8 +38,8 @@ CELLS = [
     ),
     ({"pandaid": "--7"}, "not a whole number", "job_id", "'--7'"),
     ({"pandaid": "+"}, "not a whole number", "job_id", "'+'"),
-    ({"computingsite": ""}, "missing site", "queue", "--set queue=VALUE"),
-    ({"computingsite": "   "}, "missing site", "queue", "computingsite"),
+    ({"computingsite": ""}, "missing queue", "queue", "--set queue=VALUE"),
+    ({"computingsite": "   "}, "missing queue", "queue", "computingsite"),
     ({"endtime": ""}, "missing end_time", "end_time", "a value in endtime, or --set end_time=VALUE"),
     (
         {"endtime": "yesterday"},
@@ -75,7 +75,7 @@ CELLS = [
     ({"maxrss": "-2"}, "negative", "max_rss_b", "'-2'"),
     ({"processingtype": "all"}, "reserved value", "processing_type", "'all'"),
     ({"computingsite": "SITE\0"}, "NUL in text", "queue", "without the character NUL"),
-    ({"nevents": "x", "computingsite": ""}, "missing site", "queue", "computingsite"),
+    ({"nevents": "x", "computingsite": ""}, "missing queue", "queue", "computingsite"),
     ({"nevents": "x", "cpuconsumptiontime": "y"}, "not a number", "events", "'x'"),
     ({"endtime": "2018-08-15 10:00:00", "maxrss": "-2"}, "negative", "max_rss_b", "'-2'"),
 ]
@@ -202,7 +202,7 @@ JSON = [
     (b'{"pandaid": "' + b"1" * 10_000_000 + b'"}', "line too long", "1048576"),
     (b'{"pandaid": 2, "computingsite": "A", "endtime": NaN}', "bad time", "'NaN'"),
     (b'{"pandaid": 2, "computingsite": "A", "endtime": true}', "bad time", "'true'"),
-    (b'{"pandaid": 2, "endtime": "2018-08-15"}', "missing site", "computingsite"),
+    (b'{"pandaid": 2, "endtime": "2018-08-15"}', "missing queue", "computingsite"),
     (b'{"computingsite": "A", "endtime": "2018-08-15"}', "missing job_id", "pandaid"),
     *(
         (b'{"pandaid": ' + text + b', "computingsite": "A", "endtime": "2018-08-15"}', "signed id", message)

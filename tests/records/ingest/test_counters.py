@@ -31,7 +31,7 @@ def parsed(path: Path, fill: tuple[str, ...] = ()) -> tuple[list[dict[str, objec
 def csv_of(tmp_path: Path, header: str, *cells: str) -> Path:
     path = tmp_path / "jobs.csv"
     rows = [f"{number},A,2026-11-22T00:00:00Z,{row}" for number, row in enumerate(cells)]
-    path.write_text("\n".join([f"job_id,site,end_time,{header}", *rows]) + "\n")
+    path.write_text("\n".join([f"job_id,queue,end_time,{header}", *rows]) + "\n")
     return path
 
 

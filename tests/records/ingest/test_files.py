@@ -59,7 +59,7 @@ UNREADABLE = [
         b"pandaid,computingsite\n1,CERN\n",
         "no column for end_time: format panda reads it from endtime",
     ),
-    ("a.csv", b"site,endtime\n", "no column for job_id: format panda reads it from pandaid"),
+    ("a.csv", b"queue,endtime\n", "no column for job_id: format panda reads it from pandaid"),
     ("a.csv", b"pandaid;computingsite;endtime\n", "the file has: pandaid;computingsite;endtime"),
     (
         "a.csv",
@@ -227,9 +227,9 @@ class TestParquetTypes:
         [
             ("job_id", pa.array([""]), "missing job_id"),
             ("job_id", pa.array([1e300]), "out of range"),
-            ("site", pa.array([" \t"]), "missing site"),
-            ("site", pa.array([b"\xff"]), "not UTF-8"),
-            ("site", pa.array([b"\xff"]).cast(pa.binary()).dictionary_encode(), "not UTF-8"),
+            ("queue", pa.array([" \t"]), "missing queue"),
+            ("queue", pa.array([b"\xff"]), "not UTF-8"),
+            ("queue", pa.array([b"\xff"]).cast(pa.binary()).dictionary_encode(), "not UTF-8"),
             ("events", pa.array([1.5]), "not a whole number"),
             ("events", pa.array([2**53]), "out of range"),
             ("events", pa.array([-1]), "negative"),

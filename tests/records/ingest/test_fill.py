@@ -76,7 +76,7 @@ def test_a_filled_end_may_lie_before_a_recorded_start(read: Read) -> None:
 
 
 def test_source_is_the_record_s_own_then_the_fill_then_the_format(read: Read) -> None:
-    csv = b"job_id,site,end_time,source\n1,A,2018-08-15,mine\n2,A,2018-08-15,\n"
+    csv = b"job_id,queue,end_time,source\n1,A,2018-08-15,mine\n2,A,2018-08-15,\n"
     assert [row["source"] for row in read("a.csv", csv, "jobs")[0]] == ["mine", "jobs"]
     assert [row["source"] for row in read("a.csv", csv, "jobs", source="x")[0]] == ["mine", "x"]
     line = json.dumps({"pandaid": 1, "computingsite": "A", "endtime": "2018-08-15"}).encode()

@@ -87,14 +87,14 @@ def test_reading_makes_no_store(tmp_path: Path) -> None:
 
 def test_a_load_of_nothing_but_refused_rows_is_an_error(tmp_path: Path) -> None:
     file, store = tmp_path / "a.csv", tmp_path / "x.duckdb"
-    file.write_text("job_id,site,end_time\n1,,2025-01-02\n")
+    file.write_text("job_id,queue,end_time\n1,,2025-01-02\n")
     refused = run("ingest", "jobs", str(file), store=store)
     assert refused.exit_code == 1
     assert "--set queue=VALUE" in refused.output
-    assert run("show", "rejects", "--format", "csv", store=store).stdout.count("missing site") == 1
+    assert run("show", "rejects", "--format", "csv", store=store).stdout.count("missing queue") == 1
     assert run("ingest", "jobs", str(file), "--allow-rejects", store=store).exit_code == 0
     assert run("ingest", "jobs", str(file), "--set", "queue=CERN", store=store).exit_code == 0
     # a copy of before is no error
-    file.write_text("job_id,site,end_time\n1,CERN,2025-01-01\n")
+    file.write_text("job_id,queue,end_time\n1,CERN,2025-01-01\n")
     superseded = run("ingest", "jobs", str(file), store=store)
     assert (superseded.exit_code, "superseded" in superseded.output) == (0, True)

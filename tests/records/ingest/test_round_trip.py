@@ -124,7 +124,7 @@ def test_some_columns_only() -> None:
     schema = pa.schema([JOB_SCHEMA.field(name) for name in ("job_id", "queue")])
     sink = io.BytesIO()
     write_jobs([one_job().select(["job_id", "queue"])], sink, "csv", schema)
-    assert sink.getvalue() == b'job_id,site\n"1","A, B"\n'
+    assert sink.getvalue() == b'job_id,queue\n"1","A, B"\n'
 
 
 def test_an_unknown_form_lists_the_known_ones() -> None:

@@ -17,7 +17,7 @@ def test_summaries_of_both_generations_are_job_records(session: Session, shared_
     assert (report.rows_in, report.n_dropped) == (3, 0)
     found = {job["job_id"]: job for job in jobs(session)}
     later, earlier, short = found["4824787"], found["6289289"], found["8291026"]
-    facts = ("site", "state", "nodes", "cores", "requested_cores", "requested_memory_b", "requested_wall_s")
+    facts = ("queue", "state", "nodes", "cores", "requested_cores", "requested_memory_b", "requested_wall_s")
     # wider than what it asked for
     assert [later[name] for name in facts] == [
         *("general-compute", "finished", 4, 48, 32, 4 * 24_000 * 2**20, 257_400)

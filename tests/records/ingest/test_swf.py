@@ -104,7 +104,7 @@ def test_a_queue_stands_for_a_missing_partition(tmp_path: Path) -> None:
     (row,), _, _ = one(tmp_path, partition=88)
     assert row["queue"] == "88"
     rows, (reject,), _ = one(tmp_path, partition=-1)
-    assert (rows, reject.reason) == ([], "missing site")
+    assert (rows, reject.reason) == ([], "missing queue")
     (row,), _, _ = one(tmp_path, "queue=CERN", "cluster=old", partition=-1)
     assert (row["queue"], row["cluster"]) == ("CERN", "old")
 

@@ -220,7 +220,7 @@ def test_commands(tmp_path: Path) -> None:
     run("run", store=store)
     text = run("site", "site11", store=store)
     assert text.exit_code == 0
-    assert text.output.startswith("queue SITE11 of the WLCG site SITE11\n") or "SITE11" in text.output
+    assert text.output.startswith("queue SITE11 of the site SITE11\n") or "SITE11" in text.output
     found = json.loads(run("site", "SITE11", "--format", "json", store=store).output)
     assert found["flags"][0]["name"] == "SITE11"
     assert found["window"] == "2018-08-10/2018-08-15"

@@ -27,7 +27,7 @@ def event(
 ) -> dict[str, Any]:
     """A row of ``flag_events``; what is not given is that of a confirmed deviation of −31 %."""
     row: dict[str, Any] = {
-        "level": "queue",
+        "level": "site",
         "processing_type": "all",
         "name": name,
         "site": name.partition("_")[0],
@@ -46,7 +46,7 @@ def event(
         "window_start": datetime(2026, 10, 23, tzinfo=UTC),
         "window_end": datetime(2026, 11, 22, tzinfo=UTC),
         "sentence": (
-            "Relative to what 52 other WLCG sites declare, these jobs ran like 7.1 (6.6 to 7.7, 90 %) HS06 "
+            "Relative to what 52 other sites declare, these jobs ran like 7.1 (6.6 to 7.7, 90 %) HS06 "
             "per core; 10.30 is declared (−31 %)."
         ),
         "evidence": "412 jobs of 2026-11-01 to 2026-11-21, apart from 388 jobs of 2026-10-02 to 2026-10-31",

@@ -124,7 +124,7 @@ def test_any_name_makes_a_mail(name: str, word: str) -> None:
         ("site", [notice()], "31 % below declared corepower: CERN-PROD_UCORE"),
         ("site", [notice(deviation=0.4)], "40 % above declared corepower: CERN-PROD_UCORE"),
         (
-            "queue",
+            "site",
             [notice(), notice(processing_type="simul")],
             "31 % below declared corepower: CERN-PROD_UCORE",
         ),

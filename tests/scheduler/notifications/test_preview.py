@@ -61,7 +61,7 @@ def test_a_preview_is_what_is_sent(store: DuckStore, server: MailServer, tmp_pat
 def test_a_test_message(store: DuckStore, server: MailServer, hook: Listener) -> None:
     chat = coordinator("chat", channel="slack", address=None, url=f"{hook.url}/a/b", sites=["CRN*"])
     made = settings(site(sites=["cern*", "CRN-*"]), chat, mail=server.settings(security="none"))
-    row = {"level": "queue", "name": "CERN-PROD_Q", "site": "CERN-PROD", "state": "open"}
+    row = {"level": "site", "name": "CERN-PROD_Q", "site": "CERN-PROD", "state": "open"}
     publish(store, FLAG_STATES, NIGHT, [row])
     notifier = Notifier(lambda: store, office(made))
     hook.answers.append((404, {}, b"no_service"))

@@ -167,7 +167,7 @@ def test_mails_about_a_queue_are_a_thread_of_a_list(store: DuckStore, server: Ma
 
 
 def test_jobs_tasks_and_sites_behind_a_deviation(store: DuckStore, server: MailServer) -> None:
-    run = {"run": "0123456789ab", "processing_type": "all", "level": "queue"}
+    run = {"run": "0123456789ab", "processing_type": "all", "level": "site"}
     flag = {
         **run,
         "name": QUEUE,
@@ -185,7 +185,7 @@ def test_jobs_tasks_and_sites_behind_a_deviation(store: DuckStore, server: MailS
         body = mail.get_body((kind,))
         assert body is not None
         flat = " ".join(body.get_content().split())
-        assert "of 7 tasks, compared over 52 WLCG sites" in flat
+        assert "of 7 tasks, compared over 52 sites" in flat
         assert f"https://h.example/r#queue={QUEUE}" in flat
 
 

@@ -30,7 +30,7 @@ def one(given: dict[str, Any]) -> Recipient:
 
 @examples(
     kind=st.sampled_from(KINDS),
-    level=st.sampled_from([None, "queue", "cpu_model"]),
+    level=st.sampled_from([None, "site", "cpu_model"]),
     confirmed=st.sampled_from([None, False, True]),
     from_state=st.sampled_from([None, "new", "open", "acknowledged", "resolved"]),
     queue=st.sampled_from([None, "CERN-PROD_Q", "OTHER_Q"]),
@@ -44,7 +44,7 @@ def test_a_site_gets_confirmed_changes_of_its_own_queues_only(
         level=level, confirmed=confirmed, from_state=from_state, name=queue, site=site,
     )  # fmt: skip
     if takes(one(site()), told):
-        assert level == "queue"
+        assert level == "site"
         assert "CERN" in f"{queue}{site}"
         assert kind in ("opened", "reopened", "closed")
         assert from_state in ("open", "acknowledged") if kind == "closed" else confirmed is True
