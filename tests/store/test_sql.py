@@ -23,7 +23,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 def test_jobs_and_result_tables_answer(session: Session) -> None:
     counted = session.sql(
-        "SELECT site, count(*) AS n, sum(cores) AS cores FROM jobs GROUP BY ALL ORDER BY n"
+        "SELECT queue, count(*) AS n, sum(cores) AS cores FROM jobs GROUP BY ALL ORDER BY n"
     ).to_pandas()
     assert counted.to_dict("records") == [
         {"queue": "B", "n": 10, "cores": 80},

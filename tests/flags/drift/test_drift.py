@@ -99,7 +99,7 @@ def test_daily_factors_say_which_tasks_days_share(changed: Session) -> None:
     rows = changed.tables.daily_factors(level="queue", name=STEADY).rows.to_pylist()
     assert len(rows) == DAYS
     for row in rows:
-        assert len(row["tasks"]) == len(set(row["tasks"])) == len(row["task_parts"]) <= row["n_tasks"]
+        assert len(row["tasks"]) == len(set(row["tasks"])) == len(row["task_parts"]) <= row["n_units"]
         assert row["task_parts"] == sorted(row["task_parts"], reverse=True)
         assert row["task_parts"][0] == 1.0
     common = [len({*before["tasks"]} & {*after["tasks"]}) for before, after in pairwise(rows)]

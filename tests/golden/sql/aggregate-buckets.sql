@@ -2,7 +2,7 @@ SELECT
   CAST("end_time" AS DATE) AS "day",
   "task_id" AS "task_id",
   CASE WHEN "cores" > 1 THEN 'multi' WHEN "cores" = 1 THEN 'single' END AS "core_class",
-  "site" AS "site",
+  "queue" AS "queue",
   "cpu_raw" AS "cpu_raw",
   "processing_type" AS "processing_type",
   count(*) AS "n_jobs",

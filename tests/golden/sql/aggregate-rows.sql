@@ -1,6 +1,6 @@
 SELECT
   "level" AS "level",
-  "rc_site_guessed" AS "rc_site_guessed",
+  "site_guessed" AS "site_guessed",
   count(*) AS "n",
   sum("k" * CAST("n_jobs" AS DOUBLE)) AS "weighted",
   CAST(sum("n_jobs") FILTER (WHERE "k" IS NOT NULL) AS DOUBLE) AS "jobs"

@@ -2,7 +2,7 @@ WITH judged AS (
 SELECT
   CAST("end_time" AS DATE) AS day
 FROM jobs
-WHERE (("site" IN ($1, $2)) OR ("site" IS NULL))
+WHERE (("queue" IN ($1, $2)) OR ("queue" IS NULL))
   AND ("user" IS NOT NULL)
   AND (("cpu_s" / nullif("wall_s" * CAST("cores" AS DOUBLE), 0)) >= $3 AND ("cpu_s" / nullif("wall_s" * CAST("cores" AS DOUBLE), 0)) <= 'Infinity'::DOUBLE)
   AND ("events" > $4 AND "events" <= $5)

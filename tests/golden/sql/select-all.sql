@@ -2,7 +2,7 @@ SELECT
   "source" AS "source",
   "job_id" AS "job_id",
   "task_id" AS "task_id",
-  "site" AS "site",
+  "queue" AS "queue",
   "cpu_raw" AS "cpu_raw",
   "processing_type" AS "processing_type",
   "transformation" AS "transformation",

@@ -87,7 +87,7 @@ def test_a_page_of_hs06_is_read_with_what_its_cells_say_beside_numbers(
     rows = session.tables.references().to_pandas()
     xeon = rows[rows.cpu_model == "Intel Xeon E5-2630 v3"].set_index("cores")
     assert xeon.smt.to_dict() == {16: False, 32: True}
-    assert set(xeon.site) == {"GridKa"}
+    assert set(xeon.measured_by) == {"GridKa"}
     assert set(xeon.board) == {"Intel S2600KP"}
     (old,) = rows[rows.cpu_model == "Intel Xeon E5520"].to_dict("records")
     assert pd.isna(old["smt"]), "nobody says"

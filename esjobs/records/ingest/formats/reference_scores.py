@@ -39,7 +39,7 @@ _DIFFERING = {
     "clock_mhz": "clock",
     "board": "board",
     "remark": "settings",
-    "site": "measured_by",
+    "measured_by": "site",
 }
 """Columns that can tell two rows of a CPU model apart, and what people call them."""
 
