@@ -1,7 +1,9 @@
 """What tests of several rooms share: real data, an open session, a fixed clock."""
 
+import fcntl
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from esjobs.api.session import Session
 from esjobs.cli.demo import demonstrate
 from esjobs.core import redact
 
-pytest_plugins = ["tests.servers.plugin"]
+pytest_plugins = ["tests.durations", "tests.messages", "tests.servers.plugin"]
 
 SHARED_DATA = Path(__file__).parents[1].parent / "shared" / "data"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -38,9 +40,26 @@ def panda_files(shared_data: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of one demo for all who read it: ``demo.duckdb``, ``jobs.parquet``. Write to copies only."""
-    folder = tmp_path_factory.mktemp("demo")
-    demonstrate(folder, jobs=60_000, seed=3)
+    """The files of one demo for all tests: ``demo.duckdb``, ``jobs.parquet``. Write to copies only.
+
+    The first process of pytest-xdist that needs it builds it; the store is then only opened for reading.
+    """
+    return built_once(tmp_path_factory, "demo", lambda folder: demonstrate(folder, jobs=60_000, seed=3))
+
+
+def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
+    """Return a folder that one process of a run fills and all others of the run read."""
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / f"shared-{name}"
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            unfinished = shared / f"unfinished-{name}"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            build(unfinished)
+            unfinished.rename(folder)
     return folder
 
 

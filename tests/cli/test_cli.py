@@ -17,6 +17,7 @@ from esjobs.cli.registry import COMMANDS
 from esjobs.cli.terminal import print_report
 from esjobs.core.report import RunReport
 from tests.cli.running import job_file, run, run_apart
+from tests.messages import compare_text
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -83,7 +84,7 @@ def test_steps_alone_give_what_run_gives(filled: Path, tmp_path: Path) -> None:
     run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
     early = run("correlate", store=store)
     assert early.exit_code == 1
-    assert "no result of step fit" in early.stderr
+    compare_text(early.stderr)
     for step in ("aggregate", "fit", "correlate", "flag"):
         assert run(step, store=store).exit_code == 0, step
     for what in ("factors", "lines", "flags"):
@@ -133,34 +134,32 @@ def test_query_and_where(filled: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "code"),
     [
-        (["query", "--by", "sight"], 2, "did you mean site"),
-        (["query", "--by", "queue", "--metric", "speed"], 2, "no metric 'speed'"),
-        (["query", "--by", "queue", "--where", "queue"], 2, "expected FIELD=VALUE"),
-        (["query", "--by", "queue", "--where", "cores=many"], 2, "'many' is no integer"),
-        (["query", "--by", "cpu_s"], 2, "cannot be grouped by 'cpu_s'"),
-        (["run", "--window", "2018-08-32"], 2, "2018-08-32"),
-        (["run", "--window", "2018-08-01T01:00/2018-08-02"], 2, "whole days"),
-        (["run", "--window", "2020-01-01/2020-02-01"], 1, "the stored jobs lie in 2018-08-10/2018-08-15"),
-        (["fit", "--where", "user=me"], 2, "cannot be restricted by 'user'"),
-        (["ingest", "nonsense", "file"], 2, "nonsense"),
-        (["ingest", "panda", "nowhere.csv"], 1, "nowhere.csv"),
-        (["ingest", "jobs"], 2, "at least one file"),
-        (["show", "flags", "--run", "ffff"], 1, "run 'ffff'"),
-        (["show", "lines", "--name", "X"], 2, "lines have no name"),
-        (["compare", "aaaa", "bbbb"], 1, "run 'aaaa'"),
-        (["ingest", "--undo", "aaaa"], 1, "no load 'aaaa'"),
-        (["report", "--out", "/nowhere/report.html"], 1, "/nowhere/report.html"),
-        (["corepower", "import", "nowhere.csv"], 1, "nowhere.csv"),
+        (["query", "--by", "sight"], 2),
+        (["query", "--by", "queue", "--metric", "speed"], 2),
+        (["query", "--by", "queue", "--where", "queue"], 2),
+        (["query", "--by", "queue", "--where", "cores=many"], 2),
+        (["query", "--by", "cpu_s"], 2),
+        (["run", "--window", "2018-08-32"], 2),
+        (["run", "--window", "2018-08-01T01:00/2018-08-02"], 2),
+        (["run", "--window", "2020-01-01/2020-02-01"], 1),
+        (["fit", "--where", "user=me"], 2),
+        (["ingest", "nonsense", "file"], 2),
+        (["ingest", "panda", "nowhere.csv"], 1),
+        (["ingest", "jobs"], 2),
+        (["show", "flags", "--run", "ffff"], 1),
+        (["show", "lines", "--name", "X"], 2),
+        (["compare", "aaaa", "bbbb"], 1),
+        (["ingest", "--undo", "aaaa"], 1),
+        (["report", "--out", "/nowhere/report.html"], 1),
+        (["corepower", "import", "nowhere.csv"], 1),
     ],
 )
-def test_mistakes_get_one_line_and_an_exit_code(
-    filled: Path, arguments: list[str], code: int, words: str
-) -> None:
+def test_mistakes_get_one_line_and_an_exit_code(filled: Path, arguments: list[str], code: int) -> None:
     result = run(*arguments, store=filled)
     assert result.exit_code == code
-    assert words in result.stderr
+    compare_text(result.stderr)
     assert result.stdout == ""
     if not result.stderr.startswith("Usage"):
         assert result.stderr.count("\n") == 1
@@ -170,16 +169,16 @@ def test_an_unknown_store_and_a_wrong_setting_are_said(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["--store", "mysql:x", "doctor"])
     assert "mysql:x" in result.stdout
     config = tmp_path / "esjobs.toml"
-    for text, words in (
-        ("[fit]\nmin_bucket_jobs = 0\n", "fit.min_bucket_jobs"),
-        ("[fit]\nnonsense = 1\n", "fit.nonsense"),
-        ("[rules]\nmin_eventz = 1\n", "rules.min_eventz"),
-        ("broken", "TOML"),
+    for text in (
+        "[fit]\nmin_bucket_jobs = 0\n",
+        "[fit]\nnonsense = 1\n",
+        "[rules]\nmin_eventz = 1\n",
+        "broken",
     ):
         config.write_text(text)
         result = CliRunner().invoke(main, ["--config", str(config), "show", "runs"])
         assert result.exit_code == 1
-        assert words in result.stderr
+        compare_text(result.stderr)
 
 
 def test_settings_from_file_and_environment(
@@ -233,7 +232,8 @@ def test_prune_by_a_rule(tmp_path: Path) -> None:
 
     assert left() == 3  # the settings keep every night of two months
     both = run("prune", "--keep", "1", "--keep-daily", "1", store=store)
-    assert (both.exit_code, "leave one out" in both.stderr) == (2, True)
+    assert both.exit_code == 2
+    compare_text(both.stderr)
     assert "--keep counts all runs and goes with none of these" in " ".join(
         run("prune", "--help").output.split()
     )

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from esjobs.cli.main import main
 from esjobs.render.bundles import TARGETS, bundle_of
 from tests.dashboards.servers.stand_in import StandIn, standing_in
+from tests.messages import compare_text
 
 
 def run(*arguments: str) -> Result:
@@ -32,12 +33,12 @@ def test_kibana_gets_its_bundle_and_loses_it_again(kibana: StandIn) -> None:
     kibana.has().add(other)
     dry = run("dashboards", "import", "--url", kibana.url, "--dry-run")
     assert (dry.exit_code, kibana.has()) == (0, {other})
-    assert "nothing was changed; it would be" in dry.stderr
+    compare_text(dry.stderr)
     done = run("dashboards", "import", "--url", kibana.url, "--format", "json")
     assert done.exit_code == 0
     assert kibana.has() == ids("kibana") | {other}
     assert {(row["type"], row["id"]) for row in json.loads(done.stdout)} == ids("kibana")
-    assert "Kibana 8.12.2, bundle 'kibana'" in done.stderr
+    compare_text(done.stderr)
     again = run("dashboards", "import", "--url", kibana.url, "--target", "portable")
     assert (again.exit_code, kibana.has()) == (0, ids("kibana") | ids("portable") | {other})
     gone = run("dashboards", "remove", "--url", kibana.url)
@@ -50,7 +51,7 @@ def test_opensearch_dashboards_gets_the_other_bundle() -> None:
         assert server.has() == ids("portable")
         refused = run("dashboards", "import", "--url", server.url, "--target", "kibana")
         assert refused.exit_code == 2
-        assert "needs Kibana 8.12" in refused.stderr
+        compare_text(refused.stderr)
         assert run("dashboards", "remove", "--url", server.url).exit_code == 0
         assert server.has() == set()
 
@@ -78,7 +79,7 @@ def test_an_object_that_is_refused_is_an_exit_code_and_a_sentence(kibana: StandI
     result = run("dashboards", "import", "--url", kibana.url)
     assert result.exit_code == 1
     assert "lacks tag/t" in result.stdout.splitlines()[1]
-    assert "1 failed" in result.stderr
+    compare_text(result.stderr)
     assert "Traceback" not in result.output
 
 
@@ -97,7 +98,7 @@ def test_credentials_of_the_address_and_of_the_cluster(
     assert {headers["authorization"] for *_, headers, _ in kibana.requests} == {"ApiKey bGFyZ2Utc2VjcmV0"}
     both = run("dashboards", "import", "--url", address)
     assert both.exit_code == 1
-    assert "api_key and user are given" in both.stderr
+    compare_text(both.stderr)
     assert "cret" not in both.output
 
 
@@ -108,17 +109,17 @@ def test_setup_brings_the_dashboards_too(kibana: StandIn) -> None:
     kibana.faults["POST /api/saved_objects/_import"] = kibana.error(403, "no")
     refused = run("setup", "--dashboards", kibana.url)
     assert refused.exit_code == 1
-    assert "lacks the right" in refused.stderr
+    compare_text(refused.stderr)
 
 
 def test_rules_are_made_by_a_command_and_removed_with_the_dashboards(kibana: StandIn) -> None:
     dry = run("dashboards", "rules", "--url", kibana.url, "--dry-run")
     assert (dry.exit_code, kibana.rules) == (0, {})
-    assert "nothing was changed; it would be: 3 new" in dry.stderr
+    compare_text(dry.stderr)
     done = run("dashboards", "rules", "--url", kibana.url, "--format", "json")
     assert done.exit_code == 0
     assert {row["id"] for row in json.loads(done.stdout)} == set(kibana.rules)
-    assert "3 new" in done.stderr
+    compare_text(done.stderr)
     names = sorted(rule["name"] for rule in kibana.rules.values())
     assert names == [
         "esjobs: a deviation is newly confirmed",
@@ -131,17 +132,17 @@ def test_rules_are_made_by_a_command_and_removed_with_the_dashboards(kibana: Sta
     refused = run("dashboards", "rules", "--url", kibana.url)
     assert refused.exit_code == 1
     assert "encryptionKey" in refused.stdout
-    assert "3 failed" in refused.stderr
+    compare_text(refused.stderr)
 
 
 def test_mistakes(kibana: StandIn) -> None:
-    for arguments, said in (
-        (("--url", "localhost"), "is no address"),
-        (("--url", kibana.url, "--prefix", "No Such"), "cannot begin ids"),
-        (("--url", kibana.url, "--space", "no"), "no space 'no'"),
+    for arguments in (
+        ("--url", "localhost"),
+        ("--url", kibana.url, "--prefix", "No Such"),
+        ("--url", kibana.url, "--space", "no"),
     ):
         result = run("dashboards", "import", *arguments)
         assert result.exit_code in (1, 2)
-        assert said in result.stderr
+        compare_text(result.stderr)
         assert "Traceback" not in result.output
     assert kibana.has() == set()

@@ -22,6 +22,7 @@ from esjobs.core.errors import InputError
 from esjobs.store.files.destination import UNFINISHED, writing, writing_text
 from tests.cli.running import run
 from tests.cli.terminal import on_terminal
+from tests.messages import compare_text, raised
 
 WRITTEN = (
     ("show", "factors", "--format", "csv"),
@@ -159,7 +160,7 @@ def test_what_the_program_opened_itself_is_not_written_to(tmp_path: Path) -> Non
     mine = tmp_path / "mine"
     with (
         mine.open("w") as own,
-        pytest.raises(InputError, match="not open when the program started"),
+        raised(InputError),
         writing(f"/proc/self/fd/{own.fileno()}"),
     ):
         pytest.fail("opened")
@@ -167,18 +168,18 @@ def test_what_the_program_opened_itself_is_not_written_to(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("made", "words"),
+    "made",
     [
-        (lambda path: path.mkdir(), "it is a folder"),
-        (lambda path: socket.socket(socket.AF_UNIX).bind(str(path)), "it is a socket"),
-        (lambda path: path.symlink_to(path.name), "symbolic links"),
-        (lambda path: path.symlink_to("none/out"), "No such file or directory"),
+        lambda path: path.mkdir(),
+        lambda path: socket.socket(socket.AF_UNIX).bind(str(path)),
+        lambda path: path.symlink_to(path.name),
+        lambda path: path.symlink_to("none/out"),
     ],
     ids=["folder", "socket", "loop", "nowhere"],
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_what_cannot_be_written_is_refused_in_one_line(
-    filled: Path, tmp_path: Path, made: Callable[[Path], None], words: str
+    filled: Path, tmp_path: Path, made: Callable[[Path], None]
 ) -> None:
     out = tmp_path / "out"
     made(out)
@@ -186,8 +187,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(
     for arguments in WRITTEN:
         result = run(*arguments, "--out", str(out), store=filled)
         assert (result.exit_code, result.stdout) == (1, "")
-        assert f"cannot write {out}" in result.stderr
-        assert words in result.stderr
+        compare_text(result.stderr)
         assert result.stderr.count("\n") == 1
     assert (out.lstat().st_mode, out.lstat().st_ino) == (before.st_mode, before.st_ino)
     assert [each.name for each in tmp_path.iterdir()] == ["out"]
@@ -196,7 +196,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(
 @pytest.mark.parametrize("out", ["", "nothing/", "x" * 300, "a\0b"])
 def test_what_is_no_name_is_refused(tmp_path: Path, out: str) -> None:
     name = f"{tmp_path}/{out}" if out else out
-    with pytest.raises(InputError, match="cannot write"), writing(name):
+    with raised(InputError), writing(name):
         pytest.fail("opened")
     assert not list(tmp_path.iterdir())
 
@@ -304,7 +304,7 @@ def test_a_file_that_may_not_be_written_is_not_replaced(
     out.chmod(0o444)
     if os.getuid() == 0:  # whom the system lets write anything
         monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(InputError, match="Permission denied"), writing(out):
+    with raised(InputError), writing(out):
         pytest.fail("opened")
     assert out.read_text() == "old"
 
@@ -369,7 +369,7 @@ def test_a_store_is_never_written_over(tmp_path: Path) -> None:
     link.symlink_to(store)
     for name in (store, link, tmp_path / "jobs.duckdb.wal"):
         with (
-            pytest.raises(InputError, match="DuckDB database, a store perhaps; name another file"),
+            raised(InputError),
             writing(name),
         ):
             pass
@@ -393,7 +393,7 @@ def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 1
-        assert "it is what is read; name another file" in done.stderr
+        compare_text(done.stderr)
     assert jobs.read_bytes() == before
     assert not (tmp_path / "s.duckdb").exists()
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 import fitters
 from esjobs.cli.main import main
+from tests.messages import compare_text
 
 SPEEDS = {f"s{number:02}": speed for number, speed in enumerate(np.linspace(0.7, 1.4, 14))}
 
@@ -125,26 +126,23 @@ def test_groups_are_fitted_on_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "code"),
     [
-        (
-            ["--value-column", "value", "--cpu-column", "cpu", "--events-column", "events"],
-            2,
-            "either --value",
-        ),
-        (["--cpu-column", "cpu"], 2, "either --value"),
-        (["--value-column", "nothing"], 1, "no column 'nothing'; it has task, site, value"),
-        (["--value-column", "queue"], 1, "column 'queue', row 1: 's00' is no number"),
-        (["--value-column", "value", "--weights", "jobs"], 1, "jobs"),
-        (["--value-column", "value", "--robust", "tukey"], 2, "tukey"),
-        (["--value-column", "value", "--objective", "best"], 2, "best"),
+        (["--value-column", "value", "--cpu-column", "cpu", "--events-column", "events"], 2),
+        (["--cpu-column", "cpu"], 2),
+        (["--value-column", "nothing"], 1),
+        (["--value-column", "queue"], 1),
+        (["--value-column", "value", "--weights", "jobs"], 1),
+        (["--value-column", "value", "--robust", "tukey"], 2),
+        (["--value-column", "value", "--objective", "best"], 2),
     ],
 )
-def test_mistakes(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
+def test_mistakes(tmp_path: Path, arguments: list[str], code: int) -> None:
     path = tmp_path / "toy.csv"
     toy().to_csv(path, index=False)
     result = run("fit-file", path, "--task-column", "task", "--unit-column", "queue", *arguments)
-    assert (result.exit_code, words in result.stderr) == (code, True), result.stderr
+    assert result.exit_code == code
+    compare_text(result.stderr)
 
 
 @pytest.mark.parametrize("content", [b"", b"task,site,value\n", b"\x00\x01\x02", b"PAR1 not really"])

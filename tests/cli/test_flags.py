@@ -10,6 +10,7 @@ import pytest
 import esjobs
 from tests.cli.running import job_file, run
 from tests.flags.verdict_nights import VerdictNights, night, verdict
+from tests.messages import compare_text
 
 ESCAPE = "\x1b[31mRED"
 
@@ -100,26 +101,22 @@ def test_what_is_entered_is_seen_at_once_and_stays(watched: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("arguments", "code"),
     [
-        (("ack", "A", "--who", "ann"), 2, "Missing option '--until'"),
-        (("ack", "A", "--until", "tomorrow", "--who", "ann"), 2, "'tomorrow' does not match the format"),
-        (
-            ("ack", "C", "--until", "2026-01-01", "--who", "ann"),
-            1,
-            "no open flag of C to acknowledge: it is resolved",
-        ),
-        (("ack", "Z", "--until", "2026-01-01", "--who", "ann"), 2, "no flag of 'Z'; there are A"),
-        (("answer", "A", "--text", " "), 2, "an answer needs a text"),
-        (("history", "Z"), 2, "flag_events have no name 'Z'"),
+        (("ack", "A", "--who", "ann"), 2),
+        (("ack", "A", "--until", "tomorrow", "--who", "ann"), 2),
+        (("ack", "C", "--until", "2026-01-01", "--who", "ann"), 1),
+        (("ack", "Z", "--until", "2026-01-01", "--who", "ann"), 2),
+        (("answer", "A", "--text", " "), 2),
+        (("history", "Z"), 2),
     ],
 )
 def test_what_makes_no_sense_is_told_in_one_line(
-    watched: Path, arguments: tuple[str, ...], code: int, message: str
+    watched: Path, arguments: tuple[str, ...], code: int
 ) -> None:
     failed = run("flags", *arguments, store=watched)
     assert failed.exit_code == code
-    assert message in failed.stderr
+    compare_text(failed.stderr)
     assert "Traceback" not in failed.stderr
 
 

@@ -16,6 +16,7 @@ from esjobs.cli.help import examples_of
 from esjobs.cli.registry import COMMANDS as REGISTERED
 from esjobs.cli.registry import GROUPS
 from tests.cli.running import run
+from tests.messages import compare_text
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -187,11 +188,11 @@ def test_old_names_of_options_are_taken_with_a_note(tmp_path: Path) -> None:
     before = run("fit-file", str(table), "--task=task", "--unit", "queue", "--value", "value")
     assert (now.exit_code, before.exit_code) == (0, 0)
     assert now.stdout == before.stdout
-    assert "note: --task is called --task-column now\n" in before.stderr
+    compare_text(before.stderr)
     assert "note" not in now.stderr
     both = run("fit-file", str(table), "--task=task", "--task-column", "task", "--unit", "queue")
     assert both.exit_code == 2
-    assert "--task is the old name of --task-column; give one of them" in both.stderr
+    compare_text(both.stderr)
     assert "--unit " not in run("fit-file", "--help").stdout
 
 
@@ -203,12 +204,11 @@ def test_the_form_of_an_input_is_an_argument(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         assert ("note: the form is an argument now" in done.stderr) == ("--format" in given)
     wrong = run("corepower", "import", "xml", str(table), store=tmp_path / "x.duckdb")
-    assert (wrong.exit_code, "there is no form 'xml'; there are csv, cric" in wrong.stderr) == (2, True)
+    assert wrong.exit_code == 2
+    compare_text(wrong.stderr)
     lacking = run("reference", "import", str(table), store=tmp_path / "x.duckdb")
-    assert (lacking.exit_code, "give the form and one file; forms are hepix-hs23" in lacking.stderr) == (
-        2,
-        True,
-    )
+    assert lacking.exit_code == 2
+    compare_text(lacking.stderr)
     assert not (tmp_path / "x.duckdb").exists()
 
 
@@ -220,7 +220,7 @@ def test_old_spellings_of_who_speaks_and_of_forms_are_taken_with_a_note(demo: Pa
     for command, *rest in entered:
         done = run("flags", command, name, *rest, "--by", "ann", store=store)
         assert done.exit_code == 0, done.output
-        assert "note: --by is called --who now\n" in done.stderr
+        compare_text(done.stderr)
     events = json.loads(run("flags", "history", name, "--format", "json", store=store).stdout)
     said = {event["kind"]: event["entered_by"] for event in events}
     assert (said["acknowledged"], said["answered"]) == ("ann", "ann")

@@ -15,6 +15,7 @@ from esjobs.core.errors import EsjobsError, InputError
 from esjobs.core.text import visible
 from tests.cli.running import JOBS, run
 from tests.cli.terminal import on_terminal
+from tests.messages import compare_text
 
 NASTY = "\x1b[31mred\r\u202eb\u200b\n\u00adc"
 SHOWN = "\\x1b[31mred\\r\\u202eb\\u200b\\n\\xadc"
@@ -94,7 +95,7 @@ def test_wrong_usage_is_shown_not_obeyed(command: tuple[str, ...]) -> None:
     result = run(*command)
     assert result.exit_code == 2
     assert not OBEYED.search(result.stderr)
-    assert "red" in result.stderr
+    compare_text(result.stderr)
 
 
 def test_a_log_line_is_one_line() -> None:
@@ -207,4 +208,4 @@ def test_negative_numbers_stay_numbers_in_a_spreadsheet(filled: Path) -> None:
 def test_only_csv_is_for_spreadsheets(filled: Path, command: tuple[str, ...]) -> None:
     result = run(*command, "--spreadsheet", store=filled)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "--format csv" in result.stderr
+    compare_text(result.stderr)

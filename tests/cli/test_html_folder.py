@@ -12,6 +12,7 @@ import esjobs
 from esjobs.cli.main import main
 from esjobs.core.errors import InputError
 from esjobs.store.files.folders import write_folder
+from tests.messages import raised
 
 MARK = "<!-- ours -->"
 
@@ -54,7 +55,7 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
 
 def test_a_page_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "sites.html").write_text("my own page")
-    with pytest.raises(InputError, match=r"sites\.html: it is not one of ours; name another folder"):
+    with raised(InputError):
         write(tmp_path, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["sites.html"]
     assert (tmp_path / "sites.html").read_text() == "my own page"
@@ -107,9 +108,8 @@ def test_what_is_no_folder_is_told(tmp_path: Path, kind: str) -> None:
         "standard output": Path("-"),
         "a folder below a file": tmp_path / "file/x",
     }
-    with pytest.raises(InputError) as told:
+    with raised(InputError):
         write(out[kind], 1)
-    assert "\n" not in str(told.value)
     assert (tmp_path / "file").read_text() == "mine"
     assert not Path("-").exists()
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from tests.cli.running import run
+from tests.messages import compare_text
 
 
 def test_the_jobs_that_meet_conditions(filled: Path) -> None:
@@ -15,7 +16,7 @@ def test_the_jobs_that_meet_conditions(filled: Path) -> None:
     assert {"job_id", "queue", "efficiency", "cpu_model"} <= rows[0].keys()
     nothing = run(*store, "jobs", "--where", "efficiency<0")
     assert nothing.exit_code == 1
-    assert "the stored jobs lie in" in nothing.stderr
+    compare_text(nothing.stderr)
     assert run(*store, "jobs", "--where", "efficiency<many").exit_code == 2
     assert "of" in run(*store, "jobs", "--top", "1").stdout.splitlines()[0]
 
@@ -23,8 +24,7 @@ def test_the_jobs_that_meet_conditions(filled: Path) -> None:
 def test_a_window_in_words_is_said(filled: Path) -> None:
     store = ("--store", f"duckdb:{filled}")
     asked = run(*store, "query", "--by", "queue", "--window", "1999-W01")
-    assert "window: 1999-01-04/1999-01-11 UTC (1999-W01)" in asked.stderr
-    assert "the stored jobs lie in" in asked.stderr
+    compare_text(asked.stderr)
     quiet = run(*store, "--quiet", "query", "--by", "queue", "--window", "1999-W01")
     assert "window: " not in quiet.stderr
     for command in (
@@ -36,7 +36,7 @@ def test_a_window_in_words_is_said(filled: Path) -> None:
     ):
         wrong = run(*store, *command, "--window", "next-week")
         assert wrong.exit_code != 0
-        assert "last-week, this-month" in wrong.stderr
+        compare_text(wrong.stderr)
 
 
 def test_sql_answers_and_refuses_in_a_line(filled: Path) -> None:

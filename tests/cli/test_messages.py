@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from esjobs.cli.main import main
 from tests.cli.running import job_file
+from tests.messages import compare_text
 
 
 def run(*arguments: str) -> Result:
@@ -19,7 +20,7 @@ def run(*arguments: str) -> Result:
 def test_a_global_option_after_the_command_gets_a_hint(tmp_path: Path) -> None:
     result = run("show", "flags", "--store", f"duckdb:{tmp_path / 'x'}")
     assert result.exit_code == 2
-    assert "stands before the command: esjobs --store" in result.stderr
+    compare_text(result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_a_misspelt_variable_is_not_passed_over(monkeypatch: pytest.MonkeyPatch,
     result = run("--store", "duckdb::memory:", "query", "--by", "queue")
     assert result.exit_code == 1
     assert variable.removeprefix("ESJOBS_").lower().replace("__", ".") in result.stderr
-    assert "there are" in result.stderr
+    compare_text(result.stderr)
 
 
 @pytest.mark.parametrize("typed", ["queue", "site", "nonsense"])
@@ -46,7 +47,7 @@ def test_a_condition_without_a_value_is_named_as_it_was_typed(filled: Path, type
     for command in (("run",), ("fit",), ("query", "--by", "queue")):
         result = run("--store", f"duckdb:{filled}", *command, "--where", typed)
         assert result.exit_code == 2
-        assert f"'{typed}' is no condition; expected FIELD=VALUE, such as queue=CERN" in result.stderr
+        compare_text(result.stderr)
 
 
 def test_nothing_run_yet_and_a_task_that_is_not_there(tmp_path: Path) -> None:
@@ -188,21 +189,21 @@ def test_declared_values_survive_a_backup(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "words"),
+    ("variable", "value"),
     [
-        ("ESJOBS_RULES__FINISHED_STATES", "finished", "a list as JSON, such as"),
-        ("ESJOBS_MEMORY", "lots", "a size such as 1GB"),
-        ("ESJOBS_FIT__MIN_BUCKET_JOBS", "x", "valid integer"),
+        ("ESJOBS_RULES__FINISHED_STATES", "finished"),
+        ("ESJOBS_MEMORY", "lots"),
+        ("ESJOBS_FIT__MIN_BUCKET_JOBS", "x"),
     ],
 )
 def test_a_wrong_variable_is_named_with_what_is_accepted(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: str
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     monkeypatch.setenv(variable, value)
     result = run("--store", "duckdb::memory:", "show", "runs")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"esjobs: {variable}={value} in the environment: ")
-    assert words in result.stderr
+    compare_text(result.stderr)
     assert result.stderr.count("\n") == 1
 
 
@@ -211,12 +212,12 @@ def test_a_run_is_not_compared_with_itself(filled: Path) -> None:
     name = json.loads(run("--store", store, "show", "runs", "--format", "json").stdout)[0]["run"]
     result = run("--store", store, "compare", name, name)
     assert result.exit_code == 2
-    assert "the same run; name two" in result.stderr
+    compare_text(result.stderr)
 
 
 def test_a_store_that_is_not_there_says_which_option_names_another(tmp_path: Path) -> None:
     result = run("--store", f"duckdb:{tmp_path / 'none.duckdb'}", "show", "runs")
-    assert "--store duckdb:PATH" in result.stderr
+    compare_text(result.stderr)
 
 
 def test_a_condition_that_no_job_meets_gets_a_hint(filled: Path) -> None:
@@ -229,25 +230,23 @@ def test_a_condition_that_no_job_meets_gets_a_hint(filled: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "words"),
+    "command",
     [
-        (["flags", "--name", "SITE1"], "flags have no name 'SITE1'; close are SITE1"),
-        (["flags", "--type", "reco"], "flags have no processing type 'reco'; there are all, simul"),
-        (["factors", "--name", "SITE01", "--name", "X"], "no name 'X'; list them with: esjobs show"),
-        (["flags", "--level", "cpu_model", "--name", "SITE99", "--format", "csv"], "close are SITE"),
-        (["corepower", "--name", "SITE1"], "corepower have no name 'SITE1'"),
-        (["corepower", "--type", "all"], "corepower have no processing type"),
-        (["corepower", "--run", "abcd"], "belong to no run"),
-        (["buckets", "--type", "reco"], "there are simul"),
+        ["flags", "--name", "SITE1"],
+        ["flags", "--type", "reco"],
+        ["factors", "--name", "SITE01", "--name", "X"],
+        ["flags", "--level", "cpu_model", "--name", "SITE99", "--format", "csv"],
+        ["corepower", "--name", "SITE1"],
+        ["corepower", "--type", "all"],
+        ["corepower", "--run", "abcd"],
+        ["buckets", "--type", "reco"],
     ],
 )
-def test_a_value_that_no_row_has_is_refused_with_what_is_close(
-    filled: Path, command: list[str], words: str
-) -> None:
+def test_a_value_that_no_row_has_is_refused_with_what_is_close(filled: Path, command: list[str]) -> None:
     result = run("--quiet", "--store", f"duckdb:{filled}", "show", *command)
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert words in result.stderr
+    compare_text(result.stderr)
     assert result.stderr.count("\n") == 1
 
 
@@ -255,7 +254,7 @@ def test_a_run_that_is_not_there_is_refused_in_every_table(filled: Path) -> None
     for what in ("flags", "factors", "runs"):
         result = run("--store", f"duckdb:{filled}", "show", what, "--run", "ffff")
         assert (result.exit_code, result.stdout) == (1, "")
-        assert "'ffff'" in result.stderr
+        compare_text(result.stderr)
 
 
 def test_case_is_forgiven(filled: Path) -> None:
@@ -272,7 +271,7 @@ def test_case_is_forgiven(filled: Path) -> None:
 def test_a_field_map_is_for_clusters(filled: Path, name: str) -> None:
     result = run("--store", f"duckdb:{filled}", "--field-map", name, "show", "flags")
     assert result.exit_code == 2
-    assert f"--field-map {name}" in result.stderr
+    compare_text(result.stderr)
 
 
 def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) -> None:
@@ -281,20 +280,18 @@ def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) 
     assert run(*show, "--method", "magic").exit_code == 2
     nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "queue=X")
     assert nothing.exit_code == 1
-    assert "what there is: esjobs query --by queue" in nothing.stderr
-    assert "esjobs query --by queue, esjobs query --by site; =" in nothing.stderr
-    assert "= minds the case, ~ does not" in nothing.stderr
+    compare_text(nothing.stderr)
     nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "cores>1000")
     assert "minds the case" not in nothing.stderr
     quotes = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "queue='SITE01'")
-    assert "single quotes are taken as part of the value: leave them out" in quotes.stderr
+    compare_text(quotes.stderr)
     part = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "queue~site")
-    assert "without * a pattern is the whole value: ~*site* is part of it" in part.stderr
+    compare_text(part.stderr)
     part = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "queue~nosuch*")
     assert "without *" not in part.stderr
     group = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "jobs>=100")
     assert group.exit_code == 2
-    assert "jobs is a number of groups, and conditions are about jobs; --min-jobs" in group.stderr
+    compare_text(group.stderr)
 
 
 def test_a_table_says_which_run_it_shows_and_to_what_it_was_restricted(filled: Path, tmp_path: Path) -> None:
@@ -322,7 +319,7 @@ def test_a_comparison_names_both_runs_and_their_windows(filled: Path, tmp_path: 
     (tmp_path / "copy.duckdb").write_bytes(filled.read_bytes())
     nothing = run("--store", store, "compare")
     assert nothing.exit_code == 1
-    assert "nothing to compare the latest with" in nothing.stderr
+    compare_text(nothing.stderr)
     for window in ("2018-08-13/2018-08-15", "2018-08-11/2018-08-13"):
         assert run("--store", store, "run", "--window", window).exit_code == 0
     rows = json.loads(run("--store", store, "compare", "--format", "json").stdout)
@@ -336,9 +333,8 @@ def test_a_comparison_names_both_runs_and_their_windows(filled: Path, tmp_path: 
 
 def test_an_export_says_how_many_jobs_it_wrote(filled: Path, tmp_path: Path) -> None:
     store = f"duckdb:{filled}"
-    (jobs,) = json.loads(run("--store", store, "query", "--by", "source", "--format", "json").stdout)
     result = run("--store", store, "export", "jobs", "--out", str(tmp_path / "jobs.csv"))
-    assert f"{jobs['jobs']:,} jobs written to {tmp_path / 'jobs.csv'}" in result.stderr
+    compare_text(result.stderr)
 
 
 def test_an_interrupt_inside_an_import_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,6 +347,6 @@ def test_an_interrupt_inside_an_import_is_one(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("esjobs.cli.doctor.examine", interrupted)
     result = run("doctor")
     assert result.exit_code == 130
-    assert "interrupted; results published" in result.stderr
+    compare_text(result.stderr)
     with pytest.raises(RuntimeError, match="__set_name__"):
         run("doctor")

@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.cli.running import run
+from tests.messages import compare_text
 
 QUEUES = 'queue,corepower,valid_from\nCERN,12,"{}"\n'
 
@@ -45,56 +46,51 @@ def test_a_parquet_column_whose_name_is_not_utf8(tmp_path: Path, command: list[s
     path = misnamed(tmp_path / "a.parquet")
     done = run(*(str(path) if word == "FILE" else word for word in command), store=tmp_path / "jobs.duckdb")
     assert done.exit_code == 1
-    assert "name" in done.stderr
-    assert "is not UTF-8" in done.stderr
+    compare_text(done.stderr)
     assert not (tmp_path / "jobs.duckdb").exists()
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "words"),
+    ("content", "options"),
     [
-        (
-            QUEUES.format("9999-12-31T23:59:59-12:00"),
-            [],
-            "line 2, column valid_from: '9999-12-31T23:59:59-12:00'",
-        ),
-        (QUEUES.format("0001-01-01T00:00:00+14:00"), [], "line 2, column valid_from"),
-        (QUEUES.format(""), ["--valid-from", "9999-12-31T23:59:59-12:00"], "column valid_from"),
-        ("queue,corepower\nA," + "1" * 100_000 + "\n", [], "is no corepower"),
-        ('{"A": {"name": "\\ud800", "corepower": 12}}', ["cric"], "half of a surrogate pair"),
-        ('{"A": {"name": "A", "site": "\\uDfff"}}', ["cric"], "half of a surrogate pair"),
-        ('{"A": 1' + "0" * 5000 + "}", ["cric"], "not JSON that can be read"),
-        ("[" * 100_000, ["cric"], "nested too deeply"),
+        (QUEUES.format("9999-12-31T23:59:59-12:00"), []),
+        (QUEUES.format("0001-01-01T00:00:00+14:00"), []),
+        (QUEUES.format(""), ["--valid-from", "9999-12-31T23:59:59-12:00"]),
+        ("queue,corepower\nA," + "1" * 100_000 + "\n", []),
+        ('{"A": {"name": "\\ud800", "corepower": 12}}', ["cric"]),
+        ('{"A": {"name": "A", "site": "\\uDfff"}}', ["cric"]),
+        ('{"A": 1' + "0" * 5000 + "}", ["cric"]),
+        ("[" * 100_000, ["cric"]),
     ],
 )
-def test_declared_values(tmp_path: Path, content: str, options: list[str], words: str) -> None:
+def test_declared_values(tmp_path: Path, content: str, options: list[str]) -> None:
     path = tmp_path / "declared"
     path.write_text(content)
     arguments = ["corepower", "import", *options, str(path), "--benchmark", "HS06"]
     done = run(*arguments, store=tmp_path / "jobs.duckdb")
     assert done.exit_code == 1
-    assert words in done.stderr
+    compare_text(done.stderr)
     assert done.stderr.count("\n") == 1
     assert len(done.stderr) < 600
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    "content",
     [
-        ("a=" + "[" * 30_000, "nested too deeply"),
-        ("fit = " + "{a=" * 3000 + "1" + "}" * 3000, "nested too deeply"),
-        ("a = 1" + "0" * 10_000, "is not TOML"),
-        ("a" + ".a" * 100_000 + " = 1", "is larger than 64 KiB"),
+        "a=" + "[" * 30_000,
+        "fit = " + "{a=" * 3000 + "1" + "}" * 3000,
+        "a = 1" + "0" * 10_000,
+        "a" + ".a" * 100_000 + " = 1",
     ],
     ids=["lists", "tables", "digits", "keys"],
 )
-def test_settings(tmp_path: Path, content: str, words: str) -> None:
+def test_settings(tmp_path: Path, content: str) -> None:
     path = tmp_path / "esjobs.toml"
     path.write_text(content)
     done = run("--config", str(path), "show", "runs")
     assert done.exit_code == 1
-    assert words in done.stderr
+    compare_text(done.stderr)
     assert done.stderr.count("\n") == 1
 
 

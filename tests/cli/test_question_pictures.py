@@ -13,6 +13,7 @@ from esjobs.cli.main import main
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.records.demo.grid import Grid
 from esjobs.render.text.chart import heat_map, line
+from tests.messages import compare_text
 
 HOSTILE = '</script><script>alert(1)</script>"\x1b[31m'
 
@@ -76,14 +77,14 @@ def test_pictures_are_files_that_need_nothing_else(address: str, tmp_path: Path,
 
 
 def test_what_cannot_be_drawn_is_said(address: str) -> None:
-    for words, said in (
-        (["--plot"], "a picture has one or two dimensions, and this answer 0"),
-        (["--by", "queue,day,cores", "--plot"], "and this answer 3"),
-        (["--by", "queue", "--plot", "--format", "csv"], "--plot draws in the terminal"),
+    for words in (
+        ["--plot"],
+        ["--by", "queue,day,cores", "--plot"],
+        ["--by", "queue", "--plot", "--format", "csv"],
     ):
         result = CliRunner().invoke(main, ["--store", address, "query", *words])
         assert result.exit_code == 2
-        assert said in result.stderr
+        compare_text(result.stderr)
 
 
 def test_notebooks_get_a_frame_and_a_chart(address: str) -> None:

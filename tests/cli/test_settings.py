@@ -13,53 +13,54 @@ from esjobs.entry import load
 from esjobs.pop.settings import TalpSettings
 from esjobs.pop.wrapper import SCRIPT
 from tests.cli.running import run
+from tests.messages import compare_text, raised
 
 REFUSED = (
-    ("rules.min_wall_s", "nan", "a number from 0 to"),
-    ("rules.min_wall_s", "inf", "a number from 0 to"),
-    ("rules.min_wall_s", "-1", "a number from 0 to"),
-    ("rules.min_wall_s", "2592000", "a number below max_wall_s, which is 2592000"),
-    ("rules.min_wall_s", "true", "expected"),
-    ("rules.max_wall_s", "60", "a number above min_wall_s, which is 60"),
-    ("rules.max_wall_s", "nan", "a number above"),
-    ("rules.max_wall_s", "inf", "a number above"),
-    ("rules.min_efficiency", "nan", "a number from 0 to"),
-    ("rules.min_efficiency", "2.0", "a number below max_efficiency, which is 2.0"),
-    ("rules.max_efficiency", "inf", "a number above"),
-    ("rules.max_efficiency", "0", "a number above"),
-    ("rules.min_events", "0", "a whole number from 1 to"),
-    ("rules.min_events", "9999999999999999999999", "expected a whole number"),
-    ("rules.min_cores", "-1", "a whole number from 1 to"),
-    ("rules.min_cores", "true", "expected"),
-    ("rules.finished_states", "[]", "at least one state"),
-    ("rules.finished_states", '["finished", " "]', "none of them empty"),
-    ("rules.excluded_types", '["*"]', "none of them empty or only *"),
-    ("rules.excluded_types", '[""]', "none of them empty or only *"),
-    ("fit.min_bucket_jobs", "0", "greater than or equal to 1"),
-    ("fit.min_bucket_jobs", "10000000000000000000000", "less than or equal to"),
-    ("fit.min_name_jobs", "-5", "greater than or equal to 1"),
-    ("fit.min_name_jobs", "true", "expected"),
-    ("fit.deviation_limit", "nan", "greater than 0"),
-    ("fit.deviation_limit", "1", "less than 1"),
-    ("fit.deviation_limit", "inf", "less than 1"),
-    ("fit.methods", "[]", "at least 1 item"),
-    ("fit.methods", '["gamma", "gamma"]', "each method once"),
-    ("fit.methods", '["gama"]', "'gamma'"),
-    ("cluster.timeout_s", "inf", "less than or equal to"),
-    ("cluster.timeout_s", "nan", "greater than 0"),
-    ("cluster.timeout_s", "0", "greater than 0"),
-    ("cluster.retries", "-1", "greater than or equal to 0"),
-    ("cluster.retries", "1000000", "less than or equal to"),
-    ("memory", '"0"', "a size such as 1GB"),
-    ("memory", '"0GB"', "a size such as 1GB"),
-    ("memory", '"-1GB"', "a size such as 1GB"),
-    ("memory", '"1 potato"', "a size such as 1GB"),
-    ("memory", '"1000000000TB"', "a size such as 1GB"),
-    ("memory", '"0%"', "a size such as 1GB"),
-    ("memory", '"101%"', "a size such as 1GB"),
-    ("memory", '"1KB"', "a size such as 1GB"),
-    ("memory", '"٤GB"', "a size such as 1GB"),
-    ("memory", "4", "expected"),
+    ("rules.min_wall_s", "nan"),
+    ("rules.min_wall_s", "inf"),
+    ("rules.min_wall_s", "-1"),
+    ("rules.min_wall_s", "2592000"),
+    ("rules.min_wall_s", "true"),
+    ("rules.max_wall_s", "60"),
+    ("rules.max_wall_s", "nan"),
+    ("rules.max_wall_s", "inf"),
+    ("rules.min_efficiency", "nan"),
+    ("rules.min_efficiency", "2.0"),
+    ("rules.max_efficiency", "inf"),
+    ("rules.max_efficiency", "0"),
+    ("rules.min_events", "0"),
+    ("rules.min_events", "9999999999999999999999"),
+    ("rules.min_cores", "-1"),
+    ("rules.min_cores", "true"),
+    ("rules.finished_states", "[]"),
+    ("rules.finished_states", '["finished", " "]'),
+    ("rules.excluded_types", '["*"]'),
+    ("rules.excluded_types", '[""]'),
+    ("fit.min_bucket_jobs", "0"),
+    ("fit.min_bucket_jobs", "10000000000000000000000"),
+    ("fit.min_name_jobs", "-5"),
+    ("fit.min_name_jobs", "true"),
+    ("fit.deviation_limit", "nan"),
+    ("fit.deviation_limit", "1"),
+    ("fit.deviation_limit", "inf"),
+    ("fit.methods", "[]"),
+    ("fit.methods", '["gamma", "gamma"]'),
+    ("fit.methods", '["gama"]'),
+    ("cluster.timeout_s", "inf"),
+    ("cluster.timeout_s", "nan"),
+    ("cluster.timeout_s", "0"),
+    ("cluster.retries", "-1"),
+    ("cluster.retries", "1000000"),
+    ("memory", '"0"'),
+    ("memory", '"0GB"'),
+    ("memory", '"-1GB"'),
+    ("memory", '"1 potato"'),
+    ("memory", '"1000000000TB"'),
+    ("memory", '"0%"'),
+    ("memory", '"101%"'),
+    ("memory", '"1KB"'),
+    ("memory", '"٤GB"'),
+    ("memory", "4"),
 )
 
 
@@ -68,43 +69,37 @@ def named(key: str) -> tuple[str, str]:
     return f"[{section}]\n{name}" if section else name, "ESJOBS_" + key.replace(".", "__").upper()
 
 
-@pytest.mark.parametrize(("key", "value", "accepted"), REFUSED)
-def test_what_makes_no_sense_is_refused_when_a_file_is_read(
-    tmp_path: Path, key: str, value: str, accepted: str
-) -> None:
+@pytest.mark.parametrize(("key", "value"), REFUSED)
+def test_what_makes_no_sense_is_refused_when_a_file_is_read(tmp_path: Path, key: str, value: str) -> None:
     config = tmp_path / "esjobs.toml"
     config.write_text(f"{named(key)[0]} = {value}\n", encoding="utf-8")
     result = run("--config", str(config), "show", "runs", store=":memory:")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"esjobs: setting '{key}' in {config}: ")
-    assert accepted in result.stderr
-    assert "found " in result.stderr
     assert result.stderr.count("\n") == 1
+    compare_text(result.stderr)
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "accepted"), [each for each in REFUSED if each[1] != "true" and each[0] != "memory"]
+    ("key", "value"), [each for each in REFUSED if each[1] != "true" and each[0] != "memory"]
 )
-def test_so_is_it_in_the_environment(
-    monkeypatch: pytest.MonkeyPatch, key: str, value: str, accepted: str
-) -> None:
+def test_so_is_it_in_the_environment(monkeypatch: pytest.MonkeyPatch, key: str, value: str) -> None:
     variable = named(key)[1]
     monkeypatch.setenv(variable, value)
-    with pytest.raises(SettingsError) as refused:
+    with raised(SettingsError) as refused:
         load()
     assert str(refused.value).startswith(f"{variable}={value} in the environment: ")
-    assert accepted in str(refused.value)
 
 
 def test_a_section_in_one_variable_and_one_in_small_letters_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("ESJOBS_RULES", '{"min_wall_s": NaN}')
-    with pytest.raises(SettingsError, match=r"'rules.min_wall_s' in the environment \(ESJOBS_RULES\)"):
+    with raised(SettingsError):
         load()
     monkeypatch.delenv("ESJOBS_RULES")
     monkeypatch.setenv("esjobs_memory", "0")
-    with pytest.raises(SettingsError, match="esjobs_memory=0 in the environment"):
+    with raised(SettingsError):
         load()
 
 
@@ -125,7 +120,7 @@ def test_variables_of_launches_under_talp_are_no_settings(monkeypatch: pytest.Mo
         load()
     monkeypatch.delenv("ESJOBS_TALP")
     monkeypatch.setenv("ESJOBS_TALP_SPOOLS", "[]")
-    with pytest.raises(SettingsError, match="talp_spools"):
+    with raised(SettingsError):
         load()
 
 
@@ -153,9 +148,7 @@ def test_what_makes_sense_is_taken(tmp_path: Path, text: str) -> None:
 def test_the_limit_that_was_set_is_named_where_two_cross(tmp_path: Path) -> None:
     config = tmp_path / "esjobs.toml"
     config.write_text("[rules]\nmin_wall_s = 500\nmax_wall_s = 500\n")
-    with pytest.raises(
-        SettingsError, match=r"'rules.max_wall_s' .* above min_wall_s, which is 500.0, found 500.0"
-    ):
+    with raised(SettingsError):
         load(config)
 
 

@@ -15,6 +15,7 @@ from esjobs.core.errors import NoResultError, UsageError
 from esjobs.render.columns import compared_for_people, for_people
 from esjobs.speed.compare import verdict_changed
 from tests.cli.running import job_file, run
+from tests.messages import compare_text, raised
 
 BY_METHOD = ("factors", "flags", "fits", "lines", "fit_summaries", "components")
 
@@ -113,10 +114,10 @@ def test_the_account_of_a_run_counts_what_is_confirmed(tmp_path: Path) -> None:
     run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
     done = run("run", store=store)
     assert " 1  queues: confirmed" in done.stdout
-    assert "by queue: 1 of 12 comparable queues deviates by more than 20 %, confirmed: SITE11 " in done.stderr
+    compare_text(done.stderr)
     restricted = run("run", "--task", "task1", store=store)
     assert " 0  queues: confirmed" in restricted.stdout
-    assert "by queue: Restricted to task_id=task1. " in restricted.stderr
+    compare_text(restricted.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -226,11 +227,9 @@ def test_compare_since_a_day(tmp_path: Path) -> None:
         ):
             before, latest = session.speed.compare(since=since).details
             assert (str(before.window), str(latest.window)) == (window, windows[3])
-        with pytest.raises(
-            NoResultError, match=r"on or before 2018-08-11; the oldest is run \w+ \[2018-08-10"
-        ):
+        with raised(NoResultError):
             session.speed.compare(since="2018-08-01/2018-08-11").to_pandas()
-        with pytest.raises(UsageError, match="leave the run out"):
+        with raised(UsageError):
             session.speed.compare(before.run, since="2018-08-12/2018-08-13").to_pandas()
         names = {"SITE03", "SITE04"}
         assert set(session.speed.compare(site=sorted(names)).to_pandas()["name"]) == names
@@ -258,7 +257,7 @@ def test_a_changed_verdict(
 
 
 def test_a_method_that_no_run_has_is_not_compared(two_runs: Path) -> None:
-    with esjobs.open(f"duckdb:{two_runs}") as session, pytest.raises(NoResultError, match="of method least"):
+    with esjobs.open(f"duckdb:{two_runs}") as session, raised(NoResultError):
         session.speed.compare(method="least squares").to_pandas()
 
 

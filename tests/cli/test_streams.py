@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.cli.running import job_file, run
+from tests.messages import compare_text
 
 CSV = b"job_id,queue,end_time\n1,CERN,2018-08-10T12:00:00Z\n2,CERN,2018-08-11T12:00:00Z\nbad\n"
 JSON = b'{"job_id": "1", "queue": "CERN", "end_time": "2018-08-10"}\n[]\n'
@@ -171,29 +172,29 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "arguments", "code", "words"),
+    ("data", "arguments", "code"),
     [
-        (b"", ("jobs", "-"), 1, "stdin is empty; accepted: CSV"),
-        (b"", ("jobs", "/dev/stdin"), 1, "stdin is empty; accepted: CSV"),
-        (bytes(5 << 20), ("jobs", "-"), 1, "stdin is binary"),
-        (b"PK\3\4" + bytes(100), ("jobs", "-"), 1, "stdin is a zip archive"),
-        (b"site,end_time\n", ("jobs", "-"), 1, "stdin: no column for job_id"),
-        (gzip.compress(CSV)[:-9], ("jobs", "-"), 1, "stdin: the gzip stream ends too early"),
-        (CSV, ("jobs", "-", "-"), 2, "standard input is named more than once"),
-        (CSV, ("jobs", "none.csv"), 1, "cannot read none.csv"),
-        (CSV, ("jbos", "-"), 2, "no format 'jbos'"),
-        (CSV, ("jobs", "-", "--set", "queue"), 2, "'queue' is not FIELD=VALUE"),
-        (CSV, ("jobs", "-", "--dry-run"), 0, ""),
+        (b"", ("jobs", "-"), 1),
+        (b"", ("jobs", "/dev/stdin"), 1),
+        (bytes(5 << 20), ("jobs", "-"), 1),
+        (b"PK\3\4" + bytes(100), ("jobs", "-"), 1),
+        (b"site,end_time\n", ("jobs", "-"), 1),
+        (gzip.compress(CSV)[:-9], ("jobs", "-"), 1),
+        (CSV, ("jobs", "-", "-"), 2),
+        (CSV, ("jobs", "none.csv"), 1),
+        (CSV, ("jbos", "-"), 2),
+        (CSV, ("jobs", "-", "--set", "queue"), 2),
+        (CSV, ("jobs", "-", "--dry-run"), 0),
     ],
     ids=lambda value: "input" if isinstance(value, bytes) else str(value),
 )
 def test_without_rows_there_is_no_store(
-    tmp_path: Path, data: bytes, arguments: tuple[str, ...], code: int, words: str
+    tmp_path: Path, data: bytes, arguments: tuple[str, ...], code: int
 ) -> None:
     done = piped(data, tmp_path / "jobs.duckdb", "ingest", *arguments)
     assert done.returncode == code
     assert done.stderr.count("\n") == (1 if code else 0)
-    assert words in done.stderr
+    compare_text(done.stderr)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -231,4 +232,4 @@ def test_declared_values_come_through_a_pipe(tmp_path: Path) -> None:
     endless = subprocess.run(
         command(store, "corepower", "import", "/dev/zero"), capture_output=True, text=True, check=False
     )
-    assert "/dev/zero is larger than 64 MiB" in endless.stderr
+    compare_text(endless.stderr)

@@ -1,25 +1,24 @@
 """A run of which cleaning leaves nothing says so and leaves no run behind, on every engine."""
 
-import pytest
-
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
 from esjobs.store.base import JobStore
 from tests.contract.jobs import job, put
+from tests.messages import raised
 
 
 def test_all_jobs_dropped(store: JobStore) -> None:
     put(store, "a", *(job(n, queue=f"Q{n % 3}_MCORE", events=None) for n in range(9)))
     put(store, "b", *(job(f"b{n}", queue="Q0_MCORE", state="failed") for n in range(2)))
     session = Session(store, Settings())
-    with pytest.raises(NoResultError, match="all 11 jobs were dropped: 2 not finished, 9 no events"):
+    with raised(NoResultError):
         session.run()
     assert session.tables.runs().to_pandas().empty
     put(store, "c", *(job(f"c{n}", queue="GOOD") for n in range(30)))
-    with pytest.raises(NoResultError, match="all 5 jobs with site=Q0 were dropped: 2 not finished, 3 no"):
+    with raised(NoResultError):
         session.run(where="site=Q0")
-    with pytest.raises(NoResultError, match="has site=Q7; see: esjobs query --by site"):
+    with raised(NoResultError):
         session.run(where="site=Q7")
     assert session.tables.runs().to_pandas().empty
     assert session.run(where="site=GOOD")[0].rows_out == 30

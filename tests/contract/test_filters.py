@@ -10,6 +10,7 @@ from esjobs.core.window import Window
 from esjobs.store.base import JobStore
 from tests.contract.jobs import groups, hours, job, put, selected
 from tests.contract.model import like
+from tests.messages import raised
 
 HOSTILE = (
     "' OR 1=1 --",
@@ -64,9 +65,9 @@ def test_a_hostile_pattern_is_taken_literally_but_for_the_star(hostile: JobStore
     "name", ["site; DROP TABLE jobs", 'site"', "1=1", "rowid", "row_mark", "load_number"]
 )
 def test_a_name_that_is_not_in_the_catalogue_is_refused(store: JobStore, name: str) -> None:
-    with pytest.raises(UsageError, match="no field"):
+    with raised(UsageError):
         selected(store, name)
-    with pytest.raises(UsageError, match="no field"):
+    with raised(UsageError):
         selected(store, "queue", where=[In(name, ("1",))])
 
 

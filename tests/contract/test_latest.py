@@ -12,6 +12,7 @@ from esjobs.schema.speed import FACTORS, FLAGS
 from esjobs.store.base import Change, JobStore, Pointed, Retired
 from tests.contract.engines import Engine, Latest
 from tests.contract.test_results import factor, names, write
+from tests.messages import raised
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_a_publication_that_fails_moves_nothing(store: JobStore, latest: Latest)
     store.publish([run(store, "r1", "b")])
     store.sweep()
     for pointed in (Pointed(FACTORS, "r2"), Pointed(FACTORS, "r2", "30d")):
-        with pytest.raises(StoreError, match="not in the store"):
+        with raised(StoreError):
             store.publish([pointed, first])
     assert latest(FACTORS, "") == ["b"]
     assert latest(FACTORS, "30d") is None
@@ -99,12 +100,12 @@ def test_what_else_is_to_change_is_asked_before_the_switch(store: JobStore, late
 
 
 def test_names_that_cannot_be_are_refused(store: JobStore) -> None:
-    with pytest.raises(UsageError, match="only tables of runs"):
+    with raised(UsageError):
         store.publish([Pointed(DAYS, "2018-08-01")])
     for length in ("d", "30", "30d; DROP TABLE jobs", "30D"):
-        with pytest.raises(UsageError, match="no length of a window"):
+        with raised(UsageError):
             store.publish([Pointed(FACTORS, "r1", length)])
-    with pytest.raises(UsageError, match="twice"):
+    with raised(UsageError):
         store.publish([Pointed(FACTORS, "r1"), Pointed(FACTORS, "r2")])
     store.publish([Pointed(FACTORS, "'; --"), Pointed(FACTORS, "'; --", "30d")])
 

@@ -10,6 +10,7 @@ from esjobs.core.errors import StoreBusyError
 from esjobs.store.base import JobStore
 from esjobs.store.lease import Holding, Lease
 from esjobs.store.process import Process
+from tests.messages import raised
 
 ELSEWHERE = Process("b0", "pid:[1]", 1, "7", "elsewhere")
 KEY = "who is working"
@@ -64,7 +65,7 @@ def test_only_one_holds_it(store: JobStore) -> None:
     first, second = time.lease(store), time.lease(store)
     first.take()
     assert first.held
-    with pytest.raises(StoreBusyError, match=r"process \d+ on .* is working to here"):
+    with raised(StoreBusyError):
         second.take()
     assert time.passed == 0
     first.give_back()
@@ -96,7 +97,7 @@ def test_one_elsewhere_that_renews_lives(store: JobStore) -> None:
 
     time.meanwhile = [renew]
     mine = time.lease(store)
-    with pytest.raises(StoreBusyError, match="process 1 on elsewhere is working to here"):
+    with raised(StoreBusyError):
         mine.take()
     assert time.passed < 70
     assert not mine.held
@@ -152,7 +153,7 @@ def test_who_lost_it_is_told_before_the_next_write(store: JobStore) -> None:
     assert store.compare_and_set(KEY, store.value(KEY), held_by(ELSEWHERE, time))
     mine.keep()
     time.pause(61)
-    with pytest.raises(StoreBusyError, match="another process began working to here"):
+    with raised(StoreBusyError):
         mine.keep()
     assert not mine.held
 
@@ -175,7 +176,7 @@ def test_turns_are_waited_for(store: JobStore) -> None:
     time = Time()
     first, second = time.lease(store), time.lease(store)
     first.take()
-    with pytest.raises(StoreBusyError, match=r"process \d+ on"), second.turn():
+    with raised(StoreBusyError), second.turn():
         pass
     assert 60 <= time.passed < 70
     time.meanwhile = [first.give_back]

@@ -12,6 +12,7 @@ from esjobs.core.query import Select
 from esjobs.store.base import JobStore, Span
 from tests.contract.engines import Engine
 from tests.contract.jobs import batch, hours, job, put, selected
+from tests.messages import raised
 
 
 def test_an_empty_store_says_so(store: JobStore) -> None:
@@ -123,19 +124,19 @@ def test_an_exception_of_the_source_leaves_the_store_as_it_was(store: JobStore) 
 
 @pytest.mark.parametrize("missing", ["job_id", "queue", "end_time"])
 def test_a_row_without_a_required_field_refuses_the_load(store: JobStore, missing: str) -> None:
-    with pytest.raises(EsjobsError, match=missing):
+    with raised(EsjobsError):
         put(store, "a", job(1), {**job(2), missing: None})
     assert store.span().jobs == 0
 
 
 def test_batches_of_another_schema_are_refused(store: JobStore) -> None:
-    with pytest.raises(UsageError, match="lack wall_s"):
+    with raised(UsageError):
         store.put_jobs([batch([job(1)]).drop_columns(["wall_s"])], "a")
-    with pytest.raises(UsageError, match="have extra"):
+    with raised(UsageError):
         store.put_jobs([batch([job(1)]).append_column("extra", pa.array([1]))], "a")
     position = batch([]).schema.get_field_index("wall_s")
     wrong = batch([job(1)]).set_column(position, "wall_s", pa.array(["long"]))
-    with pytest.raises(UsageError, match="do not fit"):
+    with raised(UsageError):
         store.put_jobs([wrong], "a")
 
 
@@ -238,6 +239,6 @@ def test_a_write_inside_a_write_is_refused(store: JobStore) -> None:
         yield batch([job(1)])
         store.put_jobs([batch([job(2)])], "inner")
 
-    with pytest.raises(EsjobsError, match="in the middle of a write"):
+    with raised(EsjobsError):
         store.put_jobs(batches(), "outer")
     assert store.span().jobs == 0

@@ -10,6 +10,7 @@ from esjobs.core.errors import StoreBusyError
 from esjobs.store.base import JobStore
 from scheduler.notifications.step import notify_night
 from tests.contract.engines import Engine
+from tests.messages import raised
 from tests.scheduler.notifications.made_up import (
     NIGHT,
     Clock,
@@ -86,7 +87,7 @@ def test_one_sends(engine: Engine, store: JobStore, tmp_path: Path) -> None:
         events(store, event(), event("CERN_2"))
         nights(store, d2026_11_21="failed")
         holding = office(made)
-        with holding.lease(store).turn(0.0), pytest.raises(StoreBusyError, match="sending notifications"):
+        with holding.lease(store).turn(0.0), raised(StoreBusyError):
             notify_night(store, type(holding)(**{**vars(holding), "wait_s": 0.0}), NIGHT)
         # a file of the embedded store has one process, and that one thread
         others = [] if engine.server is None else [engine.open(tmp_path) for _ in range(2)]

@@ -15,6 +15,7 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.jobs.resolution import resolvers
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, hours, job, put, selected
+from tests.messages import raised
 
 DAY = Window.parse("2018-08-01/2018-08-02")
 IMPORTED = """queue,corepower,benchmark,site,valid_from
@@ -100,7 +101,7 @@ def test_a_condition_becomes_the_queues_of_the_site(filled: JobStore) -> None:
     named = query_jobs(filled, ["queue"], ["jobs"], where=["site=CERN-PROD"], window=DAY)
     assert sorted(named.column("queue").to_pylist()) == ["CERN-PROD_MCORE", "CERN-PROD_UCORE"]
     for nothing in ("site=", "site=IN2P3-CC", "site=LATER"):
-        with pytest.raises(NoJobsError, match="query --by site"):
+        with raised(NoJobsError):
             query_jobs(filled, ["queue"], ["jobs"], where=[nothing])
 
 
@@ -112,7 +113,7 @@ def test_without_a_model_is_a_condition_too(filled: JobStore) -> None:
 def test_a_store_itself_refuses_what_it_cannot_know(store: JobStore) -> None:
     from esjobs.core.query import Count, In, Query
 
-    with pytest.raises(UsageError, match="cannot filter by 'site'; filter by site"):
+    with raised(UsageError):
         Query((), (Count(),), where=(In("site", ("CERN",)),))
-    with pytest.raises(UsageError, match="cannot group by 'site'"):
+    with raised(UsageError):
         Query(("site",), (Count(),))

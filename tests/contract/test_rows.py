@@ -39,6 +39,7 @@ from esjobs.schema.speed import FACTORS
 from esjobs.store.base import Generation, JobStore
 from tests.contract.jobs import Row, day, hours, table_batch
 from tests.contract.made_up import MADE_UP
+from tests.messages import raised
 
 INF = math.inf
 
@@ -258,13 +259,13 @@ def test_what_is_not_published_does_not_count(store: JobStore) -> None:
 
 
 def test_queries_that_make_no_sense_over_results_are_refused(store: JobStore) -> None:
-    with pytest.raises(UsageError, match="no column 'cpu_model'"):
+    with raised(UsageError):
         Query(("cpu_model",), (Count(),), over=MADE_UP)
-    with pytest.raises(UsageError, match="cannot group by 'score'"):
+    with raised(UsageError):
         Query(("score",), (Count(),), over=MADE_UP)
-    with pytest.raises(UsageError, match="dropped by no rule"):
+    with raised(UsageError):
         Query((), (Count(),), drops=(DropRule("why", Present("name")),), over=MADE_UP)
-    with pytest.raises(UsageError, match="no moment"):
+    with raised(UsageError):
         Query((), (Count(),), Window.parse("2018-08-01/2018-08-02"), over=_timeless())
 
 
@@ -325,7 +326,7 @@ def test_a_limit_counts_rows(store: JobStore) -> None:
     assert len(read(store, "name", limit=10_001)) == 10_001
     assert read(store, "nodes", order=("-nodes",), limit=10_500) == list(range(12_344, 1844, -1))
     assert len(read(store, "nodes", order=("nodes",))) == 12_345
-    with pytest.raises(UsageError, match="no column"):
+    with raised(UsageError):
         list(store.read(MADE_UP, order=("none",)))
 
 

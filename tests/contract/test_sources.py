@@ -21,6 +21,7 @@ from esjobs.store.base import JobStore
 from tests.contract.engines import HELD
 from tests.contract.jobs import job, selected, visible
 from tests.contract.made_up import MADE_UP, NOTES, READINGS, WEATHER
+from tests.messages import raised
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLES = {table.name: table for table in (READINGS, WEATHER, NOTES, MADE_UP, LOADS)}
@@ -135,7 +136,7 @@ def test_reading_again_updates_and_taking_back_leaves_nothing(store: JobStore, t
     for table in (READINGS, WEATHER, LOADS, LOAD_COUNTS, REJECTS):
         assert visible(store, table) == []
     assert selected(store, "job_id") == []
-    with pytest.raises(NoResultError, match="no load"):
+    with raised(NoResultError):
         undo(store, first.run, HELD)
 
 
@@ -157,7 +158,7 @@ def test_loads_stand_beside_each_other_but_a_day_is_replaced(store: JobStore, tm
 
 def test_a_file_that_breaks_off_leaves_nothing(store: JobStore, tmp_path: Path) -> None:
     for pieces in ((JOBS, SERIES, "stop"), (SERIES, "stop")):
-        with pytest.raises(InputError, match="broken off"):
+        with raised(InputError):
             read(store, tmp_path, *pieces)
         assert selected(store, "job_id") == []
         for table in (READINGS, LOADS, LOAD_COUNTS):
@@ -166,13 +167,13 @@ def test_a_file_that_breaks_off_leaves_nothing(store: JobStore, tmp_path: Path) 
 
 def test_what_cannot_be_stored_takes_the_jobs_of_its_load_with_it(store: JobStore, tmp_path: Path) -> None:
     stranger = {"table": "loads", "rows": [{"state": "complete"}]}
-    with pytest.raises(UsageError, match="ingest writes it"):
+    with raised(UsageError):
         read(store, tmp_path, JOBS, stranger)
-    with pytest.raises(UsageError, match="no column names the load"):
+    with raised(UsageError):
         read(store, tmp_path, JOBS, {"table": "made_up", "rows": [{"name": "a"}]})
-    with pytest.raises(UsageError, match="a source accounts for every row"):
+    with raised(UsageError):
         read(store, tmp_path, {**JOBS, "rows_in": 4})
-    with pytest.raises(UsageError, match="have no day"):
+    with raised(UsageError):
         read(store, tmp_path, JOBS, {"table": "weather", "rows": [{"degrees": 1.0}]})
     assert selected(store, "job_id") == []
     assert visible(store, LOADS) == []
@@ -201,7 +202,7 @@ def test_a_source_that_gives_what_is_no_job_is_told_so(store: JobStore, tmp_path
                 yield Parsed(batch, parsed.rejects, parsed.rows_in)
 
     (file := tmp_path / "a.jsonl").write_text(json.dumps(JOBS))
-    with pytest.raises(UsageError, match=f"made-up gave 2 jobs without {missing}"):
+    with raised(UsageError):
         ingest(lambda: store, Careless(), [file], {}, now=NOW)
     assert selected(store, "job_id") == []
 
@@ -224,7 +225,7 @@ def test_a_dry_run_writes_nothing(store: JobStore, tmp_path: Path) -> None:
 def test_a_table_that_the_store_lacks_takes_the_load_back(store: JobStore, tmp_path: Path) -> None:
     unknown = Table("unknown", "in no store", "load_id", READINGS.columns)
     TABLES["unknown"] = unknown
-    with pytest.raises(UsageError, match="no table 'unknown'"):
+    with raised(UsageError):
         read(store, tmp_path, JOBS, {"table": "unknown", "rows": [{"job_id": "1"}]})
     assert selected(store, "job_id") == []
     assert visible(store, LOADS) == []

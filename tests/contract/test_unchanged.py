@@ -5,6 +5,7 @@ import pytest
 from esjobs.core.errors import StoreError
 from esjobs.store.base import JobStore, Undone
 from tests.contract.jobs import batch, hours, job, put, selected
+from tests.messages import raised
 
 
 @pytest.mark.parametrize("load", ["a", "another"])
@@ -62,7 +63,7 @@ def test_what_a_load_replaced_goes_when_it_is_pruned(store: JobStore) -> None:
     assert (selected(store), store.day_fingerprints(None)) == before
     assert store.undo_load("c") == Undone(1)
     assert selected(store, "job_id", "events") == [("1", 2), ("2", 100), ("3", 100)]
-    with pytest.raises(StoreError, match="load b cannot be undone"):
+    with raised(StoreError):
         store.undo_load("b")
     assert store.undo_load("a") == Undone(1)
     assert selected(store, "job_id") == ["1", "3"]

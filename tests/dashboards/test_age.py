@@ -32,7 +32,9 @@ OLD = 'Newest day with jobs: 2025-06-30<span class="ago"> (510 days before 2026-
 
 @pytest.fixture(scope="module")
 def demo(demo_folder: Path) -> Iterator[Session]:
-    with esjobs.open(f"duckdb:{demo_folder / 'demo.duckdb'}", clock=lambda: WRITTEN) as session:
+    with esjobs.open(
+        f"duckdb:{demo_folder / 'demo.duckdb'}", read_only=True, clock=lambda: WRITTEN
+    ) as session:
         yield session
 
 

@@ -14,6 +14,7 @@ from esjobs.store.elastic.transport.access import Access, split_user
 from esjobs.store.elastic.transport.cluster import RefusedError, UnreachableError, refusal
 from esjobs.store.elastic.transport.elasticsearch_client import ElasticsearchCluster
 from esjobs.store.elastic.transport.opensearch_client import OpenSearchCluster
+from tests.messages import raised
 
 META = elastic_transport.ApiResponseMeta(
     status=418, http_version="1.1", headers=elastic_transport.HttpHeaders(), duration=0.0,
@@ -66,18 +67,16 @@ def bare(kind: type[Any], raised: Exception) -> Any:
     return cluster
 
 
-@pytest.mark.parametrize("raised", list(elastic_errors()), ids=lambda error: type(error).__name__)
-def test_errors_of_elasticsearch_are_ours(raised: Exception) -> None:
-    with pytest.raises(StoreError, match="http://localhost:1") as found:
-        bare(ElasticsearchCluster, raised).call("GET", "/x")
-    assert "\n" not in str(found.value)
+@pytest.mark.parametrize("error", list(elastic_errors()), ids=lambda each: type(each).__name__)
+def test_errors_of_elasticsearch_are_ours(error: Exception) -> None:
+    with raised(StoreError):
+        bare(ElasticsearchCluster, error).call("GET", "/x")
 
 
-@pytest.mark.parametrize("raised", list(opensearch_errors()), ids=lambda error: type(error).__name__)
-def test_errors_of_opensearch_are_ours(raised: Exception) -> None:
-    with pytest.raises(StoreError, match="http://localhost:1") as found:
-        bare(OpenSearchCluster, raised).bulk(b"{}\n")
-    assert "\n" not in str(found.value)
+@pytest.mark.parametrize("error", list(opensearch_errors()), ids=lambda each: type(each).__name__)
+def test_errors_of_opensearch_are_ours(error: Exception) -> None:
+    with raised(StoreError):
+        bare(OpenSearchCluster, error).bulk(b"{}\n")
 
 
 def test_an_answer_is_classified_by_its_type() -> None:
@@ -108,6 +107,5 @@ def test_an_address_is_shown_without_its_password() -> None:
 
 
 def test_nobody_at_home_is_said_in_one_line() -> None:
-    with pytest.raises(UnreachableError, match="check the address") as found:
+    with raised(UnreachableError):
         ElasticsearchCluster(Access("http://127.0.0.1:1", retries=0))
-    assert "\n" not in str(found.value)

@@ -15,6 +15,7 @@ from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import Row, hours, job, put, selected
+from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -91,7 +92,7 @@ def test_a_document_that_a_killed_process_showed_again_stays(
     put(store, "c", job(1, events=3, end_time=SEPTEMBER), job(2, events=3))
     again = [job(1, events=4, end_time=SEPTEMBER), job(3)]
     act = partial(store.undo_load, "c") if change == "undo" else partial(put, store, "c", *again)
-    with broken_off(store, monkeypatch), pytest.raises(StoreError, match="killed"):
+    with broken_off(store, monkeypatch), raised(StoreError):
         act()
     assert selected(store, "job_id", "events") == [("1", 3), ("2", 3)]
     assert put(store, "d", job(4)) == (1, 0, 0)
@@ -106,7 +107,7 @@ def test_new_jobs_of_a_killed_process_go(
 ) -> None:
     store = opened(server, index_prefix)
     put(store, "a", job(1))
-    with broken_off(store, monkeypatch), pytest.raises(StoreError, match="killed"):
+    with broken_off(store, monkeypatch), raised(StoreError):
         # two versions in one load, of which the older one came first and the other way round
         put(store, "b", job(2), job(3, end_time=hours(2)), job(3), job(4), job(4, end_time=hours(2)))
     assert selected(store, "job_id") == ["1"]
@@ -129,11 +130,11 @@ def test_pruning_that_is_killed_is_done_by_the_next_one(
     before = selected(store), store.day_fingerprints(None)
     with monkeypatch.context() as patch:
         patch.setattr(loads, "write", killed)
-        with pytest.raises(StoreError, match="killed"):
+        with raised(StoreError):
             store.prune_versions(["a", "b", "c"])
     assert store.prune_versions(["a", "b", "c"]) == 3
     assert (selected(store), store.day_fingerprints(None)) == before
-    with pytest.raises(StoreError, match="cannot be undone"):
+    with raised(StoreError):
         store.undo_load("b")
     found = {hit["_id"]: hit["_source"] for hit in of_store(server, index_prefix)}
     emptied = [source for source in found.values() if source["load"] == 0]
@@ -200,7 +201,7 @@ def test_an_earlier_version_refuses_what_this_one_wrote(
     with monkeypatch.context() as before:
         before.setattr(indices, "READABLE", frozenset({"2", "3"}))
         for ask in (lambda: put(earlier, "c", job(2)), lambda: opened(server, index_prefix)):
-            with pytest.raises(SchemaError, match="has layout 4"):
+            with raised(SchemaError):
                 ask()
     assert selected(store, "job_id") == ["1", "2"]
     earlier.close()

@@ -27,6 +27,7 @@ from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import groups, hours, job
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
+from tests.messages import compare_text, raised
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -122,7 +123,7 @@ def test_the_main_job_on_the_index_of_panda(
         books = [rows(each, "days", "day", "kind", "outcome")["n_jobs"] for each in (session, embedded)]
         pd.testing.assert_series_equal(books[0], books[1])
         assert session.run(WINDOW)[-1].run == embedded.run(WINDOW)[-1].run
-        with pytest.raises(StoreError, match="never written to"):
+        with raised(StoreError):
             session.ingest("panda", panda_files, fill=FILL)
     server.json("POST", f"{pattern}/_refresh")
     found = server.json("GET", f"{pattern}/_search?size=0&track_total_hits=true")
@@ -392,31 +393,30 @@ def test_every_bundled_map_can_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("time = ", "is not TOML"),
-        ("[fields]", "no time field"),
-        ('time = "t"\nother = 1', "no key 'other'"),
-        ('time = "t"\n[fields]\njob_id = "i"', "names nothing for site"),
-        ('time = "t"\n[fields]\nsight = "s"', "'sight' is no stored field"),
-        ('time = "t"\n[fields]\nsite = {field = "s", factor = 2}', "only for numbers"),
-        ('time = "t"\n[fields]\ncpu_s = {field = "s", factor = 0}', "positive"),
-        ('time = "t"\n[fields]\ncpu_s = {field = "s", unit = "h"}', "no key 'unit'"),
-        ('time = "t"\n[fields]\nsite = {field = "s", constant = "x"}', "one of them"),
-        ('time = "t"\n[fields]\nstate = {field = "s", values = {a = 1}}', "table of texts"),
-        ('time = "t"\n[fields]\nsite = 3', "a name or a list"),
-        ('time = "t"\n[fields]\nend_time = "x"', "leave it out"),
+        "time = ",
+        "[fields]",
+        'time = "t"\nother = 1',
+        'time = "t"\n[fields]\njob_id = "i"',
+        'time = "t"\n[fields]\nsight = "s"',
+        'time = "t"\n[fields]\nsite = {field = "s", factor = 2}',
+        'time = "t"\n[fields]\ncpu_s = {field = "s", factor = 0}',
+        'time = "t"\n[fields]\ncpu_s = {field = "s", unit = "h"}',
+        'time = "t"\n[fields]\nsite = {field = "s", constant = "x"}',
+        'time = "t"\n[fields]\nstate = {field = "s", values = {a = 1}}',
+        'time = "t"\n[fields]\nsite = 3',
+        'time = "t"\n[fields]\nend_time = "x"',
     ],
 )
-def test_a_map_that_is_none_is_refused_in_one_line(text: str, message: str, tmp_path: Path) -> None:
+def test_a_map_that_is_none_is_refused_in_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(SettingsError, match=message) as found:
+    with raised(SettingsError):
         load_field_map(str(path))
-    assert "\n" not in str(found.value)
-    with pytest.raises(UsageError, match="atlas-panda"):
+    with raised(UsageError):
         load_field_map("atlas")
-    with pytest.raises(SettingsError, match="create it"):
+    with raised(SettingsError):
         load_field_map(str(tmp_path / "none.toml"))
 
 
@@ -426,4 +426,4 @@ def test_an_index_needs_a_cluster(tmp_path: Path) -> None:
         ["--store", f"duckdb:{tmp_path / 'jobs.duckdb'}", "--jobs-index", "jobs", "query", "--by", "queue"],
     )
     assert found.exit_code == 2
-    assert "--store http" in found.stderr
+    compare_text(found.stderr)

@@ -15,6 +15,7 @@ from esjobs.schema.jobs import BUCKETS
 from esjobs.settings import ClusterSettings
 from tests.contract.jobs import Row, batch, job
 from tests.elastic.foreign import CATALOGUE, make_index, plain
+from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -80,7 +81,7 @@ def test_days_that_an_archive_has_forgotten_stay(server: Server, index_prefix: s
         # who asks for what is there now gets it
         session.speed.aggregate(WINDOW, rebuild=True)
         assert days(session) == [1, 2]
-        with pytest.raises(NoJobsError, match="no jobs in 2018-08-30"):
+        with raised(NoJobsError):
             session.speed.aggregate("2018-08-30/2018-09-01")
 
 

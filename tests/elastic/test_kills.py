@@ -1,11 +1,10 @@
 """The server is killed (signal 9) at the worst moments of a day's job, and comes back."""
 
-import pytest
-
 from esjobs.core.errors import EsjobsError
 from tests.elastic.faults import PAGE, SWITCH, writes_jobs
 from tests.elastic.stage import Stage, act, assert_after, assert_before, opened, visible
 from tests.elastic.table import BEFORE, SAME, scene
+from tests.messages import raised
 from tests.servers.proxy import Action, Predicate, Proxy, Request, then
 from tests.servers.server import Server
 
@@ -66,9 +65,8 @@ def test_killed_while_it_was_read(server: Server, stage: Stage) -> None:
         stage.embedded.run()
         after = stage.expected()
         killed = proxy.on(PAGE, killed_and_started(server))
-        with pytest.raises(EsjobsError, match="run it again") as raised:
+        with raised(EsjobsError):
             session.run()
-        assert "\n" not in str(raised.value)
         assert killed.hits == 1
         assert_before(visible(session), before, after)
         session.run()

@@ -16,6 +16,7 @@ from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import job, put, selected
 from tests.elastic.faults import COMMIT, SEARCH, writes_jobs
 from tests.elastic.table import BEFORE, PRODUCTS, SAME, scene
+from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Rule, answers, late, path, reset_after, reset_before, stalls
 from tests.servers.server import Server
@@ -60,9 +61,8 @@ def test_a_commit_whose_answer_is_lost_for_good_is_kept_whole(
     store, other = opened(proxy.url, index_prefix), opened(server.url, index_prefix)
     put(store, "a", job(1, events=1))
     lost = outage_from(proxy, proxy.on(COMMIT, reset_after(), skip=1))
-    with pytest.raises(StoreError, match="cannot be reached") as raised:
+    with raised(StoreError):
         put(store, "b", job(1, events=2), job(2))
-    assert "\n" not in str(raised.value)
     assert lost.hits > 1
     assert selected(other, "job_id", "events") == [("1", 2), ("2", 100)]
     proxy.heal()
@@ -81,7 +81,7 @@ def test_a_commit_that_arrives_late_changes_nothing(proxy: Proxy, server: Server
     other = opened(server.url, index_prefix)
     put(other, "a", job(1))
     held = proxy.on(COMMIT, late(3.0), skip=1)
-    with pytest.raises(UnreachableError, match="did not answer in time"):
+    with raised(UnreachableError):
         put(store, "b", job(2))
     assert put(other, "c", job(3)) == (1, 0, 0)
     deadline = time.monotonic() + WAITS_S
@@ -103,7 +103,7 @@ def test_a_failed_write_does_not_keep_its_process_from_writing(
     store = opened(proxy.url, index_prefix)
     put(store, "a", job(1))
     lost = outage_from(proxy, proxy.on(writes_jobs, reset_before()))
-    with pytest.raises(StoreError, match="cannot be reached"):
+    with raised(StoreError):
         put(store, "b", job(2))
     assert lost.hits > 1
     other = opened(server.url, index_prefix)
@@ -189,7 +189,7 @@ def test_what_would_come_again_is_not_repeated(proxy: Proxy) -> None:
     for kind, status in (("too_many_buckets_exception", 503), ("cluster_block_exception", 429)):
         before = len(proxy.requests(SEARCH))
         proxy.on(SEARCH, answers(status, {"error": {"type": kind, "reason": "x"}, "status": status}))
-        with pytest.raises(StoreError, match=kind):
+        with raised(StoreError):
             asked.call("POST", "/_search")
         assert len(proxy.requests(SEARCH)) == before + 1
 
@@ -202,9 +202,9 @@ def test_a_cluster_without_master_is_waited_for(proxy: Proxy) -> None:
     asked.call("POST", "/_search")
     assert rule.hits == 1
     proxy.on(SEARCH, answers(503, body), times=None)
-    with pytest.raises(RefusedError, match="not ready; run it again later") as raised:
+    with raised(RefusedError) as caught:
         asked.call("POST", "/_search")
-    assert not isinstance(raised.value, StoreBusyError)
+    assert not isinstance(caught.value, StoreBusyError)
 
 
 @both
@@ -226,10 +226,10 @@ def test_after_a_failure_nothing_is_repeated_until_something_succeeds(proxy: Pro
 @both
 def test_an_address_where_nothing_answers_is_said_at_once(proxy: Proxy) -> None:
     rule = proxy.on(ALL, reset_before(), times=None)
-    with pytest.raises(UnreachableError, match="check the address"):
+    with raised(UnreachableError):
         connect(Access(proxy.url, retries=5))
     assert rule.hits == 1
     proxy.heal()
     proxy.on(ALL, stalls(4.0, done=False))
-    with pytest.raises(UnreachableError, match="did not answer in time"):
+    with raised(UnreachableError):
         connect(Access(proxy.url, timeout_s=1.0))

@@ -20,6 +20,7 @@ from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import job, put, visible
 from tests.elastic.published import FIRST, night, opened, seen, stored, written
+from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -59,12 +60,10 @@ def n_rows(server: Server, indices: list[str]) -> dict[str, int]:
     return {index: server.json("POST", f"{index}/_count", query)["count"] for index in indices}
 
 
-def refused(attempts: list[Attempt], text: str, error: type[StoreError] = PublishedError) -> None:
+def refused(attempts: list[Attempt], error: type[StoreError] = PublishedError) -> None:
     for attempt in attempts:
-        with pytest.raises(error) as raised:
+        with raised(error):
             attempt()
-        assert text in str(raised.value)
-        assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("carried", [True, False], ids=["aliases carried over", "aliases lost"])
@@ -85,7 +84,7 @@ def test_a_reindexed_index_gets_its_name_back(server: Server, index_prefix: str,
     }
     for index, attempt in moved.items():
         reindex(server, index, f"{index_prefix}v9-{index}", carried=carried)
-        refused([attempt], "--mend", StoreError)
+        refused([attempt], StoreError)
     fresh = opened(server, index_prefix)
     planned = fresh.set_up(mend=True, dry_run=True).done
     assert [index for index in sorted(moved) if any(index in line for line in planned)] == sorted(moved)
@@ -126,7 +125,7 @@ def test_giving_a_name_back_is_finished_by_whoever_comes_next(server: Server, in
         reindex(server, index, target, carried=left % 2 == 0)
         with pytest.raises(KeyboardInterrupt):
             renaming._give_back(_Dying(cluster, left), index, target)  # type: ignore[arg-type]
-        refused([lambda: visible(opened(server, index_prefix), COREPOWER)], "--mend")
+        refused([lambda: visible(opened(server, index_prefix), COREPOWER)])
         fresh = opened(server, index_prefix)
         assert target in fresh.set_up(mend=True).done[0]
         assert (seen(fresh), stored(server, names)) == (expected, rows)
@@ -146,9 +145,9 @@ def test_a_table_that_people_enter_starts_empty_where_somebody_says_so(
     server.json("DELETE", names.rows(COREPOWER))
     fresh = opened(server, index_prefix)
     attempts: list[Attempt] = [fresh.sweep, lambda: fresh.set_up(mend=True)]
-    refused(attempts, "--mend --start-empty corepower")
-    refused([lambda: fresh.set_up(mend=True, start_empty=["flag_notes"])], "snapshot")
-    with pytest.raises(UsageError, match="corepower"):
+    refused(attempts)
+    refused([lambda: fresh.set_up(mend=True, start_empty=["flag_notes"])])
+    with raised(UsageError):
         fresh.set_up(mend=True, start_empty=["factors"])
     (line,) = (each for each in fresh.set_up(mend=True, start_empty=["corepower"]).done if "2 part" in each)
     assert "--start-empty" in line
@@ -182,13 +181,10 @@ def test_an_older_snapshot_shows_the_newest_complete_rows(
         restore(server, index, kept[index], aliases=aliases)
     rows = n_rows(server, indices)
     fresh = opened(server, index_prefix)
-    refused([fresh.sweep, fresh.set_up], "--mend")
-    with pytest.raises(PublishedError) as raised:
+    refused([fresh.sweep, fresh.set_up])
+    with raised(PublishedError):
         fresh.set_up(mend=True)
     # nothing of the table that lacks rows is changed, everything else is put right
-    assert "1 partition any more" in str(raised.value)
-    assert f"index {names.rows(BUCKETS, str(FIRST))} shows other rows" in str(raised.value)
-    assert "--start-empty corepower" in str(raised.value)
     done = fresh.set_up(mend=True, start_empty=["corepower"]).done
     (line,) = (each for each in done if "shows other rows" in each)
     assert "import0 to import0" in line
@@ -221,7 +217,7 @@ def test_an_alias_of_ours_on_another_index_is_taken_from_it(server: Server, inde
         server.json("PUT", other, {"aliases": {alias: {}}})
         server.json("PUT", f"{other}/_doc/1?refresh=true", {"queue": "A"})
         fresh = opened(server, index_prefix)
-        refused([fresh.sweep if alias != names.jobs else fresh.span, fresh.set_up], other)
+        refused([fresh.sweep if alias != names.jobs else fresh.span, fresh.set_up])
         assert any(other in each.text for each in fresh.ailments())
         assert other in fresh.set_up(mend=True).done[0]
         assert (seen(fresh), stored(server, names)) == (expected, rows)
@@ -234,7 +230,7 @@ def test_an_alias_of_ours_on_another_index_is_taken_from_it(server: Server, inde
     server.json("DELETE", names.rows(COREPOWER))
     restore(server, other, kept, aliases=True)
     fresh = opened(server, index_prefix)
-    refused([lambda: fresh.set_up(mend=True, start_empty=["corepower"])], f"alias {names.rows(COREPOWER)}")
+    refused([lambda: fresh.set_up(mend=True, start_empty=["corepower"])])
     added = {"add": {"index": other, "alias": names.rows(COREPOWER)}}
     server.json("POST", "_aliases", {"actions": [added]})
     fresh.set_up(mend=True)
@@ -255,7 +251,7 @@ def test_an_index_that_has_the_name_of_an_alias_stays(server: Server, index_pref
         server.json("DELETE", f"{index}/_alias/{alias if 'corepower' in index else names.alias(BUCKETS)}")
     server.json("PUT", f"{alias}/_doc/1?refresh=true", {"queue": "A"})
     fresh = opened(server, index_prefix)
-    refused([fresh.sweep, fresh.set_up, lambda: fresh.set_up(mend=True)], alias)
+    refused([fresh.sweep, fresh.set_up, lambda: fresh.set_up(mend=True)])
     # all but that table is put right
     assert len(visible(fresh, BUCKETS)) == expected["buckets"]
     assert stored(server, names) == {**rows, alias: 1}
@@ -281,7 +277,7 @@ def test_an_alias_that_has_more_than_a_filter(
         added = {"index": index, "alias": alias, "filter": usual["filter"], **facts}
         server.json("POST", "_aliases", {"actions": [{"add": added}]})
         fresh = opened(server, index_prefix)
-        refused([fresh.span if alias == names.jobs else fresh.sweep], "--mend")
+        refused([fresh.span if alias == names.jobs else fresh.sweep])
         fresh.set_up(mend=True)
         assert server.json("GET", f"{index}/_alias/{alias}")[index]["aliases"][alias] == usual
         assert (seen(fresh), stored(server, names), fresh.span().jobs) == (expected, rows, 1)
@@ -311,7 +307,7 @@ def test_the_alias_of_jobs(server: Server, index_prefix: str) -> None:
         for index in indices if number == 0 else indices[:1]:
             server.json("POST", "_aliases", {"actions": change(index)})
         fresh = opened(server, index_prefix)
-        refused([fresh.span, lambda: put(fresh, "b", job(3)), fresh.set_up], "--mend")  # noqa: B023
+        refused([fresh.span, lambda: put(fresh, "b", job(3)), fresh.set_up])  # noqa: B023
         assert [each.what for each in fresh.ailments()] == ["jobs"] * (2 if number == 0 else 1)
         assert stored(server, names) == rows
         assert fresh.set_up(mend=True, dry_run=True).done == fresh.set_up(mend=True).done
@@ -339,7 +335,7 @@ def test_what_is_blocked_is_said_before_anything_is_published(
     before = records.publication()
     for index in (names.rows(COREPOWER), names.rows(BUCKETS, str(FIRST)), names.state):
         server.json("PUT", f"{index}/_settings", {f"index.blocks.{block}": True})
-        refused([lambda: store.publish(made)], "block", BlockedError)
+        refused([lambda: store.publish(made)], BlockedError)
         server.json("PUT", f"{index}/_settings", {f"index.blocks.{block}": None})
         assert records.publication() == before
         assert seen(store) == expected
@@ -379,7 +375,7 @@ def test_a_closed_index_and_replicas_that_no_node_takes(server: Server, index_pr
         fresh.sweep,
         lambda: fresh.publish([written(fresh, FLAG_NOTES, "x")]),
     ]
-    refused(attempts, "_open", StoreError)
+    refused(attempts, StoreError)
     server.json("POST", f"{index}/_open?wait_for_active_shards=1")
     assert (seen(fresh), stored(server, names)) == (expected, rows)
     night(fresh, 1)

@@ -10,6 +10,7 @@ from esjobs.schema.declared import COREPOWER
 from esjobs.schema.speed import FLAGS
 from esjobs.store.elastic.layout import Names
 from tests.cli.running import job_file, run
+from tests.messages import compare_text
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -110,7 +111,7 @@ def require_refused(step: tuple[str, ...]) -> None:
     refused = run(*step)
     assert refused.exit_code == 1, (step, refused.output)
     assert refused.stderr.count("\n") == 1, (step, refused.stderr)
-    assert "setup --mend" in refused.stderr, (step, refused.stderr)
+    compare_text(refused.stderr)
 
 
 def mend(server: Server, names: Names, shown: dict[tuple[str, str], Any]) -> None:

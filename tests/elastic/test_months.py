@@ -23,6 +23,7 @@ from esjobs.store.elastic.transport import scan
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import START, batch, hours, job, put, selected, table_batch, visible
+from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Predicate, Proxy, path
 from tests.servers.server import Server
@@ -217,9 +218,9 @@ def test_a_reader_is_told_when_a_month_goes_under_it(server: Server, index_prefi
     rows = store._results.visible(BUCKETS)
     server.json("DELETE", Names(f"{index_prefix}own").rows(BUCKETS, str(FIRST)))
     store._results.visible = lambda *_: rows  # type: ignore[method-assign]
-    with pytest.raises(PartialAnswerError, match="run it again"):
+    with raised(PartialAnswerError):
         visible(store, BUCKETS)
-    with pytest.raises(PartialAnswerError, match="run it again"):
+    with raised(PartialAnswerError):
         store.aggregate(Query((), (Count("n"),), over=BUCKETS))
     store.close()
 
@@ -259,9 +260,8 @@ def test_an_alias_without_our_filter_is_told_and_nothing_is_swept(server: Server
         server.json("POST", "_aliases", {"actions": [{"remove": {"index": index, "alias": alias}}, add]})
         publish = partial(store.publish, [of_day(store, FIRST + timedelta(days=1))])
         for ask in (partial(visible, store, BUCKETS), store.sweep, publish):
-            with pytest.raises(PublishedError, match="is not as esjobs made it") as raised:
+            with raised(PublishedError):
                 ask()
-            assert "\n" not in str(raised.value)
     server.json("POST", f"{index}/_refresh")
     assert server.json("GET", f"{index}/_count")["count"] >= 2
     store.set_up(mend=True)
@@ -302,7 +302,7 @@ def test_templates_of_others_are_left_and_those_of_before_go(server: Server, ind
     assert server.request("GET", f"_index_template/{before}").status == 404
     assert store.set_up().done == ()
     server.json("PUT", f"_index_template/{theirs}", {**pattern, "_meta": {"by": "somebody"}})
-    with pytest.raises(StoreError, match="not of esjobs"):
+    with raised(StoreError):
         store.set_up()
     server.json("DELETE", f"_index_template/{theirs}")
     store.close()
@@ -318,7 +318,7 @@ def test_nothing_is_made_for_jobs_that_are_elsewhere(server: Server, index_prefi
 
 
 def test_a_prefix_that_could_be_an_alias_of_another_is_refused(server: Server) -> None:
-    with pytest.raises(SettingsError, match="does not end in -latest"):
+    with raised(SettingsError):
         ElasticStore(connect(Access(server.url)), "esjobs-latest", tables=TABLES)
 
 
@@ -398,7 +398,7 @@ def test_jobs_of_before_are_moved_behind_an_alias(server: Server, index_prefix: 
     server.json("PUT", f"{names.jobs}/_settings", {"index.blocks.write": True})
     server.json("POST", f"{names.jobs}/_clone/{names.jobs_of()}", {})
     assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
-    with pytest.raises(StoreError, match="lift the block"):
+    with raised(StoreError):
         store.undo_load("b")
     assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
     assert store.set_up(dry_run=True).done[-1].startswith("would move index")

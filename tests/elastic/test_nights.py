@@ -16,6 +16,7 @@ from esjobs.records.night import NightAccount, NightWork
 from esjobs.store.lease import Lease
 from scheduler.nights import Nights
 from scheduler.notifications.settings import NotifySettings
+from tests.messages import raised
 from tests.scheduler.notifications.servers import mail_server
 from tests.scheduler.rows import visible_rows
 from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, Stage, days, settings_of, staged
@@ -106,9 +107,8 @@ def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
         proxy.on(lambda _: True, refused, times=None)
         hands.morning_after(FIRST + timedelta(days=2))
         began = hands.passed
-        with pytest.raises(StoreError) as raised:
+        with raised(StoreError):
             trigger.tend()
-        assert "\n" not in str(raised.value)
         assert 1800 < hands.passed - began <= 3600
         proxy.heal()
         with clustered(proxy.url, index_prefix, hands) as stage:
@@ -144,7 +144,7 @@ def test_of_two_services_one_works_and_that_of_a_dead_one_is_taken_over(
 
         def second(night: date) -> None:
             # the first one is in the middle of its night
-            with pytest.raises(StoreBusyError, match="is running nights"):
+            with raised(StoreBusyError):
                 two.trigger(night)
 
         def prune(work: NightWork) -> NightAccount:

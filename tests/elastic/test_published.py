@@ -19,6 +19,7 @@ from esjobs.store.elastic.layout import Names
 from tests.contract.jobs import visible
 from tests.elastic import publishing
 from tests.elastic.published import FIRST, HELD, night, opened, seen, stored, written
+from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -87,10 +88,8 @@ def test_whatever_happens_to_an_alias_no_row_goes(server: Server, index_prefix: 
             else:
                 assert fresh.sweep() == 0
             for attempt in attempts:
-                with pytest.raises(PublishedError, match="--mend") as raised:
+                with raised(PublishedError):
                     attempt()
-                assert index in str(raised.value)
-                assert "\n" not in str(raised.value)
             assert stored(server, names) == rows, (alias, change)
             assert fresh.set_up(mend=True, dry_run=True).done[0].count(index) == 1
             (line,) = (each for each in fresh.set_up(mend=True).done if index in each)
@@ -126,7 +125,7 @@ def test_a_record_that_is_lost_is_taken_from_the_aliases_once(
     server.json("DELETE", names.state)
     server.json("DELETE", f"{names.rows(COREPOWER)}/_alias/{names.alias(COREPOWER)}")
     for attempt in (other.sweep, lambda: visible(opened(server, index_prefix), COREPOWER)):
-        with pytest.raises(PublishedError, match="neither alias nor record"):
+        with raised(PublishedError):
             attempt()
     other.set_up(mend=True)
     assert seen(other) == {**expected, "corepower": 3}
@@ -142,7 +141,7 @@ def test_an_index_that_is_gone(server: Server, index_prefix: str) -> None:
         night(store, number)
     expected = seen(store)
     server.json("DELETE", names.rows(BUCKETS, str(FIRST)))
-    with pytest.raises(PublishedError, match="is gone, with 2 partitions"):
+    with raised(PublishedError):
         store.sweep()
     lines = [line for line in store.set_up(mend=True).done if "2026-10-27 to 2026-10-28" in line]
     assert len(lines) == 1
@@ -157,7 +156,7 @@ def test_an_index_that_is_gone(server: Server, index_prefix: str) -> None:
         lambda: visible(fresh, COREPOWER),
     ]
     for attempt in attempts:
-        with pytest.raises(PublishedError, match="snapshot"):
+        with raised(PublishedError):
             attempt()
     for each in (store, fresh):
         each.close()
@@ -221,7 +220,7 @@ def test_an_index_under_another_name_is_not_struck_off(server: Server, index_pre
     for attempt in (store.sweep, lambda: visible(store, FACTORS)):
         with pytest.raises(PublishedError):
             attempt()
-    with pytest.raises(PublishedError, match=f"alias of {index_prefix}reindexed"):
+    with raised(PublishedError):
         store.set_up(mend=True)
     with pytest.raises(PublishedError):
         store.sweep()

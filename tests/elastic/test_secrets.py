@@ -16,6 +16,7 @@ from esjobs.core.errors import EsjobsError, SettingsError, UsageError
 from esjobs.entry import load
 from esjobs.settings import ClusterSettings
 from tests.cli.running import run_apart
+from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Request, answers
 from tests.servers.server import Server
@@ -133,10 +134,9 @@ def test_opensearch_is_not_asked_with_an_api_key(server: Server, proxy: Proxy) -
             store=proxy.url,
             cluster=ClusterSettings.model_validate({"api_key": TOKEN, "product": product}),
         )
-        with pytest.raises(SettingsError, match=r"OpenSearch, which has no API keys.*in place of") as raised:
+        with raised(SettingsError) as caught:
             open_store(settings)
-        assert "\n" not in str(raised.value)
-        assert hidden(str(raised.value))
+        assert hidden(str(caught.value))
     assert None not in sent(proxy)
 
 
@@ -147,40 +147,37 @@ def test_credentials_do_not_follow_to_another_place(server: Server, proxy: Proxy
 
     with Proxy(server.url) as elsewhere:
         proxy.on(everything, answers(302, {}, {"location": f"{elsewhere.url}/"}), times=None)
-        with pytest.raises(EsjobsError, match="302"):
+        with raised(EsjobsError):
             open_store(Settings(store=address(proxy.url)))
         assert not elsewhere.seen
 
 
 @pytest.mark.parametrize(
-    ("given", "pattern"),
+    "given",
     [
-        ({"api_key": TOKEN, "user": "alice", "password": SECRET}, "api_key and user are given.*all but one"),
-        ({"api_key": TOKEN, "token": TOKEN}, "api_key and token are given"),
-        ({"token": TOKEN, "user": "alice", "password": SECRET}, "token and user are given"),
-        ({"password": SECRET}, r"password is given.*user is not.*ESJOBS_CLUSTER__USER"),
-        ({"user": "alice"}, r"user is given.*password is not.*ESJOBS_CLUSTER__PASSWORD"),
-        ({"certificate": "a.pem"}, "certificate is given.*key is not"),
-        ({"key": "a.key"}, "key is given.*certificate is not"),
-        ({"user": "alice:", "password": SECRET}, "has a colon"),
-        ({"api_key": f"{TOKEN}\n"}, "api_key .*line break"),
-        ({"token": f"{TOKEN} {TOKEN}"}, "token .*a space"),
-        ({"token": ""}, "token is empty"),
+        {"api_key": TOKEN, "user": "alice", "password": SECRET},
+        {"api_key": TOKEN, "token": TOKEN},
+        {"token": TOKEN, "user": "alice", "password": SECRET},
+        {"password": SECRET},
+        {"user": "alice"},
+        {"certificate": "a.pem"},
+        {"key": "a.key"},
+        {"user": "alice:", "password": SECRET},
+        {"api_key": f"{TOKEN}\n"},
+        {"token": f"{TOKEN} {TOKEN}"},
+        {"token": ""},
     ],
 )
-def test_credentials_that_make_no_sense_are_told_before_anything_is_asked(
-    given: dict[str, str], pattern: str
-) -> None:
+def test_credentials_that_make_no_sense_are_told_before_anything_is_asked(given: dict[str, str]) -> None:
     settings = Settings(store="https://localhost:1", cluster=ClusterSettings.model_validate(given))
-    with pytest.raises(SettingsError, match=pattern) as raised:
+    with raised(SettingsError) as caught:
         open_store(settings)
-    assert "\n" not in str(raised.value)
-    assert hidden(str(raised.value))
+    assert hidden(str(caught.value))
 
 
 def test_a_certificate_is_not_left_out_in_silence() -> None:
     given = ClusterSettings.model_validate({"certificate": "a.pem", "key": "a.key"})
-    with pytest.raises(SettingsError, match=r"certificate is given for http://localhost:1.*with https"):
+    with raised(SettingsError):
         open_store(Settings(store="http://localhost:1", cluster=given))
 
 
@@ -189,9 +186,9 @@ def test_a_user_is_named_in_one_place() -> None:
         settings = Settings(
             store=address("https://localhost:1"), cluster=ClusterSettings.model_validate(given)
         )
-        with pytest.raises(SettingsError, match="in the address of https://localhost:1 and in") as raised:
+        with raised(SettingsError) as caught:
             open_store(settings)
-        assert hidden(str(raised.value))
+        assert hidden(str(caught.value))
 
 
 @pytest.mark.parametrize(
@@ -210,17 +207,16 @@ def test_an_address_that_is_none_is_shown_without_its_password(store: str) -> No
     settings = load(store=store)
     assert hidden(repr(settings))
     assert hidden(str(settings))
-    with pytest.raises(UsageError, match="expected") as raised:
+    with raised(UsageError) as caught:
         open_store(settings)
-    assert "\n" not in str(raised.value)
-    assert hidden(str(raised.value))
+    assert hidden(str(caught.value))
 
 
 def test_a_secret_of_a_wrong_type_is_not_shown() -> None:
     for given in ({"password": [SECRET]}, {"api_key": {"id": TOKEN}}):
-        with pytest.raises(ValidationError) as raised:
+        with pytest.raises(ValidationError) as caught:
             ClusterSettings.model_validate(given)
-        assert hidden(str(raised.value))
-        with pytest.raises(ValidationError) as raised:
+        assert hidden(str(caught.value))
+        with pytest.raises(ValidationError) as caught:
             Settings.model_validate({"cluster": given})
-        assert hidden(str(raised.value))
+        assert hidden(str(caught.value))

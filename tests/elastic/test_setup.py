@@ -16,6 +16,7 @@ from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import hours, job, put, table_batch, visible
+from tests.messages import raised
 from tests.servers.server import Server
 
 
@@ -127,18 +128,16 @@ def test_tables_of_a_dashboard_can_show_times_and_texts(server: Server, index_pr
 
 
 @pytest.mark.parametrize(
-    ("layout", "kind", "message"),
-    [("1", "keyword", "layout 1"), (None, "keyword", "another program"), ("2", "long", "field site")],
+    ("layout", "kind"),
+    [("1", "keyword"), (None, "keyword"), ("2", "long")],
     ids=["an earlier layout", "no layout", "another type"],
 )
 def test_an_index_of_another_layout_is_refused(
-    server: Server, index_prefix: str, layout: str | None, kind: str, message: str
+    server: Server, index_prefix: str, layout: str | None, kind: str
 ) -> None:
     prefix = f"{index_prefix}own"
     meta = {"_meta": {"layout": layout}} if layout else {}
     mappings = {**meta, "properties": {"queue": {"type": kind}}}
     server.json("PUT", f"{prefix}-jobs", {"mappings": mappings})
-    with pytest.raises(SchemaError, match=message) as found:
+    with raised(SchemaError):
         put(opened(server, prefix), "a", job(1))
-    assert "another prefix" in str(found.value)
-    assert "\n" not in str(found.value)

@@ -1,6 +1,5 @@
 """A cluster behind TLS: whose certificate is believed, and what is said when it is not."""
 
-import re
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from esjobs.store.elastic.transport.connect import connect
 from esjobs.store.elastic.transport.tls import context
 from tests.cli.running import job_file, run_apart
 from tests.elastic.stage import opened
+from tests.messages import raised
 from tests.servers.certificates import Authority, Pair
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy
@@ -41,12 +41,11 @@ def shown(pair: Pair) -> dict[str, str]:
     return {"certificate": pair.certificate, "key": pair.key}
 
 
-def refused(url: str, pattern: str, **given: str) -> None:
+def refused(url: str, **given: str) -> None:
     """Connecting fails in one line that matches."""
-    with pytest.raises(UnreachableError, match=pattern) as raised:
+    with raised(UnreachableError) as caught:
         connect(Access(url, **given))  # type: ignore[arg-type]
-    assert "\n" not in str(raised.value)
-    assert not raised.value.passing or "cannot be reached" in str(raised.value)
+    assert not caught.value.passing or "cannot be reached" in str(caught.value)
 
 
 @BOTH
@@ -65,22 +64,21 @@ def test_a_ca_bundle_makes_a_cluster_believed(
 def test_a_certificate_that_proves_nothing_is_refused(
     server: Server, ours: Authority, others: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vouch = r"certificate verify failed.*name a CA bundle that vouches for it \(cluster.ca_file\)"
     with Proxy(server.url, tls=ours.server()) as proxy:
-        refused(proxy.url, vouch)
-        refused(proxy.url, vouch, ca_file=others.ca_file)
+        refused(proxy.url)
+        refused(proxy.url, ca_file=others.ca_file)
         # what the system, or a package with certificates, trusts is not trusted beside the bundle
         monkeypatch.setenv("SSL_CERT_FILE", ours.ca_file)
         monkeypatch.setattr("elastic_transport._node._http_urllib3.DEFAULT_CA_CERTS", ours.ca_file)
-        refused(proxy.url, vouch, ca_file=others.ca_file)
+        refused(proxy.url, ca_file=others.ca_file)
         connect(Access(proxy.url)).close()
         assert len(proxy.seen) <= 2
     for name in ("es.example.org", "127.0.0.2"):
         with Proxy(server.url, tls=ours.server(name)) as proxy:
-            refused(proxy.url, "mismatch.*use the address that it names", ca_file=ours.ca_file)
+            refused(proxy.url, ca_file=ours.ca_file)
             assert not proxy.seen
     with Proxy(server.url, tls=ours.server("127.0.0.1"), host="localhost") as proxy:
-        refused(proxy.url, "mismatch.*use the address that it names", ca_file=ours.ca_file)
+        refused(proxy.url, ca_file=ours.ca_file)
 
 
 @BOTH
@@ -103,8 +101,8 @@ def test_a_cluster_that_demands_a_certificate_gets_ours(
     tls = ours.server(demands=others.ca_file)
     tls.maximum_version = newest
     with Proxy(server.url, tls=tls) as proxy:
-        refused(proxy.url, "cluster.certificate and .*key", ca_file=ours.ca_file)
-        refused(proxy.url, "not accept this client", ca_file=ours.ca_file, **shown(ours.issue(CLIENT)))
+        refused(proxy.url, ca_file=ours.ca_file)
+        refused(proxy.url, ca_file=ours.ca_file, **shown(ours.issue(CLIENT)))
         assert not proxy.seen
         known = shown(others.issue(CLIENT))
         connect(Access(proxy.url, ca_file=ours.ca_file, **known)).close()  # type: ignore[arg-type]
@@ -112,9 +110,9 @@ def test_a_cluster_that_demands_a_certificate_gets_ours(
 
 @BOTH
 def test_http_where_tls_is_spoken_and_the_reverse_are_told(server: Server, ours: Authority) -> None:
-    refused(server.url.replace("http:", "https:"), "is it an address with http://")
+    refused(server.url.replace("http:", "https:"))
     with Proxy(server.url, tls=ours.server()) as proxy:
-        refused(proxy.url.replace("https:", "http:"), "cannot be reached.*is it https?")
+        refused(proxy.url.replace("https:", "http:"))
         assert not proxy.seen
 
 
@@ -125,25 +123,19 @@ def test_files_that_cannot_be_used_are_named(ours: Authority, others: Authority,
     marks = "-----BEGIN {0}-----\nxyz\n-----END {0}-----\n"
     spoilt.write_text("".join(marks.format(mark) for mark in ("CERTIFICATE", "PRIVATE KEY")))
     for name in ("ca_file", "certificate", "key"):
-        for file, why in (
-            (empty, "holds no"),
-            (absent, "No such file"),
-            (tmp_path, "directory"),
-            (spoilt, ""),
-        ):
-            unusable({**shown(pair), name: str(file)}, f"{re.escape(str(file))}.*{why}.*name another file")
-    unusable({**shown(pair), "key": others.issue(CLIENT).key}, "does not belong to certificate")
+        for file in (empty, absent, tmp_path, spoilt):
+            unusable({**shown(pair), name: str(file)})
+    unusable({**shown(pair), "key": others.issue(CLIENT).key})
     key = serialization.load_pem_private_key(Path(pair.key).read_bytes(), None)
     locked = tmp_path / "locked.key"
     made = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
     locked.write_bytes(key.private_bytes(*made, serialization.BestAvailableEncryption(b"sesame")))
-    unusable({**shown(pair), "key": str(locked)}, f"{locked} has a passphrase")
+    unusable({**shown(pair), "key": str(locked)})
 
 
-def unusable(files: Mapping[str, str], pattern: str) -> None:
+def unusable(files: Mapping[str, str]) -> None:
     """These files are refused before anything is asked, in one line that matches."""
-    with pytest.raises(SettingsError, match=pattern) as raised:
+    with raised(SettingsError):
         context(Access("https://localhost:1", **files))  # type: ignore[arg-type]
-    assert "\n" not in str(raised.value)
-    with pytest.raises(EsjobsError, match=pattern), opened("https://localhost:1", "esjobs", **files):
+    with raised(EsjobsError), opened("https://localhost:1", "esjobs", **files):
         pass

@@ -20,6 +20,7 @@ from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import books, groups, hours, job, put, table_batch, visible
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
+from tests.messages import raised
 from tests.servers.server import Server
 
 MAP = load_field_map("esjobs")
@@ -151,14 +152,13 @@ def test_pages_are_as_large_as_the_cluster_allows(server: Server, index_prefix: 
         assert len(counts(store, BY_QUEUE)) == 700
     with (
         cluster_setting(server, "search.max_buckets", 5),
-        pytest.raises(StoreError, match=r"search\.max_buckets") as found,
+        raised(StoreError),
     ):
         counts(store, BY_QUEUE)
-    assert "\n" not in str(found.value)
 
 
 def test_a_pattern_that_matches_nothing_is_an_error(server: Server, index_prefix: str) -> None:
-    with pytest.raises(StoreError, match=r"matches.*--jobs-index"):
+    with raised(StoreError):
         reader(server, index_prefix, f"{index_prefix}none-*", MAP)
     make_index(server, f"{index_prefix}jobs", CATALOGUE)
     store = reader(server, index_prefix, f"{index_prefix}jobs*", MAP)

@@ -1,6 +1,5 @@
 """Two processes that want to write jobs."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -24,6 +23,7 @@ from esjobs.store.elastic.transport.writing import delete, refresh, write
 from esjobs.store.lease import Holding, Lease  # noqa: F401  for the process that dies
 from esjobs.store.process import Process
 from tests.contract.jobs import batch, hours, job, put, selected, table_batch, visible
+from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -39,7 +39,7 @@ def test_a_second_writer_is_told_who_writes_and_spoils_nothing(server: Server, i
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield batch([job(1)])
-        with pytest.raises(StoreBusyError, match=f"process {os.getpid()} on .* is writing jobs"):
+        with raised(StoreBusyError):
             put(second, "b", job(2))
         yield batch([job(3)])
 
@@ -74,10 +74,10 @@ def test_a_lease_that_was_taken_away_stops_the_write(server: Server, index_prefi
         store._jobs._lease._renewed = float("-inf")
         yield batch([job(3)])
 
-    with pytest.raises(StoreBusyError, match="another process"):
+    with raised(StoreBusyError):
         store.put_jobs(batches(), "b")
     assert selected(store, "job_id") == ["1"]
-    with pytest.raises(StoreError, match=r"process 1 on .* is writing"):
+    with raised(StoreError):
         put(store, "c", job(4))
 
 
@@ -153,7 +153,7 @@ def test_rows_that_were_deleted_are_not_published(server: Server, index_prefix: 
     generation = store.replace(BUCKETS, "all", [table_batch(BUCKETS, rows)])
     index = Names(index_prefix.rstrip("-")).rows(BUCKETS)
     write(connect(Access(server.url)), (delete(index, f"{generation.number}.{row}") for row in range(14, 61)))
-    with pytest.raises(StoreError, match="has 13 of the 60 rows that were written"):
+    with raised(StoreError):
         store.publish([generation])
     assert visible(store, BUCKETS) == []
 
@@ -180,7 +180,7 @@ def test_two_writers_of_one_partition(server: Server, index_prefix: str, first: 
         stores[number].publish([written[number]])
         stores[number].sweep()
     assert [row["n_jobs"] for row in visible(stores[0], BUCKETS)] == [1 - first] * 20
-    with pytest.raises(StoreError, match="not in the store"):
+    with raised(StoreError):
         stores[first].publish([written[first]])
     assert documents(server, index_prefix) == 21
 

@@ -3,11 +3,11 @@
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fitters import InputError, find_bridges
+from tests.messages import raised
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 5), st.sampled_from("ABCDEFG"), st.sampled_from([10, 90])), min_size=1
@@ -56,7 +56,7 @@ def test_a_chain_names_what_it_hangs_on_and_few_jobs_are_no_bridge() -> None:
 
 
 def test_bad_input_is_ours() -> None:
-    with pytest.raises(InputError, match="no rows"):
+    with raised(InputError):
         find_bridges([], [], [])
-    with pytest.raises(InputError, match="must be equal"):
+    with raised(InputError):
         find_bridges(["t"], np.array(["A", "B"]), [1.0])

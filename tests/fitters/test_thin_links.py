@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fitters import InputError, linked_groups
+from tests.messages import raised
 
 Ints = NDArray[np.int64]
 
@@ -76,5 +77,5 @@ def test_a_unit_of_few_jobs_goes_with_the_group_that_it_hangs_on() -> None:
 
 
 def test_no_rows_are_refused() -> None:
-    with pytest.raises(InputError, match="no rows"):
+    with raised(InputError):
         linked_groups([], [], [])

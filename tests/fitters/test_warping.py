@@ -5,6 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from fitters import InputError, WarpedSeries
+from tests.messages import raised
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,15 +103,15 @@ def test_shares_add_up_to_the_distance(seed: int) -> None:
 
 def test_what_cannot_be_warped_is_refused() -> None:
     good = np.ones((2, 5, 1))
-    with pytest.raises(InputError, match="missing or infinite"):
+    with raised(InputError):
         WarpedSeries(np.full((2, 5, 1), np.nan), 1)
-    with pytest.raises(InputError, match="with samples and metrics"):
+    with raised(InputError):
         WarpedSeries(np.ones((2, 5)), 1)
-    with pytest.raises(InputError, match="a band of -1"):
+    with raised(InputError):
         WarpedSeries(good, -1)
-    with pytest.raises(InputError, match=r"of the shape \(5, 1\)"):
+    with raised(InputError):
         WarpedSeries(good, 1).nearest(np.ones((4, 1)), 1)
-    with pytest.raises(InputError, match="ask for 1 or more"):
+    with raised(InputError):
         WarpedSeries(good, 1).nearest(good[0], 0)
 
 
@@ -155,7 +156,7 @@ def test_nothing_is_within_less_than_the_nearest() -> None:
     many = WarpedSeries(np.ones((40, 30, 2)), 3)
     assert len(many.within(np.zeros((30, 2)), 0.99).places) == 0
     assert many.within(np.zeros((30, 2)), 0.99).n_warped == 0
-    with pytest.raises(InputError, match="0 to 39"):
+    with raised(InputError):
         many.nearest(np.zeros((30, 2)), 1, among=[-1])
-    with pytest.raises(InputError, match="0 or more"):
+    with raised(InputError):
         many.within(np.zeros((30, 2)), float("nan"))

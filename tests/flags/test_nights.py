@@ -21,6 +21,7 @@ from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_NOTES, FLAG_STAT
 from esjobs.store.base import JobStore, Retired
 from tests.conftest import memory_session
 from tests.flags.verdict_nights import LONG, SETTINGS, SHORT, VerdictNights, night, verdict
+from tests.messages import raised
 
 NOW = datetime(2025, 3, 1, 9, tzinfo=UTC)
 BAD, GOOD = -0.35, 0.01
@@ -305,10 +306,10 @@ def test_nights_whose_runs_are_gone_stay(nights: VerdictNights) -> None:
 
 
 def test_without_verdicts_it_says_so(nights: VerdictNights) -> None:
-    with pytest.raises(NoResultError, match="make one: esjobs run"):
+    with raised(NoResultError):
         nights.watch()
     both(0, [verdict("A", BAD)], nights)
-    with pytest.raises(NoResultError, match="ends with the night of 2025-01-06"):
+    with raised(NoResultError):
         nights.watch(5)
     assert told(nights.store)["flag_states"] == []
     assert nights.watch().window == "2025-01-01"
@@ -355,23 +356,23 @@ def test_answers_are_kept_with_who_gave_them(flagged: VerdictNights) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "error", "message"),
+    ("name", "options", "error"),
     [
-        ("B", {}, NoResultError, "no open flag of B to acknowledge: it is new"),
-        ("C", {}, UsageError, "no flag of 'C'; there are A, B"),
-        ("A", {"until": night(3)}, UsageError, "would be over: the last night is that of 2025-01-04"),
-        ("A", {"by": "  "}, UsageError, "by is empty"),
-        ("A", {"text": "x" * 4001}, UsageError, "at most 4,000 characters"),
-        ("A", {"text": "\ud800"}, UsageError, "not readable text"),
-        ("A", {"level": "cpu_model"}, NoResultError, "nothing is flagged"),
-        ("A", {"processing_type": "simul"}, UsageError, "no flag of A for 'simul'; there are all"),
+        ("B", {}, NoResultError),
+        ("C", {}, UsageError),
+        ("A", {"until": night(3)}, UsageError),
+        ("A", {"by": "  "}, UsageError),
+        ("A", {"text": "x" * 4001}, UsageError),
+        ("A", {"text": "\ud800"}, UsageError),
+        ("A", {"level": "cpu_model"}, NoResultError),
+        ("A", {"processing_type": "simul"}, UsageError),
     ],
 )
 def test_what_cannot_be_acknowledged_is_refused(
-    flagged: VerdictNights, name: str, options: dict[str, Any], error: type[Exception], message: str
+    flagged: VerdictNights, name: str, options: dict[str, Any], error: type[Exception]
 ) -> None:
     before = told(flagged.store)
-    with pytest.raises(error, match=message):
+    with raised(error):
         acknowledge(
             flagged.store, name, SETTINGS, LONG, **{"until": night(9), "by": "ann", "now": NOW, **options}
         )

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import esjobs
 from esjobs.core.errors import InputError, NoResultError
@@ -12,6 +11,7 @@ from esjobs.schema.series import SERIES
 from esjobs.store.base import Retired
 from tests.conftest import with_settings
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
+from tests.messages import raised
 
 OTHERS = """
 [rule.cpu-idle]
@@ -139,9 +139,7 @@ def test_without_the_series_a_variant_is_refused(detected: esjobs.Session, tmp_p
     detected.store.publish([Retired(SERIES, "load")])
     path = tmp_path / "warm.toml"
     path.write_text(WARM)
-    with pytest.raises(
-        NoResultError, match=r"the time series of 1 jobs of 2026-03-01 .* not stored any more"
-    ):
+    with raised(NoResultError):
         detected.issues.replay(path).to_pandas()
     # a detector that has nothing to look at lacks nothing
     path.write_text("[rule.sync-offloading]\nlimits.least_peak = 1.9\n")
@@ -151,10 +149,10 @@ def test_without_the_series_a_variant_is_refused(detected: esjobs.Session, tmp_p
 def test_what_cannot_be_replayed_is_refused(detected: esjobs.Session, tmp_path: Path) -> None:
     path = tmp_path / "trim.toml"
     path.write_text(WARM)
-    with pytest.raises(NoResultError, match="no day of"):
+    with raised(NoResultError):
         detected.issues.replay(path, "2020-01-01/2020-01-02").to_pandas()
     path.write_text('[rule.memory-leak]\nlimits = { least = "lots" }\n')
-    with pytest.raises(InputError, match=r"trim\.toml, line 2"):
+    with raised(InputError):
         detected.issues.replay(path).to_pandas()
 
 

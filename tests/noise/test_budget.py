@@ -9,6 +9,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import InputError, ReadOnlyError, UsageError
 from tests.cli.running import run
 from tests.conftest import NOW
+from tests.messages import compare_text, raised
 from tests.noise.runs import recorded
 from tests.scores.made_jobs import made_jobs, put_all
 
@@ -62,11 +63,10 @@ def test_it_is_told_beside_scores(
     assert "cost of monitoring" not in before.stderr
     kept = run("noise", "compare", *map(str, files), "--collector", "ldms")
     assert kept.exit_code == 0, kept.stderr
-    line = "cost of monitoring: ldms: the collector costs 1.0 % of the time"
     for command in (("rank", "--by", "user"), ("show", "scores")):
         told = run(*command)
         assert told.exit_code == 0, told.stderr
-        assert f"note: {line}" in told.stderr
+        compare_text(told.stderr)
         assert "cost of monitoring" not in told.output.replace(told.stderr, "")
         assert "cost of monitoring" not in run("-q", *command).stderr
     with esjobs.open(f"duckdb:{tmp_path}/jobs.duckdb") as session:
@@ -80,13 +80,13 @@ def test_what_is_wrong_is_refused_and_nothing_written(
 ) -> None:
     off, on = files
     for name in ("", "  ", "x" * 201, "a\nb", "\ud800"):
-        with pytest.raises(UsageError, match="name a collector"):
+        with raised(UsageError):
             session.noise.keep(name, off, on)
     other = configured(tmp_path / "barrier.csv", [1.0, 1.1], "barrier")
-    with pytest.raises(InputError, match="do not compare"):
+    with raised(InputError):
         session.noise.keep("x", off, other)
     single = configured(tmp_path / "one.csv", [1.0])
-    with pytest.raises(InputError, match="fewer than two runs"):
+    with raised(InputError):
         session.noise.keep("x", single, on)
     with pytest.raises(ReadOnlyError):
         Session(session.store, session.settings, read_only=True).noise.keep("x", off, on)

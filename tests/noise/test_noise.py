@@ -17,6 +17,7 @@ from esjobs.noise.analysis import analyse, compare
 from esjobs.noise.programs import Plan, build, run
 from esjobs.noise.recorded import read_runs
 from tests.cli.running import run as run_program
+from tests.messages import compare_text, raised
 from tests.noise.runs import recorded
 
 PAGE = Path(__file__).parents[2] / "docs" / "noise.md"
@@ -38,7 +39,7 @@ def test_the_gate_is_one_for_all_levels(tmp_path: Path) -> None:
     rows = analyse([quiet, busy]).rows.to_pylist()
     assert [(row["n"], row["n_runs_skipped"]) for row in rows] == [(12, 3), (12, 3)]
     assert [row["n"] for row in analyse([quiet, busy], gate=0.06).rows.to_pylist()] == [15, 15]
-    with pytest.raises(InputError, match="fewer than two runs without noise"):
+    with raised(InputError):
         analyse([busy])
 
 
@@ -102,7 +103,7 @@ def test_runs_with_noise_are_no_part_of_what_a_collector_costs(tmp_path: Path) -
     )
     assert told.notes[1].startswith("runs with noise of a known size, which count for nothing here: ")
     only = recorded(tmp_path / "only.csv", {50: 3})
-    with pytest.raises(InputError, match=r"only\.csv has fewer than two runs without noise"):
+    with raised(InputError):
         compare(off, only)
 
 
@@ -110,12 +111,12 @@ def test_times_that_no_cost_joins(tmp_path: Path) -> None:
     for name, times in (("off", "1e-300 1e9 1"), ("on", "1 1 1")):
         rows = "".join(f"0,{each}\n" for each in times.split())
         (tmp_path / name).write_text(f"level,seconds\n{rows}", encoding="utf-8")
-    with pytest.raises(InputError, match="so far apart that no cost can be told"):
+    with raised(InputError):
         compare(tmp_path / "off", tmp_path / "on")
 
 
 def test_files_without_a_size_are_read_once_and_not_for_ever(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="larger than 64 MiB"):
+    with raised(InputError):
         read_runs([Path("/dev/zero")])
     pipes = []
     for name in ("off", "on"):
@@ -133,72 +134,72 @@ def test_limits_that_are_no_numbers(tmp_path: Path, option: str, value: str) -> 
     path = recorded(tmp_path / "runs.csv", {0: 1})
     told = run_program("noise", "analyse", str(path), option, value)
     assert told.exit_code == 2
-    assert option in told.stderr
+    compare_text(told.stderr)
     if value != "inf":
-        with pytest.raises(UsageError, match="the gate is a share"):
+        with raised(UsageError):
             analyse([path], gate=float(value))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("", "has no column level"),
-        ("level,seconds\n", "have no runs"),
-        ("level,seconds\n0,abc\n", "line 2: seconds is a number from 0 to 1e\\+09, not 'abc'"),
-        ("level,seconds\n0,nan\n", "seconds is a number"),
-        ("level,seconds\n0,0\n", "a run takes time"),
-        ("level,seconds\n-1,5\n", "level is a number from 0 to 100"),
-        ("level,seconds\n0\n", "not ''"),
-        ("level,seconds,collective\n0,5,barrier\n0,5,alltoall\n", "alltoall and barrier; analyse them apart"),
-        ("level,seconds\n0,1e400\n", "seconds is a number"),
+        "",
+        "level,seconds\n",
+        "level,seconds\n0,abc\n",
+        "level,seconds\n0,nan\n",
+        "level,seconds\n0,0\n",
+        "level,seconds\n-1,5\n",
+        "level,seconds\n0\n",
+        "level,seconds,collective\n0,5,barrier\n0,5,alltoall\n",
+        "level,seconds\n0,1e400\n",
     ],
 )
-def test_wrong_files_are_one_line(text: str, said: str, tmp_path: Path) -> None:
+def test_wrong_files_are_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=said):
+    with raised(InputError):
         read_runs([path])
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_bytes(b"level,seconds\n\xff\xfe,1\n")
-    with pytest.raises(InputError, match="no CSV in UTF-8"):
+    with raised(InputError):
         read_runs([tmp_path / "runs.csv"])
-    with pytest.raises(InputError, match="cannot read"):
+    with raised(InputError):
         read_runs([tmp_path / "none.csv"])
 
 
 def test_plans_that_make_no_sense(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no no-such-mpicc"):
+    with raised(UsageError):
         build(tmp_path, "no-such-mpicc")
-    with pytest.raises(UsageError, match="0, without noise, is one of them"):
+    with raised(UsageError):
         run(Plan("barrier", 0, (1.0,), 1, 0.1, 2), tmp_path, tmp_path / "out.csv")
-    with pytest.raises(UsageError, match="has no program detector"):
+    with raised(UsageError):
         run(Plan("barrier", 0, (0.0,), 1, 0.1, 2), tmp_path, tmp_path / "out.csv")
     for seconds in (0.0, -1.0, math.nan, math.inf, 1e9):
-        with pytest.raises(UsageError, match="a run takes more than 0 seconds and at most 86,400"):
+        with raised(UsageError):
             run(Plan("barrier", 0, (0.0,), 1, seconds, 2), tmp_path, tmp_path / "out.csv")
     for name in ("detector", "source"):
         (tmp_path / name).touch()
-    with pytest.raises(UsageError, match="has a quote that does not end"):
+    with raised(UsageError):
         run(Plan("barrier", 0, (0.0,), 1, 0.1, 2, "mpirun 'x"), tmp_path, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
 
 
 @pytest.mark.parametrize(
-    ("complaints", "told"),
+    "complaints",
     [
-        ("----\nORTE was unable to start\n\nadvice, and\nmore advice).\n----\n", "ORTE was unable to start"),
-        ("In file x.c:1:\nx.c:3:1: error: no such type\ncompilation terminated.\n", "error: no such type"),
-        ("usage: launcher\n", "usage: launcher"),
-        ("===\n", "it told nothing"),
+        "----\nORTE was unable to start\n\nadvice, and\nmore advice).\n----\n",
+        "In file x.c:1:\nx.c:3:1: error: no such type\ncompilation terminated.\n",
+        "usage: launcher\n",
+        "===\n",
     ],
 )
-def test_of_many_complaints_the_telling_one_is_said(complaints: str, told: str, tmp_path: Path) -> None:
+def test_of_many_complaints_the_telling_one_is_said(complaints: str, tmp_path: Path) -> None:
     compiler = tmp_path / "mpicc"
     compiler.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{complaints}END\nexit 1\n", encoding="utf-8")
     compiler.chmod(0o755)
-    with pytest.raises(EsjobsError, match=re.escape(told)):
+    with raised(EsjobsError):
         build(tmp_path / "programs", str(compiler))
 
 
@@ -216,9 +217,9 @@ def test_both_programs_run_and_nothing_is_left_behind(tmp_path: Path) -> None:
     assert len({each.configuration for each in runs}) == 1
     assert all(each.seconds > 0 for each in runs)
     assert len(analyse([out], gate=1e9).rows) == 2
-    with pytest.raises(InputError, match="is there already"):
+    with raised(InputError):
         run(plan, tmp_path / "programs", out)
-    with pytest.raises(EsjobsError, match="failed with"):
+    with raised(EsjobsError):
         run(
             Plan("barrier", 0, (0.0,), 1, 0.1, 2, f"{LAUNCHER} --no-such-option"),
             tmp_path / "programs",
@@ -254,7 +255,7 @@ def test_what_fails_leaves_the_runs_before(tmp_path: Path) -> None:
     )
     launcher.chmod(0o755)
     out = tmp_path / "runs.csv"
-    with pytest.raises(EsjobsError, match="failed with 3: no more"):
+    with raised(EsjobsError):
         run(Plan("barrier", 0, (0.0,), 3, 1.0, 2, str(launcher)), programs, out)
     (left,) = read_runs([out])
     assert (left.seconds, left.delay) == (1.0, None)

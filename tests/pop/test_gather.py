@@ -21,6 +21,7 @@ from esjobs.core.report import RunReport
 from esjobs.pop.gathering import gather
 from esjobs.pop.settings import SpoolSettings, TalpSettings, spools_of
 from tests.conftest import NOW, memory_session
+from tests.messages import raised
 from tests.pop.reports import as_report, minimal, put_job, written
 
 OLD = NOW.timestamp() - 3600
@@ -157,12 +158,12 @@ def test_a_spool_that_is_gone_does_not_keep_the_others(session: Session, spool: 
     report = session.pop.gather([str(spool.parent / "gone"), str(spool)])
     assert report.counts["gathered"] == 1
     assert "cannot be looked at" in " ".join(report.notes)
-    with pytest.raises(InputError, match="cannot be looked at"):
+    with raised(InputError):
         session.pop.gather([str(spool.parent / "gone")])
 
 
 def test_without_a_spool_it_says_what_to_set(session: Session) -> None:
-    with pytest.raises(UsageError, match=r"pop\.spools"):
+    with raised(UsageError):
         session.pop.gather()
 
 
@@ -228,12 +229,12 @@ def test_a_report_that_is_written_again_before_its_removal_stays_until_it_is_sto
 
 
 def test_a_host_that_does_not_answer_is_one_line(spool: Path) -> None:
-    for rsync, said in (
-        ((sys.executable, "-c", "import time; time.sleep(9)"), "took longer"),
-        (("nowhere",), "install"),
+    for rsync in (
+        (sys.executable, "-c", "import time; time.sleep(9)"),
+        ("nowhere",),
     ):
         settings = TalpSettings(spools=(SpoolSettings(folder=f"login1:{spool}"),), rsync=rsync, timeout_s=0.2)
-        with memory_session(Settings(pop=settings)) as session, pytest.raises(InputError, match=said):
+        with memory_session(Settings(pop=settings)) as session, raised(InputError):
             session.pop.gather()
 
 

@@ -13,6 +13,7 @@ from esjobs.pop.scaling import scaling_rows
 from esjobs.publish.publication import rows_table
 from esjobs.render.charts.scaling import specification, text_picture
 from esjobs.schema.pop import SCALING
+from tests.messages import compare_text, raised
 from tests.pop.reports import put_job
 from tests.pop.test_scaling import counted, reports_of_sizes, run
 
@@ -84,9 +85,9 @@ def test_letters_stand_where_their_values_are() -> None:
 def test_a_region_inside_is_not_drawn_and_too_many_applications_are_refused() -> None:
     inside = pictured(run(4, 9.0, 0.9), run(4, 1.0, 0.5, region="loop", main=False))
     assert [each["title"] for each in specification(inside)["vconcat"]] == ["a, Global: one size"]
-    with pytest.raises(UsageError, match="13 applications are too many"):
+    with raised(UsageError):
         specification(pictured(*(run(4, 9.0, 0.9, application=f"a{n}") for n in range(13))))
-    with pytest.raises(UsageError, match="no runs to draw"):
+    with raised(UsageError):
         specification(STRONG.slice(0, 0))
 
 
@@ -118,12 +119,13 @@ def test_the_terminal(address: str) -> None:
     assert done.exit_code == 0, done.output
     assert "solver, Global" in done.stdout
     assert "\x1b" not in done.stdout
-    for more, said in (
-        (["--format", "csv"], "--plot draws in the terminal"),
-        (["--application", "nobody's"], "have no application"),
+    for more in (
+        ["--format", "csv"],
+        ["--application", "nobody's"],
     ):
         refused = CliRunner().invoke(main, [*words, *more])
         assert refused.exit_code == 2
-        assert said in refused.stderr
+        compare_text(refused.stderr)
     other = CliRunner().invoke(main, ["--store", address, "show", "pop", "--plot"])
-    assert (other.exit_code, "there is no picture of pop" in other.stderr) == (2, True)
+    assert other.exit_code == 2
+    compare_text(other.stderr)

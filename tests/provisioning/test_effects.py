@@ -9,6 +9,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.provisioning.matching import Change, effect
 from tests.contract.jobs import START, job, put
+from tests.messages import raised
 
 
 def population(rng: np.random.Generator, n: int, common: float = 0.0) -> list[Change]:
@@ -92,7 +93,7 @@ def test_from_jobs_to_a_verdict(session: Session) -> None:
     put(session.store, "load", *rows)
     session.scores.compute()
     desk = session.provisioning
-    with pytest.raises(NoResultError, match="nobody was contacted"):
+    with raised(NoResultError):
         desk.effects()
     desk.contact("user", "u05", on=on, by="ann", text="threads", acknowledged=on)
     desk.contact("user", "u12", on=on, by="ann")
@@ -129,13 +130,13 @@ def test_contacts_are_measures_of_an_index(session: Session) -> None:
 def test_wrong_contacts_are_refused(session: Session) -> None:
     desk = session.provisioning
     on = date(2018, 8, 2)
-    with pytest.raises(UsageError, match="no kind 'site'"):
+    with raised(UsageError):
         desk.contact("site", "a", on=on, by="ann")
-    with pytest.raises(UsageError, match="name is empty"):
+    with raised(UsageError):
         desk.contact("user", " ", on=on, by="ann")
-    with pytest.raises(UsageError, match="before the contact"):
+    with raised(UsageError):
         desk.contact("user", "a", on=on, by="ann", acknowledged=date(2018, 8, 1))
-    with pytest.raises(UsageError, match="not readable"):
+    with raised(UsageError):
         desk.contact("user", "a\ud800", on=on, by="ann")
-    with pytest.raises(UsageError, match="0 days are none"):
+    with raised(UsageError):
         desk.effects(days=0)

@@ -16,6 +16,7 @@ from esjobs.schema.provisioning_names import AREAS
 from tests.cli.running import run
 from tests.conftest import NOW
 from tests.contract.jobs import START, job, put
+from tests.messages import raised
 
 HEAD = 'centre = "{centre}"\nperiod = "2018-08-01/2018-08-11"\n'
 INPUTS = """
@@ -96,7 +97,7 @@ def test_two_centres_over_what_both_know(session: Session, tmp_path: Path) -> No
     assert rows["index"]["difference"] == pytest.approx(3 * (100 - solved) / 5)
     assert (rows["support"]["n_inputs"], rows["support"]["n_left_out"]) == (1, 1)
     assert compared.notes == ("only in one of them: support: answers",)
-    with pytest.raises(NoResultError, match="no index is called 'Nowhere'; there are 'Here "):
+    with raised(NoResultError):
         session.provisioning.compare("Here", "Nowhere")
 
 
@@ -106,37 +107,35 @@ def test_flags_that_nobody_answered_are_measured(session: Session, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("", "there are no inputs"),
-        (INPUTS.replace("support", "moon", 1), "input 1: no area 'moon'; there are documentation"),
-        (INPUTS.replace("best = 8", "best = 120"), "worst and best are the same, 120"),
-        (INPUTS.replace("value = 30", "value = nan"), "value is a number from -1e"),
-        (INPUTS.replace("value = 30", "value = true"), "input 1: value is a number"),
-        (INPUTS.replace("value = 30", "value = 30\nmeasure = 'jobs'"), "exclude each other"),
-        (INPUTS.replace('"efficiency"\nworst', '"efficency"\nworst'), "no measure 'efficency'"),
-        (INPUTS.replace("weight = 3", "weight = 0"), "input 1: weight is a number from 1e-06"),
-        (INPUTS.replace("weight = 3", "wait = 3"), "input 1: no key 'wait'"),
-        (INPUTS.replace('"answers"', '"hours until solved"'), "is there twice"),
-        ("[weights]\nmoon = 1\n" + INPUTS, "weights: no key 'moon'"),
-        ("[weights]\n" + "".join(f"{area} = 0\n" for area in AREAS) + INPUTS, "every area weighs 0"),
-        ("[[", "is not TOML"),
-        ("a = " + "[" * 5000, "nested too deeply"),
+        "",
+        INPUTS.replace("support", "moon", 1),
+        INPUTS.replace("best = 8", "best = 120"),
+        INPUTS.replace("value = 30", "value = nan"),
+        INPUTS.replace("value = 30", "value = true"),
+        INPUTS.replace("value = 30", "value = 30\nmeasure = 'jobs'"),
+        INPUTS.replace('"efficiency"\nworst', '"efficency"\nworst'),
+        INPUTS.replace("weight = 3", "weight = 0"),
+        INPUTS.replace("weight = 3", "wait = 3"),
+        INPUTS.replace('"answers"', '"hours until solved"'),
+        "[weights]\nmoon = 1\n" + INPUTS,
+        "[weights]\n" + "".join(f"{area} = 0\n" for area in AREAS) + INPUTS,
+        "[[",
+        "a = " + "[" * 5000,
     ],
 )
-def test_wrong_questionnaires_are_one_line(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
+def test_wrong_questionnaires_are_one_line(text: str, tmp_path: Path) -> None:
+    with raised(InputError):
         read_questionnaire(written(tmp_path, text), NOW)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_unreadable_files_and_stores_for_reading(session: Session, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot read the questionnaire"):
+    with raised(InputError):
         session.provisioning.index(tmp_path / "none.toml")
     big = tmp_path / "big.toml"
     big.write_bytes(b"#" * (300 << 10))
-    with pytest.raises(InputError, match="larger than 256 KiB"):
+    with raised(InputError):
         session.provisioning.index(big)
     with pytest.raises(ReadOnlyError):
         Session(session.store, session.settings, read_only=True).provisioning.index(written(tmp_path, INPUTS))

@@ -13,6 +13,7 @@ from esjobs.provisioning.matching import Change, Effect, effect
 from esjobs.provisioning.overall import overall, shared_errors
 from tests.cli.running import run
 from tests.contract.jobs import START, job, put
+from tests.messages import compare_text
 
 
 def found(effect: float, error: float, n: int = 20, *, extrapolated: bool = False) -> Effect:
@@ -143,4 +144,4 @@ def test_the_command_tells_it(tmp_path: Path) -> None:
     assert told.low < 0.2 < told.high
     shown = run("provision", "effects", "--days", "14", store=str(tmp_path / "jobs.duckdb"))
     assert shown.exit_code == 0, shown.stderr
-    assert "note: 4 contacts together: improved, +0.1" in shown.stderr
+    compare_text(shown.stderr)

@@ -9,6 +9,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.fields import field
 from tests.contract.jobs import START, Row, job, put
+from tests.messages import raised
 
 N_DAYS = 28
 
@@ -106,11 +107,11 @@ def test_losses_by_reason_add_up(filled: tuple[Session, list[Row]]) -> None:
 
 
 def test_what_cannot_be_asked(session: Session) -> None:
-    with pytest.raises(UsageError, match="no by 'moon'; there are site"):
+    with raised(UsageError):
         session.provisioning.waiting("moon")
-    with pytest.raises(NoJobsError, match="no jobs"):
-        session.provisioning.lost("site")
+    with raised(NoJobsError):
+        session.provisioning.lost("queue")
     put(session.store, "load", job(1))
-    with pytest.raises(NoJobsError, match="queue_s"):
-        session.provisioning.waiting("site")
+    with raised(NoJobsError):
+        session.provisioning.waiting("queue")
     assert field("queue_s").unit == "s"

@@ -30,6 +30,7 @@ from esjobs.speed.settings import FitSettings
 from esjobs.store.base import JobStore
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import NOW
+from tests.messages import raised
 
 AUGUST = Window.parse("2018-08-01/2018-09-01")
 VERSIONS = {"method_version": "2", "resolver": "1-43015080"}
@@ -159,9 +160,9 @@ def test_a_capability_of_another_kind_publishes_per_run_and_per_day_at_once(stor
     assert [(row["level"], row["score"]) for row in shown] == order
     origins = {(row["run"], row["window_start"], row["window_days"], row["scope"]) for row in shown}
     assert origins == {(asked.run, AUGUST.start, 31, "all")}
-    with pytest.raises(NoResultError, match=r"no run of kind 'ranking' has this id; see: esjobs show runs$"):
+    with raised(NoResultError):
         find_run(store, RANKING, ("rank",), "2198")
-    with pytest.raises(NoResultError, match=r"has no run of kind 'another'$"):
+    with raised(NoResultError):
         find_run(store, replace(RANKING, name="another"), ("rank",))
     assert stored_runs(store, SPEED) == []
     assert stored_runs(store, replace(RANKING, name="another")) == []
@@ -171,7 +172,7 @@ def test_rows_of_a_day_are_not_written_as_those_of_a_run(store: JobStore) -> Non
     asked = Question.ask(replace(RANKING, sections=()), AUGUST, None)
     rows = rows_table(SCORES, [{"day": date(2018, 8, 3), "score": 0.25}])
     outcome = Outcome(RunReport("score", asked.run, 1, 1, 0.0), {SCORES: rows})
-    with pytest.raises(UsageError, match="'scores' is replaced per day"):
+    with raised(UsageError):
         Publisher(store, lambda: NOW).publish(asked, [outcome])
     assert read_table(store, RUNS).num_rows == 0
 

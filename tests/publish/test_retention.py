@@ -19,6 +19,7 @@ from esjobs.schema.speed import FACTORS, FLAGS
 from esjobs.store.base import JobStore
 from esjobs.store.duck.store import DuckStore
 from tests.contract.test_latest_runs import TRIAL, Nights, asked
+from tests.messages import raised
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_a_rule_that_counts_nothing_keeps_the_latest_of_every_length_and_scope(
 
 @pytest.mark.parametrize("none", [0, -1])
 def test_not_even_one_is_refused(store: JobStore, none: int) -> None:
-    with pytest.raises(UsageError, match="at least one run"):
+    with raised(UsageError):
         prune(store, [TRIAL], none)
 
 

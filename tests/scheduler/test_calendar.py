@@ -7,6 +7,7 @@ import pytest
 
 from esjobs.core.errors import SettingsError
 from scheduler.calendar import Calendar
+from tests.messages import raised
 
 
 def times(calendar: Calendar, after: datetime, days: float) -> list[str]:
@@ -62,9 +63,8 @@ def test_days_of_the_week_count_from_sunday(days: str, expected: list[str]) -> N
 
 @pytest.mark.parametrize("cron", ["", "daily", "30 3 * *", "70 3 * * *", "30 3 * * funday", "30 3 * * 8"])
 def test_an_expression_that_means_nothing_is_refused_in_one_line(cron: str) -> None:
-    with pytest.raises(SettingsError, match="is no time for a trigger") as raised:
+    with raised(SettingsError):
         Calendar(cron)
-    assert "\n" not in str(raised.value)
 
 
 def test_an_expression_without_a_time_has_no_next_one() -> None:

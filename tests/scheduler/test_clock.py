@@ -8,6 +8,7 @@ import pytest
 from esjobs.core.errors import ClockError
 from scheduler.condition import condition
 from scheduler.settings import NightlyFiles
+from tests.messages import raised
 from tests.scheduler.rows import visible_rows
 from tests.scheduler.stage import FIRST, Hands, Stage, days, staged
 
@@ -35,10 +36,8 @@ def test_nothing_is_run_while_the_clock_is_ahead_and_everything_is_as_ever_after
     with staged(tmp_path) as stage:
         stage.live(*days(FIRST, 4))
         before = known(stage)
-        with pytest.raises(ClockError) as raised:
+        with raised(ClockError):
             stage.trigger(LAST + AHEAD)
-        assert str(LAST + AHEAD) in str(raised.value)
-        assert "\n" not in str(raised.value)
         with pytest.raises(ClockError):
             stage.nights.catch_up()
         assert known(stage) == before
@@ -52,10 +51,8 @@ def test_nothing_is_run_while_the_clock_is_years_behind(tmp_path: Path, now: dat
     with staged(tmp_path) as stage:
         stage.live(*days(FIRST, 3))
         before = known(stage)
-        with pytest.raises(ClockError) as raised:
+        with raised(ClockError):
             stage.trigger(now)
-        assert str(FIRST + timedelta(days=2)) in str(raised.value)
-        assert "\n" not in str(raised.value)
         with pytest.raises(ClockError):
             stage.nights.catch_up()
         assert known(stage) == before

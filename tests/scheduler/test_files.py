@@ -21,6 +21,7 @@ from esjobs.records.export.jobs import write_jobs
 from esjobs.schema.jobs import LOADS
 from esjobs.store.files.destination import writing
 from scheduler import files
+from tests.messages import compare_text, raised
 from tests.scheduler.stage import FIRST, Hands, days, settings_of
 
 GRID = Grid(jobs_per_day=400, n_queues=20, n_models=8)
@@ -135,7 +136,7 @@ def test_a_file_that_did_not_come_is_told_and_ends_the_trigger_badly(tmp_path: P
         f"no jobs ended on this day; no file {name}",
     )
     assert notes(tmp_path, quiet) == f"no file {name}"
-    with pytest.raises(InputError, match=f"night {quiet}: no file .*look at what delivers it"):
+    with raised(InputError):
         require_files(chosen, rows)
     deliver(tmp_path, quiet)
     rows, _ = trigger.tend()
@@ -155,7 +156,7 @@ def test_of_two_sources_the_one_without_a_file_is_named(tmp_path: Path) -> None:
     hands.morning_after(FIRST)
     rows, _ = Trigger(chosen, hands.clock, hands.patience).tend()
     assert (rows[-1]["state"], rows[-1]["jobs"]) == ("done", 400)
-    with pytest.raises(InputError, match=rf"no file {tmp_path}/queues.json {tmp_path}/queues-{FIRST}.json"):
+    with raised(InputError):
         require_files(chosen, rows)
 
 
@@ -168,4 +169,4 @@ def test_serve_once_ends_with_1_where_a_file_is_missing(tmp_path: Path) -> None:
     ended = CliRunner().invoke(main, ["--config", str(config), "serve", "--once"])
     assert ended.exit_code == 1
     assert "no jobs ended on this day; no file" in ended.stdout
-    assert "which nights.ingest names; look at what delivers it" in ended.stderr
+    compare_text(ended.stderr)

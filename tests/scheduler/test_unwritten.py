@@ -13,6 +13,7 @@ from esjobs.records.night import NightAccount, NightStep, NightWork
 from scheduler.ledger import Ledger
 from scheduler.notifications.settings import NotifySettings
 from scheduler.unwritten import note, noted
+from tests.messages import raised
 from tests.scheduler.notifications.servers import mail_server
 from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, settings_of, staged
 
@@ -36,9 +37,8 @@ def test_the_next_process_tells_why_a_night_has_no_account(
         content = store.read_bytes()
         store.write_bytes(b"something else" * 1000)
         hands.morning_after(SECOND)
-        with pytest.raises(StoreError) as raised:
+        with raised(StoreError) as caught:
             Trigger(settings, hands.clock, hands.patience).tend()
-        assert "\n" not in str(raised.value)
         store.write_bytes(content)
         # a night that nobody tried to run has another reason: no trigger came
         for night in (THIRD, THIRD + timedelta(days=1)):
@@ -49,7 +49,7 @@ def test_the_next_process_tells_why_a_night_has_no_account(
     texts = [body.get_content() for body in bodies if body is not None]
     with open_session(settings=settings) as session:
         rows = {row["night"]: row for row in session.nights.show().to_pylist()}
-    assert (rows[SECOND]["state"], rows[SECOND]["reason"]) == ("failed", str(raised.value))
+    assert (rows[SECOND]["state"], rows[SECOND]["reason"]) == ("failed", str(caught.value))
     assert (rows[THIRD]["state"], rows[THIRD]["reason"]) == ("missing", "not run")
     assert sum(f"Night {SECOND} failed" in text for text in texts) == 1
     assert list(tmp_path.glob("**/*.unwritten")) == []
@@ -86,8 +86,8 @@ def test_what_failed_first_is_told_when_the_account_cannot_be_written(
     steps = [NightStep("aggregate", broken), *NIGHT_STEPS[3:]]
     with staged(tmp_path, steps=steps) as stage:
         stage.arrive(FIRST)
-        with pytest.raises(StoreError) as raised:
+        with pytest.raises(StoreError) as caught:
             stage.trigger(FIRST)
-    assert str(raised.value) == (
+    assert str(caught.value) == (
         f"night {FIRST} failed: the sums cannot be read; nor could this be written down: no space left"
     )

@@ -20,6 +20,7 @@ from esjobs.scores.night import score_inputs, score_night
 from esjobs.scores.settings import EfficiencySettings
 from tests.conftest import memory_session, with_settings
 from tests.contract.jobs import START, Row, day, job, put
+from tests.messages import raised
 from tests.scores.made_jobs import CPUS, detected, made_jobs, put_all
 from tests.scores.per_job import scores_of_job
 
@@ -259,7 +260,7 @@ def test_a_day_without_jobs_has_no_scores() -> None:
 def test_a_description_that_cannot_be_read_is_told_before_anything_is_written(tmp_path: Path) -> None:
     with memory_session(Settings(clusters=ClustersSettings(files=(tmp_path / "none.toml",)))) as session:
         put(session.store, "a", job(1))
-        with pytest.raises(InputError, match=r"none\.toml"):
+        with raised(InputError):
             session.scores.compute()
 
 

@@ -17,6 +17,7 @@ from esjobs.similar.settings import SimilarSettings
 from tests.conftest import memory_session
 from tests.contract.jobs import job, put
 from tests.issues.made_jobs import START, put_series
+from tests.messages import raised
 from tests.similar.made_families import END, NOISE, MadeJob, behaviour, put_scores, row_of
 from tests.similar.programs import elf
 
@@ -66,7 +67,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         put_series(opened, series, end=END)
         put_scores(opened, rows)
         put(opened.store, "load", *records)
-        with pytest.raises(NoResultError, match="symbols scan; the approach combined-1 needs it"):
+        with raised(NoResultError):
             with_approach(opened, "combined-1").similar.predict(WINDOW)
         opened.similar.scan(folder)
         yield opened

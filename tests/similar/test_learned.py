@@ -15,6 +15,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import UsageError
 from esjobs.similar.learned import LearnedSimilarity
 from esjobs.similar.settings import SimilarSettings
+from tests.messages import raised
 from tests.similar.test_programs import put_programs
 from tests.similar.test_static import program
 
@@ -92,5 +93,5 @@ def test_the_settings_choose_it_and_what_is_shared_is_told_all_the_same(tmp_path
 
 def test_a_package_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gensim.models.doc2vec", None)
-    with pytest.raises(UsageError, match=r"pip install 'esjobs\[doc2vec\]'"):
+    with raised(UsageError):
         LearnedSimilarity([["main"]])

@@ -19,6 +19,7 @@ from esjobs.similar.knowledge import knowledge_base
 from esjobs.similar.settings import SimilarSettings
 from tests.conftest import memory_session
 from tests.issues.made_jobs import START, put_series, series
+from tests.messages import compare_text, raised
 from tests.similar.made_families import NOISE, MadeJob, behaviour, jobs_of, put_families, put_scores, row_of
 
 FAMILIES = 5
@@ -94,7 +95,7 @@ def test_rankings_have_predictions_only_when_asked_and_say_their_share(families:
     assert len(jobs) == len(MEASURED) + len(TARGETS)
     assert {row["name"] for row in jobs if row["predicted_share"]} == {job.job_id for job in TARGETS}
     assert [row["score"] for row in jobs] == sorted((row["score"] for row in jobs), reverse=True)
-    with pytest.raises(UsageError, match="score_io is never predicted"):
+    with raised(UsageError):
         families.scores.rank("user", "score_io", predicted=True)
 
 
@@ -202,39 +203,39 @@ def test_settings_overrule_the_knowledge_base(families: Session) -> None:
 
 
 def test_what_cannot_be_done_is_said(families: Session, tmp_path: Path) -> None:
-    with pytest.raises(NoResultError, match="symbols scan; the approach combined-1 needs it"):
+    with raised(NoResultError):
         with_settings(families, approach="combined-1").similar.predict(WINDOW)
-    with pytest.raises(UsageError, match="no metric 'speed'"):
+    with raised(UsageError):
         with_settings(families, metrics=("speed",)).similar.predict(WINDOW)
     with memory_session() as session:
         put_families(session, NOVEL)
-        with pytest.raises(NoResultError, match="no job has a measured score_cpu"):
+        with raised(NoResultError):
             session.similar.predict(WINDOW)
         put_families(session, [*MEASURED[:3], *NOVEL])
-        with pytest.raises(NoResultError, match=r"too few jobs .* set similar.fine"):
+        with raised(NoResultError):
             session.similar.predict(WINDOW)
     wrong = tmp_path / "esjobs.toml"
     wrong.write_text("[similar]\naggregation = 'best'\n")
-    with pytest.raises(SettingsError, match=r"similar\.aggregation"):
+    with raised(SettingsError):
         load(wrong)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("fine = 0.5\ncoarse = 0.1", "expected fine, the limit of any jobs, up to coarse"),
-        ('metrics = ["cpu_load", "read_b_s", "cpu_load"]', "expected each metric once"),
-        ("fine = nan", r"similar\.fine"),
-        ("static = 1.1", r"similar\.static"),
-        ("coarse = -0.1", r"similar\.coarse"),
-        ("fine = true", r"similar\.fine"),
-        ("most_jobs = 0", r"similar\.most_jobs"),
+        "fine = 0.5\ncoarse = 0.1",
+        'metrics = ["cpu_load", "read_b_s", "cpu_load"]',
+        "fine = nan",
+        "static = 1.1",
+        "coarse = -0.1",
+        "fine = true",
+        "most_jobs = 0",
     ],
 )
-def test_limits_that_make_no_sense_are_refused(text: str, said: str, tmp_path: Path) -> None:
+def test_limits_that_make_no_sense_are_refused(text: str, tmp_path: Path) -> None:
     wrong = tmp_path / "esjobs.toml"
     wrong.write_text(f"[similar]\n{text}\n")
-    with pytest.raises(SettingsError, match=said):
+    with raised(SettingsError):
         load(wrong)
 
 
@@ -256,7 +257,7 @@ def test_the_commands(tmp_path: Path) -> None:
     ranked = CliRunner().invoke(
         main, ["--store", store, "rank", "--by", "user", "--score", "score_cpu", "--predicted"]
     )
-    assert "are predicted, not measured" in ranked.stderr
+    compare_text(ranked.stderr)
     shown = CliRunner().invoke(main, ["--store", store, "show", "predicted_scores", "--format", "csv"])
     assert len(shown.stdout.splitlines()) == 1 + 2 * len(TARGETS)
     nearest = CliRunner().invoke(main, ["--store", store, "similar", "--top", "1", TARGETS[0].job_id])

@@ -11,6 +11,7 @@ from esjobs.cli.main import main
 from esjobs.core.errors import NoResultError
 from tests.conftest import memory_session
 from tests.issues.made_jobs import put_records, record
+from tests.messages import compare_text, raised
 from tests.similar.programs import compiled
 
 HOSTILE = "<b>\x1b[31mjob"
@@ -111,23 +112,23 @@ def test_the_same_symbols_under_one_name_are_one_program(session: esjobs.Session
 
 
 @pytest.mark.parametrize(
-    ("job_id", "error", "told"),
+    ("job_id", "error"),
     [
-        ("absent", NoResultError, "no record of a job 'absent'"),
-        ("nothing", NoResultError, "names no program"),
-        (HOSTILE, NoResultError, "esjobs symbols scan"),
+        ("absent", NoResultError),
+        ("nothing", NoResultError),
+        (HOSTILE, NoResultError),
     ],
 )
 def test_what_cannot_be_answered_is_said(
-    session: esjobs.Session, job_id: str, error: type[Exception], told: str
+    session: esjobs.Session, job_id: str, error: type[Exception]
 ) -> None:
-    with pytest.raises(error, match=told):
+    with raised(error):
         session.similar.programs(job_id)
 
 
 def test_top_and_keywords(session: esjobs.Session) -> None:
     assert session.similar.programs("old", top=1).to_pandas()["job_id"].tolist() == ["again"]
-    with pytest.raises(NoResultError, match="no other job"):
+    with raised(NoResultError):
         session.similar.programs("old", window="2020-01-01/2020-01-02")
 
 
@@ -139,7 +140,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.output
     ran = CliRunner().invoke(main, [*store, "similar", "old", "--static", "--top", "2"])
     assert ran.exit_code == 0, ran.output
-    assert "4 jobs compared by the symbols of their programs" in ran.stderr
+    compare_text(ran.stderr)
     assert "md_" in ran.stdout
     assert "\x1b" not in ran.output
     both = CliRunner().invoke(main, [*store, "similar", "old", "--static", "--series", "ipc"])

@@ -15,6 +15,7 @@ from esjobs.core.errors import NoResultError, UsageError
 from esjobs.records.series.rows import Series
 from esjobs.similar.prepared import resampled
 from tests.issues.made_jobs import START, N, put_records, put_series, record, series
+from tests.messages import compare_text, raised
 
 FAMILIES = ("solver", "reader", "stepper")
 MEMBERS = 6
@@ -123,7 +124,7 @@ def test_gaps_are_bridged_unless_they_are_most_of_a_series(families: esjobs.Sess
     )
     assert families.similar.jobs("solver0", top=1).rows.column("job_id").to_pylist() == ["holes"]
     assert families.similar.jobs("nothing").details.metrics == ("read_b_s",)
-    with pytest.raises(NoResultError, match="too few samples of cpu_load"):
+    with raised(NoResultError):
         families.similar.jobs("nothing", metrics=["cpu_load"])
 
 
@@ -149,21 +150,21 @@ def test_cores_of_a_node_add_up_as_the_node_does(families: esjobs.Session) -> No
 
 
 @pytest.mark.parametrize(
-    ("job_id", "given", "error", "told"),
+    ("job_id", "given", "error"),
     [
-        ("nobody", {}, NoResultError, "no time series of a job 'nobody'"),
-        ("brief", {}, NoResultError, "last 1200 s; jobs are compared from 1800 s on"),
-        ("solver0", {"metrics": ["ipc"]}, NoResultError, "no series of ipc; it has cpu_load, read_b_s"),
-        ("solver0", {"metrics": ["speed"]}, UsageError, "no metric 'speed'"),
-        ("solver0", {"source": "other"}, NoResultError, "no time series of a job"),
-        ("solver0", {"window": "2020-01-01/2020-01-02"}, NoResultError, "no other has time series"),
-        ("half", {}, NoResultError, "no job to compare 'half' with"),
+        ("nobody", {}, NoResultError),
+        ("brief", {}, NoResultError),
+        ("solver0", {"metrics": ["ipc"]}, NoResultError),
+        ("solver0", {"metrics": ["speed"]}, UsageError),
+        ("solver0", {"source": "other"}, NoResultError),
+        ("solver0", {"window": "2020-01-01/2020-01-02"}, NoResultError),
+        ("half", {}, NoResultError),
     ],
 )
 def test_what_cannot_be_answered_is_said(
-    families: esjobs.Session, job_id: str, given: dict[str, Any], error: type[Exception], told: str
+    families: esjobs.Session, job_id: str, given: dict[str, Any], error: type[Exception]
 ) -> None:
-    with pytest.raises(error, match=told):
+    with raised(error):
         families.similar.jobs(job_id, **given)
 
 
@@ -187,11 +188,11 @@ def test_the_command(tmp_path: Path) -> None:
         put_series(opened, given)
     ran = CliRunner().invoke(main, ["--store", store, "similar", "a", "--top", "1"])
     assert ran.exit_code == 0, ran.output
-    assert "2 jobs compared in cpu_load, read_b_s" in ran.stderr
+    compare_text(ran.stderr)
     assert "\x1b" not in ran.output
     assert "<b>" in ran.stdout
     one = CliRunner().invoke(main, ["--store", store, "similar", "a", "--series", "cpu_load"])
-    assert "2 jobs compared in cpu_load\n" in one.stderr
+    compare_text(one.stderr)
     refused = CliRunner().invoke(main, ["--store", store, "similar", "c"])
     assert refused.exit_code != 0
 

@@ -20,6 +20,7 @@ from esjobs.similar.programs import unpacked
 from esjobs.similar.symbols import NoProgramError, read_symbols
 from esjobs.store.base import JobStore
 from tests.conftest import memory_session
+from tests.messages import raised
 from tests.similar.programs import compiled, elf
 
 
@@ -151,7 +152,7 @@ def test_names_that_overlap_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     for number in range(1, 301):
         content[64 + 24 * number : 68 + 24 * number] = number.to_bytes(4, "little")
     path.write_bytes(bytes(content).replace(b"\0x", b"xx"))
-    with pytest.raises(NoProgramError, match="names of more than"):
+    with raised(NoProgramError):
         read_symbols(path)
 
 
@@ -161,7 +162,7 @@ def test_names_count_as_they_are_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     path.write_bytes(elf([b"a" + b"\xff" * 2000, b"b" + b"\xff" * 2000]))
     assert [len(name) for name in read_symbols(path).names] == [reading.LONGEST] * 2
     monkeypatch.setattr(reading, "MOST_NAMES_B", 2 * reading.LONGEST - 1)
-    with pytest.raises(NoProgramError, match="names of more than"):
+    with raised(NoProgramError):
         read_symbols(path)
 
 
@@ -170,7 +171,7 @@ def test_both_tables_share_the_room_for_names(tmp_path: Path, monkeypatch: pytes
     path.write_bytes(with_tables([b"x" * 600], [2, 11]))
     assert read_symbols(path).n_symbols == 1
     monkeypatch.setattr(reading, "MOST_NAMES_B", 1000)
-    with pytest.raises(NoProgramError, match="names of more than"):
+    with raised(NoProgramError):
         read_symbols(path)
 
 
@@ -189,7 +190,7 @@ def test_a_second_table_over_the_same_bytes_is_refused(tmp_path: Path, kind: int
     """Thousands of them in some kilobytes would be thousands of readings."""
     path = tmp_path / "many"
     path.write_bytes(with_tables([b"a", b"b"], [kind] * 2000))
-    with pytest.raises(NoProgramError, match="several tables of symbols of one kind"):
+    with raised(NoProgramError):
         read_symbols(path)
 
 
@@ -199,7 +200,7 @@ def test_a_compressed_table_is_not_taken_for_names(tmp_path: Path) -> None:
     content[-64 + 8 : -64 + 16] = (0x800).to_bytes(8, "little")
     path = tmp_path / "compressed"
     path.write_bytes(bytes(content))
-    with pytest.raises(NoProgramError, match="compressed"):
+    with raised(NoProgramError):
         read_symbols(path)
 
 
@@ -276,11 +277,11 @@ def test_a_scan_balances_its_books(tree: Path) -> None:
 
 def test_what_cannot_be_scanned_is_said(tmp_path: Path) -> None:
     with memory_session() as session:
-        with pytest.raises(InputError, match="no file or folder"):
+        with raised(InputError):
             session.similar.scan(tmp_path / "absent")
-        with pytest.raises(UsageError, match="is empty"):
+        with raised(UsageError):
             session.similar.scan("")
-        with pytest.raises(UsageError, match="no readable name"):
+        with raised(UsageError):
             session.similar.scan(tmp_path, module="\x1b")
         report = session.similar.scan(tmp_path)
         assert (report.rows_in, report.rows_out) == (0, 0)

@@ -13,7 +13,7 @@ from esjobs.core.verdict_order import verdict_order
 
 @pytest.fixture(scope="module")
 def demo(demo_folder: Path) -> Iterator[Session]:
-    with esjobs.open(f"duckdb:{demo_folder / 'demo.duckdb'}") as session:
+    with esjobs.open(f"duckdb:{demo_folder / 'demo.duckdb'}", read_only=True) as session:
         yield session
 
 

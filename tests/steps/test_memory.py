@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import TooLargeError
@@ -23,6 +22,7 @@ from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.mixed_tasks import CheckedBuckets
 from esjobs.speed.settings import FitSettings
 from esjobs.store.duck.store import DuckStore
+from tests.messages import raised
 
 SITES = 500
 DAYS = [date(2026, 3, 1) + timedelta(number) for number in range(30)]
@@ -104,7 +104,7 @@ def test_a_fit_without_room_is_refused_before_it_begins() -> None:
     assert free is not None
     assert free > 0
     require_room(1000)
-    with pytest.raises(TooLargeError, match=r"take about \d+\.\d GB; .* are free"):
+    with raised(TooLargeError):
         require_room(free // ROW_B * 2)
 
 

@@ -21,6 +21,7 @@ from esjobs.schema.declared import COREPOWER
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import NOW
 from tests.contract.made_up import READINGS
+from tests.messages import raised
 
 END = datetime(2018, 8, 10, 12, tzinfo=UTC)
 NO_JOBS = pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)
@@ -71,21 +72,21 @@ def test_a_source_of_ones_own(session: Session, lines: Path) -> None:
     )
     assert session.tables.loads().to_pandas()["format"].tolist() == ["lines"]
     assert set(session.jobs().to_pandas()["processing_type"]) == {"simul"}
-    with pytest.raises(UsageError, match="no field 'degrees'"):
+    with raised(UsageError):
         session.ingest(source=Lines(), files=lines, fill={"degrees": "3"})
 
 
 def test_what_is_no_source_is_refused_with_what_it_lacks(session: Session, lines: Path) -> None:
-    for given, words in (
-        (object(), r"an object of object is no source; it lacks name, a text and default_source"),
-        (Lines, r"the class Lines is no source; it lacks parse\(file, fill\)"),
-        (3, "an object of int is no source"),
+    for given in (
+        object(),
+        Lines,
+        3,
     ):
-        with pytest.raises(UsageError, match=words):
+        with raised(UsageError):
             session.ingest(source=given, files=lines)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="one of them"):
+    with raised(UsageError):
         session.ingest("panda", lines, source=Lines())
-    with pytest.raises(UsageError, match="one of them"):
+    with raised(UsageError):
         session.ingest(files=lines)
 
 
@@ -100,38 +101,37 @@ def test_a_source_that_gives_other_things_than_pieces_is_told_so(session: Sessio
             del file, fill
             yield Parsed(pa.RecordBatch.from_pydict({"job_id": ["1"]}), (), 1)
 
-    with pytest.raises(UsageError, match="the source lines gave an object of dict"):
+    with raised(UsageError):
         session.ingest(source=Rows(), files=lines)
-    with pytest.raises(UsageError, match="jobs lack source, task_id"):
+    with raised(UsageError):
         session.ingest(source=Short(), files=lines)
 
 
 @pytest.mark.parametrize(
-    ("gives", "words"),
+    "gives",
     [
-        (None, "parse of the source lines gave None; expected pieces"),
-        ([None], "the source lines gave None; expected pieces"),
-        ([Parsed([{"job_id": "1"}], (), 1)], "an object of list for its batch"),
-        ([Parsed(pa.table({}), (), 0)], "an object of Table for its batch"),
-        ([Parsed(NO_JOBS, ("bad",), 1)], "an object of str among its rejects"),  # type: ignore[arg-type]
-        ([Parsed(NO_JOBS, None, 0)], "None for its rejects"),  # type: ignore[arg-type]
-        ([Parsed(NO_JOBS, (), "1")], "an object of str for rows_in"),  # type: ignore[arg-type]
-        ([Parsed(NO_JOBS, (), -1)], "an object of int for rows_in"),
-        ([Parsed(NO_JOBS, (), 0, "note")], "an object of str for its notes"),  # type: ignore[arg-type]
-        ([Parsed(NO_JOBS, (), 0, repaired={"units": -1})], "an object of dict for repaired"),
-        ([Parsed(NO_JOBS, (), 0, table="jobs")], "an object of str for its table"),  # type: ignore[arg-type]
-        ([Parsed(NO_JOBS, (Reject("r", "f", "1", "", "", ""),), 1)], "for line of a reject"),  # type: ignore[arg-type]
+        None,
+        [None],
+        [Parsed([{"job_id": "1"}], (), 1)],
+        [Parsed(pa.table({}), (), 0)],
+        [Parsed(NO_JOBS, ("bad",), 1)],  # type: ignore[arg-type]
+        [Parsed(NO_JOBS, None, 0)],  # type: ignore[arg-type]
+        [Parsed(NO_JOBS, (), "1")],  # type: ignore[arg-type]
+        [Parsed(NO_JOBS, (), -1)],
+        [Parsed(NO_JOBS, (), 0, "note")],  # type: ignore[arg-type]
+        [Parsed(NO_JOBS, (), 0, repaired={"units": -1})],
+        [Parsed(NO_JOBS, (), 0, table="jobs")],  # type: ignore[arg-type]
+        [Parsed(NO_JOBS, (Reject("r", "f", "1", "", "", ""),), 1)],  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_piece_is_told_in_one_line(session: Session, lines: Path, gives: Any, words: str) -> None:
+def test_what_is_no_piece_is_told_in_one_line(session: Session, lines: Path, gives: Any) -> None:
     class Odd(Lines):
         def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
             del file, fill
             return gives  # type: ignore[no-any-return]
 
-    with pytest.raises(UsageError, match=words) as caught:
+    with raised(UsageError):
         session.ingest(source=Odd(), files=lines)
-    assert "\n" not in str(caught.value)
     assert session.tables.loads().to_pandas().empty
 
 
@@ -181,7 +181,7 @@ def test_nothing_is_filled_where_no_jobs_come(session: Session, lines: Path) -> 
             yield Parsed(batch, (), 1, table=COREPOWER)
 
     for dry_run in (True, False):
-        with pytest.raises(UsageError, match="site cannot be set: the source lines gave no jobs to fill"):
+        with raised(UsageError):
             session.ingest(source=OnlyTables(), files=lines, fill={"queue": "X"}, dry_run=dry_run)
     assert session.tables.corepower().to_pandas().empty
     assert session.ingest(source=OnlyTables(), files=lines).counts["stored"] == 1
@@ -222,22 +222,21 @@ def test_lists_and_maps_hold_numbers_within_bounds(bad: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    "call",
     [
-        (lambda s: s.runs.prune(keep="x"), "keep is a whole number of runs, 0 or more; got 'x'"),
-        (lambda s: s.runs.prune(daily=1.5), "daily is a whole number"),
-        (lambda s: s.query(by=3), "expected a name, or several, as texts; got 3, an object of int"),
-        (lambda s: s.query(by=[3]), "expected names as texts; got 3"),
-        (lambda s: s.query("queue", where=3), "expected conditions"),
-        (lambda s: s.query("queue", where=[3]), "expected FIELD=VALUE"),
-        (lambda s: s.ingest("jobs", None), "expected a file, or several, as paths; got None"),
-        (lambda s: s.ingest("jobs", [None]), "expected files as paths; got None"),
+        lambda s: s.runs.prune(keep="x"),
+        lambda s: s.runs.prune(daily=1.5),
+        lambda s: s.query(by=3),
+        lambda s: s.query(by=[3]),
+        lambda s: s.query("site", where=3),
+        lambda s: s.query("site", where=[3]),
+        lambda s: s.ingest("jobs", None),
+        lambda s: s.ingest("jobs", [None]),
     ],
 )
-def test_arguments_of_another_kind_are_told_in_one_line(session: Session, call: Any, words: str) -> None:
-    with pytest.raises(UsageError, match=words) as caught:
+def test_arguments_of_another_kind_are_told_in_one_line(session: Session, call: Any) -> None:
+    with raised(UsageError):
         call(session)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_store_of_ones_own(lines: Path) -> None:
@@ -247,14 +246,14 @@ def test_a_store_of_ones_own(lines: Path) -> None:
         assert repr(session).startswith("<esjobs.Session an object of Forwarding, 3 jobs")
         assert session.query("queue").to_pandas()["jobs"].tolist() == [3]
         assert session.store is store
-    with pytest.raises(esjobs.EsjobsError, match="closed"):
+    with raised(esjobs.EsjobsError):
         store.span()
 
 
 def test_what_is_no_store_is_refused_with_what_it_lacks() -> None:
-    with pytest.raises(UsageError, match="an object of dict is no store; it lacks put_jobs, undo_load"):
+    with raised(UsageError):
         esjobs.open({})  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="the class DuckStore is no store; it is to be made first"):
+    with raised(UsageError):
         esjobs.open(DuckStore)  # type: ignore[arg-type]
 
 
@@ -285,9 +284,9 @@ def test_declared_values_are_a_source_like_others(session: Session, tmp_path: Pa
     rows = session.tables.corepower().to_pandas().set_index("name")
     assert rows["corepower"].to_dict()["A"] == 10.5
     assert set(session.tables.loads().to_pandas()["format"]) == {"corepower"}
-    with pytest.raises(UsageError, match="cores cannot be set; there are benchmark, level, valid_from"):
+    with raised(UsageError):
         session.ingest("corepower", table, fill=["cores=8"])
-    with pytest.raises(UsageError, match="one file at a time"):
+    with raised(UsageError):
         session.ingest("corepower", [table, table], fill=["benchmark=HS06"])
     session.undo(report.run)
     assert session.tables.corepower().to_pandas().empty
@@ -310,15 +309,15 @@ def test_batches_are_what_the_frames_are(session: Session, lines: Path) -> None:
     (load,) = session.tables.batches("loads", columns=["format", "rows_in"]).read_all().to_pylist()
     assert load == {"format": "lines", "rows_in": 4}
     assert session.tables.batches("corepower").schema.names == list(COREPOWER.column_names)
-    for name, options, words in (
-        ("loads", {"run": "a"}, "loads belong to no run"),
-        ("loads", {"window": "2018-08-10/2018-08-11"}, "loads belong to no window"),
-        ("nothing", {}, "no table 'nothing'"),
-        ("loads", {"columns": ["k"]}, "has no column 'k'"),
+    for name, options in (
+        ("loads", {"run": "a"}),
+        ("loads", {"window": "2018-08-10/2018-08-11"}),
+        ("nothing", {}),
+        ("loads", {"columns": ["k"]}),
     ):
-        with pytest.raises(UsageError, match=words):
+        with raised(UsageError):
             session.tables.batches(name, **options)
-    with pytest.raises(UsageError, match="no field 'nothing'"):
+    with raised(UsageError):
         session.jobs(columns=["nothing"])
     with pytest.raises(NoResultError):
         session.tables.batches("factors")

@@ -21,6 +21,7 @@ from esjobs.schema import catalogue as capabilities
 from esjobs.schema.catalogue import TABLES
 from esjobs.speed.settings import FitSettings
 from tests.conftest import NOW, memory_session
+from tests.messages import raised
 from tests.steps.grids import grid_jobs, load, site_names, write_jobs
 
 DECLARED = np.arange(9.0, 21.0)
@@ -129,9 +130,9 @@ def test_odd_times_are_for_queries_only(ran: Session) -> None:
         ran.run,
     ]
     for step in steps:
-        with pytest.raises(UsageError, match="midnight"):
+        with raised(UsageError):
             step(odd)
-    with pytest.raises(NoJobsError, match=WINDOW):
+    with raised(NoJobsError):
         ran.run("2020-01-01/2020-01-02")
 
 
@@ -144,7 +145,7 @@ def test_filters_choose_rows(ran: Session) -> None:
     assert chosen["name"].tolist() == ["SITE11", "SITE03"]  # confirmed first
     assert chosen["verdict"].tolist() == ["deviates", "undeclared"]
     assert len(ran.tables.flags(name="SITE11").to_pandas()) == 4  # two methods, type simul and all together
-    with pytest.raises(UsageError, match="no name 'SITE%'"):  # a name is no pattern
+    with raised(UsageError):  # a name is no pattern
         ran.tables.flags(name="SITE%").to_pandas()
     assert (
         ran.tables.flags(name="SITE11", window=WINDOW)
@@ -178,27 +179,27 @@ def test_a_filter_that_means_nothing_is_refused(ran: Session, what: str, filters
         ran.tables.read(what, **filters).to_pandas()
 
 
-@pytest.mark.parametrize(("wrong", "meant"), [("nmae", "name"), ("types", "type"), ("Window", "window")])
-def test_a_misspelt_keyword_is_refused_as_python_does(ran: Session, wrong: str, meant: str) -> None:
+@pytest.mark.parametrize("wrong", ["nmae", "types", "Window"])
+def test_a_misspelt_keyword_is_refused_as_python_does(ran: Session, wrong: str) -> None:
     asks: list[Any] = [ran.tables.flags, ran.tables.factors, partial(ran.tables.read, "runs")]
     for ask in asks:
-        with pytest.raises(TypeError, match=f"no keyword '{wrong}'; did you mean {meant}") as refused:
+        with raised(TypeError) as refused:
             ask(**{wrong: "SITE01"})
         assert isinstance(refused.value, EsjobsError)
 
 
 @pytest.mark.parametrize(
-    ("filters", "words"),
+    "filters",
     [
-        ({"name": "SITE1"}, "close are SITE1"),
-        ({"name": ["SITE01", "nobody"]}, "no name 'nobody'"),
-        ({"type": "reco"}, "no processing type 'reco'; there are all"),
-        ({"method": "gama"}, "no method 'gama'; there are"),
-        ({"level": "sites"}, "no level 'sites'; there are cpu_model, site"),
+        {"name": "SITE1"},
+        {"name": ["SITE01", "nobody"]},
+        {"type": "reco"},
+        {"method": "gama"},
+        {"level": "sites"},
     ],
 )
-def test_a_value_that_no_row_has_is_refused(ran: Session, filters: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
+def test_a_value_that_no_row_has_is_refused(ran: Session, filters: dict[str, Any]) -> None:
+    with raised(UsageError):
         ran.tables.flags(**filters).to_pandas()
 
 
@@ -210,7 +211,7 @@ def test_a_name_that_differs_by_case_only_is_found_where_one_is_meant(tmp_path: 
         session.run()
         assert set(session.tables.factors(name="site05").to_pandas()["name"]) == {"SITE05"}
         assert set(session.tables.factors(name="site02").to_pandas()["name"]) == {"site02"}
-        with pytest.raises(UsageError, match="there are SITE02, site02: write one of them"):
+        with raised(UsageError):
             session.tables.factors(name="Site02").to_pandas()
 
 
@@ -242,10 +243,10 @@ def test_a_report_is_written_whole_or_not_at_all(ran: Session, tmp_path: Path) -
     with pytest.raises(NoResultError):
         ran.report(out, run="ffff")
     assert out.read_text("utf-8") == page
-    with pytest.raises(EsjobsError, match="nowhere"):
+    with raised(EsjobsError):
         ran.report(tmp_path / "nowhere" / "report.html")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(EsjobsError, match="folder"):
+    with raised(EsjobsError):
         ran.report(tmp_path / "folder")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "report.html"]
 
@@ -279,7 +280,7 @@ def test_a_report_of_a_method_that_the_run_does_not_have_is_refused(tmp_path: Pa
         load(session, jobs(), tmp_path)
         session.run()
         for method in ("paper", "gama"):
-            with pytest.raises(UsageError, match=f"run [0-9a-f]+ has no method '{method}'; there are gamma$"):
+            with raised(UsageError):
                 session.report(out, method=method)
     assert not out.exists()
 
@@ -297,7 +298,7 @@ def test_two_runs_compare(tmp_path: Path) -> None:
         key = ["level", "name", "processing_type", "method"]
         back = session.speed.compare(second, first).to_pandas().set_index(key)["sigma"]
         pd.testing.assert_series_equal(changes.set_index(key)["sigma"].sort_index(), -back.sort_index())
-        with pytest.raises(UsageError, match="the same run"):
+        with raised(UsageError):
             session.speed.compare(first, first[:6]).to_pandas()
         with pytest.raises(NoResultError):
             session.speed.compare(first, "ffff").to_pandas()
@@ -324,7 +325,7 @@ def test_a_closed_session_says_so(tmp_path: Path) -> None:
         lambda: session.report(tmp_path / "report.html"),
     ]
     for call in calls:
-        with pytest.raises(StoreError, match="is closed; open it again"):
+        with raised(StoreError):
             call()
 
 
@@ -343,7 +344,7 @@ def test_open_twice_in_one_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("store", ["", "duckdb", "duckdb:", "mysql:x", "jobs.duckdb"])
 def test_an_address_that_is_none_is_refused(store: str) -> None:
-    with pytest.raises(UsageError, match="expected duckdb:PATH"):
+    with raised(UsageError):
         esjobs.open(store)
 
 
@@ -388,7 +389,6 @@ def test_mistakes_in_calls_are_ours(ran: Session, tmp_path: Path) -> None:
         lambda: ran.export.jobs(tmp_path / "jobs.odd"),
     ]
     for mistake in mistakes:
-        with pytest.raises(UsageError) as caught:
+        with raised(UsageError):
             mistake()
-        assert "\n" not in str(caught.value)
     assert ran.store.span().jobs == len(jobs())

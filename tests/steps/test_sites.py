@@ -10,6 +10,7 @@ import pytest
 from esjobs.api.session import Session
 from esjobs.core.errors import UsageError
 from tests.conftest import memory_session
+from tests.messages import raised
 from tests.steps.grids import grid_jobs, load
 
 QUEUES = [f"FARM{number // 2:02}_{('MCORE', 'HIMEM')[number % 2]}" for number in range(24)]
@@ -54,13 +55,13 @@ def test_results_are_shown_by_site(ran: Session, what: str) -> None:
     shown = ran.tables.read(what, site="FARM01", level="queue").to_pandas()
     assert set(shown["name"]) >= {"FARM01_MCORE", "FARM01_HIMEM"}
     assert set(shown["site"]) == {"FARM01"}
-    with pytest.raises(UsageError, match="FARM1"):
-        ran.tables.read(what, queue="FARM1").to_pandas()
+    with raised(UsageError):
+        ran.tables.read(what, site="FARM1").to_pandas()
 
 
 def test_tables_without_sites_say_so(ran: Session) -> None:
-    with pytest.raises(UsageError, match="lines have no site to filter by"):
-        ran.tables.lines(queue="FARM01").to_pandas()
+    with raised(UsageError):
+        ran.tables.lines(site="FARM01").to_pandas()
 
 
 def test_a_run_is_restricted_by_site(ran: Session) -> None:
@@ -74,7 +75,7 @@ def test_a_run_is_restricted_by_site(ran: Session) -> None:
     )
     pd.testing.assert_frame_equal(left, right)
     assert ran.run(where=[f"queue={name}" for name in names])[-1].run == by_queue
-    with pytest.raises(UsageError, match="buckets have task_id, core_class, queue, site"):
+    with raised(UsageError):
         ran.run(where="user=me")
 
 

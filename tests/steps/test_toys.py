@@ -28,6 +28,7 @@ from esjobs.speed.judging.flag import judge
 from esjobs.speed.line import compare_with_declared
 from esjobs.speed.mixed_tasks import CheckedBuckets
 from esjobs.speed.settings import FitSettings
+from tests.messages import raised
 from tests.steps.grids import grid_jobs, load, site_names
 
 Floats = NDArray[np.float64]
@@ -258,7 +259,7 @@ def test_restricted_runs_fit_what_they_are_told(session: Session, tmp_path: Path
     speeds(tasks=["btask0", "atask0"])
     assert len(session.tables.runs().to_pandas()) == len(runs)  # the same question again
     for nothing in ({"tasks": "none"}, {"where": "processing_type=all"}, {"where": "queue="}):
-        with pytest.raises(NoResultError, match="no bucket"):
+        with raised(NoResultError):
             session.run(**nothing)  # type: ignore[arg-type]
 
 

@@ -15,6 +15,7 @@ from esjobs.store.duck.errors import store_error
 from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs
 from tests.contract.jobs import batch, job, put
+from tests.messages import raised
 
 ROOT = Path(__file__).parents[2]
 FOREIGN = sorted(
@@ -55,7 +56,7 @@ def test_what_is_not_an_error_of_the_store_is_a_defect() -> None:
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="name another file"):
+    with raised(StoreError):
         DuckStore(path, tables=TABLES)
     assert path.read_bytes() == content
 
@@ -64,20 +65,20 @@ def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> 
     path = tmp_path / "other.duckdb"
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE jobs (id INTEGER)")
-    with pytest.raises(SchemaError, match="not a store of esjobs"):
+    with raised(SchemaError):
         DuckStore(path, tables=TABLES)
     with duckdb.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(1,)]
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="name a file inside it"):
+    with raised(StoreError):
         DuckStore(tmp_path, tables=TABLES)
 
 
 @pytest.mark.parametrize("place", ["/proc/jobs.duckdb", "/dev/null/jobs.duckdb", "/proc/new/jobs.duckdb"])
 def test_a_place_that_cannot_be_written_is_refused(place: str) -> None:
-    with pytest.raises(StoreError, match=r"another one|can be written to|check the file"):
+    with raised(StoreError):
         DuckStore(place, tables=TABLES).compare_and_set("what", None, "kept")
 
 
@@ -90,7 +91,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     at = content.index(b"DUCK") + 4
     content[at : at + 8] = (9999).to_bytes(8, "little")
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="the file is damaged"):
+    with raised(StoreError):
         DuckStore(path, tables=TABLES)
 
 
@@ -126,7 +127,7 @@ except StoreError as error:
 def test_the_same_process_may_not_open_a_file_with_other_settings(tmp_path: Path) -> None:
     store = DuckStore(tmp_path / "jobs.duckdb", tables=TABLES)
     store.compare_and_set("what", None, "kept")
-    with pytest.raises(StoreBusyError, match="close it there first"):
+    with raised(StoreBusyError):
         DuckStore(tmp_path / "jobs.duckdb", memory_limit="2GB", tables=TABLES)
     store.close()
 
@@ -176,16 +177,16 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path) -> None:
 
 
 def test_settings_that_make_no_sense_are_said() -> None:
-    with pytest.raises(StoreError, match="write the memory limit like 1GB"):
+    with raised(StoreError):
         DuckStore(None, memory_limit="lots", tables=TABLES)
-    with pytest.raises(StoreError, match="at least one thread"):
+    with raised(StoreError):
         DuckStore(None, threads=0, tables=TABLES)
 
 
 def test_memory_that_does_not_suffice_is_said_and_costs_nothing(tmp_path: Path) -> None:
     store = DuckStore(tmp_path / "jobs.duckdb", memory_limit="10MB", threads=1, tables=TABLES)
     put(store, "a", job(1))
-    with pytest.raises(StoreError, match="give it more memory"):
+    with raised(StoreError):
         store.put_jobs([jobs(1, 130_000)], "b")
     assert store.span().jobs == 1
     store.close()
@@ -196,7 +197,7 @@ def test_text_that_is_not_text_is_refused() -> None:
     broken = pa.array([b"\xff\xfe"]).view(pa.string())
     rows = batch([job(1)])
     rows = rows.set_column(rows.schema.get_field_index("queue"), "queue", broken)
-    with pytest.raises(StoreError, match="text must be UTF-8"):
+    with raised(StoreError):
         store.put_jobs([rows], "a")
     assert store.span().jobs == 0
     store.close()

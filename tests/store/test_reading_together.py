@@ -30,6 +30,7 @@ from esjobs.store.duck.store import DuckStore
 from esjobs.store.process import Process
 from tests.cli.running import job_file, run
 from tests.contract.jobs import job, put
+from tests.messages import raised
 
 ROOT = Path(__file__).parents[2]
 
@@ -178,7 +179,7 @@ def test_who_may_not_write_reads_also_what_a_killed_writer_left_in_the_log(file:
 def test_who_may_not_read_is_told_so(file: Path) -> None:
     file.chmod(stat.S_IRUSR)
     reader = Child(READER, file, 65534, "question")
-    with pytest.raises(AssertionError, match=r"StoreError: may not read the store .* ask its owner"):
+    with pytest.raises(AssertionError, match="StoreError: "):
         reader.line()
     reader.process.communicate()
 
@@ -231,7 +232,7 @@ def test_readers_that_come_and_go_keep_no_writer_out(file: Path) -> None:
 def test_a_reader_waits_for_a_writer_and_names_it(file: Path) -> None:
     writer = Child(WRITER, file, "b", 5)
     assert writer.line() == "written"
-    with pytest.raises(StoreBusyError, match=f"process {writer.process.pid} .* writes to the store"):
+    with raised(StoreBusyError):
         jobs(file, read_only=True)
     reader = Child(READER, file, 0, "question")
     time.sleep(1.0)
@@ -294,8 +295,7 @@ STEPS = [
 def test_a_session_for_reading_refuses_steps(file: Path, step: str, arguments: tuple[str, ...]) -> None:
     before = contents(file)
     with esjobs.open(f"duckdb:{file}", read_only=True) as session:
-        name = step.rpartition(".")[2]
-        with pytest.raises(ReadOnlyError, match=f"^{name} writes, and the store was opened for reading; "):
+        with raised(ReadOnlyError):
             attrgetter(step)(session)(*arguments)
         assert session.store.span().jobs == 5
     assert contents(file) == before
@@ -319,7 +319,7 @@ def test_a_store_for_reading_refuses_whatever_writes(file: Path, place: str) -> 
 
 
 def test_a_reader_makes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"no store at .*; the first ingest makes it"):
+    with raised(StoreError):
         esjobs.open(f"duckdb:{tmp_path / 'new' / 'jobs.duckdb'}", read_only=True)
     assert list(tmp_path.iterdir()) == []
 
@@ -347,7 +347,7 @@ def test_a_file_of_an_earlier_version_is_read_as_it_is(file: Path) -> None:
     assert contents(file) == before
     with duckdb.connect(file) as connection:
         connection.execute("DROP TABLE internal.named_values")
-    with pytest.raises(SchemaError, match=r"lacks internal.named_values; bring it up to date once, .* setup"):
+    with raised(SchemaError):
         esjobs.open(f"duckdb:{file}", read_only=True)
 
 
@@ -357,13 +357,13 @@ def test_sessions_of_one_process_share_a_file(file: Path) -> None:
     settings = esjobs.Settings(store=f"duckdb:{file}", wait_s=10)
     with esjobs.open(settings=settings) as writing:  # the two give it back in a moment
         put(writing.store, "b", job(6, source="b"))
-        with pytest.raises(StoreBusyError, match=r"this process has the store .* open in another way"):
+        with raised(StoreBusyError):
             one.store.span()
     assert (one.store.span().jobs, two.store.span().jobs) == (6, 6)
     one.close()
     assert two.store.span().jobs == 6
     two.close()
-    with pytest.raises(StoreError, match="is closed"):
+    with raised(StoreError):
         two.store.span()
 
 
@@ -383,7 +383,7 @@ def test_sql_stays_fenced_after_the_file_was_given_back(file: Path) -> None:
             assert writer.line() == "written"
             assert writer.end() == 0
             for text in ("select * from read_csv('/etc/passwd')", "select * from '/etc/passwd'"):
-                with pytest.raises(UsageError, match="SQL: "):
+                with raised(UsageError):
                     session.sql(text).to_pandas()
             assert session.sql("select count(*) as n from jobs").to_pandas().n.tolist() == [10]
 

@@ -12,6 +12,7 @@ from esjobs.schema.speed import FACTORS
 from esjobs.store.duck import schema
 from esjobs.store.duck.store import DuckStore
 from tests.contract.jobs import job, put, selected, table_batch, visible
+from tests.messages import raised
 
 
 @pytest.fixture
@@ -71,22 +72,21 @@ def test_columns_and_tables_that_a_file_lacks_are_added(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "message"),
+    "statement",
     [
-        ("ALTER TABLE jobs ADD COLUMN colour VARCHAR", "'colour' .* a later version wrote the store"),
-        ("ALTER TABLE results.factors ADD COLUMN colour VARCHAR", "'colour'"),
-        ("ALTER TABLE jobs ALTER COLUMN events TYPE VARCHAR", "'events' .* is VARCHAR, .* BIGINT"),
-        ("UPDATE internal.layout SET value = '1'", "layout 1, expected 2"),
-        ("DELETE FROM internal.layout", "layout unknown"),
-        ("DROP TABLE internal.layout", "not a store of esjobs"),
+        "ALTER TABLE jobs ADD COLUMN colour VARCHAR",
+        "ALTER TABLE results.factors ADD COLUMN colour VARCHAR",
+        "ALTER TABLE jobs ALTER COLUMN events TYPE VARCHAR",
+        "UPDATE internal.layout SET value = '1'",
+        "DELETE FROM internal.layout",
+        "DROP TABLE internal.layout",
     ],
     ids=str,
 )
-def test_a_file_of_another_layout_is_refused(path: Path, statement: str, message: str) -> None:
+def test_a_file_of_another_layout_is_refused(path: Path, statement: str) -> None:
     change(path, statement)
-    with pytest.raises(SchemaError, match=message) as caught:
+    with raised(SchemaError):
         DuckStore(path, tables=TABLES)
-    assert "\n" not in str(caught.value)
     with duckdb.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM jobs").fetchall() == [(1,)]
 

@@ -9,6 +9,7 @@ import pytest
 from dashboards.servers import Client, Outcome, Rule, recognise, remove_rules, rules, set_rules
 from esjobs.core.errors import DashboardsError, UsageError
 from tests.dashboards.servers.stand_in import StandIn, standing_in
+from tests.messages import raised
 
 RULES = rules("gamma")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -82,7 +83,7 @@ def test_removal_takes_ours_alone_and_says_nothing_of_what_is_not_there(kibana: 
 def test_who_may_not_see_rules_removes_dashboards_all_the_same(kibana: StandIn) -> None:
     kibana.faults["GET /api/alerting/rule"] = kibana.error(403, "no")
     assert gone(kibana) == []
-    with pytest.raises(DashboardsError, match="all rights on Stack Rules"):
+    with raised(DashboardsError):
         made(kibana)
 
 
@@ -106,7 +107,7 @@ def test_refusals_are_a_sentence_each(kibana: StandIn, status: int, message: str
 
 def test_opensearch_dashboards_has_none() -> None:
     with standing_in(StandIn(name="osd", version="3.3.0")) as server:
-        with pytest.raises(UsageError, match="has no rules of Kibana"):
+        with raised(UsageError):
             made(server)
         assert gone(server) == []
         assert not any("alerting" in path for _, path, *_ in server.requests)

@@ -20,6 +20,7 @@ from dashboards.servers import (
 )
 from esjobs.core.errors import DashboardsError, EsjobsError, InputError, UsageError
 from tests.dashboards.servers.stand_in import Reply, StandIn, late, standing_in
+from tests.messages import raised
 
 VIEW, CHART, PAGE = ("index-pattern", "d"), ("visualization", "v"), ("dashboard", "p")
 OTHER = ("dashboard", "someone-elses")
@@ -102,9 +103,9 @@ def test_opensearch_dashboards_gets_its_own_header_and_lacks_types() -> None:
         lens = ("lens", "l")
         both = _bundle(_line(lens), _line(VIEW))
         assert _states(plan_removal(client, found, both.objects)) == ["absent", "removed"]
-        with pytest.raises(UsageError, match=r"needs Kibana 8\.12"):
+        with raised(UsageError):
             found.require_lens()
-        with pytest.raises(UsageError, match="has no spaces"):
+        with raised(UsageError):
             plan_import(client, found, _bundle(), "grid")
 
 
@@ -120,7 +121,7 @@ def test_versions_of_kibana_get_the_bundle_that_they_take(version: str, target: 
 @pytest.mark.parametrize(("name", "version"), [("kbn", "8.8.2"), ("kbn", "7.17.28"), ("osd", "1.3.0")])
 def test_servers_that_are_too_old_are_refused(name: str, version: str) -> None:
     with standing_in(StandIn(name=name, version=version)) as server, Client(server.url) as client:
-        with pytest.raises(DashboardsError, match="too old") as error:
+        with raised(DashboardsError) as error:
             recognise(client)
         assert version in _told(error)
 
@@ -130,12 +131,12 @@ def test_spaces(kibana: StandIn) -> None:
     assert kibana.has("grid") == {VIEW, CHART, PAGE}
     assert kibana.has() == {OTHER}
     assert _states(_import(kibana, "default")) == ["new"] * 3
-    with pytest.raises(DashboardsError, match=r"no space 'grud'.*there are default, grid"):
+    with raised(DashboardsError):
         _import(kibana, "grud")
-    with pytest.raises(UsageError, match="no id of a space"):
+    with raised(UsageError):
         _import(kibana, "../x")
     kibana.spaces = None
-    with pytest.raises(DashboardsError, match="has no spaces"):
+    with raised(DashboardsError):
         _import(kibana, "grid")
     assert set(kibana.objects) <= {"default", "grid"}
 
@@ -174,21 +175,21 @@ def test_success_that_is_none_is_found(kibana: StandIn) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    "lines",
     [
-        ([_line(CHART, VIEW)], "needs index-pattern/d, which is not in the file"),
-        ([_line(VIEW), _line(VIEW)], "stands there twice"),
-        (["[1]"], "no JSON object"),
-        (["{"], "no JSON object"),
-        (["[" * 100_000], "no JSON object"),
-        (['{"type": "dashboard"}'], "without 'id'"),
-        (['{"type": "dashboard", "id": "p", "references": [1]}'], "references without type and id"),
-        (['{"exportedCount": 0}'], "holds no saved object"),
-        ([""], "holds no saved object"),
+        [_line(CHART, VIEW)],
+        [_line(VIEW), _line(VIEW)],
+        ["[1]"],
+        ["{"],
+        ["[" * 100_000],
+        ['{"type": "dashboard"}'],
+        ['{"type": "dashboard", "id": "p", "references": [1]}'],
+        ['{"exportedCount": 0}'],
+        [""],
     ],
 )
-def test_a_broken_bundle_is_not_sent(lines: list[str], said: str) -> None:
-    with pytest.raises(InputError, match=said) as error:
+def test_a_broken_bundle_is_not_sent(lines: list[str]) -> None:
+    with raised(InputError) as error:
         read_bundle("\n".join(lines).encode(), "b.ndjson")
     assert "b.ndjson" in _told(error)
 
@@ -265,21 +266,21 @@ def test_other_servers_are_not_taken_for_one(answer: Reply) -> None:
     with (
         standing_in(StandIn(name="x", faults={"GET /": answer})) as server,
         Client(server.url) as client,
-        pytest.raises(DashboardsError, match="neither Kibana nor OpenSearch Dashboards"),
+        raised(DashboardsError),
     ):
         recognise(client)
 
 
 def test_a_version_that_is_hidden_from_strangers_asks_for_credentials(kibana: StandIn) -> None:
     kibana.faults["GET /api/status"] = kibana.json(200, {"status": {"overall": {"level": "available"}}})
-    with pytest.raises(DashboardsError, match="give credentials"):
+    with raised(DashboardsError):
         _import(kibana)
 
 
 def test_a_page_of_a_proxy_is_called_one(kibana: StandIn) -> None:
     kibana.name = "proxy"
     kibana.faults["GET /api/status"] = PAGE_OF_LOGIN
-    with pytest.raises(DashboardsError, match="page of HTML"):
+    with raised(DashboardsError):
         _import(kibana)
 
 
@@ -287,20 +288,20 @@ def test_slow_servers_do_not_hold_us(kibana: StandIn) -> None:
     kibana.faults["POST /api/saved_objects/_import"] = late(1.5)
     with Client(kibana.url, timeout_s=0.5) as client:
         server = recognise(client)
-        with pytest.raises(DashboardsError, match=r"did not answer within 0.5 s"):
+        with raised(DashboardsError):
             import_bundle(client, server, _bundle())
 
 
 def test_servers_that_drip_do_not_hold_us(kibana: StandIn) -> None:
     kibana.drips = True
-    with Client(kibana.url, timeout_s=0.5) as client, pytest.raises(DashboardsError, match="did not answer"):
+    with Client(kibana.url, timeout_s=0.5) as client, raised(DashboardsError):
         recognise(client)
 
 
 def test_a_server_that_is_not_there() -> None:
     with standing_in(StandIn()) as server:
         url = server.url
-    with Client(url) as client, pytest.raises(DashboardsError, match="cannot be reached") as error:
+    with Client(url) as client, raised(DashboardsError) as error:
         recognise(client)
     assert "0x" not in _told(error)
 
@@ -323,7 +324,7 @@ def test_nothing_of_the_environment_is_sent(kibana: StandIn, monkeypatch: pytest
     ["", "localhost:5601", "ftp://x", "http://", "http://x:y", "http://x/?a=1", "http://[::1", "http://x:0"],
 )
 def test_addresses_that_are_none(url: str) -> None:
-    with pytest.raises(UsageError, match="is no address") as error:
+    with raised(UsageError) as error:
         Client(url)
     _told(error)
 

@@ -18,6 +18,7 @@ from esjobs.records.names.cpu_models import resolve_names
 from esjobs.schema.drift import DAILY_FACTORS
 from tests.conftest import memory_session
 from tests.flags.drift.grids import DAYS, FIRST, GRID, WINDOW, contradicting, faster, fill, on_one_model
+from tests.messages import raised
 
 TRUTH = GRID.truth()
 LARGE = sorted(
@@ -201,10 +202,10 @@ def _on_day(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
 
 def test_without_a_run_there_is_nothing_to_look_at(session: Session) -> None:
     fill(session, days=2)
-    with pytest.raises(NoResultError, match="nothing has been run yet"):
+    with raised(NoResultError):
         session.flags.drift()
     session.run(where=[f"queue={STEADY}"])
-    with pytest.raises(NoResultError, match="no unrestricted run"):
+    with raised(NoResultError):
         session.flags.drift()
 
 

@@ -12,6 +12,7 @@ from esjobs.core.errors import UsageError
 from esjobs.records.demo import LAST_DAY, Grid, QueueTruth, Truth
 from esjobs.records.names.cpu_models import resolve_names
 from esjobs.records.names.sites import guess_site
+from tests.messages import raised
 
 
 @pytest.fixture(scope="module")
@@ -170,10 +171,10 @@ def test_a_grid_is_a_value() -> None:
     ],
 )
 def test_a_grid_that_cannot_be_is_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"grid (has|needs)"):
+    with raised(UsageError):
         Grid(**arguments)
 
 
 def test_sizes_that_cannot_be_are_refused() -> None:
-    with pytest.raises(UsageError, match="at least 1 job"):
+    with raised(UsageError):
         Grid.of_size(0)

@@ -17,6 +17,7 @@ from esjobs.schema.accounting import ABOVE_WALL, ACCOUNTING, NO_WALL
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.declared import COREPOWER
 from esjobs.store.duck.store import DuckStore
+from tests.messages import raised
 
 MONTHS = {"2015-02": (279, 90), "2015-09": (279, 100), "2016-08": (329, 128)}
 """Records, and those of sites that declared nothing."""
@@ -237,18 +238,15 @@ def test_a_record_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    "text",
     [
-        (
-            "APEL-individual-job-message: v0.3\nSite: A\n%%\n",
-            "a message of the kind apel-individual-job-message",
-        ),
-        ("site,vo\nA,atlas\n", "does not begin like a message of APEL"),
-        ('{"Site": "A"}\n', "is jsonl, not a message of APEL"),
+        "APEL-individual-job-message: v0.3\nSite: A\n%%\n",
+        "site,vo\nA,atlas\n",
+        '{"Site": "A"}\n',
     ],
 )
-def test_files_that_are_none(tmp_path: Path, text: str, complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
+def test_files_that_are_none(tmp_path: Path, text: str) -> None:
+    with raised(InputError):
         parsed(written(tmp_path, text))
 
 
@@ -272,6 +270,6 @@ def test_a_load_of_sums_is_no_load_of_jobs(shared_data: Path) -> None:
     assert (report.counts["accounting stored"], report.counts["corepower stored"]) == (279, 23)
     assert store.span().jobs == 0
     assert read_table(store, ACCOUNTING).num_rows == 279
-    with pytest.raises(UsageError, match="site cannot be set; there are corepower"):
+    with raised(UsageError):
         parse_fill(["site=A"], settable(APEL))
     store.close()

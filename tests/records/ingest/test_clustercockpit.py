@@ -15,6 +15,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import InputError
 from esjobs.records.ingest.formats import job_files
 from esjobs.records.ingest.formats.clustercockpit import _unit
+from tests.messages import raised
 from tests.records.ingest.monitored import jobs, read, refused, rows, series
 
 META = {"jobId": 7, "cluster": "alex", "startTime": 1_700_000_000, "duration": 120, "numNodes": 1}
@@ -250,7 +251,7 @@ def test_what_is_wrong_is_said_in_our_words(session: Session, tmp_path: Path, te
 
 
 def test_a_folder_without_an_archive_is_said_to_be_none(session: Session, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no file of this format"):
+    with raised(InputError):
         read(session, "clustercockpit", tmp_path)
 
 

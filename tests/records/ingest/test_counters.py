@@ -15,6 +15,7 @@ from esjobs.records.ingest.base import Parsed, Reject, parse_fill
 from esjobs.records.ingest.formats.sources import source
 from esjobs.records.ingest.given import sound
 from esjobs.records.ingest.refusals import Refusals
+from tests.messages import raised
 
 JOB = {"job_id": "1", "queue": "A", "end_time": "2026-11-22T00:00:00Z"}
 
@@ -82,14 +83,14 @@ def test_a_truth_value_that_is_none_costs_its_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "message"),
+    "header",
     [
-        ("counter.a,counter.a", "columns counter.a and counter.a name the same"),
-        ("counter.,x", "column counter. does not say which one"),
+        "counter.a,counter.a",
+        "counter.,x",
     ],
 )
-def test_columns_that_cannot_be_told_apart(tmp_path: Path, header: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_columns_that_cannot_be_told_apart(tmp_path: Path, header: str) -> None:
+    with raised(InputError):
         parsed(csv_of(tmp_path, header, "1,2"))
 
 
@@ -165,16 +166,16 @@ def test_text_in_the_place_of_counters_is_refused_before_a_row_is_read(tmp_path:
     pa.parquet.write_table(
         pa.table({**{k: [v] for k, v in JOB.items()}, "counters": [1.0]}), tmp_path / "j.parquet"
     )
-    with pytest.raises(InputError, match="accepted: a map or struct of numbers"):
+    with raised(InputError):
         parsed(tmp_path / "j.parquet")
 
 
 def test_what_set_takes() -> None:
     assert parse_fill(["smt=true", "nodes=2"]) == {"smt": True, "nodes": 2}
     assert parse_fill(["smt=No"]) == {"smt": False}
-    with pytest.raises(UsageError, match="smt=perhaps is neither true nor false"):
+    with raised(UsageError):
         parse_fill(["smt=perhaps"])
-    with pytest.raises(UsageError, match="counters cannot be set"):
+    with raised(UsageError):
         parse_fill(["counters=1"])
 
 
@@ -199,7 +200,7 @@ def test_maps_of_any_source_are_checked() -> None:
 def test_more_events_than_a_header_can_name() -> None:
     job = {"job_id": "1", "counters": [(f"{n:0200}", 1.0) for n in range(6000)]}
     rows = pa.RecordBatch.from_pylist([job], JOB_SCHEMA)
-    with pytest.raises(UsageError, match="6,000 different events, a column each in CSV"):
+    with raised(UsageError):
         write_jobs([rows], io.BytesIO(), "csv")
     assert write_jobs([rows], io.BytesIO(), "jsonl") == 1
 

@@ -18,6 +18,7 @@ from esjobs.records.ingest.formats.canonical import LAYOUT
 from esjobs.records.ingest.formats.sources import source
 from esjobs.records.ingest.reading.batches import parse_file
 from esjobs.records.ingest.validate import Context
+from tests.messages import raised
 
 Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]
 
@@ -38,54 +39,42 @@ def many(rows: int) -> bytes:
 
 
 UNREADABLE = [
-    ("empty.csv", b"", "empty.csv is empty; accepted: CSV"),
-    ("empty.csv.gz", gzip.compress(b""), "empty.csv.gz is empty"),
-    ("blank.csv", b"\n\r\n\n", "nothing but blank lines"),
-    ("a.csv.gz", gzip.compress(CSV)[:-9], "a.csv.gz: the gzip stream ends too early"),
-    ("a.csv.gz", gzip.compress(CSV)[:-6] + b"123456", "a.csv.gz: broken gzip"),
-    ("a.csv.gz", b"\x1f\x8b" + NOISE, "a.csv.gz: broken gzip"),
-    ("a.csv", CSV.decode().encode("utf-16"), "a.csv is UTF-16 text; accepted: CSV"),
-    ("a.csv", CSV.decode().encode("utf-16-le"), "a.csv is binary or UTF-16, not text"),
-    ("a.csv", b"\x7fELF\x00\x00" + NOISE, "a.csv is binary"),
-    ("a.csv", b"PK\x03\x04" + NOISE, "a.csv is a zip archive"),
-    ("a.csv", b"BZh9" + NOISE, "bzip2"),
-    ("a.csv", b"\xfd7zXZ\x00" + NOISE, "xz"),
-    ("a.csv", b"\x28\xb5\x2f\xfd" + NOISE, "zstd"),
-    ("a.parquet", b"PAR1" + NOISE, "a.parquet: broken Parquet"),
-    ("a.parquet.gz", gzip.compress(b"PAR1" + NOISE), "Parquet file inside gzip; unpack it first"),
-    ("a.json", b'[{"pandaid": 1}]', "a.json is a JSON array; write one object per line"),
-    (
-        "a.csv",
-        b"pandaid,computingsite\n1,CERN\n",
-        "no column for end_time: format panda reads it from endtime",
-    ),
-    ("a.csv", b"queue,endtime\n", "no column for job_id: format panda reads it from pandaid"),
-    ("a.csv", b"pandaid;computingsite;endtime\n", "the file has: pandaid;computingsite;endtime"),
-    (
-        "a.csv",
-        b"pandaid,endtime,PandaID,computingsite\n",
-        "column pandaid appears 2 times (pandaid, PandaID)",
-    ),
-    ("a.csv", b"pandaid,computingsite,Ort\xe9\n" + LINE, "a.csv, line 1: the header is not UTF-8"),
-    ("a.csv", b'pandaid,"computingsite,endtime\n' + LINE, "a.csv, line 1: the header"),
-    ("a.csv", b"x" * 5_000_000, "a.csv, line 1: the header is longer than 1048576 bytes"),
-    ("a.csv", CSV.replace(b"\n", b"\r"), "lines end in a lone carriage return"),
+    ("empty.csv", b""),
+    ("empty.csv.gz", gzip.compress(b"")),
+    ("blank.csv", b"\n\r\n\n"),
+    ("a.csv.gz", gzip.compress(CSV)[:-9]),
+    ("a.csv.gz", gzip.compress(CSV)[:-6] + b"123456"),
+    ("a.csv.gz", b"\x1f\x8b" + NOISE),
+    ("a.csv", CSV.decode().encode("utf-16")),
+    ("a.csv", CSV.decode().encode("utf-16-le")),
+    ("a.csv", b"\x7fELF\x00\x00" + NOISE),
+    ("a.csv", b"PK\x03\x04" + NOISE),
+    ("a.csv", b"BZh9" + NOISE),
+    ("a.csv", b"\xfd7zXZ\x00" + NOISE),
+    ("a.csv", b"\x28\xb5\x2f\xfd" + NOISE),
+    ("a.parquet", b"PAR1" + NOISE),
+    ("a.parquet.gz", gzip.compress(b"PAR1" + NOISE)),
+    ("a.json", b'[{"pandaid": 1}]'),
+    ("a.csv", b"pandaid,computingsite\n1,CERN\n"),
+    ("a.csv", b"queue,endtime\n"),
+    ("a.csv", b"pandaid;computingsite;endtime\n"),
+    ("a.csv", b"pandaid,endtime,PandaID,computingsite\n"),
+    ("a.csv", b"pandaid,computingsite,Ort\xe9\n" + LINE),
+    ("a.csv", b'pandaid,"computingsite,endtime\n' + LINE),
+    ("a.csv", b"x" * 5_000_000),
+    ("a.csv", CSV.replace(b"\n", b"\r")),
 ]
 
 
-@pytest.mark.parametrize(("name", "data", "message"), UNREADABLE, ids=range(len(UNREADABLE)))
-def test_what_cannot_be_read_is_one_line_with_a_way_out(
-    read: Read, name: str, data: bytes, message: str
-) -> None:
-    with pytest.raises(InputError) as caught:
+@pytest.mark.parametrize(("name", "data"), UNREADABLE, ids=range(len(UNREADABLE)))
+def test_what_cannot_be_read_is_one_line_with_a_way_out(read: Read, name: str, data: bytes) -> None:
+    with raised(InputError):
         read(name, data)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_directory_a_missing_file_and_a_forbidden_one(tmp_path: Path) -> None:
-    for path, message in ((tmp_path, "is a directory"), (tmp_path / "none.csv", "does not exist")):
-        with pytest.raises(InputError, match=message):
+    for path in (tmp_path, tmp_path / "none.csv"):
+        with raised(InputError):
             list(source("panda").parse(path, {}))
 
 
@@ -100,7 +89,7 @@ def test_a_gzip_cut_in_the_middle_names_the_line_reached(tmp_path: Path, form: s
     path.write_bytes(gzip.compress(data, 1)[:-1000])
     pieces = source("panda").parse(path, {})
     assert next(pieces).rows_in > 0
-    with pytest.raises(InputError, match=r"jobs.*after line \d\d+: the gzip stream ends too early"):
+    with raised(InputError):
         list(pieces)
 
 
@@ -206,20 +195,18 @@ class TestParquetTypes:
         assert piece.batch.column(name)[0].as_py() == value
 
     @pytest.mark.parametrize(
-        ("name", "array", "kind"),
+        ("name", "array"),
         [
-            ("job_id", pa.array([[1]]), "list<"),
-            ("events", pa.array([True]), "bool"),
-            ("cpu_s", pa.array([{"a": 1}]), "struct<"),
-            ("cpu_s", pa.array([date(2018, 8, 15)]), "date32"),
-            ("end_time", pa.array([True]), "bool"),
+            ("job_id", pa.array([[1]])),
+            ("events", pa.array([True])),
+            ("cpu_s", pa.array([{"a": 1}])),
+            ("cpu_s", pa.array([date(2018, 8, 15)])),
+            ("end_time", pa.array([True])),
         ],
     )
-    def test_refused_before_a_row_is_read(
-        self, tmp_path: Path, name: str, array: pa.Array, kind: str
-    ) -> None:
+    def test_refused_before_a_row_is_read(self, tmp_path: Path, name: str, array: pa.Array) -> None:
         path = self.write(tmp_path / "a.parquet", **{name: array})
-        with pytest.raises(InputError, match=f"column {name} has type {kind}.*accepted: "):
+        with raised(InputError):
             next(source("jobs").parse(path, {}))
 
     @pytest.mark.parametrize(
@@ -279,5 +266,5 @@ class TestParquetTypes:
         data[middle : middle + 4000] = b"\xff" * 4000
         path.write_bytes(data)
         pieces = parse_file(path, LAYOUT, Context(path.name, "jobs", {}))
-        with pytest.raises(EsjobsError, match=r"a\.parquet, after row \d+: broken Parquet"):
+        with raised(EsjobsError):
             list(pieces)

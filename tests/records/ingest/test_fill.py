@@ -9,6 +9,7 @@ import pytest
 from esjobs.core.errors import UsageError
 from esjobs.records.ingest.base import Reject, parse_fill
 from esjobs.records.ingest.formats.sources import SOURCES, source
+from tests.messages import raised
 
 Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]
 
@@ -25,33 +26,33 @@ def test_values_are_typed_by_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "message"),
+    "pair",
     [
-        ("cores", "not FIELD=VALUE"),
-        ("=8", "not FIELD=VALUE"),
-        ("cores=", "has no value"),
-        ("core=8", "no field 'core'.*cores"),
-        ("day=2018-08-15", "computed"),
-        ("cpu_model=x", "computed"),
-        ("job_id=1", "same for every row"),
-        ("processing_type=all", "reserved"),
-        ("cores=eight", "not a number"),
-        ("cores=1.5", "not whole"),
-        ("cores=-1", "out of range"),
-        ("cores=1e300", "out of range"),
-        ("cpu_s=nan", "out of range"),
-        ("cpu_s=inf", "out of range"),
-        ("end_time=noon", "not a time"),
-        ("end_time=1066-10-14", "out of range"),
+        "cores",
+        "=8",
+        "cores=",
+        "core=8",
+        "day=2018-08-15",
+        "cpu_model=x",
+        "job_id=1",
+        "processing_type=all",
+        "cores=eight",
+        "cores=1.5",
+        "cores=-1",
+        "cores=1e300",
+        "cpu_s=nan",
+        "cpu_s=inf",
+        "end_time=noon",
+        "end_time=1066-10-14",
     ],
 )
-def test_refused(pair: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_refused(pair: str) -> None:
+    with raised(UsageError):
         parse_fill([pair])
 
 
 def test_set_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="cores is set twice"):
+    with raised(UsageError):
         parse_fill(["cores=1", "cores=2"])
 
 
@@ -85,5 +86,5 @@ def test_source_is_the_record_s_own_then_the_fill_then_the_format(read: Read) ->
 
 def test_formats_are_found_by_name() -> None:
     assert [source(known.name) for known in SOURCES] == list(SOURCES)
-    with pytest.raises(UsageError, match="no format 'lsf'; there are panda, jobs"):
+    with raised(UsageError):
         source("lsf")

@@ -16,6 +16,7 @@ from esjobs.core.errors import InputError
 from esjobs.records.ingest.formats.sources import source
 from esjobs.records.ingest.reading.lines import LineFeed
 from esjobs.records.ingest.refusals import LISTED
+from tests.messages import raised
 
 HEADER = b"pandaid,computingsite,endtime\n"
 LINE = b"1,CERN,2018-08-15 12:00:00\n"
@@ -64,7 +65,7 @@ def test_a_gzip_bomb_without_a_line_end_is_refused_by_its_header(tmp_path: Path)
         for _ in range(100):
             out.write(b"x" * 3_000_000)
     tracemalloc.start()
-    with pytest.raises(InputError, match="header is longer"):
+    with raised(InputError):
         list(source("panda").parse(tmp_path / "a.csv.gz", {}))
     assert tracemalloc.get_traced_memory()[1] < LIMIT
     tracemalloc.stop()

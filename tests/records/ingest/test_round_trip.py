@@ -16,6 +16,7 @@ from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.records.export.jobs import ExportFormat, write_jobs
 from esjobs.records.ingest.base import MAX_INTEGER, RESERVED, parse_fill
 from esjobs.records.ingest.formats.sources import source
+from tests.messages import raised
 
 FORMS: tuple[ExportFormat, ...] = ("csv", "jsonl", "parquet")
 ORIGIN = ["origin_file", "origin_line"]
@@ -128,7 +129,7 @@ def test_some_columns_only() -> None:
 
 
 def test_an_unknown_form_lists_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="'xls'; there are csv, jsonl, parquet"):
+    with raised(UsageError):
         write_jobs([], io.BytesIO(), "xls")  # type: ignore[arg-type]
 
 

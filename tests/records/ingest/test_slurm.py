@@ -14,6 +14,7 @@ from esjobs.core.errors import InputError, UsageError
 from esjobs.records.ingest.base import Parsed, Reject, parse_fill, settable
 from esjobs.records.ingest.formats.slurm import SLURM
 from esjobs.records.ingest.formats.slurm_lines import BARE_COLUMNS
+from tests.messages import raised
 
 
 @pytest.fixture
@@ -365,31 +366,31 @@ def test_the_ways_of_a_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fill", "message"),
+    ("text", "fill"),
     [
-        ("1|2|3\n", (), "the first line is no header of sacct"),
-        ("JobID|End|jobid\n1|2|3\n", (), "column jobid appears 2 times"),
-        ("a,b,c\n1,2,3\n", (), "the first line is no header of sacct"),
-        ("JobID|Partition\n1|p\n", (), "no column for end_time: format slurm reads it from end"),
-        ('{"JobID": 1}\n', (), "is jsonl, not the output of sacct"),
+        ("1|2|3\n", ()),
+        ("JobID|End|jobid\n1|2|3\n", ()),
+        ("a,b,c\n1,2,3\n", ()),
+        ("JobID|Partition\n1|p\n", ()),
+        ('{"JobID": 1}\n', ()),
     ],
 )
-def test_files_that_are_none(tmp_path: Path, text: str, fill: tuple[str, ...], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_files_that_are_none(tmp_path: Path, text: str, fill: tuple[str, ...]) -> None:
+    with raised(InputError):
         parsed(written(tmp_path, text), *fill)
 
 
 @pytest.mark.parametrize(
-    ("fill", "message"),
+    "fill",
     [
-        ("timezone=Mars/Olympus", "is no time zone"),
-        ("timezone=../../etc/passwd", "is no time zone"),
-        ("columns=jobid,end", "has a header; leave columns= out"),
-        ("color=red", "color cannot be set"),
+        "timezone=Mars/Olympus",
+        "timezone=../../etc/passwd",
+        "columns=jobid,end",
+        "color=red",
     ],
 )
-def test_what_cannot_be_set(tmp_path: Path, fill: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_what_cannot_be_set(tmp_path: Path, fill: str) -> None:
+    with raised(UsageError):
         one(tmp_path, fill)
 
 

@@ -11,6 +11,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import InputError, UsageError
 from esjobs.records.ingest.base import Parsed, Reject, parse_fill, settable
 from esjobs.records.ingest.formats.swf import COLUMNS, SWF
+from tests.messages import raised
 from tests.records.ingest.monitored import jobs, read, refused
 
 START = datetime(2005, 11, 20, 0, 0, 5, tzinfo=UTC)
@@ -168,11 +169,11 @@ def test_lines_of_another_shape(tmp_path: Path) -> None:
 def test_a_log_without_a_beginning(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text(line() + "\n")
-    with pytest.raises(InputError, match="no header line '; UnixStartTime: SECONDS'"):
+    with raised(InputError):
         parsed(path)
     (row,), _, _ = parsed(path, "log_start=1132444805")
     assert row["end_time"] == START + timedelta(seconds=1150)
-    with pytest.raises(UsageError, match="log_start=noon is not a number"):
+    with raised(UsageError):
         parsed(path, "log_start=noon")
 
 

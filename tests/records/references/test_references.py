@@ -10,6 +10,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoResultError, UsageError
 from esjobs.records.ingest.formats.sources import REFERENCE_SOURCES
 from esjobs.records.references.values import reference_scores
+from tests.messages import raised
 
 HS23 = """CPU,SMT enabled,Threads/core,Ncores,Power Policy,# Meas,Score,Spread,Site,first_date,last_date
 AMD EPYC 7302 16-Core Processor,0,1,32,performance,642,768.0,0.8,CERN,2023-03-23 16:00:01,2023-08-09 06:00:02
@@ -136,23 +137,23 @@ def test_importing_again_changes_nothing_and_an_import_can_be_taken_back(
 
 
 @pytest.mark.parametrize(
-    ("form", "text", "said"),
+    ("form", "text"),
     [
-        ("hepix-hs23", "", "no column CPU"),
-        ("hepix-hs23", "a,b\n1,2\n", "no column CPU"),
-        ("hepix-hs23", "CPU,SMT enabled,Ncores,Score\n", "no rows"),
-        ("hepix-hs23", 'CPU,SMT enabled,Ncores,Score\n"x,1,2,3\n', "table in text"),
-        ("hepix-hs06", HS23, "no table that begins with CPU"),
-        ("hepix-hs06", "| CPU | Score |\n", "no column HS06"),
-        ("atlas-hs06", "one\ntwo\n", "no line is CPU,HS06,cores"),
-        ("atlas-factors", "cputype\nx\n", "no column of factors"),
-        ("atlas-factors", HS06, "no column cputype"),
+        ("hepix-hs23", ""),
+        ("hepix-hs23", "a,b\n1,2\n"),
+        ("hepix-hs23", "CPU,SMT enabled,Ncores,Score\n"),
+        ("hepix-hs23", 'CPU,SMT enabled,Ncores,Score\n"x,1,2,3\n'),
+        ("hepix-hs06", HS23),
+        ("hepix-hs06", "| CPU | Score |\n"),
+        ("atlas-hs06", "one\ntwo\n"),
+        ("atlas-factors", "cputype\nx\n"),
+        ("atlas-factors", HS06),
     ],
 )
 def test_a_file_of_another_form_is_refused_as_a_whole(
-    session: Session, tmp_path: Path, form: str, text: str, said: str
+    session: Session, tmp_path: Path, form: str, text: str
 ) -> None:
-    with pytest.raises(InputError, match=said):
+    with raised(InputError):
         session.declared.import_references(written(tmp_path, text), form=form)
     assert session.tables.references().to_pandas().empty
 
@@ -160,9 +161,9 @@ def test_a_file_of_another_form_is_refused_as_a_whole(
 def test_bytes_that_are_no_text_and_unknown_forms(session: Session, tmp_path: Path) -> None:
     path = tmp_path / "latin"
     path.write_bytes(b"CPU,SMT enabled,Ncores,Score\n\xff\xfe,1,2,3\n")
-    with pytest.raises(InputError, match="not UTF-8"):
+    with raised(InputError):
         session.declared.import_references(path, form="hepix-hs23")
-    with pytest.raises(UsageError, match="there are hepix-hs23, hepix-hs06"):
+    with raised(UsageError):
         session.declared.import_references(path, form="hs23")
 
 

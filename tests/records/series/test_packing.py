@@ -20,6 +20,7 @@ from esjobs.records.series.packing import (
     unpack,
     unpack_equal,
 )
+from tests.messages import raised
 
 NAN, INF = float("nan"), float("inf")
 
@@ -85,12 +86,12 @@ def test_many_series_at_once_are_those_one_by_one(rows: list[list[float]]) -> No
 
 @pytest.mark.parametrize("broken", [b"", b"\x02\x00", b"\x03\x01", b"\x09\x01\x02", b"\x01\x00", b"\x00\x00"])
 def test_what_is_no_series_is_said_to_be_none(broken: bytes) -> None:
-    with pytest.raises(StoreError, match="no packed series of 2 samples"):
+    with raised(StoreError):
         unpack(broken, 2)
 
 
 def test_a_series_without_bytes_is_said_to_be_none() -> None:
-    with pytest.raises(StoreError, match="has no samples"):
+    with raised(StoreError):
         unpack_equal(pa.array([None], pa.binary()), 1)
 
 

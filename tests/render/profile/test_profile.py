@@ -22,6 +22,7 @@ from esjobs.render.rows import cell_text
 from tests.cli.running import job_file, run
 from tests.conftest import memory_session
 from tests.flags.drift.grids import FIRST, GRID, fill
+from tests.messages import raised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,16 +155,14 @@ def test_place_among_the_others_is_that_of_a_count(grid: Session) -> None:
     assert place.median == pytest.approx(others["efficiency"].median())
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("NOWHERE-AT-ALL", "list them with"), (LARGE[:-1], f"close are {LARGE}")]
-)
-def test_close_names_are_offered(grid: Session, name: str, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
+@pytest.mark.parametrize("name", ["NOWHERE-AT-ALL", LARGE[:-1]])
+def test_close_names_are_offered(grid: Session, name: str) -> None:
+    with raised(UsageError):
         grid.site(name)
 
 
 def test_without_anything() -> None:
-    with memory_session() as session, pytest.raises(NoJobsError, match="esjobs ingest"):
+    with memory_session() as session, raised(NoJobsError):
         session.site("X")
 
 

@@ -9,6 +9,7 @@ import pytest
 from scheduler.notifications.channels.mail import send_mail
 from scheduler.notifications.channels.outcome import DeliveryError
 from scheduler.notifications.settings import MailSettings
+from tests.messages import raised
 from tests.scheduler.notifications.servers import PASSWORD, USER, MailServer, free_port, mail_server
 from tests.servers.certificates import Authority
 
@@ -31,11 +32,10 @@ def send(timeout_s: float = 5.0, **given: Any) -> None:
 
 
 def failed(timeout_s: float = 5.0, **given: Any) -> DeliveryError:
-    with pytest.raises(DeliveryError) as raised:
+    with raised(DeliveryError) as caught:
         send(timeout_s, **given)
-    assert PASSWORD not in str(raised.value)
-    assert "\n" not in str(raised.value)
-    return raised.value
+    assert PASSWORD not in str(caught.value)
+    return caught.value
 
 
 def test_in_the_clear_without_a_login(server: MailServer) -> None:

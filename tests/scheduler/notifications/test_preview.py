@@ -6,13 +6,12 @@ from email import message_from_bytes
 from email.policy import default
 from pathlib import Path
 
-import pytest
-
 from esjobs.core.errors import InputError, NoResultError, StoreError, UsageError
 from esjobs.schema.flags import FLAG_NOTES, FLAG_STATES
 from esjobs.store.base import JobStore
 from esjobs.store.duck.store import DuckStore
 from scheduler.notifications.notifier import Notifier
+from tests.messages import raised
 from tests.scheduler.notifications.made_up import (
     NIGHT,
     NOW,
@@ -54,7 +53,7 @@ def test_a_preview_is_what_is_sent(store: DuckStore, server: MailServer, tmp_pat
     for name in ("Message-ID", "Subject", "From", "To", "Date"):
         assert mail[name] == seen[name]
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="cannot make the folder"):
+    with raised(InputError):
         notifier.preview(NIGHT, tmp_path / "file")
 
 
@@ -80,9 +79,9 @@ def test_a_test_message(store: DuckStore, server: MailServer, hook: Listener) ->
     notifier.send(NIGHT)
     assert len(hook.posted) == 1
     assert [row["recipient"] for row in notifier.test(["CERN"]).to_pylist()] == ["cern"]
-    with pytest.raises(UsageError, match="no recipient 'x' in the settings; there are cern, chat"):
+    with raised(UsageError):
         notifier.test(["x"])
-    with pytest.raises(UsageError, match="no recipients"):
+    with raised(UsageError):
         Notifier(lambda: store, office(settings())).test()
 
 
@@ -122,5 +121,5 @@ def pa_rows(row: dict[str, object]) -> list[object]:
 
 
 def test_nothing_to_tell_yet(store: DuckStore) -> None:
-    with pytest.raises(NoResultError, match="no night was ever run"):
+    with raised(NoResultError):
         Notifier(lambda: store, office(settings(site()))).send()

@@ -22,6 +22,7 @@ from scheduler.notifications.channels.web import post
 from scheduler.notifications.digest import digest_of
 from scheduler.notifications.outbox import entry_of
 from scheduler.notifications.settings import Recipient
+from tests.messages import raised
 from tests.scheduler.notifications.made_up import NIGHT, NOW, SECRET, TOKEN, notice
 from tests.scheduler.notifications.servers import Listener, free_port, listener
 from tests.servers.certificates import Authority
@@ -32,12 +33,11 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def failed(url: str, timeout_s: float = 5.0, **given: object) -> DeliveryError:
     remember(SECRET)
-    with pytest.raises(DeliveryError) as raised:
+    with raised(DeliveryError) as caught:
         post(url + PATH, b"{}", {}, timeout_s=timeout_s, **given)  # type: ignore[arg-type]
     for secret in (TOKEN, PATH, SECRET):
-        assert secret not in str(raised.value)
-    assert "\n" not in str(raised.value)
-    return raised.value
+        assert secret not in str(caught.value)
+    return caught.value
 
 
 def test_what_is_posted_arrives(hook: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_signature_is_that_of_the_standard() -> None:
     own = webhook.signed("id", moment, body, SECRET)
     signed = hmac.new(SECRET.encode(), b"id.1614265330." + body, hashlib.sha256).digest()
     assert own["webhook-signature"] == f"v1,{base64.b64encode(signed).decode()}"
-    with pytest.raises(SettingsError, match="no base64"):
+    with raised(SettingsError):
         webhook.key_of("whsec_!")
 
 
