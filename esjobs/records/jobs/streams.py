@@ -31,15 +31,15 @@ def listed_jobs(
     order: str = "",
     limit: int | None = None,
 ) -> pa.RecordBatchReader:
-    """Jobs under conditions in the fields asked for, called as they were asked for (``queue`` or ``queue``).
+    """Stream jobs under conditions; columns have the requested names (``queue`` or ``queue``).
 
-    ``order``: a field, the largest first behind ``-``; jobs without a value last, equal ones by source and
-    job_id. ``limit``: so many at most. Memory: a batch; with an order the jobs in question, beyond a limit on
-    disk. Raises :class:`UsageError` for a field that jobs cannot be sorted by.
+    ``order``: a field, ``-`` for the largest first; missing last, ties by source and job_id. Memory: a batch;
+    with an order the matching jobs, beyond a limit on disk. Raises :class:`UsageError` for an unsortable
+    field.
     """
-    asked: dict[str, str] = {}
+    requested: dict[str, str] = {}
     for name in columns:
-        asked.setdefault(fields.asked_field(name).name, name)
+        requested.setdefault(fields.asked_field(name).name, name)
     by = order.removeprefix("-")
     if by:
         sort = fields.asked_field(by)
@@ -49,8 +49,8 @@ def listed_jobs(
     if limit is not None and limit < 0:
         raise UsageError(f"a list has 0 jobs or more, not {limit}")
     filters = job_filters(store, where, window)
-    jobs = select(store, tuple(asked), window, where=filters, order=order, limit=limit)
-    schema = pa.schema([item.with_name(asked[item.name]) for item in jobs.schema])
+    jobs = select(store, tuple(requested), window, where=filters, order=order, limit=limit)
+    schema = pa.schema([item.with_name(requested[item.name]) for item in jobs.schema])
     renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in jobs)
     return reader_of(schema, renamed)
 
