@@ -78,7 +78,7 @@ _HOMES = {
 
 
 def _check_neighbours() -> None:
-    """The packages shipped beside this one have generic names; a user's own file may stand in front."""
+    # the packages shipped beside this one have generic names: a user's own file may shadow them
     home = Path(__file__).resolve().parent.parent
     for name in ("fitters", "dashboards", "scheduler"):
         spec = find_spec(name)
@@ -92,14 +92,14 @@ def _check_neighbours() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and only then: the command line's help must answer at once."""
+    """Import a name at its first use: the command line's help must answer immediately."""
     if name not in __all__:
         raise AttributeError(f"module 'esjobs' has no attribute '{name}'")
     return getattr(import_module(_HOMES.get(name, "esjobs.core.errors")), name)
 
 
 def __dir__() -> list[str]:
-    """What completion shows: the names that users need."""
+    """Return the names that users need, for completion."""
     return sorted(__all__)
 
 

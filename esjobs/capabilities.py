@@ -18,7 +18,7 @@ _ELSEWHERE = {
 
 
 def _capability(name: str) -> Capability:
-    """The object of a capability; one that has tables alone needs no package."""
+    # a capability that has tables alone needs no package
     package = _ELSEWHERE.get(name, f"esjobs.{name}")
     if find_spec(package) is None:
         return Capability(name)

@@ -1,4 +1,4 @@
-"""What a user can set: in a file (``esjobs.toml``), in the environment (``ESJOBS_...``), on the command line.
+"""Settings of a user: in a file (``esjobs.toml``), in the environment (``ESJOBS_...``), on the command line.
 
 The command line wins over the environment, the environment over the file. Unknown keys are refused.
 """
@@ -34,10 +34,10 @@ from esjobs.store.elastic.transport.access import without_login
 from esjobs.store.files.sharing import Share
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
+# Sizes as DuckDB reads them: in steps of 1000 or, with an i, of 1024; or a share of the machine's memory.
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B|B|bytes|(%))\s*", re.IGNORECASE)
-"""Sizes as DuckDB reads them: in steps of 1000 or, with an i, of 1024; or a share of the machine's memory."""
+# Bytes: with less DuckDB cannot open a store, and more is a slip of the keyboard.
 _SMALLEST_MEMORY, _LARGEST_MEMORY = 16 * 10**6, 100 * 10**12
-"""Bytes: with less DuckDB cannot open a store, and more is a slip of the keyboard."""
 
 
 def _size(value: object) -> object:
@@ -53,7 +53,6 @@ def _size(value: object) -> object:
 
 
 def _bytes(size: re.Match[str]) -> float:
-    """The bytes of a size that is no share."""
     step = 1024 if size[3] else 1000
     return float(size[1]) * float(step) ** " KMGT".index((size[2] or " ").upper())
 
@@ -65,12 +64,12 @@ def _rule_error(name: str, value: object, accepted: str) -> PydanticCustomError:
 
 
 _Text = Annotated[str, Field(min_length=1)]
+# Bytes of a settings file: reading TOML takes time that grows with the square of its keys.
 _LARGEST_FILE = 64 << 10
-"""Bytes of a settings file: reading TOML takes time that grows with the square of its keys."""
 
 
 class ClusterSettings(BaseModel):
-    """How to reach Elasticsearch or OpenSearch, when the store is an address of one."""
+    """Access to Elasticsearch or OpenSearch, if the store is an address of one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -110,10 +109,10 @@ class ClusterSettings(BaseModel):
 
 
 class RetentionSettings(BaseModel):
-    """Runs that ``esjobs prune`` keeps, of every kind, length of windows and restriction; buckets; loads.
+    """Runs that ``esjobs prune`` keeps, by kind, length of window and restriction; buckets; loads.
 
-    Nothing is removed but by ``prune``. The defaults leave every night of two months, one a week of a year
-    and one a month of ten years; the runs that are kept do not grow beyond. Buckets stay.
+    Only ``prune`` removes anything. The defaults leave every night of two months, one a week of a year and
+    one a month of ten years. Buckets stay.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -134,10 +133,7 @@ class RetentionSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """All settings, validated and frozen; :func:`with_sections` adds the sections of capabilities.
-
-    ``capabilities``: those whose sections these settings have.
-    """
+    """All settings, validated and frozen; :func:`with_sections` adds the sections of ``capabilities``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, validate_default=True)
 
@@ -232,11 +228,10 @@ def load(
     read_all: bool = False,
     wait_s: float | None = None,
 ) -> Settings:
-    """Read settings from the file (if named) and the environment; what else is given overrides both.
+    """Read settings from the file and the environment; the other arguments override both.
 
-    ``kind``: the class of the settings, with the sections of capabilities.
-
-    Raises :class:`SettingsError` in one line that names the file, the key, the value and what is accepted.
+    ``kind``: the class of the settings. Raises :class:`SettingsError` that names file, key, value and what is
+    accepted.
     """
     values: dict[str, object] = {}
     if config is not None:
@@ -259,8 +254,8 @@ def load(
         settings = kind(**environment.merged(values, named))
     except ValidationError as error:
         raise _unaccepted(error, config) from error
-    given = {"jobs_index": jobs_index, "field_map": field_map}
-    chosen: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    overrides = {"jobs_index": jobs_index, "field_map": field_map}
+    chosen: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
     if read_all:
         chosen["read_at_most"] = None
     cluster = settings.cluster.model_copy(update=chosen)
@@ -277,7 +272,6 @@ def _text(config: Path) -> str:
 
 
 def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:
-    """The first value that is not accepted, by the name that it was set under, and what is accepted."""
     first = error.errors()[0]
     parts = [str(part) for part in first["loc"]]
     value, accepted = first["input"], first["msg"]
@@ -302,10 +296,11 @@ def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:
 
 
 def _dotted(parts: Iterable[str]) -> str:
-    """The way to a value in a file: the tables of a list are counted from 1."""
+    # tables of a list are counted from 1
     return ".".join(f"[{int(part) + 1}]" if part.isdecimal() else part for part in parts).replace(".[", "[")
 
 
+# Settings of a cluster that a message may show; all others may be secrets.
 _SHOWN = {
     f"cluster.{name}"
     for name in (
@@ -313,7 +308,6 @@ _SHOWN = {
         *("shards", "replicas", "template_priority"),
     )
 }
-"""Settings of a cluster that a message may show; all others may be secrets."""
 
 
 def _short(value: object) -> str:
@@ -326,17 +320,17 @@ def _is_switch(variable: str, value: str) -> bool:
 
 
 def _refuse_unknown(kind: type[Settings], values: Mapping[str, object], where: str) -> None:
-    """Name an unknown key and the keys that exist: a misspelt setting must not be passed over."""
-    known = environment.keys_of(kind)
-    _refuse_unknown_of("", known, values, where)
-    for section, annotation in known.items():
+    # a misspelt setting must not be passed over
+    existing = environment.keys_of(kind)
+    _refuse_unknown_of("", existing, values, where)
+    for section, annotation in existing.items():
         inner, keys = values.get(section), environment.keys_of(annotation)
         if keys and isinstance(inner, Mapping):
             _refuse_unknown_of(f"{section}.", keys, inner, where)
 
 
-def _refuse_unknown_of(prefix: str, known: Iterable[str], values: Iterable[str], where: str) -> None:
+def _refuse_unknown_of(prefix: str, existing: Iterable[str], values: Iterable[str], where: str) -> None:
     for key in values:
-        if key not in known:
-            accepted = ", ".join(prefix + name for name in known)
+        if key not in existing:
+            accepted = ", ".join(prefix + name for name in existing)
             raise SettingsError(f"no setting '{prefix}{key}', found in {where}; there are {accepted}")

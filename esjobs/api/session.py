@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from esjobs.provisioning.facade import Provisioning
     from esjobs.records.facade import Declared
     from esjobs.records.ingest.base import Source
-    from esjobs.records.jobs.forgetting import Forgotten
+    from esjobs.records.jobs.person_removal import Forgotten
     from esjobs.render.profile.profile import Profile
     from esjobs.scores.facade import Scores
     from esjobs.similar.facade import Similar
@@ -180,7 +180,7 @@ class Session:
     def forget_user(
         self, name: str, *, pseudonymise: bool = False, keep_texts: bool = False, dry_run: bool = False
     ) -> "Forgotten":
-        """Remove a person's name from jobs and every table: :mod:`esjobs.records.jobs.forgetting`."""
+        """Remove a person's name from jobs and every table: :mod:`esjobs.records.jobs.person_removal`."""
         how = {"pseudonymise": pseudonymise, "keep_texts": keep_texts, "dry_run": dry_run}
         return Records(self._context).forget_user(name, **how)
 

@@ -22,8 +22,8 @@ from esjobs.flags.settings import WatchSettings
 from esjobs.flags.states import Flag, NewDeclaration, Note, Sighting, after, notes_of
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import read_table, rows_table, tidy
-from esjobs.records.declared.imports import canonical
 from esjobs.records.declared.origin import DISAGREEMENT, same_value
+from esjobs.records.names.cpu_models import canonical
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_NOTES, FLAG_STATES
 from esjobs.schema.speed import SPEED

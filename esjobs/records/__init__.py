@@ -1,4 +1,4 @@
-"""What comes in and is asked of it: formats, jobs, names, declared values, references, series."""
+"""Records of jobs: formats, stored jobs and their queries, names, declared values, references, series."""
 
 from esjobs.core.capability import Capability, Lazy
 

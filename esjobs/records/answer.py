@@ -16,19 +16,16 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
+# Rows of an answer that a notebook shows.
 _SHOWN_ROWS = 60
-"""Rows of an answer that a notebook shows."""
 
 
 class Answer:
-    """Rows of an answer, and what a reader must know of them.
+    """Rows of an answer with their notes; iterating yields one dictionary per row, missing values are None.
 
-    ``notes``: one sentence each. ``run``: the run that the rows belong to, None for rows of no run.
-    ``details``: the object that the rows were taken from, where it holds more than rows. Iterating yields
-    one dictionary per row; missing values are None.
-
-    ``rows`` may be a function that opens a stream: jobs are then read when they are used, and
-    :meth:`batches` never holds more than a batch.
+    ``notes``: one sentence each. ``run``: the run of the rows, None if they belong to none. ``details``: the
+    object behind the rows, where it holds more. ``rows`` may be a function that opens a stream: rows are then
+    read when used, and :meth:`batches` holds one batch at a time.
     """
 
     def __init__(

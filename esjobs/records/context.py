@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Context:
     """Argument of every facade.
 
-    ``opener`` returns the store, opening it at first use. ``progress``: called with the work, the amount done
-    and the total.
+    ``opener`` opens the store at first use. ``progress`` is called with the work, the amount done and the
+    total.
     """
 
     opener: "Callable[[], JobStore]"
@@ -41,10 +41,7 @@ class Context:
         return _Offers(self.settings)
 
     def days(self, window: WindowLike) -> Window:
-        """Whole days of a window; None means all days with jobs.
-
-        Raises :class:`NoJobsError` when no window is named and no jobs are stored.
-        """
+        """Return the whole days of a window, None: of all jobs; :class:`NoJobsError` if there are none."""
         if window is not None:
             return Window.of(window, self.clock()).require_whole_days("this step")
         span = self.store.span()
@@ -80,7 +77,7 @@ class Facade:
 
 
 class _Offers(Mapping[str, Callable[..., Any]]):
-    """Offered functions, each imported when it is taken."""
+    """Offered functions, each imported at its first use."""
 
     def __init__(self, settings: Sections) -> None:
         self._offers = {name: lazy for each in settings.capabilities for name, lazy in each.offers.items()}

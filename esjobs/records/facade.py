@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from esjobs.records.ingest.base import Source
-    from esjobs.records.jobs.forgetting import Forgotten
+    from esjobs.records.jobs.person_removal import Forgotten
 
 
 class Records(Facade):
@@ -59,7 +59,7 @@ class Records(Facade):
     @writes
     def forget_user(self, name: str, *, pseudonymise: bool, keep_texts: bool, dry_run: bool) -> "Forgotten":
         """Remove a person: :meth:`Session.forget_user`."""
-        from esjobs.records.jobs.forgetting import forget_user
+        from esjobs.records.jobs.person_removal import forget_user
 
         return forget_user(
             self._context.store,
@@ -106,10 +106,7 @@ class Declared(Facade):
 
     @writes
     def import_references(self, file: str | Path, *, form: str) -> RunReport:
-        """Import published scores of CPU models; ``form``: ``hepix-hs23``, ...
-
-        Raises :class:`UsageError` for an unknown form, :class:`InputError` for a file of another one.
-        """
+        """Import published scores of CPU models; :class:`UsageError` for an unknown form."""
         from esjobs.records.ingest.formats.sources import REFERENCE_SOURCES
         from esjobs.records.jobs.references import import_references
 

@@ -20,10 +20,7 @@ def load_files(
     *,
     dry_run: bool = False,
 ) -> RunReport:
-    """Read files of a format into the store; all of them or none.
-
-    ``fill``: ``FIELD=VALUE`` texts; fills fields where a record lacks them.
-    """
+    """Read files of a format into the store, all or none; ``fill``: ``FIELD=VALUE`` texts."""
     step = partial(ingest_declared, "ingest") if isinstance(source, DeclaredValues) else ingest
     report = step(
         lambda: context.store,

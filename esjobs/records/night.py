@@ -32,11 +32,10 @@ class Schedule:
 class NightWork:
     """A night as its steps see it.
 
-    ``night``: the day that is aggregated. ``windows``: those that are fitted this night, shortest first;
-    empty before ``aggregate``, and where the day has no jobs. ``headline``: the one of them whose verdicts
-    people and memory follow. ``window``: in a step that is done per window, the one that it is about.
-    ``fitted_from``: digest of the inputs of each fit of this attempt, by window; set by the fit and computed
-    once, so that what follows from a fit agrees with it on its inputs, whatever is imported meanwhile.
+    ``night``: the day that is aggregated. ``windows``: fitted this night, shortest first; empty before
+    ``aggregate`` and for a day without jobs. ``headline``: the one whose verdicts are shown. ``window``: of a
+    step that runs per window. ``fitted_from``: digest of the inputs of each fit of this attempt; set once by
+    the fit, so that later steps agree with it.
     """
 
     context: Context
@@ -85,14 +84,12 @@ def _stored(work: NightWork) -> bool:
 
 @dataclass(frozen=True)
 class NightStep:
-    """A step of every night. It is idempotent: run twice for a night it leaves byte-equal rows.
+    """A step of every night; idempotent: run twice for a night it leaves byte-equal rows.
 
-    ``function`` does it. ``inputs``: a digest of what it is made from; as long as that is the one that the
-    ledger has, the step is not done again. None: it is done in every attempt, which suits what is cheap, and
-    what has to look at the world (mail that waits). ``stands``: whether what it made is still in the store.
-    ``per_window``: once for each window, the headline first. ``idle``: also in a night whose day has no jobs.
-    ``after_failure``: also when the night has failed, so that somebody is told. ``first``: before a trigger
-    looks for late records, because it may bring some.
+    ``inputs``: digest of its inputs; the step is skipped while the ledger has the same one. None: run in
+    every attempt. ``stands``: True if its results are still stored. ``per_window``: once per window, the
+    headline first. ``idle``: also in a night without jobs. ``after_failure``: also when the night has failed.
+    ``first``: before a trigger looks for late records.
     """
 
     name: str
@@ -106,10 +103,9 @@ class NightStep:
 
 
 def aggregated_days(work: NightWork) -> Window:
-    """The days that a night looks at: so many before it that records may be late.
+    """Return the days that a night looks at: those on which records may be late.
 
-    All days of its longest window where no night was done within that before: a first one, or one after a
-    long pause. And back to the first day of that window whose buckets were made in another way.
+    All days of its longest window after a long pause, and back to the first day whose buckets are outdated.
     """
     from esjobs.publish.publication import read_table
     from esjobs.records.jobs.aggregate import buckets_version

@@ -39,17 +39,11 @@ class Ordering:
         names = [] if sort is None else split(sort)
         if descending is not None and not names:
             raise UsageError("a direction needs columns to sort by; name them (sort), or leave it out")
-        keys = []
-        for name in names:
-            column = column_named(table, name)
-            if column.type in _UNSORTABLE:
-                raise UsageError(f"{table.name} cannot be sorted by '{name}', a column of {column.type}s")
-            down = column.type in _NUMBERS if descending is None else descending
-            keys.append((column.name, "descending" if down else "ascending"))
+        keys = tuple(_key(table, name, descending) for name in names)
         chosen = tuple(column_named(table, name).name for name in split(columns or ()))
         if columns is not None and not chosen:
             raise UsageError("no column is named; leave columns out for every one")
-        return cls(table, tuple(keys), top or 0, tuple(dict.fromkeys(chosen)))
+        return cls(table, keys, top or 0, tuple(dict.fromkeys(chosen)))
 
     def read(self, filtered: Iterable[str]) -> tuple[str, ...]:
         """The columns that have to be read, in their usual order; none: all of the table."""
@@ -73,3 +67,11 @@ class Ordering:
         if self.top:
             rows = rows.slice(0, self.top)
         return rows.select(self.columns) if self.columns else rows
+
+
+def _key(table: Table, name: str, descending: bool | None) -> tuple[str, str]:
+    column = column_named(table, name)
+    if column.type in _UNSORTABLE:
+        raise UsageError(f"{table.name} cannot be sorted by '{name}', a column of {column.type}s")
+    down = column.type in _NUMBERS if descending is None else descending
+    return column.name, "descending" if down else "ascending"

@@ -29,11 +29,11 @@ from esjobs.store.base import JobStore
 
 
 def show_table(store: JobStore, clock: Clock, name: str, options: Mapping[str, Any]) -> Answer:
-    """Rows of a result table as keywords (:class:`~esjobs.core.arguments.ShowOptions`) choose and order them.
+    """Return the rows of a result table that keywords (:class:`~esjobs.core.arguments.ShowOptions`) choose.
 
-    Only the columns that are needed are read. Raises :class:`NoResultError` when no run has the results,
-    :class:`KeywordError` for an unknown keyword, :class:`UsageError` for a column that the table lacks and a
-    value that no row has.
+    Only the needed columns are read. Raises :class:`NoResultError` if no run has the results,
+    :class:`KeywordError` for an unknown keyword, :class:`UsageError` for a column or value that the table
+    lacks.
     """
     spelling.refuse_unknown_keywords(options, get_type_hints(ShowOptions))
     table = catalogue.table(name)
@@ -52,10 +52,7 @@ def show_table(store: JobStore, clock: Clock, name: str, options: Mapping[str, A
 
 
 def run_of(store: JobStore, table: Table, run: str | None, window: Window | None) -> StoredRun | None:
-    """Run whose rows are shown; None for a table that belongs to no run.
-
-    Raises :class:`NoResultError` when no run has the results.
-    """
+    """Return the run whose rows are shown, None for a table without runs; else :class:`NoResultError`."""
     kind = catalogue.kind_of(table)
     return None if kind is None else find_run(store, kind, (table.made_by,), run, window)
 
@@ -111,7 +108,6 @@ def _require_run(table: Table) -> None:
 
 
 def _at_least(table: Table, rows: pa.Table, severity: str | None) -> pa.Table:
-    """Rows of at least a severity."""
     if severity is None:
         return rows
     if "severity" not in table.column_names:

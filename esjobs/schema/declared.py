@@ -1,4 +1,4 @@
-"""What sites and benchmarks declare, as it was entered."""
+"""Declared values of sites and benchmarks, as entered."""
 
 from esjobs.core.columns import LEVEL
 from esjobs.core.tables import Table, column, columns

@@ -1,4 +1,4 @@
-"""Why a queue deviates: its deviation taken apart."""
+"""Decomposition of a queue's deviation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

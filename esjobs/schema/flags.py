@@ -1,4 +1,4 @@
-"""What is remembered of flags: their states, the changes of these, and what people entered."""
+"""Memory of flags: states, their changes, and what people entered."""
 
 from esjobs.core.columns import LEVEL, TYPE
 from esjobs.core.tables import Table, column, columns

@@ -1,4 +1,4 @@
-"""What detectors measured, what jobs used, and what is told of it: measures, footprints, issues of jobs."""
+"""Measurements of detectors, footprints of jobs, issues of jobs."""
 
 from esjobs.core.tables import Table, column, columns
 

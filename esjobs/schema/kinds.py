@@ -16,13 +16,10 @@ def _no_preference(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 class Kind:
     """A kind of question.
 
-    ``tables``: what its steps write for a run, each replaced as a whole per run. ``sections``: the sections
-    of the settings that enter its question; ``versions``: of the methods behind the answer, by name;
-    of what else decides it: who asks adds them.
-    ``preferred``: of a run's settings, the values that come first where its rows are shown, by column; the
-    first ``method`` is the headline. ``named``: whether the name of the kind enters run ids; without it they
-    are those of a time when there was one kind only. ``command``: what to type for all its steps; each then
-    has a command of its own name, which also takes the steps between. None: nothing to type makes its runs.
+    ``tables``: replaced per run by its steps. ``sections``: sections of the settings in its question;
+    ``versions``: of its methods, by name. ``preferred``: values that come first, by column; the first
+    ``method`` is the headline. ``named``: the name of the kind enters run ids. ``command``: runs all its
+    steps, each of which has a command of its own name; None: no command makes its runs.
     """
 
     name: str
@@ -43,5 +40,5 @@ class Kind:
         return tuple(table for table in self.tables if table.made_by == step)
 
     def asks(self, described: Mapping[str, Any]) -> bool:
-        """Whether a question, as plain data, is of this kind."""
+        """True if a question, as plain data, is of this kind."""
         return described.get("kind") == (self.name if self.named else None)

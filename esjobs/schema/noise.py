@@ -1,4 +1,4 @@
-"""What is kept of the noise test: what collectors cost."""
+"""Results of the noise test: cost of collectors."""
 
 from esjobs.core.tables import Table, column, columns
 

@@ -1,4 +1,4 @@
-"""What TALP measured in jobs: reports as they came, efficiencies made of them, what has no job yet."""
+"""TALP measurements of jobs: reports, efficiencies made of them, reports without a job."""
 
 from esjobs.core.fields import Field
 from esjobs.core.tables import Table, column, columns

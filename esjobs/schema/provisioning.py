@@ -1,4 +1,4 @@
-"""What is kept of the quality of provisioning: indices of centres."""
+"""Quality of provisioning: indices of centres."""
 
 from esjobs.core.tables import Table, column, columns
 from esjobs.schema.provisioning_names import AREAS

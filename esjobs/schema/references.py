@@ -1,4 +1,4 @@
-"""What others have measured of CPU models, as it was imported."""
+"""Published scores of CPU models, as imported."""
 
 from esjobs.core.tables import Table, column, columns
 

@@ -1,4 +1,4 @@
-"""How well jobs used what they were given: a row per job."""
+"""Scores of jobs: efficiency of their use of the allocation, one row per job."""
 
 from esjobs.core.tables import Table, column, columns
 

@@ -1,4 +1,4 @@
-"""What is kept of programs and jobs that are alike: names of symbols, and scores predicted from such jobs."""
+"""Similar programs and jobs: symbol names, and scores predicted from similar jobs."""
 
 from esjobs.core.tables import Table, column, columns
 

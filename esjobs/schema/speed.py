@@ -578,7 +578,6 @@ METHOD_VERSION = "4"
 
 
 def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """Queues first, all types first, the headline method first."""
     methods = settings.get("fit", {}).get("methods", ())
     return {"level": LEVELS, "processing_type": (ALL_TYPES,), "method": methods}
 

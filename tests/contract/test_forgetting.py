@@ -13,7 +13,7 @@ from esjobs.core.personal import is_free_text, kind_of_names
 from esjobs.core.query import Select
 from esjobs.core.tables import Table
 from esjobs.publish.publication import read_table, rows_table
-from esjobs.records.jobs.forgetting import forget_user
+from esjobs.records.jobs.person_removal import forget_user
 from esjobs.schema.catalogue import TABLES, table
 from esjobs.store.base import JobStore
 from esjobs.store.duck.store import DuckStore

@@ -14,7 +14,7 @@ from esjobs.api.session import Session
 from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA, given_schema
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.records.ingest.base import Parsed, Reject
-from esjobs.records.ingest.given import sound
+from esjobs.records.ingest.bounds import sound
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.declared import COREPOWER

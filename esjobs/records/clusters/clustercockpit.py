@@ -8,7 +8,7 @@ peak of ``ib_recv`` is of one direction; ours are of both together.
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from esjobs.core.errors import InputError
 from esjobs.records.clusters.description import Subcluster
@@ -50,20 +50,19 @@ def parts_of_cockpit(content: Any, where: str) -> Iterator[Subcluster]:
 
 
 def _metric_peak(content: Mapping[str, Any], metric: str, where: str) -> float | None:
-    """The peak of a metric of nodes; None when it is not configured."""
     for configured in content.get("metricConfig") or ():
         if (
             isinstance(configured, Mapping)
             and configured.get("name") == metric
             and configured.get("scope") == "node"
         ):
-            told = {"peak": {"value": configured.get("peak"), "unit": configured.get("unit")}}
-            return _amount(told, "peak", f"{where}, metric '{metric}'")
+            entry = {"peak": {"value": configured.get("peak"), "unit": configured.get("unit")}}
+            return _amount(entry, "peak", f"{where}, metric '{metric}'")
     return None
 
 
 def _accelerators(part: Mapping[str, Any]) -> int | None:
-    """GPUs of a node as the topology lists them; None without a topology."""
+    # a node without a topology has an unknown number of GPUs, not none
     topology = part.get("topology")
     if not isinstance(topology, Mapping):
         return None
@@ -80,15 +79,22 @@ def _count(part: Mapping[str, Any], key: str, where: str) -> int | None:
     return value
 
 
+def is_amount(value: object) -> TypeGuard[float]:
+    """True if a value is a finite number from 0."""
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    )
+
+
 def _amount(part: Mapping[str, Any], key: str, where: str) -> float | None:
-    """A value with its unit, in base units; a bare number is one."""
-    told = part.get(key)
-    if told is None:
+    # a bare number is in base units
+    entry = part.get(key)
+    if entry is None:
         return None
-    value, unit = (told.get("value"), told.get("unit")) if isinstance(told, Mapping) else (told, None)
+    value, unit = (entry.get("value"), entry.get("unit")) if isinstance(entry, Mapping) else (entry, None)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    if not is_amount(value):
         raise InputError(f"{PROBLEM.format(where=where, fact=key, value=value)}; a number, 0 or more")
     prefix = (unit.get("prefix") or "") if isinstance(unit, Mapping) else ""
     if prefix not in _PREFIXES:

@@ -1,4 +1,4 @@
-"""What is known of the nodes of a cluster: plain facts, in base units; missing is None, never 0."""
+"""Facts about the nodes of a cluster, in base units; missing is None, never 0."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -6,12 +6,11 @@ from dataclasses import dataclass, fields, replace
 
 @dataclass(frozen=True)
 class Subcluster:
-    """The part of a cluster with one kind of node. Everything counts per node.
+    """The part of a cluster with one kind of node; all facts are per node.
 
-    ``cores``: physical cores of all ``sockets``. ``smt``: whether two hardware threads run on a core.
-    ``memory_b`` in bytes. ``peak_flops_s`` in floating-point operations a second, ``peak_mem_bw_b_s``,
-    ``peak_net_b_s`` and ``peak_io_b_s`` in bytes a second (network and file systems: both directions
-    together); ``peak_ipc`` in instructions a cycle: what a well-tuned program reaches there.
+    ``cores``: physical cores of all ``sockets``. ``smt``: two hardware threads run on a core. Peaks are what
+    a well-tuned program reaches, in operations, bytes or instructions per second or cycle; network and file
+    systems count both directions.
     """
 
     cluster: str
@@ -50,25 +49,24 @@ class Clusters:
     def __init__(self, parts: Iterable[Subcluster] = ()) -> None:
         self._parts: dict[str, dict[str, Subcluster]] = {}
         for part in parts:
-            known = self._parts.setdefault(part.cluster, {})
-            earlier = known.get(part.name)
-            known[part.name] = part if earlier is None else part.completed(earlier)
+            named = self._parts.setdefault(part.cluster, {})
+            earlier = named.get(part.name)
+            named[part.name] = part if earlier is None else part.completed(earlier)
 
     @property
     def parts(self) -> tuple[Subcluster, ...]:
         """Every part that is described, in the order in which it was first named."""
-        return tuple(part for known in self._parts.values() for part in known.values())
+        return tuple(part for named in self._parts.values() for part in named.values())
 
     def described(self, cluster: str | None, subcluster: str | None = None) -> Subcluster | None:
-        """The part that a job ran on; None when it is not described.
-
-        A job that names no subcluster ran on the only one of its cluster; of several it is not known which.
+        """Return the part that a job ran on, None if unknown: no subcluster named, and the cluster has
+        several.
 
         >>> emmy = Clusters([Subcluster("emmy", "haswell", cores=4)])
         >>> emmy.described("emmy").cores, emmy.described("emmy", "skylake"), emmy.described(None)
         (4, None, None)
         """
-        known = self._parts.get(cluster or "", {})
+        named = self._parts.get(cluster or "", {})
         if subcluster:
-            return known.get(subcluster)
-        return next(iter(known.values())) if len(known) == 1 else None
+            return named.get(subcluster)
+        return next(iter(named.values())) if len(named) == 1 else None

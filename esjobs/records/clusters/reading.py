@@ -12,26 +12,22 @@ peak_mem_bw_b_s = 24e9
 """
 
 import json
-import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from esjobs.core.errors import InputError
-from esjobs.records.clusters.clustercockpit import PROBLEM, parts_of_cockpit
+from esjobs.records.clusters.clustercockpit import PROBLEM, is_amount, parts_of_cockpit
 from esjobs.records.clusters.description import FACTS, Clusters, Subcluster
 
+# Bytes; descriptions with their topology are some 100 kB.
 _LARGEST_FILE = 4 << 20
-"""Bytes; descriptions with their topology are some 100 kB."""
 _COUNTS = ("sockets", "cores", "gpus")
 
 
 def read_clusters(files: Iterable[Path]) -> Clusters:
-    """The descriptions in some files; what a later one says of a part wins.
-
-    Raises :class:`InputError` in one line that names the file, the place in it, and what is accepted.
-    """
+    """Read the descriptions in files; later ones win. Raises :class:`InputError` for a wrong one."""
     return Clusters(part for path in files for part in _parts(Path(path)))
 
 
@@ -60,11 +56,11 @@ def _parts(path: Path) -> list[Subcluster]:
 def _parts_of_toml(content: Mapping[str, Any], where: str) -> Iterator[Subcluster]:
     _refuse_unknown(content, ("cluster",), where)
     for number, cluster in enumerate(_tables(content, "cluster", where), 1):
-        place = f"{where}, cluster {number}"
-        name = _name(cluster, place)
-        _refuse_unknown(cluster, ("name", "subcluster"), place)
-        for part in _tables(cluster, "subcluster", place):
-            inner = f"{where}, cluster '{name}', subcluster '{_name(part, place)}'"
+        table_name = f"{where}, cluster {number}"
+        name = _name(cluster, table_name)
+        _refuse_unknown(cluster, ("name", "subcluster"), table_name)
+        for part in _tables(cluster, "subcluster", table_name):
+            inner = f"{where}, cluster '{name}', subcluster '{_name(part, table_name)}'"
             _refuse_unknown(part, ("name", *FACTS), inner)
             facts: dict[str, Any] = {fact: _fact(fact, part[fact], inner) for fact in FACTS if fact in part}
             yield Subcluster(name, part["name"], **facts)
@@ -84,8 +80,8 @@ def _name(content: Mapping[str, Any], where: str) -> str:
     return name
 
 
-def _refuse_unknown(content: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    accepted = tuple(known)
+def _refuse_unknown(content: Mapping[str, Any], accepted: Iterable[str], where: str) -> None:
+    accepted = tuple(accepted)
     for key in content:
         if key not in accepted:
             raise InputError(f"{where} has no '{key}'; there are {', '.join(accepted)}")
@@ -101,7 +97,7 @@ def _fact(fact: str, value: object, where: str) -> object:
         if not isinstance(value, bool):
             raise InputError(f"{problem}; true or false")
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    if not is_amount(value):
         raise InputError(f"{problem}; a number in base units, 0 or more")
     if fact in _COUNTS:
         if value != int(value):

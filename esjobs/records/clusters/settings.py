@@ -1,4 +1,4 @@
-"""What a user can set about descriptions of clusters."""
+"""Settings of the descriptions of clusters."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class ClustersSettings(BaseModel):
-    """Which files describe the machines that jobs ran on."""
+    """Files that describe the machines that jobs ran on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -8,7 +8,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import format_time
 from esjobs.publish.publication import read_table
 from esjobs.records.declared.origin import DEFAULT_TOLERANCE, DEFAULTS, is_default
-from esjobs.records.names.cpu_models import resolve_names
+from esjobs.records.names.cpu_models import canonical
 from esjobs.schema.declared import COREPOWER
 from esjobs.store.base import JobStore
 
@@ -18,9 +18,9 @@ _NAMES_SHOWN = 5
 def account(
     step: str, store: JobStore, read: RunReport, names_of_jobs: Callable[[str], Collection[str]]
 ) -> RunReport:
-    """What a load of declared values (``read``) means: how many declare something, since when, for whom.
+    """Report on a load of declared values (``read``): how many, valid since when, for which names.
 
-    ``step``: what it is called. ``names_of_jobs``: the queues, or CPU models, of all stored jobs.
+    ``names_of_jobs``: the queues, or CPU models, of all stored jobs.
     """
     rows = read_table(store, COREPOWER, [In("import_id", (read.run,))]).to_pylist()
     declared = sum(row["corepower"] is not None for row in rows)
@@ -40,36 +40,32 @@ def account(
 def _notes(
     store: JobStore, rows: Sequence[Mapping[str, Any]], names_of_jobs: Callable[[str], Collection[str]]
 ) -> Iterator[str]:
-    """Since when the values hold, and which names no stored job has."""
     if not rows:
         return
     dates = sorted({format_time(row["valid_from"]) for row in rows})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     yield f"valid from {span}: a window that ends before takes no value from here"
-    defaults = {canonical(row): row["corepower"] for row in rows if _fills_in(row["corepower"])}
-    if defaults:
-        listed = [f"{name} {value:g}" for name, value in sorted(defaults.items())]
-        shown = ", ".join(listed[:_NAMES_SHOWN]) + (", ..." if len(listed) > _NAMES_SHOWN else "")
-        known = " or ".join(f"{value:g}" for value in DEFAULTS)
-        yield (
-            f"within {DEFAULT_TOLERANCE:g} of {known}, which systems fill in where nobody declared any, "
-            f"so not taken for a declaration: {len(defaults)} of {len(rows)}: {shown}"
-        )
+    yield from _defaults(rows)
     if not store.span().jobs:
         return
     for level, what in (("queue", "queues"), ("cpu_model", "CPU models")):
         names = {canonical(row) for row in rows if row["level"] == level}
         missing = sorted(names - set(names_of_jobs(level))) if names else []
         if missing:
-            shown = ", ".join(missing[:_NAMES_SHOWN]) + (", ..." if len(missing) > _NAMES_SHOWN else "")
-            yield f"{len(missing)} of {len(names)} {what} have no jobs in the store: {shown}"
+            yield f"{len(missing)} of {len(names)} {what} have no jobs in the store: {_listed(missing)}"
 
 
-def _fills_in(value: float | None) -> bool:
-    return value is not None and is_default(value)
+def _defaults(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    declaring = [row for row in rows if row["corepower"] is not None]
+    defaults = {canonical(row): row["corepower"] for row in declaring if is_default(row["corepower"])}
+    if defaults:
+        usual = " or ".join(f"{value:g}" for value in DEFAULTS)
+        listed = _listed([f"{name} {value:g}" for name, value in sorted(defaults.items())])
+        yield (
+            f"within {DEFAULT_TOLERANCE:g} of {usual}, which systems fill in where nobody declared any, "
+            f"so not taken for a declaration: {len(defaults)} of {len(rows)}: {listed}"
+        )
 
 
-def canonical(row: Mapping[str, object]) -> str:
-    """The name that a row is found under: a CPU model may be written in many ways."""
-    name = str(row["name"])
-    return (resolve_names([name])[0] or name) if row["level"] == "cpu_model" else name
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")

@@ -1,4 +1,4 @@
-"""What a queue or CPU model is declared to deliver, where the value comes from, whether it is a measurement.
+"""Declared corepower of queues and CPU models, and its origin.
 
 A declared corepower is a benchmark score per core (HS06 or HS23). It is imported with a date, or it follows
 from the records themselves, because ``hs06_s = wall x cores x corepower`` holds a queue's declared value. A
@@ -47,10 +47,9 @@ class Declaration:
 
 @dataclass(frozen=True)
 class RecordedValue:
-    """What the records of one queue say: sums over jobs that have normalised work, wall time and cores.
+    """Benchmark per core implied by the jobs of one queue that have normalised work, wall time and cores.
 
-    ``work`` sum of hs06_s, ``core_s`` sum of wall x cores, ``work_sq``, ``work_core_s`` and ``core_s_sq`` the
-    sums of squares and of the product, ``n_jobs`` their number.
+    ``work``: sum of hs06_s, ``core_s``: of wall x cores; the others are sums of squares and of the product.
     """
 
     n_jobs: int
@@ -67,9 +66,8 @@ class RecordedValue:
 
     @property
     def spread(self) -> float:
-        """Scatter of the value over the jobs, weighted by squared core seconds, relative to the value.
-
-        Rounding of hs06_s to whole numbers (1/12 per job) is subtracted. Zero when the value is constant.
+        """Return the relative scatter over jobs, weighted by squared core seconds, less rounding (1/12 per
+        job).
         """
         value = self.value
         residual = self.work_sq - 2 * value * self.work_core_s + value**2 * self.core_s_sq
@@ -82,10 +80,10 @@ class RecordedValue:
 
 @dataclass(frozen=True)
 class Declared:
-    """The declared corepower that a name is compared with in one window.
+    """The declared corepower of a name in one window; None if there is none.
 
-    ``corepower`` None when there is none. ``from_records`` is given when it differs from the imported value
-    by more than 1 %. ``parent`` is shown beside a default and never takes its place.
+    ``from_records`` is set where it differs from the imported value by more than 1 %. ``parent`` is shown
+    beside a default and never replaces it.
     """
 
     name: str
@@ -99,13 +97,16 @@ class Declared:
     source: str = ""
     country: str | None = None
 
+    def settles(self, row: Mapping[str, object]) -> bool:
+        """True if an imported row is the one in force."""
+        return (row["corepower"], row["source"]) == (self.corepower, self.source)
+
 
 def is_default(value: float, core_s_per_job: float | None = None) -> bool:
-    """Whether a value is what a system fills in where nobody declared any.
+    """True if a value is one that systems fill in where nobody declared any.
 
-    ``core_s_per_job``: of a value that follows from records, the mean wall time x cores of a job. It tells
-    how well the records know the value, and only a default that they allow is one: jobs of 9000 core seconds
-    with 9.98 exclude 10. An imported value has no such width; it is a default within 0.02.
+    ``core_s_per_job``: mean wall time x cores of a job, of a value from records: it limits which defaults
+    they allow (9.98 from jobs of 9000 core seconds excludes 10). An imported value is a default within 0.02.
 
     >>> is_default(10.01), is_default(12.0), is_default(10.4), is_default(9.98, 9000.0)
     (True, True, False, False)
@@ -116,17 +117,14 @@ def is_default(value: float, core_s_per_job: float | None = None) -> bool:
 
 
 def same_value(left: float | None, right: float | None, tolerance: float = SAME_VALUE) -> bool:
-    """Whether two declarations are alike to the digits that records keep; False when one is missing."""
+    """True if two declarations agree to the digits that records keep; False if one is missing."""
     if left is None or right is None:
         return False
     return abs(left - right) <= tolerance * max(abs(left), abs(right))
 
 
 def newest_valid(rows: Iterable[Declaration], at: datetime) -> Declaration | None:
-    """The row with the latest ``valid_from`` that lies before ``at`` (the end of the window), if any.
-
-    Of rows valid from the same moment the last one given counts.
-    """
+    """Return the row with the latest ``valid_from`` before ``at``, the last one of equal rows."""
     best: Declaration | None = None
     for row in rows:
         if row.valid_from < at and (best is None or row.valid_from >= best.valid_from):
@@ -155,11 +153,9 @@ def declare(
     site_values: Mapping[str, float],
     records_benchmark: str = "HS06",
 ) -> Declared:
-    """Settle what one name declares and where the value comes from.
+    """Settle the value that one name declares, and its origin: none, default, changed, inherited or own.
 
-    ``site_values``: value of each site itself, from imported tables, to tell an inherited value from the
-    queue's own. Values that follow from the records are HS06 unless ``records_benchmark`` says otherwise.
-    The origin is the first that applies: none, default, changed, inherited, own.
+    ``site_values``: the value of each site itself, to tell an inherited value from the queue's own.
     """
     site = imported.site if imported and imported.site else guessed_site
     guessed = not (imported and imported.site)
@@ -175,15 +171,16 @@ def declare(
         value, benchmark, source, from_records = from_jobs, records_benchmark, RECORDS, None
     if value is None or not value > 0:
         return Declared(name, None, None, "none", site, guessed, parent=parent)
-    from_import = source != RECORDS
-    per_job = None if from_import or recorded is None else recorded.core_s / recorded.n_jobs
-    origin: Origin
-    if is_default(value, per_job):
-        origin = "default"
-    elif not from_import and recorded is not None and recorded.spread > CHANGED_SPREAD:
-        origin = "changed"
-    elif same_value(value, parent):
-        origin = "inherited"
-    else:
-        origin = "own"
+    from_records_only = recorded if source == RECORDS else None
+    origin = _origin(value, parent, from_records_only)
     return Declared(name, value, benchmark, origin, site, guessed, from_records, parent, source)
+
+
+def _origin(value: float, parent: float | None, recorded: RecordedValue | None) -> Origin:
+    # ``recorded``: of a value that follows from records
+    per_job = None if recorded is None else recorded.core_s / recorded.n_jobs
+    if is_default(value, per_job):
+        return "default"
+    if recorded is not None and recorded.spread > CHANGED_SPREAD:
+        return "changed"
+    return "inherited" if same_value(value, parent) else "own"

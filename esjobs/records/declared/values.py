@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +29,7 @@ from esjobs.store.base import JobStore
 
 
 def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
-    """What each name declares in the window, with origin and site. One read and, for queues, one query."""
+    """Return what each name declares in the window. One read and, for queues, one query."""
     imported = _imported(store, level)
     recorded = recorded_values(store, window) if level == "queue" else {}
     declared: dict[str, Declared] = {}
@@ -56,29 +55,24 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
 
 
 def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
-    """The site behind each queue, as imported tables name it that are valid before the window's end.
-
-    ``window`` None: all that is stored. One read.
-    """
+    """Return the site of each queue in imported tables valid before the window's end; None: all data."""
     imported = _imported(store, "queue", "site")
-    window = _window_or_all(store, window) if imported else None
+    window = (window or stored_window(store)) if imported else None
     return {} if window is None else _sites(imported, window.end)
 
 
 def imported_countries(store: JobStore, window: Window | None) -> dict[str, str]:
     """The country of each queue, as :func:`imported_sites` gives its site; only of those that have one."""
     imported = _imported(store, "queue", "country")
-    window = _window_or_all(store, window) if imported else None
+    window = (window or stored_window(store)) if imported else None
     if window is None:
         return {}
     named = {name: country_named(rows, window.end) for name, rows in imported.items()}
     return {name: country for name, country in named.items() if country is not None}
 
 
-def _window_or_all(store: JobStore, window: Window | None) -> Window | None:
-    """The window, or the one of all that is stored; None when nothing is."""
-    if window is not None:
-        return window
+def stored_window(store: JobStore) -> Window | None:
+    """Return the days from the first to the last stored job, None without jobs."""
     span = store.span()
     if span.first is None or span.last is None:
         return None
@@ -91,7 +85,7 @@ def _sites(imported: Mapping[str, list[Declaration]], at: datetime) -> dict[str,
 
 
 def _imported(store: JobStore, level: str, *only: str) -> Mapping[str, list[Declaration]]:
-    """What was imported for each name of a level, oldest first; ``only``: nothing else of it is needed."""
+    # oldest first; ``only``: the columns needed beside name and dates
     columns = ("name", "imported_at", "valid_from", *only) if only else ()
     rows = read_table(store, COREPOWER, [In("level", (level,))], columns).to_pylist()
     names = [row["name"] for row in rows]
@@ -105,19 +99,14 @@ def _imported(store: JobStore, level: str, *only: str) -> Mapping[str, list[Decl
     return declarations
 
 
+# The columns behind the fields of a declaration, in their order.
 _DECLARED = ("corepower", "benchmark", "valid_from", "site", "parent_corepower", "source", "country")
-"""The columns behind the fields of a declaration, in their order."""
 
 
 def declared_table(store: JobStore, window: Window | None) -> pa.Table:
-    """Imported values as they stand, and those that follow from the records of the window (None: all).
-
-    The columns of ``corepower``, and ``origin`` for the value that is in force at the window's end.
-    """
+    """Return imported values and those from the records of the window, with the ``origin`` in force."""
     imported = read_table(store, COREPOWER).to_pylist()
-    span = store.span()
-    if window is None and span.first is not None and span.last is not None:
-        window = Window.of_days(span.first.date(), span.last.date())
+    window = window or stored_window(store)
     in_force: dict[tuple[str, str], Declared] = {}
     recorded = {} if window is None else recorded_values(store, window)
     if window is not None:
@@ -126,38 +115,22 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
             names |= set(recorded) if level == "queue" else set()
             settled = declared_values(store, window, level, names)
             in_force |= {(level, name): declared for name, declared in settled.items()}
-    rows = [
-        {**row, "origin": declared.origin if declared and _is(row, declared) else None}
-        for row in imported
-        for declared in [in_force.get((row["level"], row["name"]))]
-    ]
-    rows += [
-        {
-            "level": "queue",
-            "name": name,
-            "corepower": value.value,
-            "benchmark": "HS06",
-            "site": in_force["queue", name].site,
-            "source": RECORDS,
-            "origin": in_force["queue", name].origin if in_force["queue", name].source == RECORDS else None,
-        }
-        for name, value in recorded.items()
-    ]
+    rows = []
+    for row in imported:
+        declared = in_force.get((row["level"], row["name"]))
+        rows.append({**row, "origin": declared.origin if declared and declared.settles(row) else None})
+    for name, value in recorded.items():
+        declared = in_force["queue", name]
+        row = {"level": "queue", "name": name, "corepower": value.value, "benchmark": "HS06"}
+        origin = declared.origin if declared.source == RECORDS else None
+        rows.append({**row, "site": declared.site, "source": RECORDS, "origin": origin})
     rows.sort(key=lambda row: (row["level"] != "queue", row["name"], row.get("valid_from") is None))
     schema = table_schema(COREPOWER).append(pa.field("origin", pa.string()))
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _is(row: Mapping[str, Any], declared: Declared) -> bool:
-    """Whether an imported row is the one in force."""
-    return (row["corepower"], row["source"]) == (declared.corepower, declared.source)
-
-
 def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:
-    """Sums over the jobs of each queue that carry normalised work, wall time and cores.
-
-    Grouped by cores as well, so that products with wall x cores follow without an expression in the store.
-    """
+    """Return sums over the jobs of each queue that have normalised work, wall time and cores."""
     query = Query(
         keys=("queue", "cores"),
         metrics=(

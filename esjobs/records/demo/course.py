@@ -1,4 +1,4 @@
-"""How the days of the made-up grid differ: volume, efficiency, and one incident at a large site.
+"""Differences between the days of the synthetic grid: volume, efficiency, one incident at a large site.
 
 CPU times per event stay as they are, so that speed factors do not move: only wall times, waiting and the
 number of failed jobs do.
@@ -27,8 +27,8 @@ POOR_DAYS = 0.2
 POOR_EFFICIENCY = (0.95, 0.98)
 """Efficiency of such a day over that of others, at least and at most."""
 INCIDENT_DAYS = 3
+# The incident begins so many days before the last: the Tuesday of a week that is complete, in the demo.
 _BEFORE_LAST = 13
-"""The incident begins so many days before the last: the Tuesday of a week that is complete, in the demo."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,7 @@ class Course:
         return float(rng.uniform(*POOR_EFFICIENCY)) if rng.random() < POOR_DAYS else 1.0
 
     def incident(self, queues: Sequence[QueueTruth]) -> Incident:
-        """What goes wrong, and where: at the largest site that has jobs every day and plays no other part.
-
-        Queues for one class of cores count nothing, for there are days without tasks for them.
-        """
+        # Queues for one core class count nothing: on some days there is no task for them.
         sizes = dict.fromkeys((queue.site for queue in queues), 0.0)
         for queue in queues:
             sizes[queue.site] += queue.share * (len(queue.core_classes) > 1)
@@ -92,11 +89,9 @@ def lived_through(
     incident: Incident | None,
     queues: Sequence[QueueTruth],
 ) -> pa.RecordBatch:
-    """The jobs of a day as the day treated them; ends, events and CPU times of jobs that finish stay.
+    """Return the jobs of a day as the day treated them; CPU times and ends of finished jobs stay.
 
-    ``jobs``: of the made-up grid; ``rng``: numbers of their own; ``efficiency``: of all queues over their
-    usual one; ``incident``: the one of that day. Jobs whose efficiency is above 1 are odd on purpose and
-    stay so.
+    Jobs whose efficiency is above 1 are wrong on purpose and stay so.
     """
     wall, cpu = (jobs.column(name).to_numpy() for name in ("wall_s", "cpu_s"))
     cores = jobs.column("cores").fill_null(1).to_numpy()

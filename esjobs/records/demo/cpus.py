@@ -11,9 +11,8 @@ from dataclasses import dataclass
 class CpuModel:
     """A CPU model of the grid.
 
-    ``label``: the name as the operating system spells it, padding included. ``cache_kb``: cache size in
-    KB, ``host_cores``: cores of a host, ``smt``: two threads share a core, ``avx2``: the instruction set
-    is there. ``speed``: HS06 per core that a job gets.
+    ``label``: the name as the operating system spells it. ``host_cores``: cores of a host. ``speed``: HS06
+    per core that a job gets.
     """
 
     label: str
@@ -34,7 +33,7 @@ class CpuModel:
 
     @property
     def raw(self) -> tuple[str, str]:
-        """What jobs report: by pilots of the older kind, by pilots of the newer kind.
+        """Strings that jobs report: by older pilots, by newer pilots.
 
         >>> CpuModel("AMD EPYC 7302 16-Core Processor", 512, 32, True, True, 15.2).raw
         ('s+AMD EPYC 7302 16-Core Processor 512 KB',

@@ -15,7 +15,7 @@ from esjobs.records.demo.ends import ended
 from esjobs.records.demo.jobs import Hosts, batches, shift
 from esjobs.records.demo.monitored import monitored
 from esjobs.records.demo.queues import plan_models, plan_queues
-from esjobs.records.demo.tasks import MAX_LIFE_DAYS, Births, Places, births
+from esjobs.records.demo.tasks import MAX_LIFE_DAYS, Births, QueueArrays, births
 from esjobs.records.demo.truth import Declaration, PayloadTruth, Score, Truth, score
 
 LAST_DAY = date(2025, 6, 30)
@@ -28,14 +28,12 @@ DECLARED_IN = "made-up grid: queue table"
 
 @dataclass(frozen=True)
 class Grid:
-    """A made-up computing grid with a planted truth; equal arguments give equal grids.
+    """A synthetic computing grid with injected faults; equal arguments give equal grids.
 
-    ``seed``: any integer from 0. ``jobs_per_day``: jobs that end on each day. ``n_queues``: computing
-    queues, 20 or more. ``n_models``: CPU models, 5 to 44. ``tasks_per_day``: tasks born each day, 4 or
-    more; without it, 9 for 10 000 jobs a day, growing with the power 0.92. ``monitored``: jobs also say what
-    they asked for, and some what was counted of them. ``course``: how many jobs each day has instead of
-    ``jobs_per_day``, and what the days do to them. Raises :class:`esjobs.core.errors.UsageError` for
-    numbers outside these limits.
+    ``n_queues``: 20 or more. ``n_models``: 5 to 44. ``tasks_per_day``: 4 or more (default: 9 for 10 000
+    jobs a day, growing with the power 0.92). ``monitored``: jobs have requests, and some have counters.
+    ``course``: the jobs of each day instead of ``jobs_per_day``. Raises :class:`UsageError` outside
+    these limits.
 
     >>> grid = Grid(seed=1, jobs_per_day=100)
     >>> sum(batch.num_rows for batch in grid.jobs(date(2025, 6, 1)))
@@ -60,9 +58,7 @@ class Grid:
 
     @classmethod
     def of_size(cls, n_jobs: int, seed: int = 1, days: int = DEFAULT_DAYS, n_queues: int = 60) -> "Grid":
-        """A grid that gives about ``n_jobs`` jobs in so many days: ``grid.days(n_jobs)`` lists them.
-
-        Fewer than 10 000 jobs a day make few buckets with jobs enough for a fit; then take fewer days.
+        """Return a grid of about ``n_jobs`` jobs; below 10 000 jobs a day few buckets can be fitted.
 
         >>> grid = Grid.of_size(300_000)
         >>> grid.jobs_per_day, len(grid.days(300_000))
@@ -82,10 +78,9 @@ class Grid:
         return [LAST_DAY - timedelta(days=back) for back in range(count - 1, -1, -1)]
 
     def jobs(self, day: date) -> Iterator[pa.RecordBatch]:
-        """The jobs that end on a day (UTC), in order of their end, as batches of ``PUT_SCHEMA``.
+        """Yield the jobs that end on a day (UTC) in order of their end, at most 65 536 per batch.
 
-        A pure function of the grid and the day: any day, in any order, any number of times. Batches of at
-        most 65 536 rows; below 200 MB of memory however many jobs a day, about 0.05 s for a batch.
+        A pure function of grid and day. Below 200 MB of memory, about 0.05 s per batch.
         """
         lots = [(age, self._births(day - timedelta(days=age))) for age in range(MAX_LIFE_DAYS)]
         running = shift(lots, self.jobs_per_day)
@@ -114,21 +109,15 @@ class Grid:
         )
 
     def tasks(self, day: date) -> tuple[PayloadTruth, ...]:
-        """What is planted in the tasks born on a day; a task with two kinds of jobs has two entries.
-
-        A task lives up to six days: jobs of a day belong to tasks born on that day and the five before.
-        """
+        """Return the truth about the tasks born on a day; they live up to six days."""
         return self._births(day).truth()
 
     def truth(self) -> Truth:
-        """What is planted in the queues and CPU models, and in the days if the grid has a course."""
+        """The truth about queues, CPU models and, with a course, days."""
         return self._truth
 
     def declarations(self) -> list[Declaration]:
-        """The table of declared corepower to import: every queue, then the CPU models with a reference.
-
-        A queue that declares none has a row with a null value, so that its site is known.
-        """
+        """Return the declared corepower to import; queues without one have a row, too."""
         queues = [
             Declaration(
                 level="queue",
@@ -181,8 +170,8 @@ class Grid:
         return Hosts.of(self._truth.queues, self._truth.cpu_models)
 
     @cached_property
-    def _places(self) -> Places:
-        return Places.of(self._truth.queues)
+    def _queue_arrays(self) -> QueueArrays:
+        return QueueArrays.of(self._truth.queues)
 
     def _births(self, day: date) -> Births:
-        return births(self.seed, day, self._tasks_per_day, self._places)
+        return births(self.seed, day, self._tasks_per_day, self._queue_arrays)

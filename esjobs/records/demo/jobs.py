@@ -7,6 +7,7 @@ batch and not by the day. Jobs are ordered by their end time.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,15 +43,15 @@ _DEFECT_EDGES = np.cumsum([fraction for _, fraction in DIRTY])
 
 
 def _defect(name: str) -> int:
-    return [known for known, _ in DIRTY].index(name)
+    return [defect_name for defect_name, _ in DIRTY].index(name)
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """The queues as columns: what a job finds where it runs (arrays over queues).
+    """The queues as arrays.
 
-    ``mixture_edges``: cumulative fractions of CPU models (4 x queues), ``models``: their indices
-    (queues x 5).
+    ``mixture_edges``: cumulative fractions of CPU models (4 x queues), ``models``: their indices (queues x
+    5).
     """
 
     names: pa.Array
@@ -89,10 +90,9 @@ class Hosts:
 
 @dataclass(frozen=True)
 class Shift:
-    """All that runs on one day: payloads of several days of birth, and cells (payload x queue) with jobs.
+    """The work of one day: payloads of several days of birth, and cells (payload x queue) with jobs.
 
-    ``draw``: a cell per entry, each as often as it is probable, so that one random index picks a cell.
-    ``payload``, ``queue``, ``interaction``: of each cell.
+    ``draw`` holds each cell as often as it is probable, so that one random index picks a cell.
     """
 
     task_id: pa.Array
@@ -112,21 +112,20 @@ class Shift:
 
 
 def shift(day_births: Sequence[tuple[int, Births]], n_jobs: int) -> Shift:
-    """Join the births of several days, given as (age in days, births), to what runs today.
+    """Join the births of several days, as (age in days, births), to the work of today.
 
-    A task starts strong and fades: its rate falls linearly to 0 at the end of its life. ``n_jobs``: jobs
-    of the day; probabilities are rounded to a sixteenth of a job or better, up to a million jobs a day.
+    The rate of a task falls linearly to 0 at the end of its life. Probabilities are rounded to 1/16 job.
     """
-    ages = [age for age, _ in day_births]
     lots = [lot for _, lot in day_births]
-    rate = np.concatenate(
-        [lot.rate * (lot.life - age).clip(0) / lot.life for age, lot in zip(ages, lots, strict=True)]
-    )
-    weights = np.concatenate([lot.weights for lot in lots]) * rate[:, None]
+
+    def joined(column: str) -> Any:
+        return np.concatenate([getattr(lot, column) for lot in lots])
+
+    rate = np.concatenate([lot.rate * (lot.life - age).clip(0) / lot.life for age, lot in day_births])
+    weights = joined("weights") * rate[:, None]
     payload, queue = np.nonzero(weights)
     probability = weights[payload, queue]
-    kinds = np.concatenate([lot.kind for lot in lots])
-    merging = np.concatenate([lot.merging for lot in lots])
+    kinds, merging = joined("kind"), joined("merging")
     task_id = [name for lot in lots for name in lot.task_id]
     programs = [transformation(int(k), bool(m)) for k, m in zip(kinds, merging, strict=True)]
     slots = min(max(16 * n_jobs, 1 << 16), 1 << 20)
@@ -137,25 +136,22 @@ def shift(day_births: Sequence[tuple[int, Births]], n_jobs: int) -> Shift:
         transformation=pa.array(programs, pa.string()),
         project=pa.array([KINDS[k].project for k in kinds], pa.string()),
         user=np.asarray([int(name) % len(_MASTER_USERS) for name in task_id]),
-        multi=np.concatenate([lot.multi for lot in lots]),
-        work=np.concatenate([lot.work for lot in lots]),
-        fixed=np.concatenate([lot.fixed for lot in lots]),
-        events=np.concatenate([lot.events for lot in lots]),
-        spread=np.concatenate([lot.spread for lot in lots]),
+        multi=joined("multi"),
+        work=joined("work"),
+        fixed=joined("fixed"),
+        events=joined("events"),
+        spread=joined("spread"),
         draw=np.repeat(np.arange(len(edges)), np.diff(edges, prepend=0)),
         payload=payload,
         queue=queue,
-        interaction=np.concatenate([lot.interaction for lot in lots])[payload, queue],
+        interaction=joined("interaction")[payload, queue],
     )
 
 
 def batches(
     seed: int, day: date, n_jobs: int, running: Shift, hosts: Hosts, ids_per_day: int
 ) -> Iterator[pa.RecordBatch]:
-    """The jobs that end on a day, at most 65 536 to a batch; identifiers count up with the end time.
-
-    ``ids_per_day``: not less than the jobs of any day, so that no two days share an identifier.
-    """
+    """Yield the jobs that end on a day; ids count up with the end time, ``ids_per_day`` keeps days apart."""
     first_id = _FIRST_JOB_ID + day.toordinal() * ids_per_day
     midnight = int(datetime.combine(day, time(0), UTC).timestamp())
     for number, start in enumerate(range(0, n_jobs, BATCH_ROWS)):
@@ -179,11 +175,11 @@ def _batch(
     n = len(ids)
     cell = running.draw[rng.integers(0, len(running.draw), n)]
     payload, queue = running.payload[cell], running.queue[cell]
-    place = np.zeros(n, np.int64)
+    position = np.zeros(n, np.int64)
     drawn = rng.random(n)
     for edge in hosts.mixture_edges:
-        place += drawn >= edge[queue]
-    model = hosts.models[queue, place]
+        position += drawn >= edge[queue]
+    model = hosts.models[queue, position]
     newer = rng.random(n) < hosts.newer[queue]
     noise = rng.standard_normal((7, n))
 

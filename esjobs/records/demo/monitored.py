@@ -1,4 +1,4 @@
-"""What monitoring and a batch system add to the jobs of the made-up grid, with its truth planted by user.
+"""Monitoring data and requests of the synthetic jobs, with a truth that differs by user.
 
 Counters are of every third job, as where multiplexing slows jobs down, on the CPUs whose events are known;
 requests are of all jobs. Everything that a job was before stays as it is.
@@ -14,19 +14,19 @@ RETIRING: Mapping[str, float] = {"producer": 0.42, "validator": 0.34, "analyst-a
 """The mean share of the pipeline that ends as useful work, by user: 1 - score_cpu / 100."""
 STALLED: Mapping[str, float] = {"producer": 0.12, "validator": 0.20, "analyst-a": 0.31, "analyst-b": 0.55}
 """The mean share of cycles that waits for memory, by user: score_mem / 100."""
-ASKED: Mapping[str, float] = {"producer": 1.3, "validator": 1.6, "analyst-a": 2.5, "analyst-b": 6.0}
+REQUESTED: Mapping[str, float] = {"producer": 1.3, "validator": 1.6, "analyst-a": 2.5, "analyst-b": 6.0}
 """How much more wall-clock time than they need jobs ask for, at least."""
 
+# CPUs of the grid whose cores run two threads, whether or not a pilot writes so.
 _SMT = "Xeon|EPYC"
-"""CPUs of the grid whose cores run two threads, whether or not a pilot writes so."""
 _SCATTER = 0.06
 _CLOCK_HZ = 2.5e9
 _EVERY = 3
+# What counts the cycles of cores, and what counts waiting for loads, by family of CPUs.
 _EVENTS = {
     "hsw": ("cpu_clk_unhalted.thread_any", "cycle_activity.stalls_ldm_pending"),
     "skx": ("cpu_clk_unhalted.thread_any", "cycle_activity.stalls_mem_any"),
 }
-"""What counts the cycles of cores, and what counts waiting for loads, by family of CPUs."""
 _CPUS = {
     "hsw": r"Xeon\(R\).*E5-\d+L? v[34] ",
     "skx": r"Xeon\(R\) (?:Bronze|Silver|Gold|Platinum) \d[12]\d\d ",
@@ -34,15 +34,12 @@ _CPUS = {
 
 
 def monitored(jobs: pa.RecordBatch, rng: np.random.Generator) -> pa.RecordBatch:
-    """The jobs with requests, SMT, application and, some of them, counters.
-
-    ``jobs``: of the made-up grid; ``rng``: numbers of their own, so that nothing else moves.
-    """
+    """Return the jobs with requests, SMT, application and, for some of them, counters."""
     rows = jobs.num_rows
     users = jobs.column("user").to_pylist()
     noise = rng.standard_normal((2, rows))
-    retiring, stalled, asked = (
-        np.array([planted[user] for user in users]) for planted in (RETIRING, STALLED, ASKED)
+    retiring, stalled, requested = (
+        np.array([planted[user] for user in users]) for planted in (RETIRING, STALLED, REQUESTED)
     )
     retiring = (retiring + _SCATTER * noise[0]).clip(0.01, 0.95)
     stalled = (stalled + _SCATTER * noise[1]).clip(0.01, 0.95)
@@ -51,7 +48,7 @@ def monitored(jobs: pa.RecordBatch, rng: np.random.Generator) -> pa.RecordBatch:
     raw = jobs.column("cpu_raw").fill_null("")
     added = {
         "smt": pc.match_substring_regex(raw, _SMT),
-        "requested_wall_s": pa.array(np.ceil(wall * asked * rng.uniform(1.0, 1.3, rows) / 3600) * 3600),
+        "requested_wall_s": pa.array(np.ceil(wall * requested * rng.uniform(1.0, 1.3, rows) / 3600) * 3600),
         "requested_memory_b": pa.array(2e9 * cores),
         "requested_cores": jobs.column("cores"),
         "application": jobs.column("transformation"),

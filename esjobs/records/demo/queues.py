@@ -24,17 +24,17 @@ _TREES = (
     "PLUM", "POPLAR", "QUINCE", "REDWOOD", "ROWAN", "SEQUOIA", "SPRUCE", "TAMARIND", "TEAK", "WALNUT",
     "WILLOW", "YEW", "ZELKOVA",
 )  # fmt: skip
-_PLACES = ("T1", "HEP", "LCG2", "GRID", "T2")
+_SITE_KINDS = ("T1", "HEP", "LCG2", "GRID", "T2")
 _SIBLING_SUFFIXES = ("_UCORE", "_MCORE", "_HIMEM", "_SCORE")
 _SINGLE_SUFFIXES = ("", "", "", "_UCORE", "_UCORE", "_MCORE", "_SL7")
 _CLASSES: dict[str, tuple[CoreClass, ...]] = {"_MCORE": ("multi",), "_SCORE": ("single",)}
+# Queues of the sites that have several, for a grid of 60.
 _SIBLINGS = (4, 3, 3, 2, 2, 2, 2, 2)
-"""Queues of the sites that have several, for a grid of 60."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which queues (by index) play which part; no queue plays two."""
+    """Queues (by index) that play a part; no queue plays two."""
 
     tiny: frozenset[int]
     island: frozenset[int]
@@ -78,7 +78,7 @@ def plan_queues(
     roles = _roles(rng, shares, site_of, np.asarray(sizes))
     shares = _shrink(shares, roles.tiny)
     mixtures = _mixtures(rng, site_of, len(models))
-    speeds = np.asarray([_mean_speed(mixture, models) for mixture in mixtures])
+    speeds = np.asarray([1.0 / sum(part / models[m].speed for m, part in mixture) for mixture in mixtures])
     scatter = np.exp(rng.normal(0.0, 0.04, n_queues).clip(-0.09, 0.09))
     efficiency = rng.uniform(0.72, 0.97, n_queues)
     newer = rng.choice((0.0, 0.5, 1.0), len(sizes), p=(0.4, 0.15, 0.45))
@@ -110,7 +110,7 @@ def plan_queues(
 
 
 def _site_sizes(n_queues: int) -> list[int]:
-    """Queues per site: about a third of all queues have siblings."""
+    # about a third of all queues have siblings
     sizes: list[int] = []
     for size in itertools.cycle(_SIBLINGS):
         if sum(sizes) + size > n_queues // 3:
@@ -126,7 +126,7 @@ def _names(
     names, sites, classes = [], [], []
     for number, size in enumerate(sizes):
         lap, tree = divmod(number, len(_TREES))
-        stem = f"{_TREES[trees[tree]]}-{_PLACES[int(rng.integers(len(_PLACES)))]}"
+        stem = f"{_TREES[trees[tree]]}-{_SITE_KINDS[int(rng.integers(len(_SITE_KINDS)))]}"
         site = f"{stem}-{lap + 1}" if lap else stem
         single = _SINGLE_SUFFIXES[int(rng.integers(len(_SINGLE_SUFFIXES)))]
         for suffix in _SIBLING_SUFFIXES[:size] if size > 1 else (single,):
@@ -137,7 +137,7 @@ def _names(
 
 
 def _shares(rng: np.random.Generator, n_queues: int) -> NDArray[np.float64]:
-    """Heavy-tailed shares: Zipf with exponent 0.9 and a scatter of 30 %, in random order."""
+    # heavy-tailed: Zipf with exponent 0.9 and a scatter of 30 %
     shares = np.arange(1, n_queues + 1) ** -0.9 * np.exp(rng.normal(0.0, 0.3, n_queues))
     rng.shuffle(shares)
     return np.asarray(shares / shares.sum())
@@ -155,7 +155,7 @@ def _roles(
     site_of: NDArray[np.int64],
     sizes: NDArray[np.int64],
 ) -> Roles:
-    """Deal the parts out. Misdeclared queues are not among the smallest, so that they can be found."""
+    # misdeclared queues are not among the smallest, so that they can be found
     n_queues = len(shares)
     ranked = np.argsort(-shares)
     alone = sizes[site_of] == 1
@@ -185,19 +185,16 @@ def _roles(
 def _mixtures(
     rng: np.random.Generator, site_of: NDArray[np.int64], n_models: int
 ) -> list[list[tuple[int, float]]]:
-    """Per queue 1 to 5 models with their fractions of its jobs; siblings run on nearly the same hosts.
-
-    Every model is found at one site at least, as long as there are sites enough.
-    """
+    # siblings run on nearly the same hosts; every model is at one site at least, if there are enough
     n_rc = int(site_of[-1]) + 1
     order = rng.permutation(n_models)
-    held: list[list[int]] = [[] for _ in range(n_rc)]
+    models_of: list[list[int]] = [[] for _ in range(n_rc)]
     for number in range(max(n_models, n_rc)):
-        at = held[number % n_rc]
+        at = models_of[number % n_rc]
         if len(at) < MAX_MODELS_PER_SITE:
             at.append(int(order[number % n_models]))
     parts: list[NDArray[np.float64]] = []
-    for at in held:
+    for at in models_of:
         wanted = int(rng.choice(MAX_MODELS_PER_SITE, p=(0.15, 0.25, 0.25, 0.2, 0.15))) + 1
         others = [int(m) for m in rng.permutation(n_models) if int(m) not in at]
         at.extend(others[: max(0, wanted - len(at))])
@@ -206,12 +203,8 @@ def _mixtures(
     for site in site_of:
         part = parts[site] * np.exp(rng.normal(0.0, 0.1, len(parts[site])))
         part /= part.sum()
-        mixtures.append([(m, float(p)) for m, p in zip(held[site], part, strict=True)])
+        mixtures.append([(m, float(p)) for m, p in zip(models_of[site], part, strict=True)])
     return mixtures
-
-
-def _mean_speed(mixture: Sequence[tuple[int, float]], models: Sequence[CpuTruth]) -> float:
-    return 1.0 / sum(part / models[m].speed for m, part in mixture)
 
 
 def _parent_values(
@@ -220,7 +213,6 @@ def _parent_values(
     speeds: NDArray[np.float64],
     shares: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Per queue the honest value of the site behind it, in HS06 per core."""
     mean = np.bincount(site_of, speeds * shares) / np.bincount(site_of, shares)
     value = mean * np.exp(rng.normal(0.0, 0.03, len(mean)))
     return np.asarray([_clear_of_defaults(v) for v in value])[site_of]

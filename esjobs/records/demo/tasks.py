@@ -17,15 +17,15 @@ MAX_LIFE_DAYS = 6
 MULTI_CORES = 8
 MIXED_EVERY_DAYS = 30
 """A mixed task is born once in so many days."""
+# Day of birth (ordinal modulo 30): in the last week of June 2025.
 _MIXED_PHASE = 17
-"""Day of birth (ordinal modulo 30): in the last week of June 2025."""
 _FIXED_COST_FRACTION = 0.2
+# Width of the site x task interaction, in ln.
 _INTERACTION = 0.05
-"""Width of the site x task interaction, in ln."""
+# Planned fraction of jobs whose processing type is excluded from fits.
 _EXCLUDED_FRACTION = 0.015
-"""Planned fraction of jobs whose processing type is excluded from fits."""
+# HS06 per core of a middling core; turns CPU hours into work.
 _NORMALISED_SPEED = 11.5
-"""HS06 per core of a middling core; turns CPU hours into work."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,9 @@ N_FITTED_KINDS = 5
 class Births:
     """The payloads of all tasks born on one day, as columns; a payload is one kind of jobs in a task.
 
-    One-dimensional arrays have one entry per payload. ``work``: HS06 s per event, ``fixed``: fixed cost
-    per job in events, ``events``: median events per job, ``spread``: width of ln(events), ``rate``: jobs
-    in arbitrary units of the first day of life, ``life``: days. ``weights`` (payloads x queues): fraction
-    of the payload's jobs, 0 where it does not run. ``interaction`` (same shape): factor on CPU time.
+    ``work``: HS06 s per event, ``fixed``: start-up cost per job in events, ``events``: median per job,
+    ``spread``: width of ln(events), ``rate``: relative jobs of the first day, ``life``: days. ``weights``
+    (payloads x queues): fraction of jobs, ``interaction`` (same shape): factor on CPU time.
     """
 
     task_id: list[str]
@@ -103,8 +102,8 @@ def transformation(kind: int, merging: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Places:
-    """What tasks need to know of the queues: shares, core classes, the island (arrays over queues)."""
+class QueueArrays:
+    """Shares, core classes and island of the queues, as arrays."""
 
     share: NDArray[np.float64]
     single: NDArray[np.bool_]
@@ -112,7 +111,7 @@ class Places:
     island: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, queues: Sequence[QueueTruth]) -> "Places":
+    def of(cls, queues: Sequence[QueueTruth]) -> "QueueArrays":
         """Collect the columns from the queues."""
 
         def runs(core_class: CoreClass) -> NDArray[np.bool_]:
@@ -126,11 +125,11 @@ class Places:
         )
 
 
-def births(seed: int, day: date, tasks_per_day: int, places: Places) -> Births:
-    """The tasks born on a day; the same for the same arguments.
+def births(seed: int, day: date, tasks_per_day: int, arrays: QueueArrays) -> Births:
+    """Return the tasks born on a day; equal arguments give equal tasks.
 
-    The first is the island's, the second is of a type that never enters a fit. Once in 30 days the third
-    is a mixed task: merge-like jobs beside normal ones in one core class.
+    The first is the island's, the second is of an excluded type, once in 30 days the third mixes two kinds of
+    jobs.
     """
     rng = np.random.default_rng([seed, 1, day.toordinal()])
     n = tasks_per_day
@@ -140,10 +139,10 @@ def births(seed: int, day: date, tasks_per_day: int, places: Places) -> Births:
     size = np.exp(rng.normal(0.0, 1.25, n))
     ordinary = np.exp(1.25**2 / 2) * (n - 2)
     nudge = np.exp(rng.normal(0.0, 0.2, 2))
-    size[0] = ordinary * places.share[places.island].sum() * nudge[0]
+    size[0] = ordinary * arrays.share[arrays.island].sum() * nudge[0]
     size[1] = ordinary * _EXCLUDED_FRACTION * nudge[1]
     life = rng.integers(1, MAX_LIFE_DAYS + 1, n)
-    n_queues = _site_counts(rng, size, int((~places.island).sum()))
+    n_queues = _site_counts(rng, size, int((~arrays.island).sum()))
     multi = rng.random(n) < np.asarray([k.multi for k in KINDS])[kind]
     both = (rng.random(n) < 0.06) & (kind < N_FITTED_KINDS)
     mixed = np.zeros(n, np.bool_)
@@ -160,9 +159,9 @@ def births(seed: int, day: date, tasks_per_day: int, places: Places) -> Births:
     columns.events[merging] = 3.0 * columns.events[normal]
     columns.fixed[mixed[task]] = 0.0
     columns.spread[mixed[task]] = 0.3
-    eligible = np.where(island[task, None], places.island, ~places.island)
-    eligible &= np.where(columns.multi[:, None], places.multi, places.single)
-    weights = _weights(rng, eligible, task, n_queues, places.share, mixed[task])
+    eligible = np.where(island[task, None], arrays.island, ~arrays.island)
+    eligible &= np.where(columns.multi[:, None], arrays.multi, arrays.single)
+    weights = _weights(rng, eligible, task, n_queues, arrays.share, mixed[task])
     half = np.where((both | mixed)[task], 0.5, 1.0)
     first_id = 20_000_000 + day.toordinal() * n
     return Births(
@@ -183,7 +182,7 @@ def births(seed: int, day: date, tasks_per_day: int, places: Places) -> Births:
 
 
 def _site_counts(rng: np.random.Generator, size: NDArray[np.float64], n_queues: int) -> NDArray[np.int64]:
-    """Queues per task: heavy-tailed, growing with the jobs; the largest run nearly everywhere."""
+    # heavy-tailed, growing with the jobs; the largest tasks run nearly everywhere
     wanted = 14.0 * (n_queues / 60) * size**0.6 * np.exp(rng.normal(0.0, 0.4, len(size)))
     return np.rint(wanted).clip(1, n_queues).astype(np.int64)
 
@@ -221,7 +220,7 @@ def _weights(
     share: NDArray[np.float64],
     uneven: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Fractions of jobs per payload (row) and queue (column): rows sum to 1, or to 0 where none can run."""
+    # rows sum to 1, or to 0 where no queue can run the payload
     keys = rng.exponential(1.0, (len(n_queues), len(share)))[task] / share**0.35
     keys = np.where(eligible, keys, np.inf)
     last = np.take_along_axis(np.sort(keys, axis=1), n_queues[task][:, None] - 1, axis=1)

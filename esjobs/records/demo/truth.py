@@ -1,6 +1,6 @@
-"""What is planted in the made-up grid: the truth about queues, CPU models and tasks."""
+"""Ground truth of the synthetic grid: queues, CPU models and tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal
@@ -16,15 +16,12 @@ Origin = Literal["own", "inherited", "default", "none"]
 
 @dataclass(frozen=True)
 class QueueTruth:
-    """The truth about one computing queue.
+    """The truth about one queue.
 
-    ``speed``: HS06 per core that its jobs get, the harmonic mean over its jobs' CPU models (CPU time adds
-    up, speed does not). ``share``: its size, summing to 1 over the grid (the jobs
-    it gets grow with it, but also depend on the tasks that choose it). ``mixture``: CPU model and
-    fraction of the queue's jobs. ``declared``: corepower in HS06 per core, null when none is declared.
-    ``factor``: declared over honest; 1 unless misdeclared. ``events_factor``: events of its jobs over
-    those of other queues. ``efficiency``: usual CPU time over wall time x cores. ``newer_pilot``:
-    fraction of jobs that report their CPU in the newer form.
+    ``speed``: HS06 per core, the harmonic mean over its CPU models (CPU time adds up, speed does not).
+    ``share``: size, summing to 1. ``mixture``: CPU model and fraction of jobs. ``declared``: None if nothing
+    is declared. ``factor``: declared over honest. ``events_factor``: events over those of other queues.
+    ``newer_pilot``: fraction of jobs that report their CPU in the newer form.
     """
 
     name: str
@@ -44,26 +41,24 @@ class QueueTruth:
 
     @property
     def misdeclared(self) -> bool:
-        """Whether a wrong value was planted on purpose."""
+        """True if a wrong value was injected."""
         return self.factor != 1.0
 
     @property
     def default_declared(self) -> bool:
-        """Whether the queue carries the default in place of a measurement."""
+        """True if the queue has a default in place of a measurement."""
         return self.origin == "default"
 
     @property
     def short_jobs(self) -> bool:
-        """Whether the queue gets jobs with fewer events than others."""
+        """True if the jobs of the queue have fewer events than others."""
         return self.events_factor < 1.0
 
 
 @dataclass(frozen=True)
 class CpuTruth:
-    """The truth about one CPU model.
-
-    ``speed``: HS06 per core. ``raw``: the strings that jobs report. ``reference``: value in the published
-    table that the demo imports, in HS06 per core; null for a model that the table does not list.
+    """The truth about one CPU model: HS06 per core, strings that jobs report, published value if there is
+    one.
     """
 
     name: str
@@ -74,12 +69,7 @@ class CpuTruth:
 
 @dataclass(frozen=True)
 class Incident:
-    """Days on which something went wrong at a site, from ``first`` to ``last``, both included.
-
-    ``efficiency_factor``: efficiency of its jobs over the usual one; they run longer for the same CPU time.
-    ``failure_rate``: fraction of its jobs that fail though they would have finished elsewhere.
-    ``waiting_factor``: their waiting time over the usual one.
-    """
+    """Days with a fault at a site, both included; factors are over the usual values."""
 
     site: str
     first: date
@@ -89,7 +79,7 @@ class Incident:
     waiting_factor: float
 
     def on(self, day: date) -> bool:
-        """Whether the day is one of the incident."""
+        """True if the day is one of the incident."""
         return self.first <= day <= self.last
 
 
@@ -121,7 +111,6 @@ class PayloadTruth:
     """One kind of jobs inside a task.
 
     A job of n events takes ``work_hs06_s`` x (``fixed_events`` + n) / speed seconds of CPU time.
-    ``events``: median events of a job. ``n_queues``: queues that it is sent to.
     """
 
     task_id: str
@@ -137,11 +126,7 @@ class PayloadTruth:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A row of the table of declared corepower that belongs to the grid.
-
-    ``level``: queue or cpu_model. ``corepower``, ``parent_corepower``: HS06 per core, null where there is
-    none. ``valid_from``: UTC.
-    """
+    """A row of declared corepower of the grid, in HS06 per core."""
 
     level: Literal["queue", "cpu_model"]
     name: str
@@ -155,11 +140,9 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Score:
-    """How a table of verdicts compares with what was planted.
+    """Comparison of verdicts with the injected faults, by the names of queues.
 
-    ``found``: planted misdeclared queues whose deviation is confirmed; ``candidates``: those that are only
-    candidates; ``missed``: those that are neither. ``others`` and ``other_candidates``: queues that are
-    confirmed or candidates though their declaration is honest, by name.
+    ``others``, ``other_candidates``: flagged although their declaration is honest.
     """
 
     found: tuple[str, ...]
@@ -195,18 +178,18 @@ def _named(**groups: tuple[str, ...]) -> str:
 
 
 def score(truth: Truth, standings: Mapping[str, str]) -> Score:
-    """Compare what is said of queues with the truth.
-
-    ``standings``: queue name to its verdict as people read it, ``confirmed`` or ``candidate`` for one that
-    deviates; a queue without any is neither.
-    """
+    """Compare verdicts with the truth; ``standings``: verdict by the name of the queue."""
     confirmed = {name for name, word in standings.items() if word == CONFIRMED}
     candidates = {name for name, word in standings.items() if word == CANDIDATE}
     planted = truth.misdeclared
+
+    def of(names: Set[str]) -> tuple[str, ...]:
+        return tuple(name for name in planted if name in names)
+
     return Score(
-        found=tuple(name for name in planted if name in confirmed),
-        missed=tuple(name for name in planted if name not in confirmed | candidates),
+        found=of(confirmed),
+        missed=of(set(planted) - confirmed - candidates),
         others=tuple(sorted(confirmed.difference(planted))),
-        candidates=tuple(name for name in planted if name in candidates),
+        candidates=of(candidates),
         other_candidates=tuple(sorted(candidates.difference(planted))),
     )

@@ -23,11 +23,11 @@ from esjobs.core.text import spreadsheet_cell
 from esjobs.core.words import COUNTER_COLUMN
 
 _SPOOLED = pa.ipc.IpcWriteOptions(compression="lz4")
+# Bytes of a line that ``esjobs ingest`` reads.
 _LONGEST_HEADER = 1 << 20
-"""Bytes of a line that ``esjobs ingest`` reads."""
 
+# Cells of members that are written at a time.
 _CELLS = 1 << 22
-"""Cells of members that are written at a time."""
 
 ExportFormat = Literal["csv", "jsonl", "parquet"]
 """What jobs can be written as."""
@@ -41,13 +41,11 @@ def write_jobs(
     *,
     spreadsheet: bool = False,
 ) -> int:
-    """Write batches that share ``schema`` (all of the catalogue, or some fields of it); the number of rows.
+    """Write batches of ``schema`` and return the number of rows; the stream is left open.
 
-    ``spreadsheet``: in CSV, text that a spreadsheet would take for a formula is made text for it; what is
-    read back is then not always the same. The stream is left open. Memory: one batch; for CSV with counters
-    all batches wait in a temporary file, because the header names every event.
-
-    Raises :class:`UsageError` for an unknown form, and for more events than the header of a CSV can name.
+    ``spreadsheet``: formulas in CSV cells become text. Memory: one batch; CSV with counters waits in a
+    temporary file, because the header names every event. Raises :class:`UsageError` for an unknown form, or
+    too many events for a header.
     """
     if form not in get_args(ExportFormat):
         raise UsageError(f"jobs cannot be written as '{form}'; there are {', '.join(get_args(ExportFormat))}")
@@ -64,7 +62,7 @@ def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema,
     plain = pa.schema([each for each in schema if not pa.types.is_map(each.type)])
     texts = pa.schema([pa.field(each.name, _written(each.type)) for each in plain])
     maps = [each.name for each in schema if pa.types.is_map(each.type)]
-    with _unrolled(batches, maps) as (events, known):
+    with _unrolled(batches, maps) as (events, stored):
         header = _header([*plain.names, *(COUNTER_COLUMN + event for event in events)])
         if len(header) > _LONGEST_HEADER:
             raise UsageError(
@@ -72,7 +70,7 @@ def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema,
                 "read a header of that length; give --format jsonl or parquet"
             )
         stream.write(header)
-        for batch in known:
+        for batch in stored:
             written = _iso_times(batch.select(plain.names), texts)
             if spreadsheet:
                 columns = [_as_cells(each) for each in written.columns]
@@ -92,10 +90,7 @@ def _header(names: Sequence[str]) -> bytes:
 def _unrolled(
     batches: Iterable[pa.RecordBatch], maps: Sequence[str]
 ) -> Iterator[tuple[list[str], Iterable[pa.RecordBatch]]]:
-    """The names of all members, which a header needs before the first row, and the batches.
-
-    They wait in a temporary file meanwhile, if there is a map among the columns.
-    """
+    # a header names all members before the first row: the batches wait in a temporary file
     if not maps:
         yield [], batches
         return
@@ -119,7 +114,7 @@ def _unrolled(
 def _pieces(
     written: pa.RecordBatch, batch: pa.RecordBatch, maps: Sequence[str], events: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows with a column a member; so few at a time that thousands of columns stay small."""
+    # few rows at a time, so that thousands of columns stay small
     if not events:
         yield written
         return
@@ -142,7 +137,6 @@ def _pieces(
 
 
 def _as_cells(column: pa.Array) -> pa.Array:
-    """Texts as cells of a spreadsheet; every different one is looked at once."""
     if not pa.types.is_string(column.type):
         return column
     distinct = column.dictionary_encode()

@@ -32,12 +32,12 @@ SHORTEST_KEY = 16
 
 _LARGEST_KEY = 1 << 16
 _DIGITS = 20
+# Ids that are numbers, of arrays and parts too (``123_4``, ``12+0``), or hexadecimal: they name nobody.
 _NUMERIC = re.compile(r"[0-9A-Fa-f_+.:-]*")
-"""Ids that are numbers, of arrays and parts too (``123_4``, ``12+0``), or hexadecimal: they name nobody."""
 _EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
 _STATE = re.compile(r"[a-z][a-z_]{0,19}")
+# Characters; shorter names stand in other words by chance.
 _SHORTEST_PART = 4
-"""Characters; shorter names stand in other words by chance."""
 
 
 class Pseudonyms:
@@ -45,29 +45,26 @@ class Pseudonyms:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._known: dict[tuple[str, str], str] = {}
+        self._cache: dict[tuple[str, str], str] = {}
         self._names: set[str] = set()
         self._lengths: tuple[int, ...] = ()
         self._named: dict[str, bool] = {}
 
     def learn(self, batches: Iterable[pa.RecordBatch], columns: Iterable[Field]) -> None:
-        """Remember the names that will be replaced, to know them again in texts that stay.
-
-        ``columns`` say what each column is. To be called before :meth:`batches`, with all rows that it gets.
-        """
+        """Remember the names to be replaced, to find them in texts; call it before :meth:`batches`."""
         kinds = {column.name: kind_of_names(column) for column in columns}
         for batch in batches:
             for name, array in zip(batch.schema.names, batch.columns, strict=True):
                 if kinds[name] in NAMING:
-                    known = pc.unique(array).drop_null().to_pylist()
+                    existing = pc.unique(array).drop_null().to_pylist()
                     if kinds[name] == "host":
-                        known = [host.partition("/")[0] for host in known]
-                    self._names.update(each.casefold() for each in known if len(each) >= _SHORTEST_PART)
+                        existing = [host.partition("/")[0] for host in existing]
+                    self._names.update(each.casefold() for each in existing if len(each) >= _SHORTEST_PART)
         self._lengths = tuple(sorted({len(name) for name in self._names}))
         self._named.clear()
 
     def names_somebody(self, text: str) -> bool:
-        """Whether one of the names stands in a text, in any case; one of digits not as a part of a number."""
+        """True if a text contains one of the names; names of digits only as a complete number."""
         named = self._named.get(text)
         if named is None:
             named = self._named[text] = self._contains(text.casefold())
@@ -91,22 +88,22 @@ class Pseudonyms:
         >>> Pseudonyms(bytes(16)).of("user", "ann")
         'user-638d49c6fb3eeef667a9'
         """
-        known = self._known.get((kind, name))
-        if known is None:
+        existing = self._cache.get((kind, name))
+        if existing is None:
             # the length keeps kind and name apart
             message = f"{len(kind)}:{kind}{name}".encode("utf-8", "surrogatepass")
-            known = f"{kind}-{hmac.new(self._key, message, hashlib.sha256).hexdigest()[:_DIGITS]}"
-            self._known[kind, name] = known
-        return known
+            existing = f"{kind}-{hmac.new(self._key, message, hashlib.sha256).hexdigest()[:_DIGITS]}"
+            self._cache[kind, name] = existing
+        return existing
 
     def batches(
         self, batches: Iterable[pa.RecordBatch], columns: Iterable[Field]
     ) -> Iterator[pa.RecordBatch]:
         """The batches without names: ``columns`` say what each column is. Free text becomes null."""
-        known = {column.name: column for column in columns}
+        existing = {column.name: column for column in columns}
         for batch in batches:
             arrays = [
-                self._column(array, known[name])
+                self._column(array, existing[name])
                 for name, array in zip(batch.schema.names, batch.columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
@@ -129,11 +126,11 @@ class Pseudonyms:
         return pa.array(replaced, pa.string()).take(texts.indices)
 
     def _members(self, array: pa.Array, column: Field) -> pa.Array:
-        """A map whose members keep their names, unless one of the names that are replaced stands in them."""
+        # members keep their names unless they contain one that is replaced
         keys = array.keys.dictionary_encode()
-        known = keys.dictionary.to_pylist()
-        replaced = [self._part(column.name, key) for key in known]
-        if replaced == known:
+        existing = keys.dictionary.to_pylist()
+        replaced = [self._part(column.name, key) for key in existing]
+        if replaced == existing:
             return array
         return pa.MapArray.from_arrays(
             array.offsets,
@@ -144,7 +141,6 @@ class Pseudonyms:
         )
 
     def _kept(self, column: str, text: str) -> str | None:
-        """A text of a column that names nobody, as far as it does; None where it is another kind of text."""
         if column == "exit_code":
             return text if _EXIT_CODE.fullmatch(text) else None
         if column == "state":
@@ -159,7 +155,6 @@ class Pseudonyms:
         return self.of(kind, text) if self.names_somebody(text) else text
 
     def _name(self, kind: str, name: str) -> str:
-        """A text with the names in it replaced; one that is empty names nobody."""
         if not name:
             return name
         if kind == "path":
@@ -175,16 +170,12 @@ class Pseudonyms:
 
 
 def _is_number(device: str) -> bool:
-    """Whether what follows a host is empty or a number: anything else may be a name."""
+    # anything else after a host may be a name
     return not device or device.isdecimal()
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file; blanks around it are none of it.
-
-    Raises :class:`InputError` for a file that is missing, no file, empty or too short, or that others than
-    its owner may read or write.
-    """
+    """Read the key in a file, without blanks around it; :class:`InputError` for one that is not secret."""
     try:
         with contextlib.ExitStack() as opened:
             # a pipe is not waited for

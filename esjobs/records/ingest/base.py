@@ -1,4 +1,4 @@
-"""What every source promises: a file in, batches of jobs or of rows of a result table, and refused rows, out.
+"""Interface between the ingest step and formats: a file in; batches of rows and rejected rows out.
 
 Nothing here reads bytes. ``Source`` is the seam between the ingest step and a format, ``Parsed`` what crosses
 it: rows in = rows of the batch + rows refused, for every piece of every file.
@@ -6,13 +6,14 @@ it: rows in = rows of the batch + rows refused, for every piece of every file.
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
+from esjobs.core.arrow import PUT_SCHEMA, given_schema
 from esjobs.core.errors import UsageError, WindowError
 from esjobs.core.fields import JOB_FIELDS, Field, field
 from esjobs.core.tables import Table
@@ -48,11 +49,10 @@ RESERVED = {"processing_type": (ALL_TYPES,)}
 
 @dataclass(frozen=True)
 class Reject:
-    """A row that was refused. ``line`` counts from 1 (header = line 1; rows of a Parquet file from 1).
+    """A rejected row. ``line`` counts from 1 (header = line 1; rows of a Parquet file from 1).
 
-    ``field``: the first field that offends, empty when the row as a whole does. ``excerpt``: the start of
-    the row, at most ``EXCERPT`` characters. ``n_rows``: how many rows the entry stands for; above 1 when rows
-    are not listed one by one any more, ``line`` is the first of them then and there is no excerpt.
+    ``field``: the first wrong field, empty if the row itself is wrong. ``n_rows`` above 1: an entry for more
+    rows than are listed, ``line`` is the first of them.
     """
 
     reason: str
@@ -64,15 +64,21 @@ class Reject:
     n_rows: int = 1
 
 
+class RowError(Exception):
+    """A row that cannot be used, with reason, field and detail of its :class:`Reject`."""
+
+    def __init__(self, reason: str, field: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason, self.field, self.detail = reason, field, detail
+
+
 @dataclass(frozen=True)
 class Parsed:
-    """A piece of a file: good rows of one table and the refused ones, in file order each.
+    """A piece of a file: good rows of one table (None: jobs) and the rejected ones, in file order.
 
-    ``table``: whose rows they are; None: jobs. The schema of ``batch`` is ``PUT_SCHEMA`` for jobs, and for
-    other tables their columns without those that name the load (:func:`esjobs.core.arrow.given_schema`).
-    ``rows_in`` = rows of the batch + the sum of ``n_rows`` over the rejects; rows that are not listed one by
-    one come in the last piece. ``notes``: what a reader should know, ``FILE: TEXT``, each said once per file.
-    ``repaired``: what was put right, and how often; added up over all files of the load.
+    ``batch`` has ``PUT_SCHEMA``, or the columns of the table without those that name the load. ``rows_in`` =
+    rows of the batch + ``n_rows`` of the rejects. ``notes``: ``FILE: TEXT``. ``repaired``: counts of repairs,
+    added up over the load.
     """
 
     batch: pa.RecordBatch
@@ -81,6 +87,22 @@ class Parsed:
     notes: tuple[str, ...] = ()
     table: Table | None = None
     repaired: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[Mapping[str, Any]],
+        rejects: Iterable[Reject] = (),
+        notes: Iterable[str] = (),
+        table: Table | None = None,
+        repaired: Mapping[str, int] | None = None,
+    ) -> "Parsed":
+        """Return the piece of rows that are mappings; columns without a value are missing."""
+        schema = PUT_SCHEMA if table is None else given_schema(table)
+        batch = pa.RecordBatch.from_pylist(list(rows), schema=schema)
+        rejects = tuple(rejects)
+        rows_in = batch.num_rows + sum(reject.n_rows for reject in rejects)
+        return cls(batch, rejects, rows_in, tuple(notes), table, repaired or {})
 
 
 class Source(Protocol):
@@ -108,29 +130,28 @@ class Source(Protocol):
         """Value of the field ``source`` where neither record nor fill has one."""
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """Stream one file; memory stays bounded by a few blocks, whatever the size of the file.
+        """Stream one file in bounded memory; :class:`InputError` if it cannot be read to its end.
 
         ``fill``: typed values (see :func:`parse_fill`) for fields that a record lacks.
-        Raises :class:`InputError` when the file cannot be read to its end: then nothing of it counts.
         """
 
 
-def require_source(given: object) -> Source:
+def require_source(candidate_source: object) -> Source:
     """The object as a source, or :class:`UsageError` that says what it lacks of one."""
     wanted = {"name": str, "default_source": str}
-    lacking = [f"{name}, a text" for name, kind in wanted.items() if not _has(given, name, kind)]
-    if isinstance(given, type) or not callable(getattr(given, "parse", None)):
+    lacking = [f"{name}, a text" for name, kind in wanted.items() if not _has(candidate_source, name, kind)]
+    if isinstance(candidate_source, type) or not callable(getattr(candidate_source, "parse", None)):
         lacking.append("parse(file, fill), a method")
     if lacking:
         raise UsageError(
-            f"{kind_of(given)} is no source; it lacks {' and '.join(lacking)}: see "
+            f"{kind_of(candidate_source)} is no source; it lacks {' and '.join(lacking)}: see "
             f"esjobs.records.ingest.base.Source"
         )
-    return cast("Source", given)
+    return cast("Source", candidate_source)
 
 
-def _has(given: object, name: str, kind: type) -> bool:
-    value = getattr(given, name, None)
+def _has(candidate_source: object, name: str, kind: type) -> bool:
+    value = getattr(candidate_source, name, None)
     return isinstance(value, kind) and bool(value)
 
 
@@ -139,10 +160,8 @@ def settable(source: Source) -> tuple[Field, ...]:
     return getattr(source, "settable", JOB_FIELDS)
 
 
-def parse_fill(pairs: Sequence[str], known: Sequence[Field] = JOB_FIELDS) -> dict[str, object]:
-    """Read ``FIELD=VALUE`` pairs into typed values; ``known``: the fields that may be named.
-
-    Raises :class:`UsageError` for an unknown, computed or repeated field and for a value its type refuses.
+def parse_fill(pairs: Sequence[str], fillable: Sequence[Field] = JOB_FIELDS) -> dict[str, object]:
+    """Read ``FIELD=VALUE`` pairs into typed values; :class:`UsageError` for one that cannot be set.
 
     >>> parse_fill(["processing_type=simul", "cores=8"])
     {'processing_type': 'simul', 'cores': 8}
@@ -153,8 +172,8 @@ def parse_fill(pairs: Sequence[str], known: Sequence[Field] = JOB_FIELDS) -> dic
         name, text = name.strip(), text.strip()
         if not equals or not name:
             raise UsageError(f"'{pair}' is not FIELD=VALUE; write for example processing_type=simul")
-        wanted = _wanted(name, known)
-        if name == "job_id" and known is JOB_FIELDS:
+        wanted = _wanted(name, fillable)
+        if name == "job_id" and fillable is JOB_FIELDS:
             raise UsageError("job_id cannot be set: it would be the same for every row")
         if name in filled:
             raise UsageError(f"{name} is set twice; set it once")
@@ -162,73 +181,73 @@ def parse_fill(pairs: Sequence[str], known: Sequence[Field] = JOB_FIELDS) -> dic
     return filled
 
 
-def _wanted(name: str, known: Sequence[Field]) -> Field:
-    for candidate in known:
+def _wanted(name: str, fillable: Sequence[Field]) -> Field:
+    for candidate in fillable:
         if candidate.name == name:
             return candidate
-    if known is not JOB_FIELDS:
-        raise UsageError(f"{name} cannot be set; there are {', '.join(item.name for item in known)}")
+    if fillable is not JOB_FIELDS:
+        raise UsageError(f"{name} cannot be set; there are {', '.join(item.name for item in fillable)}")
     # names the nearest one, or says that it is computed
     if field(name).derived is not None:
         raise UsageError(f"{name} is computed from other fields and cannot be set; set those instead")
     return field(name)
 
 
-def _typed(known: Field, text: str) -> object:
+def _typed(fillable: Field, text: str) -> object:
     if not text:
-        raise UsageError(f"{known.name}= has no value; leave it out to keep the field missing")
-    if text in RESERVED.get(known.name, ()):
+        raise UsageError(f"{fillable.name}= has no value; leave it out to keep the field missing")
+    if text in RESERVED.get(fillable.name, ()):
         raise UsageError(
-            f"{known.name}={text}: '{text}' is reserved for all values together; name a real one"
+            f"{fillable.name}={text}: '{text}' is reserved for all values together; name a real one"
         )
-    match known.type:
+    match fillable.type:
         case "integer" | "number":
-            return _number(known, text)
+            return _number(fillable, text)
         case "time":
-            return _time(known, text)
+            return _time(fillable, text)
         case "boolean":
-            return _truth(known, text)
+            return _truth(fillable, text)
         case "map" | "list":
-            raise UsageError(f"{known.name} cannot be set: it holds many numbers; give it in the records")
+            raise UsageError(f"{fillable.name} cannot be set: it holds many numbers; give it in the records")
         case _:
             if "\0" in text:
-                raise UsageError(f"{known.name} holds the character NUL; accepted: text without it")
+                raise UsageError(f"{fillable.name} holds the character NUL; accepted: text without it")
             return text
 
 
-def _truth(known: Field, text: str) -> bool:
+def _truth(fillable: Field, text: str) -> bool:
     if text.lower() in TRUE:
         return True
     if text.lower() in FALSE:
         return False
-    raise UsageError(f"{known.name}={text} is neither true nor false; expected true or false")
+    raise UsageError(f"{fillable.name}={text} is neither true nor false; expected true or false")
 
 
-def _number(known: Field, text: str) -> int | float:
-    accepted = f"expected a {'whole ' if known.type == 'integer' else ''}number" + (
-        ", 0 or more" if known.bounded else ""
+def _number(fillable: Field, text: str) -> int | float:
+    accepted = f"expected a {'whole ' if fillable.type == 'integer' else ''}number" + (
+        ", 0 or more" if fillable.bounded else ""
     )
     try:
         value = float(text)
     except ValueError:
-        raise UsageError(f"{known.name}={text} is not a number; {accepted}") from None
-    limit = MAX_INTEGER if known.type == "integer" else MAX_NUMBER
-    if not math.isfinite(value) or abs(value) > limit or (known.bounded and value < 0):
-        raise UsageError(f"{known.name}={text} is out of range; {accepted}, at most {limit:g}")
-    if known.type == "number":
+        raise UsageError(f"{fillable.name}={text} is not a number; {accepted}") from None
+    limit = MAX_INTEGER if fillable.type == "integer" else MAX_NUMBER
+    if not math.isfinite(value) or abs(value) > limit or (fillable.bounded and value < 0):
+        raise UsageError(f"{fillable.name}={text} is out of range; {accepted}, at most {limit:g}")
+    if fillable.type == "number":
         return value
     if value != int(value):
-        raise UsageError(f"{known.name}={text} is not whole; {accepted}")
+        raise UsageError(f"{fillable.name}={text} is not whole; {accepted}")
     return int(value)
 
 
-def _time(known: Field, text: str) -> datetime:
+def _time(fillable: Field, text: str) -> datetime:
     try:
         moment = parse_time(text)
     except WindowError:
         raise UsageError(
-            f"{known.name}={text} is not a time; expected ISO 8601 in UTC, such as 2018-08-15T12:00:00Z"
+            f"{fillable.name}={text} is not a time; expected ISO 8601 in UTC, such as 2018-08-15T12:00:00Z"
         ) from None
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise UsageError(f"{known.name}={text} is out of range; expected {FIRST_YEAR} to {LAST_YEAR}")
+        raise UsageError(f"{fillable.name}={text} is out of range; expected {FIRST_YEAR} to {LAST_YEAR}")
     return moment

@@ -39,8 +39,8 @@ UTC_TIME = pa.timestamp("us", tz="UTC")
 _NAIVE = pa.timestamp("us")
 _FIRST_US = int(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()) * 10**6
 _END_US = int(datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()) * 10**6
+# Epoch numbers from here on are milliseconds: as seconds they would lie beyond the year 5000.
 _MILLISECONDS_FROM = 1e11
-"""Epoch numbers from here on are milliseconds: as seconds they would lie beyond the year 5000."""
 
 _SPACE = 0x20
 _EPOCH = r"^[+-]?\d+(\.\d*)?$"
@@ -52,7 +52,7 @@ def convert(cells: pa.Array, column: Column, layout: Layout) -> Values:
     """Convert one column; the result has the Arrow type of the column's catalogue type."""
     cells = _plain(cells)
     if pa.types.is_null(cells.type):
-        return Values(pa.nulls(len(cells), _target(column)))
+        return Values(pa.nulls(len(cells), arrow_type(column.type)))
     match column.type:
         case "number":
             converted = _number(cells, column, layout)
@@ -71,26 +71,22 @@ def convert(cells: pa.Array, column: Column, layout: Layout) -> Values:
     return converted
 
 
-def _target(column: Column) -> pa.DataType:
-    return arrow_type(column.type)
-
-
 def acceptable(kind: pa.DataType, column: Column) -> bool:
-    """Whether a Parquet column of this type can be read as the column's type at all."""
+    """True if a Parquet column of this type converts to the column's type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_null(kind) or _is_text(kind):
         return True
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    types = pa.types
     if column.type == "map":
-        return bool(pa.types.is_map(kind) or pa.types.is_struct(kind))
-    if column.type == "boolean":
-        return bool(number or pa.types.is_boolean(kind))
+        return bool(types.is_map(kind) or types.is_struct(kind))
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return True
     if column.type == "time":
-        return bool(number or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+        return bool(types.is_timestamp(kind) or types.is_date(kind))
     if column.type in ("number", "integer"):
-        return bool(number)
-    return bool(number or (pa.types.is_boolean(kind) and not column.whole_number))
+        return False
+    return bool(types.is_boolean(kind) and not column.whole_number)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -109,7 +105,6 @@ def decode(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
 
 
 def _plain(cells: pa.Array) -> pa.Array:
-    """One contiguous array without dictionaries, decimals or large strings."""
     if isinstance(cells, pa.ChunkedArray):
         cells = cells.combine_chunks() if cells.num_chunks != 1 else cells.chunk(0)
     if pa.types.is_dictionary(cells.type):
@@ -149,7 +144,7 @@ def _text(cells: pa.Array, column: Column, layout: Layout) -> Values:
 
 
 def _as_text(cells: pa.Array) -> tuple[pa.Array, Codes | None]:
-    """Strings as they are, whole doubles without a fraction; NaN is missing, what is too large is refused."""
+    # doubles without a fraction become whole numbers, NaN is missing
     kind = cells.type
     if pa.types.is_string(kind):
         return cells, None
@@ -159,16 +154,16 @@ def _as_text(cells: pa.Array) -> tuple[pa.Array, Codes | None]:
     valid = ~np.isnan(numbers)
     huge = valid & (np.abs(np.where(valid, numbers, 0.0)) > MAX_INTEGER)
     usable = np.where(valid & ~huge, numbers, 0.0)
-    whole = usable == np.floor(usable)
+    integral = usable == np.floor(usable)
     as_double = pa.array(usable).cast(pa.string())
     as_whole = pa.array(usable.astype(np.int64)).cast(pa.string())
-    text = pc.if_else(pa.array(whole), as_whole, as_double)
+    text = pc.if_else(pa.array(integral), as_whole, as_double)
     text = _null_out(text, ~valid | huge)
     return text, _mark(None, huge, OUT_OF_RANGE) if huge.any() else None
 
 
 def _negative_zeros(cells: pa.Array) -> npt.NDArray[np.bool_] | None:
-    """Where doubles are -0.0, which would lose their sign as whole numbers; None where none is."""
+    # -0.0 would lose its sign as a whole number
     if not pa.types.is_floating(cells.type):
         return None
     numbers = cells.to_numpy(zero_copy_only=False)
@@ -206,7 +201,7 @@ def clean_text(cells: pa.Array, layout: Layout, more_nulls: tuple[str, ...] = ()
 
 
 def _holds_nul(cells: pa.Array) -> bool:
-    """Whether a NUL is among the bytes: C strings end there, so two names would become one."""
+    # C strings end at a NUL: two names would become one
     if cells.null_count == len(cells):
         return False
     _, offsets, data = cells.buffers()
@@ -216,7 +211,7 @@ def _holds_nul(cells: pa.Array) -> bool:
 
 
 def _whole_text(cells: pa.Array, problems: Codes | None) -> Values:
-    """Identifiers: digits, perhaps with a fraction of zeros. No sign: +7 and 7 would be two jobs."""
+    # no sign: +7 and 7 would be two jobs
     unsigned = _bools(pc.match_substring_regex(cells, r"^\d+(\.0*)?$"))
     refused = ~unsigned & _bools(cells.is_valid())
     for pattern, code in (
@@ -361,7 +356,7 @@ def _time_from_text(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | 
 
 
 def _looks_plain(cells: pa.Array) -> bool:
-    """Whether the first time is worth a cast of them all: one that fails at every cell is slow."""
+    # a cast that fails at every cell is slow, so the first cell decides
     valid = _bools(cells.is_valid())
     if not valid.any():
         return True
@@ -370,7 +365,6 @@ def _looks_plain(cells: pa.Array) -> bool:
 
 
 def _time_from_epoch(seconds: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
-    """Seconds, or milliseconds from ``_MILLISECONDS_FROM`` on, since 1970."""
     valid = _bools(seconds.is_valid())
     view = np.where(valid, _view(seconds), 0.0)
     far = ~np.isfinite(view) | (np.abs(view) > 1e15)
@@ -397,7 +391,7 @@ def cast_where_possible(cells: pa.Array, kind: pa.DataType) -> tuple[pa.Array, n
 
 
 def _view(values: pa.Array) -> npt.NDArray[np.float64]:
-    """The values of a primitive array without a copy; what stands in null slots is undefined."""
+    # values in null slots are undefined
     kind = np.dtype(values.type.to_pandas_dtype())
     if not len(values):
         return np.empty(0, dtype=kind)
@@ -406,7 +400,7 @@ def _view(values: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def _bools(mask: pa.Array) -> npt.NDArray[np.bool_]:
-    """A mask as NumPy, null counting as false."""
+    # null counts as false
     filled = mask.fill_null(False) if mask.null_count else mask
     bools: npt.NDArray[np.bool_] = filled.to_numpy(zero_copy_only=False)
     return bools

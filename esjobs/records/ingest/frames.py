@@ -17,20 +17,20 @@ NAME = "frame"
 """What the account of a load calls a table in memory."""
 
 
-def is_frame(given: object) -> bool:
+def is_frame(value: object) -> bool:
     """True if the object is a table: of pandas, of Arrow, or of anything that gives Arrow columns.
 
     >>> is_frame(pa.table({"job_id": ["1"]})), is_frame("jobs.csv")
     (True, False)
     """
-    return hasattr(given, "__arrow_c_stream__") or isinstance(given, pa.RecordBatch) or _is_pandas(given)
+    return hasattr(value, "__arrow_c_stream__") or isinstance(value, pa.RecordBatch) or _is_pandas(value)
 
 
 @contextmanager
 def as_file(frame: object) -> Iterator[Path]:
-    """A table as a Parquet file, which is gone afterwards; the same table has the same bytes.
+    """Yield a table as a temporary Parquet file; the same table has the same bytes.
 
-    An index without a name is left out. Raises :class:`InputError` for columns that Arrow cannot hold.
+    An index without a name is omitted. Raises :class:`InputError` for columns that Arrow cannot hold.
     """
     try:
         table = _table(frame)
@@ -59,6 +59,6 @@ def _table(frame: Any) -> pa.Table:
     return frame if isinstance(frame, pa.Table) else pa.table(frame)
 
 
-def _is_pandas(given: object) -> bool:
+def _is_pandas(value: object) -> bool:
     pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(given, pandas.DataFrame)
+    return pandas is not None and isinstance(value, pandas.DataFrame)

@@ -51,13 +51,13 @@ def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
     >>> type(json.loads('{"X": 1, "X": 2}', object_pairs_hook=object_of)).__name__
     'RepeatedNames'
     """
-    known = dict(pairs)
-    return known if len(known) == len(pairs) else RepeatedNames(pairs)
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else RepeatedNames(pairs)
 
 
 @dataclass(frozen=True)
 class _Members:
-    """Members in any order: the row that each belongs to, its name, its number (null: none)."""
+    """Members in any order: their row, name and number (null: none)."""
 
     rows: _Rows
     names: pa.Array
@@ -67,32 +67,31 @@ class _Members:
 def map_of(
     rows: int, objects: Sequence[pa.Array], members: Mapping[str, pa.Array], column: Column, layout: Layout
 ) -> Values:
-    """The maps of some rows.
+    """Return the maps of ``rows`` rows; one with a wrong or repeated member is null and marked.
 
-    ``objects``: columns of maps, structs, or texts with a JSON object each; ``members``: columns by the name
-    of the member that they hold. A row with a member that is no number, or named twice, is null and marked.
+    ``objects``: columns of maps, structs or JSON texts; ``members``: columns by the member that they hold.
     """
     codes = np.zeros(rows, dtype=np.uint8)
-    parts = [part for cells in objects for part in _of_objects(_whole(cells), layout, codes)]
-    parts += [_of_column(name, _whole(cells), layout, codes) for name, cells in members.items()]
-    known = _joined(parts)
-    known = _of(known, known.numbers.is_valid().to_numpy(zero_copy_only=False))
-    known = _named(known, codes)
-    _bounded(known, column, codes)
-    known, order = _sorted(known, codes)
-    kept = codes[known.rows[order]] == 0
+    parts = [part for cells in objects for part in _of_objects(_contiguous(cells), layout, codes)]
+    parts += [_of_column(name, _contiguous(cells), layout, codes) for name, cells in members.items()]
+    found = _joined(parts)
+    found = _of(found, found.numbers.is_valid().to_numpy(zero_copy_only=False))
+    found = _named(found, codes)
+    _bounded(found, column, codes)
+    found, order = _sorted(found, codes)
+    kept = codes[found.rows[order]] == 0
     order = order[kept]
-    counts = np.bincount(known.rows[order], minlength=rows)
+    counts = np.bincount(found.rows[order], minlength=rows)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     maps = pa.MapArray.from_arrays(
         pa.array(offsets, mask=np.append(counts == 0, False)),
-        known.names.take(pa.array(order)),
-        known.numbers.take(pa.array(order)),
+        found.names.take(pa.array(order)),
+        found.numbers.take(pa.array(order)),
     )
     return Values(maps.cast(_MAP), codes if codes.any() else None)
 
 
-def _whole(cells: pa.Array) -> pa.Array:
+def _contiguous(cells: pa.Array) -> pa.Array:
     if isinstance(cells, pa.ChunkedArray):
         cells = cells.combine_chunks()
     return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
@@ -137,7 +136,7 @@ def _doubles(cells: pa.Array, at: _Rows, layout: Layout, codes: Codes) -> pa.Arr
 
 
 def _of_texts(cells: pa.Array, codes: Codes) -> _Members:
-    """Objects of JSON, cell by cell: where names change from row to row there are no columns."""
+    # where names change from row to row there are no columns
     at: list[int] = []
     names: list[str] = []
     numbers: list[float] = []
@@ -145,32 +144,39 @@ def _of_texts(cells: pa.Array, codes: Codes) -> _Members:
         if text is None:
             continue
         try:
-            given = json.loads(text, object_pairs_hook=object_of)
+            parsed = json.loads(text, object_pairs_hook=object_of)
         except (ValueError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
+            parsed = None
+        if not isinstance(parsed, dict):
             _mark(codes, np.array([row]), NOT_MAP)
             continue
-        if isinstance(given, RepeatedNames):
+        if isinstance(parsed, RepeatedNames):
             _mark(codes, np.array([row]), REPEATED)
             continue
-        for name, value in given.items():
+        for name, value in parsed.items():
             if value is None:
                 continue
-            try:
-                if not isinstance(value, int | float | str) or isinstance(value, bool):
-                    raise ValueError
-                numbers.append(float(value))
-            except OverflowError:
-                numbers.append(np.inf)
-            except ValueError:
+            number = _number(value)
+            if number is None:
                 _mark(codes, np.array([row]), NOT_NUMBER)
                 continue
+            numbers.append(number)
             at.append(row)
             names.append(name)
     return _Members(
         np.array(at, dtype=np.int64), pa.array(names, pa.string()), pa.array(numbers, pa.float64())
     )
+
+
+def _number(value: object) -> float | None:
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+    except ValueError:
+        return None
 
 
 def _joined(parts: Sequence[_Members]) -> _Members:
@@ -189,7 +195,6 @@ def _of(members: _Members, kept: npt.NDArray[np.bool_]) -> _Members:
 
 
 def _named(members: _Members, codes: Codes) -> _Members:
-    """Names without blanks around them; a row with one that is empty, no UTF-8 or has a NUL is marked."""
     names, broken = cast_where_possible(members.names.cast(pa.binary()), pa.string())
     encoded = names.dictionary_encode()
     clean = pc.utf8_trim_whitespace(encoded.dictionary)
@@ -213,7 +218,6 @@ def _bounded(members: _Members, column: Column, codes: Codes) -> None:
 
 
 def _sorted(members: _Members, codes: Codes) -> tuple[_Members, _Rows]:
-    """The order by row and name; rows that name a member twice are marked."""
     encoded = members.names.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     rank = np.empty(len(distinct), dtype=np.int64)

@@ -14,14 +14,14 @@ _TEXTS, _NUMBERS = ("reason", "file", "field", "detail", "excerpt"), ("line", "n
 
 
 def pieces(source: Source, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-    """What the source makes of a file; :class:`UsageError` that names the source for what is no piece."""
-    given: object = source.parse(file, fill)
-    if not isinstance(given, Iterable):
+    """Yield the pieces of a file; :class:`UsageError` that names the source for a wrong one."""
+    produced: object = source.parse(file, fill)
+    if not isinstance(produced, Iterable):
         raise UsageError(
-            f"parse of the source {source.name} gave {_kind(given)}; "
+            f"parse of the source {source.name} gave {_kind(produced)}; "
             "expected pieces of esjobs.records.ingest.base.Parsed, one after the other"
         )
-    for parsed in given:
+    for parsed in produced:
         if not isinstance(parsed, Parsed):
             raise UsageError(
                 f"the source {source.name} gave {_kind(parsed)}; expected pieces of "
@@ -32,40 +32,55 @@ def pieces(source: Source, file: Input, fill: Mapping[str, object]) -> Iterator[
         yield parsed
 
 
-def _kind(given: object) -> str:
-    return "None" if given is None else kind_of(given)
+def _kind(produced: object) -> str:
+    return "None" if produced is None else kind_of(produced)
 
 
 def _wrong(parsed: Parsed) -> str:
-    """What a piece has that it should not have; empty when it is as promised."""
-    batch: object = parsed.batch
-    table: object = parsed.table
-    rejects: object = parsed.rejects
-    repaired: object = parsed.repaired
-    notes: object = parsed.notes
-    if not isinstance(batch, pa.RecordBatch):
-        return f"{_kind(batch)} for its batch; expected a pyarrow.RecordBatch"
-    if table is not None and not isinstance(table, Table):
-        return f"{_kind(table)} for its table; expected an esjobs.core.tables.Table, or None for jobs"
-    if not _is_count(parsed.rows_in):
-        return f"{_kind(parsed.rows_in)} for rows_in; expected how many rows were read"
-    if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
-        return f"{_kind(notes)} for its notes; expected a tuple of texts"
-    if not isinstance(repaired, Mapping) or not all(
-        isinstance(what, str) and _is_count(count) for what, count in repaired.items()
-    ):
-        return f"{_kind(repaired)} for repaired; expected a mapping of texts to counts"
-    if not isinstance(rejects, tuple | list):
-        return f"{_kind(rejects)} for its rejects; expected a tuple of esjobs.records.ingest.base.Reject"
-    for reject in rejects:
-        if not isinstance(reject, Reject):
-            return f"{_kind(reject)} among its rejects; expected esjobs.records.ingest.base.Reject"
-        values = {name: getattr(reject, name) for name in (*_TEXTS, *_NUMBERS)}
-        for name, value in values.items():
-            if not (isinstance(value, str) if name in _TEXTS else _is_count(value)):
-                wanted = "a text" if name in _TEXTS else "a number from 0"
-                return f"{_kind(value)} for {name} of a reject; expected {wanted}"
+    facts: tuple[tuple[str, object, bool, str], ...] = (
+        ("its batch", parsed.batch, isinstance(parsed.batch, pa.RecordBatch), "a pyarrow.RecordBatch"),
+        (
+            "its table",
+            parsed.table,
+            parsed.table is None or isinstance(parsed.table, Table),
+            "an esjobs.core.tables.Table, or None for jobs",
+        ),
+        ("rows_in", parsed.rows_in, _is_count(parsed.rows_in), "how many rows were read"),
+        ("its notes", parsed.notes, _are_texts(parsed.notes), "a tuple of texts"),
+        ("repaired", parsed.repaired, _are_counts(parsed.repaired), "a mapping of texts to counts"),
+        (
+            "its rejects",
+            parsed.rejects,
+            isinstance(parsed.rejects, tuple | list),
+            "a tuple of esjobs.records.ingest.base.Reject",
+        ),
+    )
+    for name, value, right, expected in facts:
+        if not right:
+            return f"{_kind(value)} for {name}; expected {expected}"
+    return next(filter(None, map(_wrong_reject, parsed.rejects)), "")
+
+
+def _wrong_reject(reject: object) -> str:
+    if not isinstance(reject, Reject):
+        return f"{_kind(reject)} among its rejects; expected esjobs.records.ingest.base.Reject"
+    for name in (*_TEXTS, *_NUMBERS):
+        value = getattr(reject, name)
+        if name in _TEXTS and not isinstance(value, str):
+            return f"{_kind(value)} for {name} of a reject; expected a text"
+        if name in _NUMBERS and not _is_count(value):
+            return f"{_kind(value)} for {name} of a reject; expected a number from 0"
     return ""
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(note, str) for note in value)
+
+
+def _are_counts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(what, str) and _is_count(count) for what, count in value.items()
+    )
 
 
 def _is_count(value: object) -> bool:

@@ -5,21 +5,20 @@ is bounded, what is counted is exact.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.records.ingest.base import Reject
+from esjobs.core.tables import Table
+from esjobs.records.ingest.base import EXCERPT, Parsed, Reject, RowError
 
 LISTED = 1000
 """Rows of a file that are listed one by one under the same reason and field."""
 
 
 class Refusals:
-    """Collects the refused rows of one file.
-
-    ``listed``: how many of the same reason and field are listed one by one.
-    """
+    """Rejected rows of one file; ``listed``: how many of one reason and field are listed individually."""
 
     def __init__(self, file: str, listed: int = LISTED) -> None:
         self.file = file
@@ -36,8 +35,12 @@ class Refusals:
         else:
             self._count(reject.reason, reject.field, 1, reject.line, reject.line)
 
+    def refuse(self, error: RowError, line: int, excerpt: str) -> None:
+        """Refuse a row of the file because of an error in it."""
+        self.add(Reject(error.reason, self.file, line, error.field, error.detail, excerpt[:EXCERPT]))
+
     def room(self, reason: str, field: str) -> int:
-        """How many more rows of a kind will be listed."""
+        """Return how many more rows of a kind will be listed."""
         return self._limit - self._listed[reason, field]
 
     def count(self, reason: str, field: str, lines: npt.NDArray[np.int64]) -> None:
@@ -55,16 +58,13 @@ class Refusals:
         return tuple(sorted(fresh, key=lambda reject: reject.line))
 
     def rest(self) -> tuple[Reject, ...]:
-        """One entry for the rows of each kind that were counted; for the end of the file."""
+        """Return one entry for the counted rows of each kind; for the end of the file."""
+        like = f"more rows like the {self._limit:,} listed, lines"
         return tuple(
-            Reject(
-                reason,
-                self.file,
-                first,
-                field,
-                f"{n_rows:,} more rows like the {self._limit:,} listed, lines {first} to {last}",
-                "",
-                n_rows,
-            )
+            Reject(reason, self.file, first, field, f"{n_rows:,} {like} {first} to {last}", "", n_rows)
             for (reason, field), (n_rows, first, last) in self._counted.items()
         )
+
+    def last_piece(self, notes: Iterable[str] = (), table: Table | None = None) -> Parsed:
+        """Return the last piece of the file: its remaining rejects, and the notes."""
+        return Parsed.of((), (*self.take(), *self.rest()), notes, table)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import PUT_SCHEMA, arrow_type
 from esjobs.core.fields import JOB_FIELDS, Field
-from esjobs.records.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_COUNT, MAX_NUMBER, Parsed, Reject
+from esjobs.records.ingest.base import FIRST_YEAR, LAST_YEAR, MAX_COUNT, MAX_NUMBER, Parsed, RowError
 from esjobs.records.ingest.convert import (
     INFINITE,
     NOT_NUMBER,
@@ -34,10 +34,9 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a file as columns.
+    """Rows of a file as columns; ``cells`` by the file's column names.
 
-    ``cells``: by the file's column names, all of length ``rows``. ``cell(i, name)`` and ``excerpt(i)``: what
-    stood in the file, for messages; called for refused rows only.
+    ``cell(i, name)``, ``excerpt(i)``: the original text, for messages about rejected rows.
     """
 
     cells: Mapping[str, pa.Array]
@@ -49,7 +48,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Context:
-    """What holds for every row of a file."""
+    """Properties that hold for every row of a file."""
 
     file: str
     default_source: str
@@ -70,17 +69,17 @@ def rows_of(
     first = np.zeros(block.rows, dtype=np.uint8)
     code = np.zeros(block.rows, dtype=np.uint8)
     arrays: list[pa.Array] = []
-    for number, known in enumerate(JOB_FIELDS):
-        converted = values.get(known.name)
-        array = pa.nulls(block.rows, arrow_type(known.type)) if converted is None else converted.values
+    for number, spec in enumerate(JOB_FIELDS):
+        converted = values.get(spec.name)
+        array = pa.nulls(block.rows, arrow_type(spec.type)) if converted is None else converted.values
         problems = None if converted is None else converted.problems
         if array.null_count:
-            array = _filled(array, known, problems, context)
+            array = _filled(array, spec, problems, context)
         arrays.append(array)
         if problems is not None:
             fresh = (problems > 0) & (code == 0)
             first[fresh], code[fresh] = number, problems[fresh]
-        if known.required and array.null_count:
+        if spec.required and array.null_count:
             fresh = _nulls(array) & (code == 0)
             first[fresh], code[fresh] = number, MISSING
     late = _end_before_start(arrays) & (code == 0)
@@ -95,11 +94,9 @@ def rows_of(
         for (reason, field_name), rows in _by_kind(first, code, late).items():
             room = refusals.room(reason, field_name)
             for row in rows[:room].tolist():
-                if late[row]:
-                    refusals.add(_late(block, context, row, batch))
-                else:
-                    known = JOB_FIELDS[first[row]]
-                    refusals.add(_refuse(block, binding, context, row, known, int(code[row])))
+                spec, why = JOB_FIELDS[first[row]], int(code[row])
+                error = _late(row, batch) if late[row] else _wrong(block, binding, row, spec, why)
+                refusals.refuse(error, int(block.numbers[row]), block.excerpt(row))
             refusals.count(reason, field_name, block.numbers[rows[room:]])
         batch = batch.filter(pa.array(~bad))
     refused = refusals.take()
@@ -109,27 +106,26 @@ def rows_of(
 def _by_kind(
     first: npt.NDArray[np.uint8], code: npt.NDArray[np.uint8], late: npt.NDArray[np.bool_]
 ) -> dict[tuple[str, str], npt.NDArray[np.int64]]:
-    """The refused rows by reason and field, in ascending order."""
     kinds: dict[tuple[str, str], npt.NDArray[np.int64]] = {}
     if late.any():
         kinds[END_BEFORE_START, "end_time"] = np.flatnonzero(late)
     refused = np.flatnonzero(code)
     pairs = first[refused].astype(np.int64) * 256 + code[refused]
     for pair in np.unique(pairs):
-        known = JOB_FIELDS[pair // 256]
-        key = _reason(known, int(pair % 256)), known.name
+        spec = JOB_FIELDS[pair // 256]
+        key = _reason(spec, int(pair % 256)), spec.name
         # several codes share a reason
         rows = np.append(kinds.get(key, refused[:0]), refused[pairs == pair])
         kinds[key] = np.sort(rows)
     return kinds
 
 
-def _reason(known: Field, code: int) -> str:
-    return f"missing {known.name}" if code == MISSING else REASONS[code]
+def _reason(spec: Field, code: int) -> str:
+    return f"missing {spec.name}" if code == MISSING else REASONS[code]
 
 
 def _column(block: Block, binding: Binding, index: int) -> Values:
-    """Convert the columns that a target is read from; the first that has a value (or a problem) wins."""
+    # the first column that has a value, or a problem, wins
     column = binding.layout.columns[index]
     names = binding.sources[column.target]
     if column.type == "map":
@@ -158,7 +154,6 @@ def _column(block: Block, binding: Binding, index: int) -> Values:
 
 
 def _map(block: Block, binding: Binding, column: Column) -> Values:
-    """All columns that a map is read from, together."""
     objects, members = [], {}
     for name in binding.sources[column.target]:
         cells = block.cells.get(name)
@@ -176,14 +171,14 @@ def _is_member(name: str, column: Column) -> bool:
 
 
 def _filled(
-    array: pa.Array, known: Field, problems: npt.NDArray[np.uint8] | None, context: Context
+    array: pa.Array, spec: Field, problems: npt.NDArray[np.uint8] | None, context: Context
 ) -> pa.Array:
-    value = context.from_name.get(known.name, context.fill.get(known.name))
-    if value is None and known.name == "source":
+    value = context.from_name.get(spec.name, context.fill.get(spec.name))
+    if value is None and spec.name == "source":
         value = context.default_source
     if value is None:
         return array
-    scalar = pa.scalar(value, arrow_type(known.type))
+    scalar = pa.scalar(value, arrow_type(spec.type))
     if array.null_count == len(array) and problems is None:
         return pa.repeat(scalar, len(array))
     return pc.fill_null(array, scalar)
@@ -194,7 +189,7 @@ def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
     return nulls
 
 
-_NAMES = [known.name for known in JOB_FIELDS]
+_NAMES = [spec.name for spec in JOB_FIELDS]
 _START, _END = _NAMES.index("start_time"), _NAMES.index("end_time")
 
 
@@ -209,26 +204,23 @@ def _end_before_start(arrays: list[pa.Array]) -> npt.NDArray[np.bool_]:
 # -- messages --------------------------------------------------------------------------------------------
 
 
-def _refuse(block: Block, binding: Binding, context: Context, row: int, known: Field, code: int) -> Reject:
-    names = binding.sources.get(known.name, ())
-    if known.type == "map":
-        names = _suspects(block, row, names, _layout_column(binding, known))
-    excerpt = block.excerpt(row)[:EXCERPT]
-    line = int(block.numbers[row])
+def _wrong(block: Block, binding: Binding, row: int, spec: Field, code: int) -> RowError:
+    names = binding.sources.get(spec.name, ())
+    if spec.type == "map":
+        names = _suspects(block, row, names, _layout_column(binding, spec))
     if code == MISSING:
-        wanted = " or ".join(_layout_column(binding, known).names)
-        fix = "" if known.name == "job_id" else f", or --set {known.name}=VALUE"
-        detail = f"{known.name} is missing or empty; accepted: a value in {wanted}{fix}"
-        return Reject(_reason(known, code), context.file, line, known.name, detail, excerpt)
+        wanted = " or ".join(_layout_column(binding, spec).names)
+        fix = "" if spec.name == "job_id" else f", or --set {spec.name}=VALUE"
+        detail = f"{spec.name} is missing or empty; accepted: a value in {wanted}{fix}"
+        return RowError(_reason(spec, code), spec.name, detail)
     name, text = _offending_cell(block, binding, row, names)
-    column = f"column {name}" if name != known.name else known.name
+    column = f"column {name}" if name != spec.name else spec.name
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-    detail = f"{column} holds '{shown}'; accepted: {_accepted(binding, known, code)}"
-    return Reject(_reason(known, code), context.file, line, known.name, detail, excerpt)
+    detail = f"{column} holds '{shown}'; accepted: {_accepted(binding, spec, code)}"
+    return RowError(_reason(spec, code), spec.name, detail)
 
 
 def _offending_cell(block: Block, binding: Binding, row: int, names: Sequence[str]) -> tuple[str, str]:
-    """The first of some columns that has a value in a row, and the value."""
     text, name = "", names[0]
     for name in names:
         text = block.cell(row, name)
@@ -238,7 +230,7 @@ def _offending_cell(block: Block, binding: Binding, row: int, names: Sequence[st
 
 
 def _suspects(block: Block, row: int, names: Sequence[str], column: Column) -> tuple[str, ...]:
-    """Of the columns that a map is read from, those that may offend in a row; objects as a whole."""
+    # columns of a map that may be wrong in a row; objects as one
     offending = [
         name for name in names if not (_is_member(name, column) and _is_count(block.cell(row, name)))
     ]
@@ -252,39 +244,33 @@ def _is_count(text: str) -> bool:
         return False
 
 
-def _layout_column(binding: Binding, known: Field) -> Column:
-    return next(column for column in binding.layout.columns if column.target == known.name)
+def _layout_column(binding: Binding, spec: Field) -> Column:
+    return next(column for column in binding.layout.columns if column.target == spec.name)
 
 
-def _accepted(binding: Binding, known: Field, code: int) -> str:
-    column = _layout_column(binding, known)
+def _accepted(binding: Binding, spec: Field, code: int) -> str:
+    column = _layout_column(binding, spec)
     if code == NUL:
         return "text without the character NUL"
     if code == RESERVED_VALUE:
         return "any other value, this one stands for all values together"
-    if known.type == "time":
-        return (
-            "ISO 8601 (UTC unless it names an offset), or seconds or milliseconds since 1970, "
-            f"years {FIRST_YEAR} to {LAST_YEAR}"
-        )
-    if known.type == "boolean":
-        return "true or false"
-    if known.type == "map":
-        return f"numbers from 0 to {MAX_COUNT:g} by names of which none is there twice"
-    if known.type == "integer" or column.whole_number or code == NOT_WHOLE:
-        return (
-            "a whole number from 0, below 2^53"
-            if not column.whole_number
-            else "a whole number without a sign"
-        )
-    if known.type == "number":
-        unit = f" ({known.unit})" if known.unit else ""
-        return f"a finite number from 0 to {MAX_NUMBER:g}{unit}"
-    return "text, or a whole number below 2^53"
+    integral = spec.type == "integer" or code == NOT_WHOLE
+    if column.whole_number:
+        return "a whole number without a sign"
+    unit = f" ({spec.unit})" if spec.unit else ""
+    accepted = {
+        "time": "ISO 8601 (UTC unless it names an offset), or seconds or milliseconds since 1970, "
+        f"years {FIRST_YEAR} to {LAST_YEAR}",
+        "boolean": "true or false",
+        "map": f"numbers from 0 to {MAX_COUNT:g} by names of which none is there twice",
+        "number": f"a finite number from 0 to {MAX_NUMBER:g}{unit}",
+    }
+    other = "a whole number from 0, below 2^53" if integral else "text, or a whole number below 2^53"
+    return accepted.get(spec.type, other)
 
 
 def is_numeric(text: str) -> bool:
-    """Whether a text that is no finite double is written as a number all the same: 1e400, not inf.
+    """True if a text that is no finite double is written as a number: 1e400, not inf.
 
     >>> is_numeric("1e400"), is_numeric("inf")
     (True, False)
@@ -293,8 +279,7 @@ def is_numeric(text: str) -> bool:
     return digits[:1].isdigit() or (digits[:1] == "." and digits[1:2].isdigit())
 
 
-def _late(block: Block, context: Context, row: int, batch: pa.RecordBatch) -> Reject:
+def _late(row: int, batch: pa.RecordBatch) -> RowError:
     start, end = batch.column(_START)[row].as_py(), batch.column(_END)[row].as_py()
     detail = f"end_time {end.isoformat()} lies before start_time {start.isoformat()}; accepted: not before it"
-    excerpt = block.excerpt(row)[:EXCERPT]
-    return Reject(END_BEFORE_START, context.file, int(block.numbers[row]), "end_time", detail, excerpt)
+    return RowError(END_BEFORE_START, "end_time", detail)

@@ -58,91 +58,85 @@ def aggregate(
     rebuild: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Make the buckets of the whole days of a window that are missing or stale.
+    """Make the daily buckets of a window that are missing or stale, and account for every job.
 
-    A day is stale when its jobs, the cleaning rules or the CPU resolver changed since it was aggregated, or
-    when its buckets no longer hold the jobs that its books say; ``rebuild`` takes every day as stale. Per
-    day, jobs in = jobs binned + jobs dropped by reason, or :class:`BooksError` is raised and nothing is
-    published. Days that have no jobs any more are retired: those of the window, and those before or after
-    all that is stored. Only where an archive has forgotten the jobs of a day its buckets are all that is
-    left: they stay, and count, unless ``rebuild`` asks for what is there now. Raises :class:`NoJobsError` for
-    a window without jobs and without such days.
+    A day is stale if its jobs, the cleaning rules or the CPU resolver changed, or its buckets do not hold the
+    jobs of its books; ``rebuild`` takes every day as stale. Days without jobs are retired: those of the
+    window, and those before or after all stored days. Where an archive has forgotten the jobs of a day, its
+    buckets stay and count, unless ``rebuild`` is set.
 
-    Days that do not balance, because jobs arrived in between or a cluster answered for a part, are made
-    again, three times at most.
+    Raises :class:`BooksError` if jobs in = binned + dropped does not hold after three attempts (nothing is
+    published), :class:`NoJobsError` for a window without jobs and such days.
 
-    Cost: one fingerprint of the window, and one aggregation per contiguous span of stale days, of up to
-    250 000 jobs. Memory, beside the store's: the buckets of a span, or of the largest day.
+    Cost: one fingerprint of the window, one aggregation per span of stale days of up to 250 000 jobs. Memory:
+    the buckets of a span, or of the largest day.
     """
     began = time.perf_counter()
     window.require_whole_days("aggregate")
     prints = store.day_fingerprints(window).to_pylist()
-    known = read_table(store, DAYS, [Days.of_window(window)]).to_pylist()
+    existing = read_table(store, DAYS, [Days.of_window(window)]).to_pylist()
     marks = {row["day"]: row["mark"] for row in prints}
     days = sorted(marks)
-    lost = lost_days(store, window, known)
-    without_jobs = {row["day"] for row in known} - set(days)
+    lost = lost_days(store, window, existing)
+    without_jobs = {row["day"] for row in existing} - set(days)
     kept = set() if rebuild else forgotten_days(store, without_jobs) - set(lost)
     emptied = _emptied(store, without_jobs, kept)
     if not prints and not kept:
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
     lost = [day for day in lost if day in marks]
-    fresh = {
-        row["day"]
-        for row in known
-        if not rebuild
-        and row["mark"] == marks.get(row["day"])
-        and _is_current(row, rules)
-        and row["day"] not in lost
-    }
+    fresh = set() if rebuild else _fresh_days(existing, marks, rules) - set(lost)
     stale = [day for day in days if day not in fresh]
+    books = [row for row in existing if row["day"] in fresh | kept]
     changes: list[Change] = [*emptied]
-    books = [row for row in known if row["day"] in fresh | kept]
     n_buckets = 0
-    n_jobs = {row["day"]: row["n_jobs"] for row in prints}
     able = store.capabilities()
     if stale and isinstance(store, Foreseeing):
         store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
+    fingerprints = {row["day"]: row for row in prints}
+    n_jobs = {row["day"]: row["n_jobs"] for row in prints}
     for span in _contiguous(stale, n_jobs, able.days_per_aggregate):
         if progress:
             progress("aggregating", stale.index(span[0]), len(stale))
-        fingerprints = {row["day"]: row for row in prints}
         for day, buckets, rows in _balanced_span(store, span, rules, fingerprints):
+            of_day = pa.Table.from_pylist(rows, schema=table_schema(DAYS))
             changes.append(store.replace(BUCKETS, str(day), buckets.to_batches()))
-            changes.append(
-                store.replace(
-                    DAYS,
-                    str(day),
-                    pa.Table.from_pylist(rows, schema=table_schema(DAYS)).to_batches(),
-                )
-            )
+            changes.append(store.replace(DAYS, str(day), of_day.to_batches()))
             books.extend(rows)
             n_buckets += buckets.num_rows
     if progress:
         progress("aggregating", len(stale), len(stale))
     report = _report(run, window, rules, books, len(days) + len(kept), len(stale), n_buckets)
+    seconds = time.perf_counter() - began
+    return Outcome(
+        replace(report, notes=tuple(_notes(kept, lost, able.undated)), seconds=seconds), written=changes
+    )
+
+
+def _fresh_days(
+    existing: Iterable[Mapping[str, Any]], marks: Mapping[date, str], rules: CleaningRules
+) -> set[date]:
+    return {
+        row["day"] for row in existing if row["mark"] == marks.get(row["day"]) and _is_current(row, rules)
+    }
+
+
+def _notes(kept: Collection[date], lost: Sequence[date], undated: int) -> Iterator[str]:
+    if undated:
+        yield f"{undated:,} documents have no end time: they belong to no day, and count nowhere"
     if kept:
-        note = (
+        yield (
             f"kept the buckets of {len(kept)} of the days, from {min(kept)} on, of which the archive has no "
             "jobs any more; what removes them is --rebuild with a window of these days, or esjobs prune"
         )
-        report = replace(report, notes=(*report.notes, note))
     if lost:
-        note = (
-            f"buckets of {len(lost)} of the days were missing from the store, from {lost[0]} on; made again"
-        )
-        report = replace(report, notes=(*report.notes, note))
-    if able.undated:
-        note = f"{able.undated:,} documents have no end time: they belong to no day, and count nowhere"
-        report = replace(report, notes=(note, *report.notes))
-    return Outcome(replace(report, seconds=time.perf_counter() - began), written=changes)
+        yield f"buckets of {len(lost)} of the days were missing from the store, from {lost[0]} on; made again"
 
 
 def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None:
     """Raise :class:`NoResultError` unless every bucket of the window was made under these rules.
 
-    A run is named by its rules: fitting other buckets under that name would be a false statement.
+    A run is named by its rules: fitting other buckets under that name would be wrong.
     """
     days = Days.of_window(window)
     made = read_table(store, DAYS, [days], ["day", "rules", "resolver"]).to_pylist()
@@ -168,10 +162,9 @@ def require_buckets(store: JobStore, window: Window) -> None:
 
 
 def lost_days(store: JobStore, window: Window, books: Iterable[Mapping[str, Any]]) -> list[date]:
-    """The days of the window whose buckets do not hold the jobs that their books say, in order.
+    """Return the days whose buckets do not hold the jobs of their ``books`` (rows of ``days``), in order.
 
-    ``books``: the rows of ``days`` of the window. Cost: a sum per day over the buckets of the window, in the
-    store.
+    Cost: a sum per day over the buckets of the window, in the store.
     """
     binned: Counter[date] = Counter()
     for row in books:
@@ -196,12 +189,11 @@ def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[d
 
 
 def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:
-    """True if a day was aggregated as it would be now, were its jobs the same."""
     return (row["rules"], row["resolver"]) == (rules.digest, buckets_version())
 
 
 def buckets_version() -> str:
-    """What the buckets of a day follow from besides its jobs and the rules: names of CPU models, columns."""
+    """Version of everything but jobs and rules that buckets follow from: names of CPU models, columns."""
     return f"{RESOLVER_VERSION}-{BUCKETS.layout}"
 
 
@@ -211,17 +203,14 @@ def forgotten_days(store: JobStore, days: Collection[date]) -> set[date]:
 
 
 def _emptied(store: JobStore, in_window: set[date], kept: set[date]) -> list[Retired]:
-    """Retire what stands on days that have no jobs any more, as far as the window and the span tell.
-
-    ``in_window``: those of the window; ``kept``: of which it stays. Beyond all that is stored there is none
-    that has jobs; days between are not asked for, so that a night costs the same after years.
-    """
+    # Beyond all stored days no day has jobs; days between are not read, so that a night costs the same after
+    # years.
     if isinstance(store, Forgetting) and store.forgets:
         return retired_days(in_window - kept)
     first, last = _days_of(store.span())
     beyond = [Days("day", date.min, date.max)]
     if first is not None and last is not None:
-        beyond = [Days("day", date.min, _moved(first, -1)), Days("day", _moved(last, 1), date.max)]
+        beyond = [Days("day", date.min, _shifted(first, -1)), Days("day", _shifted(last, 1), date.max)]
     unstored = {
         day for days in beyond for day in read_table(store, DAYS, [days], ["day"]).column("day").to_pylist()
     }
@@ -230,14 +219,13 @@ def _emptied(store: JobStore, in_window: set[date], kept: set[date]) -> list[Ret
 
 
 def _days_of(span: Span) -> tuple[date, date] | tuple[None, None]:
-    """The first and the last day that have jobs."""
     if span.first is None or span.last is None:
         return None, None
     return span.first.date(), span.last.date()
 
 
-def _moved(day: date, by: int) -> date:
-    """A day before or after; the calendar's ends stay where they are."""
+def _shifted(day: date, by: int) -> date:
+    # the calendar's ends stay where they are
     try:
         return day + timedelta(days=by)
     except OverflowError:
@@ -245,7 +233,6 @@ def _moved(day: date, by: int) -> date:
 
 
 def _bucket_query(days: Sequence[date], rules: CleaningRules) -> Query:
-    """What a store is asked for the buckets of days without a gap."""
     return Query(BUCKET_KEYS, BUCKET_METRICS, Window.of_days(days[0], days[-1]), drops=rules.drops())
 
 
@@ -265,7 +252,6 @@ def _nothing_stored(store: JobStore, window: Window) -> str:
 
 
 def _contiguous(days: list[date], n_jobs: Mapping[date, int], longest: int) -> Iterator[list[date]]:
-    """Pieces of days without a gap: one window each."""
     start = 0
     for end in range(1, len(days) + 1):
         if end == len(days) or days[end] - days[end - 1] != timedelta(days=1):
@@ -276,8 +262,6 @@ def _contiguous(days: list[date], n_jobs: Mapping[date, int], longest: int) -> I
 def _balanced_span(
     store: JobStore, span: list[date], rules: CleaningRules, prints: Mapping[date, Mapping[str, Any]]
 ) -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
-    """Buckets and balanced books of some days; ``prints``: their fingerprints of before."""
-
     def made() -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
         return [
             (day, buckets, _balance(day, prints.get(day), buckets, account, rules))
@@ -331,7 +315,7 @@ def _balance(
 
 
 def _shares(row: Mapping[str, object]) -> dict[str, object]:
-    """What a row of the books adds to the counts of its day: a dashboard adds up columns, not conditions."""
+    # a dashboard adds up columns, not conditions
     binned, dropped = row["kind"] == "binned", row["kind"] == "dropped"
     return {
         "n_in": row["n_jobs"] if binned or dropped else 0,

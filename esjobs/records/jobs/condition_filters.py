@@ -1,4 +1,4 @@
-"""What conditions on one field mean: texts as values of its type, with units, and filters for a store.
+"""Conditions on one field: texts as values of its type, with units, and filters for a store.
 
 Of the conditions on a field those that name what it may be (``=``, ``~``, ``is missing``) are alternatives;
 those that bound or exclude (``<``, ``!=``, ``is present``, ...) must hold, each of them.
@@ -7,7 +7,6 @@ those that bound or exclude (``<``, ``!=``, ``is present``, ...) must hold, each
 import re
 from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import assert_never
 
 from esjobs.core.conditions import ALTERNATIVES, Condition, Operator, matches
 from esjobs.core.errors import UsageError, WindowError
@@ -20,8 +19,8 @@ _Alternative = In | NotIn | Missing | Present | Range | Days | Times | Like
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 _BYTES = {"b": 1} | {
-    f"{letter}{end}": base**power
-    for power, letter in enumerate("kmgt", 1)
+    f"{prefix}{end}": base**power
+    for power, prefix in enumerate("kmgt", 1)
     for end, base in (("b", 1000), ("ib", 1024))
 }
 _NUMBER = re.compile(
@@ -31,16 +30,20 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def filters_of(field: Field, conditions: Sequence[Condition]) -> list[Filter]:
-    """The filters of all conditions on a field that stores know; all of them must hold.
+    """Return the filters of all conditions on a stored field; all of them must hold.
 
-    Raises :class:`UsageError` for a value that is none of the field's type, or an operator that it has not.
+    Raises :class:`UsageError` for a value or an operator that does not suit the type of the field.
     """
-    alternatives = [condition for condition in conditions if condition.operator in ALTERNATIVES]
+    alternatives, others = _parted(conditions)
     filters = _one_of(field, alternatives) if alternatives else []
-    for condition in conditions:
-        if condition.operator not in ALTERNATIVES:
-            filters += _each_of(field, condition)
+    for condition in others:
+        filters += _each_of(field, condition)
     return filters
+
+
+def _parted(conditions: Sequence[Condition]) -> tuple[list[Condition], list[Condition]]:
+    alternatives = [each for each in conditions if each.operator in ALTERNATIVES]
+    return alternatives, [each for each in conditions if each.operator not in ALTERNATIVES]
 
 
 def check(field: Field, conditions: Sequence[Condition]) -> None:
@@ -49,33 +52,27 @@ def check(field: Field, conditions: Sequence[Condition]) -> None:
 
 
 def holds(conditions: Sequence[Condition], value: str | None) -> bool:
-    """Whether the text of a field, which is missing if it is None, meets all conditions on the field."""
-    alternatives = [each for each in conditions if each.operator in ALTERNATIVES]
-    others = (each for each in conditions if each.operator not in ALTERNATIVES)
+    """True if the text of a field (None: missing) meets all conditions on the field."""
+    alternatives, others = _parted(conditions)
     one_of = not alternatives or any(_meets(each, value) for each in alternatives)
     return one_of and all(_meets(each, value) for each in others)
 
 
 def _meets(condition: Condition, value: str | None) -> bool:
+    if condition.operator == "is missing" or value is None:
+        return condition.operator == "is missing" and value is None
     match condition.operator:
-        case "is missing":
-            return value is None
         case "is present":
-            return value is not None
-        case "=":
-            return value in condition.values
-        case "!=":
-            return value is not None and value not in condition.values
-        case "~":
-            return value is not None and any(matches(value, each) for each in condition.values)
-        case "!~":
-            return value is not None and not any(matches(value, each) for each in condition.values)
+            return True
+        case "=" | "!=":
+            return (value in condition.values) == (condition.operator == "=")
+        case "~" | "!~":
+            return any(matches(value, each) for each in condition.values) == (condition.operator == "~")
         case _:
             raise UsageError(f"'{condition}' compares a text; texts have = != ~ !~, is missing, is present")
 
 
 def _one_of(field: Field, conditions: Sequence[Condition]) -> list[Filter]:
-    """The alternatives as one filter; nothing but equal values stays one list of values."""
     equal: list[str | int | float] = []
     others: list[_Alternative] = []
     for condition in conditions:
@@ -102,7 +99,6 @@ def _one_of(field: Field, conditions: Sequence[Condition]) -> list[Filter]:
 
 
 def _each_of(field: Field, condition: Condition) -> list[Filter]:
-    """The filters of a condition that must hold whatever the others say."""
     name, operator = field.name, condition.operator
     if operator == "is present":
         return [Present(name)]
@@ -122,17 +118,18 @@ def _each_of(field: Field, condition: Condition) -> list[Filter]:
                 raise UsageError(f"'{condition}': {name} is true or false, not less or more than something")
             excluded = {_truth(field, value, condition) for value in condition.values}
             return [In(name, tuple(value for value in ("true", "false") if value not in excluded))]
+    return [_comparison(field, value, condition) for value in condition.values]
+
+
+def _comparison(field: Field, value: str, condition: Condition) -> Filter:
+    match field.type:
         case "integer" | "number":
-            return [_beside(name, _number(field, value, condition), operator) for value in condition.values]
+            return _beside(field.name, _number(field, value, condition), condition.operator)
         case "time":
-            return [_beside_times(_within(field, value, condition), operator) for value in condition.values]
+            return _beside_times(_within(field, value, condition), condition.operator)
         case "day":
-            return [
-                _beside_days(name, *_days(field, value, condition), operator) for value in condition.values
-            ]
-        case "map" | "list" | "bytes":
-            raise _unasked(field, condition)
-    assert_never(field.type)
+            return _beside_days(field.name, *_days(field, value, condition), condition.operator)
+    raise _unasked(field, condition)
 
 
 def _unasked(field: Field, condition: Condition) -> UsageError:
@@ -142,51 +139,39 @@ def _unasked(field: Field, condition: Condition) -> UsageError:
     )
 
 
-def _beside(name: str, number: float, operator: Operator) -> Filter:
+def _compared(
+    operator: Operator, less: _Alternative, up_to: Filter, more: _Alternative, since: Filter
+) -> Filter:
     match operator:
         case "<":
-            return Range(name, lt=number)
+            return less
         case "<=":
-            return Range(name, le=number)
+            return up_to
         case ">":
-            return Range(name, gt=number)
+            return more
         case ">=":
-            return Range(name, ge=number)
+            return since
         case _:
             # below or above: NaN, which is neither, is not different from a number either
-            return Either((Range(name, lt=number), Range(name, gt=number)))
+            return Either((less, more))
+
+
+def _beside(name: str, number: float, operator: Operator) -> Filter:
+    less, more = Range(name, lt=number), Range(name, gt=number)
+    return _compared(operator, less, Range(name, le=number), more, Range(name, ge=number))
 
 
 def _beside_times(span: Times, operator: Operator) -> Filter:
-    """A comparison with a span of time: less than its start, more than what is in it."""
+    # less than the start of a span, more than its end
     before, after = Times(span.field, end=span.start), Times(span.field, start=span.end)
-    match operator:
-        case "<":
-            return before
-        case "<=":
-            return Times(span.field, end=span.end)
-        case ">":
-            return after
-        case ">=":
-            return Times(span.field, start=span.start)
-        case _:
-            return Either((before, after))
+    up_to, since = Times(span.field, end=span.end), Times(span.field, start=span.start)
+    return _compared(operator, before, up_to, after, since)
 
 
 def _beside_days(name: str, first: date, last: date, operator: Operator) -> Filter:
     before = Days(name, date.min, first - timedelta(days=1)) if first > date.min else In(name, ())
     after = Days(name, last + timedelta(days=1), date.max) if last < date.max else In(name, ())
-    match operator:
-        case "<":
-            return before
-        case "<=":
-            return Days(name, date.min, last)
-        case ">":
-            return after
-        case ">=":
-            return Days(name, first, date.max)
-        case _:
-            return Either((before, after))
+    return _compared(operator, before, Days(name, date.min, last), after, Days(name, first, date.max))
 
 
 def _require_text(field: Field, condition: Condition) -> None:
@@ -196,7 +181,6 @@ def _require_text(field: Field, condition: Condition) -> None:
 
 
 def _value(field: Field, text: str, condition: Condition) -> str | int | float:
-    """A value that a field may equal."""
     match field.type:
         case "integer" | "number":
             return _number(field, text, condition)
@@ -208,19 +192,18 @@ def _value(field: Field, text: str, condition: Condition) -> str | int | float:
 
 
 def _truth(field: Field, text: str, condition: Condition) -> str:
-    known = {"true": "true", "1": "true", "yes": "true", "false": "false", "0": "false", "no": "false"}
-    if (value := known.get(text.lower())) is None:
+    accepted = {"true": "true", "1": "true", "yes": "true", "false": "false", "0": "false", "no": "false"}
+    if (value := accepted.get(text.lower())) is None:
         raise UsageError(f"'{condition}': {field.name} is true or false, not '{text}'")
     return value
 
 
 def _number(field: Field, text: str, condition: Condition) -> int | float:
-    """A number, in the unit of the field or in one that is named: ``2h``, ``2GB``, ``10%``."""
     number = number_in_unit(field, text)
     if number is None:
         units = units_of(field)
-        known = f", or with a unit: {', '.join(units)}" if units else ""
-        raise UsageError(f"'{condition}': '{text}' is no {field.type}, which {field.name} is{known}")
+        accepted = f", or with a unit: {', '.join(units)}" if units else ""
+        raise UsageError(f"'{condition}': '{text}' is no {field.type}, which {field.name} is{accepted}")
     return number
 
 
@@ -246,10 +229,7 @@ _PERCENT = 0.01
 
 
 def units_of(field: Field) -> dict[str, float]:
-    """The units in which values of a field may be given, by their names in small letters.
-
-    Seconds, also those of cores, as ``min``, ``h``, ``d``; bytes as ``kB``, ``GiB``, ...; fractions as ``%``.
-    """
+    """Return the units of a field by name in lower case: times, bytes, and ``%`` of fractions."""
     if field.type not in ("integer", "number"):
         return {}
     if field.unit.split(" ")[-1] == "s":
@@ -260,7 +240,6 @@ def units_of(field: Field) -> dict[str, float]:
 
 
 def _within(field: Field, text: str, condition: Condition) -> Times:
-    """The times that a text stands for: those of a day, a month, ..., or one moment."""
     try:
         if (days := calendar_period(text)) is not None:
             window = Window.of_days(*days)

@@ -49,10 +49,7 @@ def job_filters(
 def bucket_filters(
     store: JobStore, window: Window, conditions: Iterable[str], tasks: Iterable[str] = ()
 ) -> tuple[Filter, ...]:
-    """Filters on the buckets of a window for a restricted fit.
-
-    Raises :class:`UsageError` for a field that buckets neither have nor resolve.
-    """
+    """Return filters on the buckets of a window; :class:`UsageError` for a field that they cannot resolve."""
     chosen = parse_conditions(conditions)
     for name in chosen:
         if name not in BUCKET_KEYS:
@@ -68,7 +65,6 @@ def _filters(
     chosen: Mapping[str, Sequence[Condition]],
     over: tables.Table | None = None,
 ) -> tuple[Filter, ...]:
-    """The filters of each field, on jobs or on the rows of a table, which may have resolved fields."""
     filters: list[Filter] = []
     for name, conditions in chosen.items():
         if source_of(name) is None or (over is not None and name in over.column_names):

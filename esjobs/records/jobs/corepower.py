@@ -29,9 +29,9 @@ def import_corepower(
 ) -> RunReport:
     """Read a file of declared values and store it; importing it again replaces its own rows only.
 
-    ``form``: ``csv`` or ``cric``. ``benchmark``, ``level`` and ``valid_from`` fill in what the file does not
-    say. A value without a named benchmark is refused. The store is opened when the file has been read. Raises
-    :class:`InputError` naming file, line and column; nothing is stored then.
+    ``form``: ``csv`` or ``cric``; the other options fill in what the file does not say. The store is opened
+    when the file has been read. Raises :class:`InputError` naming file, line and column; then nothing is
+    stored.
     """
     source = replace(CRIC_QUEUES if form == "cric" else COREPOWER_TABLE, written="--{} {}")
     options = {"benchmark": benchmark, "level": level, "valid_from": valid_from}
@@ -50,10 +50,7 @@ def ingest_declared(
     now: datetime,
     progress: Progress | None = None,
 ) -> RunReport:
-    """:func:`esjobs.records.jobs.ingest.ingest` for declared values: its account says what they mean, too.
-
-    ``step``: what the account is called.
-    """
+    """Ingest declared values; the report of ``step`` also says what they mean."""
     stores: list[JobStore] = []
 
     def opened() -> JobStore:

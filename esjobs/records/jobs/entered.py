@@ -12,10 +12,7 @@ from esjobs.store.base import JobStore
 
 
 def entered_loads(store: JobStore, tables: Iterable[Table]) -> pa.Table:
-    """A row of ``loads`` for each load of an entered table; rows that were refused are not known any more.
-
-    ``format``: the table. ``stored``: the rows that stand there now. Cost: a few columns of these tables.
-    """
+    """Return a row of ``loads`` for each load of an entered table; ``stored``: its present rows."""
     loads: dict[tuple[str, str], dict[str, Any]] = {}
     for table in tables:
         if not table.entered or table.load_column is None:
@@ -23,8 +20,8 @@ def entered_loads(store: JobStore, tables: Iterable[Table]) -> pa.Table:
         moment = next((name for name in LOAD_TIMES if name in table.column_names), None)
         columns = [table.load_column, *(name for name in (moment, "source") if name in table.column_names)]
         for row in read_table(store, table, columns=columns).to_pylist():
-            known = loads.setdefault((table.name, row[table.load_column]), _load(table, row, moment))
-            known["stored"] += 1
+            load = loads.setdefault((table.name, row[table.load_column]), _load(table, row, moment))
+            load["stored"] += 1
     return rows_table(LOADS, loads.values())
 
 

@@ -29,12 +29,11 @@ def export_jobs(
     spreadsheet: bool = False,
     pseudonyms: Pseudonyms | None = None,
 ) -> int:
-    """Stream the jobs of a window to a file (``-``: standard output); how many they were.
+    """Stream the jobs of a window to a file (``-``: standard output) and return their number.
 
-    ``form``: ``csv``, ``jsonl`` (an object a line) or ``parquet``; by the file's suffix when None.
-    ``spreadsheet``: cells of CSV that would be formulas become text. ``pseudonyms``: replace the names. A
-    file of before is replaced when the new one is complete. Raises :class:`InputError` when it cannot be
-    written.
+    ``form``: ``csv``, ``jsonl`` or ``parquet``; None: by the file's suffix. ``spreadsheet``: formulas in CSV
+    cells become text. ``pseudonyms`` replace the names. An existing file is replaced when the new one is
+    complete.
     """
     chosen = form or _SUFFIXES.get(Path(out).suffix)
     if chosen is None:

@@ -33,10 +33,9 @@ _SLOWER = "same numbers, but each question that needs it reads all documents of 
 
 @dataclass(frozen=True)
 class CheckedField:
-    """A field, what it is called in the index, how it is there, and what that costs (empty: nothing).
+    """A field, its name and state in the index, and the cost of that state (empty: none).
 
-    ``check``: in the words of ``esjobs doctor``. A field that only questions about itself need is ok, though
-    it is absent.
+    ``check``: in the words of ``esjobs doctor``; an absent field that no result needs is ok.
     """
 
     field: str
@@ -50,11 +49,7 @@ class CheckedField:
 
 
 def check_fields(store: JobStore) -> list[CheckedField]:
-    """Every stored field of the catalogue; asks the store once.
-
-    What nothing works without comes first, then what costs results or time, what costs questions only, and
-    what is as it should be; each in the order of the catalogue.
-    """
+    """Check every stored field of the catalogue, the most severe first; asks the store once."""
     checked = [
         CheckedField(
             *(item.field, item.foreign, item.state, item.type, item.needed, item.note),

@@ -1,4 +1,4 @@
-"""What the rows of a load lack, and what that costs further on."""
+"""Missing fields of the rows of a load, and their cost."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Gaps:
         return {f"without_{name}": self._rows[name] for name in COUNTED}
 
     def notes(self) -> list[str]:
-        """What is lacking, a sentence a field."""
+        """Return one sentence per missing field."""
         reasons = {rule.keep.field: rule.reason for rule in CleaningRules().drops() if rule.missing == "drop"}
         notes = []
         for name, words in COUNTED.items():
@@ -48,11 +48,13 @@ class Gaps:
 
 
 def change_notes(counts: PutCounts) -> list[str]:
-    """What the updated rows of a load changed, and what they did not take away."""
+    """Return notes on the fields that a load changed, and on those that it kept."""
     notes = []
     if counts.updated:
-        moved = f"in {counts.jobs_changed:,} of the updated jobs: {_listed(counts.changed)}"
-        notes.append(f"fields changed {moved}" if counts.changed else "no field of the updated jobs changed")
+        changes = f"in {counts.jobs_changed:,} of the updated jobs: {_listed(counts.changed)}"
+        notes.append(
+            f"fields changed {changes}" if counts.changed else "no field of the updated jobs changed"
+        )
     if counts.kept:
         notes.append(f"missing here, kept from other copies of the same jobs: {_listed(counts.kept)}")
     return notes

@@ -18,24 +18,24 @@ from esjobs.publish.publication import read_table, rows_table
 from esjobs.records.ingest.base import Source
 from esjobs.records.ingest.reading.inputs import Input, inputs
 from esjobs.records.jobs.gaps import change_notes
-from esjobs.records.jobs.given_rows import Put
 from esjobs.records.jobs.reading import JOBS, Progress, Reading
 from esjobs.records.jobs.rejects import RejectSpool
+from esjobs.records.jobs.table_rows import Put
 from esjobs.schema.jobs import LOAD_COUNTS, LOADS, REJECTS
 from esjobs.store.base import Change, JobStore, Retired
 
+# Files of a load that its account names.
 _NAMED = 100
-"""Files of a load that its account names."""
 
 _NOT_COMPARED = (
     "not compared with the store: an acceptable row is stored, updates its job where it has values, or is "
     "rejected as superseded"
 )
+# What a dry run does not know, of jobs and of rows of other tables.
 _ROWS_NOT_COMPARED = (
     "not compared with the store: an acceptable row is stored, or replaces the one that an earlier load of "
     "the same put there"
 )
-"""What a dry run does not know, of jobs and of rows of other tables."""
 
 
 def ingest(
@@ -50,17 +50,14 @@ def ingest(
 ) -> RunReport:
     """Read files of one format into the store, all of them or none: jobs, and rows of other tables.
 
-    ``open_store`` is called when the first job that can be stored has been read, or none was found: a file
-    that cannot be read neither makes nor locks a store, nor does waiting for a pipe, nor a dry run.
-    ``-`` among the paths is standard input.
+    ``open_store`` is called when the first job has been read, or none was found: a broken file, a wait for a
+    pipe and a dry run neither make nor lock a store. ``-`` is standard input. ``fill``: typed values for
+    missing fields.
 
-    ``fill``: typed values for fields that a row lacks. The load's id follows from the contents, so that
-    loading the same files again updates the same rows; the account of the load in ``loads``, ``load_tables``
-    and ``rejects`` stays the one of the first time, the report tells what the second one did. Of a load that
-    brings nothing but rows of entered tables these rows are the account. With ``dry_run``
-    nothing is written, the store is not asked, and rows that are sound are counted as ``acceptable``.
-
-    Raises :class:`InputError` when a file cannot be read to its end; the store is then as it was.
+    The id of the load follows from the contents: the same files update the same rows. ``loads``,
+    ``load_tables`` and ``rejects`` keep the account of the first time. ``dry_run``: nothing is written, good
+    rows are counted as ``acceptable``. Raises :class:`InputError` for a file that cannot be read to its end;
+    the store is unchanged then.
     """
     began = time.perf_counter()
     if not paths:
@@ -75,10 +72,10 @@ def ingest(
             Reading(source, files, fill, spool, progress, keep=not dry_run) as reading,
         ):
             jobs = reading.jobs_if_any()
-            if fill and JOBS not in reading.rows_in and reading.given and not hasattr(source, "settable"):
+            if fill and JOBS not in reading.rows_in and reading.tables and not hasattr(source, "settable"):
                 raise UsageError(
                     f"{', '.join(fill)} cannot be set: the source {source.name} gave no jobs to fill, only "
-                    f"rows of {', '.join(table.name for table in reading.given)}; leave it out"
+                    f"rows of {', '.join(table.name for table in reading.tables)}; leave it out"
                 )
             if dry_run:
                 for _ in jobs or ():
@@ -100,7 +97,6 @@ def ingest(
 
 
 def _counts(books: Mapping[str, Put]) -> dict[str, int]:
-    """What became of all rows, and of those of each table where there is another than jobs."""
     totals = {
         "stored": sum(put.stored for put in books.values()),
         "updated": sum(put.updated for put in books.values()),
@@ -121,17 +117,14 @@ def _store(
     reading: Reading,
     spool: RejectSpool,
 ) -> tuple[dict[str, Put], list[str]]:
-    """Put the rows, and the account of the load (``listed``: what is known of it); its books, and notes.
-
-    ``jobs`` None: there are none, and jobs are not touched.
-    """
+    # ``jobs`` None: none were read, and stored jobs are not touched
     load_id = str(listed["load_id"])
-    known = read_table(store, LOADS, [In("load_id", (load_id,))])
+    existing = read_table(store, LOADS, [In("load_id", (load_id,))])
     changes: list[Change] = []
     books: dict[str, Put] = {}
     notes: list[str] = []
     jobs_changed: int | None = None
-    if jobs is not None and not known.num_rows:
+    if jobs is not None and not existing.num_rows:
         store.publish([store.replace(LOADS, load_id, _load_row(listed, state="started"))])
     try:
         if jobs is not None:
@@ -139,26 +132,28 @@ def _store(
             reading.supersede(counts.superseded_rows)
             books[JOBS] = Put(counts.stored, counts.updated, counts.unchanged)
             # of a load that broke off, the first attempt may have put the jobs: what it changed nobody knows
-            jobs_changed = counts.jobs_changed or (None if known.num_rows else 0)
+            jobs_changed = counts.jobs_changed or (None if existing.num_rows else 0)
             notes.extend(change_notes(counts))
-        elif reading.rows_in[JOBS] or not reading.given:
+        elif reading.rows_in[JOBS] or not reading.tables:
             books[JOBS] = Put(0, 0, 0)
             jobs_changed = 0
-        for table, given in reading.given.items():
-            written, books[table.name], remarks = given.write(store, load_id, _moment(listed))
+        for table, tables in reading.tables.items():
+            written, books[table.name], remarks = tables.write(
+                store, load_id, cast("datetime", listed["loaded_at"])
+            )
             changes.extend(written)
             notes.extend(remarks)
     except BaseException:
-        if not known.num_rows:
+        if not existing.num_rows:
             with contextlib.suppress(StoreError):  # the entry then says that the load never ended
                 if JOBS in books and jobs is not None:
                     store.undo_load(load_id)
                 if jobs is not None:
                     store.publish([Retired(LOADS, load_id)])
         raise
-    if _is_complete(known):
+    if "complete" in existing.column("state").to_pylist():
         notes.append(f"load {load_id} was read before: esjobs show loads keeps the account of the first time")
-    elif JOBS in books or any(not table.entered for table in reading.given):
+    elif JOBS in books or any(not table.entered for table in reading.tables):
         changes += _account(store, listed, reading, spool, books, jobs_changed)
         if reading.reasons:
             notes.append("the refused rows, with reason, file and line: esjobs show rejects")
@@ -175,7 +170,6 @@ def _account(
     books: Mapping[str, Put],
     jobs_changed: int | None,
 ) -> list[Change]:
-    """The entries of a load that came to its end."""
     load_id = str(listed["load_id"])
     complete = _load_row(
         listed,
@@ -210,22 +204,13 @@ def _account(
 
 
 def _names(files: Sequence[Input]) -> str:
-    """The names of the files of a load, those of an archive of many thousand not all."""
+    # an archive has thousands of files: the first ones are named
     names = ", ".join(file.name for file in files[:_NAMED])
     return names if len(files) <= _NAMED else f"{names} and {len(files) - _NAMED:,} more"
 
 
-def _load_row(listed: Mapping[str, object], **known: object) -> list[pa.RecordBatch]:
-    return list(rows_table(LOADS, [{**listed, **known}]).to_batches())
-
-
-def _moment(listed: Mapping[str, object]) -> datetime:
-    return cast("datetime", listed["loaded_at"])
-
-
-def _is_complete(known: pa.Table) -> bool:
-    """Whether a load is listed as one that came to its end: what its account says is history."""
-    return "complete" in known.column("state").to_pylist()
+def _load_row(listed: Mapping[str, object], **existing: object) -> list[pa.RecordBatch]:
+    return list(rows_table(LOADS, [{**listed, **existing}]).to_batches())
 
 
 def _load_id(source: Source, files: Sequence[Input], fill: Mapping[str, object]) -> str:
@@ -276,7 +261,7 @@ def _report(
 
 
 def _grouped(notes: Iterable[str]) -> tuple[str, ...]:
-    """Say once what is true of several files; a note is ``file: text``."""
+    # a note is ``file: text``; the same text of several files is said once
     files: dict[str, list[str]] = {}
     for note in notes:
         file, colon, text = note.partition(": ")

@@ -1,4 +1,4 @@
-"""What became of the jobs of a window under the cleaning rules, when nothing is left to fit."""
+"""Counts of the jobs of a window under the cleaning rules, when nothing is left to fit."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

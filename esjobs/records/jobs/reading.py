@@ -14,13 +14,13 @@ from esjobs.core.errors import UsageError
 from esjobs.core.fields import REQUIRED
 from esjobs.core.tables import Table
 from esjobs.records.ingest.base import Parsed, Reject, Source
-from esjobs.records.ingest.given import sound
+from esjobs.records.ingest.bounds import sound
 from esjobs.records.ingest.pieces import pieces
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.jobs.gaps import Gaps
-from esjobs.records.jobs.given_rows import GivenRows
 from esjobs.records.jobs.rejects import RejectSpool, superseded
+from esjobs.records.jobs.table_rows import TableRows
 from esjobs.store.batches import conformed
 
 Progress = Callable[[str, int, int], None]
@@ -30,11 +30,11 @@ JOBS = "jobs"
 
 
 class Reading:
-    """What the files of a load hold, and the books of it; use it as a context manager.
+    """Reads the files of a load and keeps its books; use it as a context manager.
 
-    ``rows_in`` and ``rejected`` count by table, ``reasons`` over all of them; ``given``: the rows of other
-    tables than jobs; ``repaired``: what was put right, how often. ``first``, ``last``: the span of the jobs'
-    end times. With ``keep`` false rows of other tables are counted and forgotten.
+    ``rows_in`` and ``rejected`` count by table, ``reasons`` over all tables; ``tables``: rows of other tables
+    than jobs; ``first``, ``last``: span of the end times. With ``keep`` false rows of other tables are only
+    counted.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Reading:
         self.accepted: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
-        self.given: dict[Table, GivenRows] = {}
+        self.tables: dict[Table, TableRows] = {}
         self.notes: dict[str, None] = {}
         self.repaired: Counter[str] = Counter()
         self.gaps = Gaps()
@@ -97,10 +97,7 @@ class Reading:
             self._progress("storing", len(self._files), len(self._files))
 
     def jobs_if_any(self) -> Iterator[pa.RecordBatch] | None:
-        """The jobs, once the first of them is there; None when all files are read and have none.
-
-        What is wrong with the beginning of the first file shows here.
-        """
+        """Return the jobs, None if all files have none; reads up to the first one, and so to early errors."""
         batches = self.jobs()
         first = next(batches, None)
         return None if first is None else itertools.chain([first], batches)
@@ -111,7 +108,7 @@ class Reading:
             self._refuse(superseded(rows), JOBS)
 
     def _require_one_file(self, file: str, table: Table | None, rows: pa.RecordBatch) -> None:
-        """Refuse files that ``--set job_id=`` makes the same job: of the same row only one could count."""
+        # of the same row of two files only one could count
         job_id = self._fill.get("job_id")
         if job_id is None or not rows.num_rows:
             return
@@ -127,13 +124,12 @@ class Reading:
                 )
 
     def _conformed(self, parsed: Parsed) -> pa.RecordBatch:
-        """The rows of a piece in the columns of their table."""
         if parsed.table is None:
             return self._complete(conformed(parsed.batch, PUT_SCHEMA, "jobs"))
-        if parsed.table not in self.given:
-            self.given[parsed.table] = GivenRows(parsed.table)
-            self._spools.enter_context(self.given[parsed.table].spool)
-        return self.given[parsed.table].conformed(parsed.batch)
+        if parsed.table not in self.tables:
+            self.tables[parsed.table] = TableRows(parsed.table)
+            self._spools.enter_context(self.tables[parsed.table].spool)
+        return self.tables[parsed.table].conformed(parsed.batch)
 
     def _count(self, parsed: Parsed, n_good: int, out_of_bounds: Iterable[Reject]) -> None:
         name = _name(parsed)
@@ -173,7 +169,7 @@ class Reading:
 
     def _keep_aside(self, table: Table, batch: pa.RecordBatch) -> None:
         if self._keep:
-            self.given[table].add(batch)
+            self.tables[table].add(batch)
 
     def _require_balance(self, file: str) -> None:
         for name, rows in self.rows_in.items():
@@ -186,7 +182,6 @@ class Reading:
 
 
 def _name(parsed: Parsed) -> str:
-    """What the books call the rows of a piece."""
     return _name_of(parsed.table)
 
 

@@ -16,8 +16,7 @@ def import_references(
 ) -> RunReport:
     """Read a reference table and store its rows; importing it again replaces its own rows only.
 
-    Rows that cannot be used are counted by reason. The store is opened when the file has been read. Raises
-    :class:`InputError` when it is no table of this form; nothing is stored then.
+    Raises :class:`InputError` if it is not a table of this form; then nothing is stored.
     """
     report = ingest(open_store, source, [path], {}, now=now)
     return replace(report, step="reference import", rows_become="scores")

@@ -43,13 +43,13 @@ class RejectSpool(RowSpool):
 
 
 def superseded(rows: pa.Table) -> Iterator[Reject]:
-    """Rows that lost against a newer end time as rejects: the first of each file, the others counted.
+    """Yield rows that lost against a newer end time as rejects: the first of each file, the others counted.
 
-    Sources of others may not say where a row came from: such rows are of the file ``unknown``, line 0.
+    A row without origin is of the file ``unknown``, line 0.
     """
     for name, nothing in (("origin_file", "unknown"), ("origin_line", 0)):
-        known = pa.compute.fill_null(rows.column(name), nothing)
-        rows = rows.set_column(rows.column_names.index(name), name, known)
+        filled = pa.compute.fill_null(rows.column(name), nothing)
+        rows = rows.set_column(rows.column_names.index(name), name, filled)
     for name in dict.fromkeys(rows.column("origin_file").to_pylist()):
         refusals = Refusals(name)
         of_file = rows.filter(pa.compute.equal(rows.column("origin_file"), name))

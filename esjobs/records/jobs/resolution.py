@@ -36,7 +36,7 @@ def aggregate(
     where: Sequence[Filter] = (),
     drops: Sequence[DropRule] = (),
 ) -> Aggregate:
-    """Group and sum jobs by any fields that jobs can be grouped by; ``where``: on stored fields.
+    """Group and sum jobs by any groupable fields; ``where``: on stored fields.
 
     Resolved keys come dictionary-encoded. One query, and a read of imported tables where sites are resolved.
     """
@@ -55,18 +55,17 @@ def select(
     order: str = "",
     limit: int | None = None,
 ) -> pa.RecordBatchReader:
-    """Stream jobs in any fields of the catalogue, in the order asked for; ``where``: on stored fields.
-
-    ``order``, ``limit``: as of :class:`Select`.
-    """
-    known = resolvers(store, names, window)
+    """Stream jobs in any fields of the catalogue; ``where``: on stored fields, others as in ``Select``."""
+    resolving = resolvers(store, names, window)
     schema = fields_schema(names)
     batches = store.select(Select(store_keys(names), window, tuple(where), tuple(drops), order, limit))
 
     def completed() -> Iterator[pa.RecordBatch]:
         for batch in batches:
             columns = [
-                _texts(batch.column(source_of(name)), known[name]) if name in known else batch.column(name)
+                _texts(batch.column(source_of(name)), resolving[name])
+                if name in resolving
+                else batch.column(name)
                 for name in names
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -90,9 +89,9 @@ def stored_values(
     window: Window | None = None,
     over: Table | None = None,
 ) -> tuple[str, list[str | None]]:
-    """The stored field of a resolved one, and those of its values that resolve to what is wanted.
+    """Return the stored field of a resolved one, and its values that resolve to what is wanted. One query.
 
-    ``over``: of the rows of a table that has the stored field as a column, not of jobs. One query.
+    ``over``: values in the rows of a table that has the stored field, not in jobs.
     """
     source = source_of(name)
     if source is None:
@@ -114,7 +113,7 @@ def source_of(name: str) -> str | None:
 
 
 def resolvers(store: JobStore, names: Iterable[str], window: Window | None) -> dict[str, Resolver]:
-    """How each of the resolved fields among the names is resolved in a window (None: all that is stored)."""
+    """Return the resolvers of the resolved fields among the names, in a window (None: all data)."""
     return {name: _RESOLVERS[name](store, window) for name in names if source_of(name) is not None}
 
 
@@ -127,40 +126,39 @@ def store_keys(keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source_of(key) or key for key in keys))
 
 
-def resolve_keys(table: pa.Table, keys: Collection[str], known: Mapping[str, Resolver]) -> pa.Table:
-    """Groups by stored fields as groups by ``keys``: resolved ones added, what is not wanted merged away.
+def resolve_keys(table: pa.Table, keys: Collection[str], resolving: Mapping[str, Resolver]) -> pa.Table:
+    """Return groups by stored fields as groups by ``keys``: resolved ones added, unwanted ones merged away.
 
-    ``table``: one row per group of ``store_keys(keys)``, the other columns sums; sums of groups that become
-    one are added, exactly for whole numbers. Resolved columns come dictionary-encoded.
+    ``table``: one row per group of ``store_keys(keys)``, the other columns sums, which are added exactly.
     """
     names: list[str] = []
     columns: list[pa.ChunkedArray | pa.Array] = []
-    alike = False
+    merges = False
     for stored in table.column_names:
-        resolved = [key for key in keys if key in known and source_of(key) == stored]
+        resolved = [key for key in keys if key in resolving and source_of(key) == stored]
         kept = not resolved or stored in keys
         if kept:
             names.append(stored)
             columns.append(table.column(stored))
         for name in resolved:
-            column, fewer = _resolved(table.column(stored), known[name])
+            column, fewer = _resolved(table.column(stored), resolving[name])
             names.append(name)
             columns.append(column)
-            alike = alike or (fewer and not kept)
+            merges |= fewer and not kept
     answer = pa.Table.from_arrays(columns, names=names)
-    return merged(answer, list(keys)) if alike else answer
+    return merged(answer, list(keys)) if merges else answer
 
 
 def _resolved(column: pa.ChunkedArray, resolve: Resolver) -> tuple[pa.Array, bool]:
-    """The column resolved, and whether it holds fewer values than before. Each text is resolved once."""
+    # each text is resolved once
     encoded = column.combine_chunks().dictionary_encode()
     stored = encoded.dictionary.to_pylist()
     values = resolve(stored)
     distinct = list(dict.fromkeys(value for value in values if value is not None))
     code: dict[str | None, int] = {value: number for number, value in enumerate(distinct)}
-    moved = pa.array([code.get(value) for value in values], pa.int32())
+    codes = pa.array([code.get(value) for value in values], pa.int32())
     texts = pa.array(distinct, pa.string())
-    resolved = pa.DictionaryArray.from_arrays(moved.take(encoded.indices), texts)
+    resolved = pa.DictionaryArray.from_arrays(codes.take(encoded.indices), texts)
     return resolved, len(distinct) < len(stored)
 
 

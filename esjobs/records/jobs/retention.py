@@ -14,8 +14,8 @@ from esjobs.schema.catalogue import KINDS, TABLES
 from esjobs.schema.jobs import BUCKETS, DAYS, LOADS
 from esjobs.store.base import JobStore, Retired
 
+# A day of jobs has its buckets and its books; people count it once.
 _OF_JOBS = (BUCKETS, DAYS)
-"""A day of jobs has its buckets and its books; people count it once."""
 
 
 def prune_all(
@@ -29,8 +29,7 @@ def prune_all(
 ) -> RunReport:
     """Prune runs of every kind, rows per day of old months, and replaced versions of jobs.
 
-    ``months``: number of newest months whose rows stay, None: all. ``undo_days``: days for which a load can
-    be undone.
+    ``months``: newest months to keep, None: all. ``undo_days``: days for which a load can be undone.
     """
     report = prune(store, KINDS, keep, dry_run=dry_run)
     if months is not None:
@@ -42,12 +41,10 @@ def prune_all(
 def prune_days(
     store: JobStore, tables: Sequence[Table], months: int, report: RunReport, *, dry_run: bool = False
 ) -> RunReport:
-    """Keep so many of the newest months that have any day, and remove the days of the others.
+    """Keep the newest ``months`` months that have any day in ``tables``, and remove the days of the others.
 
-    ``tables``: those that are replaced per day; the months are those in which any of them has a day. Whole
-    months go: a cluster drops their indices. Jobs stay, and so do the results of runs that were made from
-    these days. ``report``: that of pruning runs, to which this adds. ``dry_run`` only says what would go.
-    Raises :class:`UsageError` for a number of months below one.
+    Complete months go, because a cluster drops their indices. Jobs and results of runs stay. ``report``: to
+    which this adds. Raises :class:`UsageError` for less than one month.
     """
     if months < 1:
         raise UsageError(f"prune keeps the buckets of at least one month, not of {months}")
@@ -57,32 +54,34 @@ def prune_days(
     if not old:
         return report
     gone = [(table, day) for table in tables for day in sorted(days[table.name]) if _month(day) <= old[0]]
-    counts = {**report.counts, "days of buckets": len({day for table, day in gone if table in _OF_JOBS})}
-    for table in tables:
-        n_days = sum(of is table for of, _ in gone)
-        if n_days and table not in _OF_JOBS:
-            counts[f"days of {table.name.replace('_', ' ')}"] = n_days
+    counts = {**report.counts, **_counts(gone)}
     if dry_run:
-        of_month = {month: {day for _, day in gone if _month(day) == month} for month in sorted(old)}
-        notes = [
-            f"would go: {_kept_per_day(tables, days, found)} of {year}-{month:02}, {len(found)} days: those "
-            f"of the newest {months} months are kept"
-            for (year, month), found in of_month.items()
-        ]
+        notes = []
+        for year, month in sorted(old):
+            found = {day for _, day in gone if _month(day) == (year, month)}
+            notes.append(
+                f"would go: {_kept_per_day(tables, days, found)} of {year}-{month:02}, {len(found)} days: "
+                f"those of the newest {months} months are kept"
+            )
         return replace(report, counts=counts, notes=(*report.notes, *notes))
     store.publish([Retired(table, str(day)) for table, day in gone])
     counts["rows removed"] = counts.get("rows removed", 0) + store.sweep()
     return replace(report, counts=counts)
 
 
+def _counts(gone: Sequence[tuple[Table, date]]) -> dict[str, int]:
+    counts = {"days of buckets": len({day for table, day in gone if table in _OF_JOBS})}
+    for table, _ in gone:
+        if table not in _OF_JOBS:
+            name = f"days of {table.name.replace('_', ' ')}"
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
 def prune_replaced(
     store: JobStore, days: int, now: datetime, report: RunReport, *, dry_run: bool = False
 ) -> RunReport:
-    """Remove the versions of jobs that loads older than so many days have replaced; readers never see these.
-
-    Such a load cannot be undone any more. ``report``: that of pruning so far, to which this adds. ``dry_run``
-    only says what would go.
-    """
+    """Remove the versions of jobs that loads older than ``days`` have replaced; undo ends there."""
     loads = read_table(store, LOADS, columns=["load_id", "loaded_at"]).to_pylist()
     old = [load["load_id"] for load in loads if load["loaded_at"] <= now - timedelta(days=days)]
     removed = store.prune_versions(old, dry_run=dry_run) if old else 0
@@ -101,7 +100,6 @@ def _days_of(store: JobStore, table: Table) -> set[date]:
 
 
 def _kept_per_day(tables: Sequence[Table], days: dict[str, set[date]], chosen: set[date]) -> str:
-    """What of some days there is, by the names of the tables."""
     others = [table.name for table in tables if table not in _OF_JOBS and days[table.name] & chosen]
     return "the " + " and ".join(name.replace("_", " ") for name in (BUCKETS.name, *others))
 

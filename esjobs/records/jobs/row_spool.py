@@ -11,10 +11,9 @@ from esjobs.core.errors import StoreError
 
 
 class RowSpool:
-    """Keeps batches of one schema in a temporary file without a name; use it as a context manager.
+    """Batches of one schema in an unnamed temporary file; use it as a context manager.
 
-    Rows may be added in parts, each of which is read back by itself. Raises :class:`StoreError`, which names
-    ``what``, when the disk has no room for them.
+    Rows may be added in parts, each read back by itself. Raises :class:`StoreError` if the disk is full.
     """
 
     def __init__(self, schema: pa.Schema, what: str) -> None:
@@ -52,7 +51,7 @@ class RowSpool:
         self.rows[part] += batch.num_rows
 
     def batches(self, part: str = "") -> Iterator[pa.RecordBatch]:
-        """What was added to a part; nothing can be added any more. May be called again."""
+        """Yield the batches of a part; nothing can be added any more. May be called again."""
         if self._file is None:
             return
         if self._writer is not None:

@@ -33,9 +33,9 @@ def listed_jobs(
 ) -> pa.RecordBatchReader:
     """Jobs under conditions, with these fields.
 
-    ``order``: a field, the largest first behind ``-``; jobs without a value last, equal ones by source and
-    job_id. ``limit``: so many at most. Memory: a batch; with an order the jobs in question, beyond a limit on
-    disk. Raises :class:`UsageError` for a field that jobs cannot be sorted by.
+    ``order``: a field, ``-`` for the largest first; missing last, ties by source and job_id. Memory: a batch;
+    with an order the matching jobs, beyond a limit on disk. Raises :class:`UsageError` for an unsortable
+    field.
     """
     names = tuple(dict.fromkeys(fields.field(name).name for name in columns))
     by = order.removeprefix("-")

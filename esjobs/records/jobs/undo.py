@@ -12,30 +12,29 @@ from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.aggregate import forgotten_days, retired_days
-from esjobs.records.jobs.given_rows import retired_rows
 from esjobs.records.jobs.reading import JOBS
+from esjobs.records.jobs.table_rows import retired_rows
 from esjobs.schema.jobs import DAYS, LOAD_COUNTS, LOADS, REJECTS
 from esjobs.store.base import JobStore, Retired
 
 
 def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
-    """Take a load back: its jobs go and what they had replaced returns; its other rows and its account go.
+    """Undo a load: its jobs go and replaced ones return; its rows of other tables and its account go.
 
-    ``tables``: those that may hold rows of it. What such rows had replaced does not come back. Buckets of the
-    days concerned become stale; those of days that have no jobs any more go with the load. A note names the
-    loads that found rows of it unchanged. Raises :class:`NoResultError` when no such load is listed, and no
-    table has rows of it, :class:`StoreError` when what it had replaced is removed.
+    Rows that it replaced in other tables do not come back. Buckets of the days become stale; those of days
+    without jobs go. A note names the loads that found rows of it unchanged. Raises :class:`NoResultError` for
+    an unknown load, :class:`StoreError` if what it replaced was pruned.
     """
     began = time.perf_counter()
     emptied: set[date] = set()
     notes: list[str] = []
     listed = read_table(store, LOADS, [In("load_id", (load_id,))]).num_rows
-    retired, rows = retired_rows(store, tables, load_id)
+    removed, rows = retired_rows(store, tables, load_id)
     if not listed and not rows:
         raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
     brought = read_table(store, LOAD_COUNTS, [In("load_id", (load_id,))]).column("table_name").to_pylist()
     if listed:
-        retired += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
+        removed += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
     if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
         undone = store.undo_load(load_id)
         rows += undone.jobs
@@ -45,7 +44,7 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
         emptied = aggregated - _stored_days(store, None)
         emptied -= forgotten_days(store, emptied)
     # another process may have loaded jobs of such a day and published its buckets meanwhile
-    store.publish(retired, partial(_retired_if_empty, store, emptied))
+    store.publish(removed, partial(_retired_if_empty, store, emptied))
     return RunReport(
         "undo",
         load_id,
@@ -59,13 +58,11 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
 
 
 def _found_unchanged(rows: Mapping[str, int]) -> str:
-    """What other loads have lost with a load."""
     loads = ", ".join(f"{load} {n_rows:,}" for load, n_rows in rows.items())
     return f"other loads found rows of it unchanged and did not store them ({loads}): ingest them again"
 
 
 def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Retired]:
-    """What stands on those of some days that have no jobs."""
     if not days:
         return []
     return retired_days(set(days) - _stored_days(store, Window.of_days(min(days), max(days))))

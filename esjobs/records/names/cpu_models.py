@@ -25,12 +25,12 @@ The words and patterns stand in ``cpu_families.toml`` beside this file.
 import hashlib
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 
-__all__ = ["RESOLVER", "RESOLVER_VERSION", "CpuModel", "resolve", "resolve_names"]
+__all__ = ["RESOLVER", "RESOLVER_VERSION", "CpuModel", "canonical", "resolve", "resolve_names"]
 
 _RULES_TEXT = files("esjobs.records.names").joinpath("cpu_families.toml").read_text(encoding="utf-8")
 _RULES = tomllib.loads(_RULES_TEXT)
@@ -47,16 +47,17 @@ _MAX_PASSES = 4
 
 @dataclass(frozen=True, slots=True)
 class CpuModel:
-    """A CPU model and what else its raw string said; ``None`` means the string did not say.
+    """A CPU model and other facts in its raw string; ``None`` means that the string does not say.
 
-    * ``name``: canonical name, the same for every spelling of the model.
-    * ``vendor``: ``Intel``, ``AMD``, ``ARM``, ... or ``None`` where no rule knows the name.
-    * ``virtual``: the name was made up or masked by a hypervisor; the real model is not known.
-    * ``cache_kb``, ``clock_ghz``: as printed, in kB and GHz (the nominal clock, not the one in force).
-    * ``cores``: physical cores, of the whole node where sockets are named (pilots write their sum), of one
-      package otherwise (vendors print it in the name).
-    * ``sockets``: CPU packages of the node.
-    * ``smt``: two threads a core. Pilots that name sockets write ``HT`` exactly then, else ``False``.
+    * ``name``: canonical, the same for every spelling; ``virtual``: made up or masked by a hypervisor.
+
+    * ``cache_kb``, ``clock_ghz``: as printed (the nominal clock).
+
+    * ``cores``: physical cores, of the node if sockets are named (pilots write their sum), else of one
+    package.
+
+    * ``smt``: two threads per core. Pilots that name sockets write ``HT`` exactly then, else ``False``.
+
     * ``flags``: instruction sets appended with ``+``, such as ``AVX2``.
     """
 
@@ -111,9 +112,7 @@ _NUMBERS = tuple((re.compile(pattern, re.ASCII), prefix) for pattern, prefix in 
 
 
 def resolve(raw: str | None) -> CpuModel | None:
-    """Return the CPU model that a raw string names, or ``None`` if it names none.
-
-    Never raises. Costs a dictionary look-up for a string seen before (the last 16 384 are remembered).
+    """Return the CPU model that a raw string names, or ``None``. Never raises; 16 384 strings are cached.
 
     >>> model = resolve("s+Intel(R) Xeon(R) CPU           E5-2650 v2 @ 2.60GHz 20480 KB")
     >>> model.name, model.vendor, model.clock_ghz, model.cache_kb
@@ -132,9 +131,7 @@ def resolve(raw: str | None) -> CpuModel | None:
 
 
 def resolve_names(raws: Sequence[str | None]) -> list[str | None]:
-    """Return the canonical name of each raw string, in order, ``None`` where it names no model.
-
-    Each distinct string is resolved once, so a column of a million jobs costs about as much as copying it.
+    """Return the canonical name of each raw string, ``None`` for no model; each text is resolved once.
 
     >>> resolve_names(["Intel Xeon E5-2670v2", None, "s+Intel(R) Xeon(R) CPU E5-2670 v2 @ 2.50GHz 25600 KB"])
     ['Intel Xeon E5-2670 v2', None, 'Intel Xeon E5-2670 v2']
@@ -146,9 +143,15 @@ def resolve_names(raws: Sequence[str | None]) -> list[str | None]:
     return [names[raw] for raw in raws]
 
 
+def canonical(row: Mapping[str, object]) -> str:
+    """Return the name under which a row with ``level`` and ``name`` is found: CPU models are resolved."""
+    name = str(row["name"])
+    return (resolve_names([name])[0] or name) if row["level"] == "cpu_model" else name
+
+
 @lru_cache(maxsize=16_384)
 def _resolve(raw: str) -> CpuModel | None:
-    """Parse until the name no longer changes: a canonical name then stands for itself by construction."""
+    # repeated until the name no longer changes: a canonical name then stands for itself
     model = _parse(raw)
     for _ in range(_MAX_PASSES):
         if model is None:
@@ -163,8 +166,7 @@ def _resolve(raw: str) -> CpuModel | None:
 
 
 def _parse(raw: str) -> CpuModel | None:
-    """One pass: take the details out, then name what is left."""
-    text = _whole(raw)
+    text = _complete(raw)
     if text is None:
         return None
     text = _UNIT.sub("", " ".join(_TRADE_MARKS.sub(" ", text).split()))
@@ -198,12 +200,9 @@ def _parse(raw: str) -> CpuModel | None:
     )
 
 
-def _whole(raw: str) -> str | None:
-    """The string without control characters, or ``None`` if it was cut off before the model was complete.
-
-    Tables printed with a limited column width end in dots. The model is complete if the clock follows it or
-    the padding that fills the name's field has begun.
-    """
+def _complete(raw: str) -> str | None:
+    # A limited column width leaves dots. The model is complete if the clock or the padding of its field
+    # follows.
     text = "".join(c if c.isprintable() else " " for c in raw).rstrip()
     for dots in ("...", "…"):
         if text.endswith(dots):
@@ -214,7 +213,7 @@ def _whole(raw: str) -> str | None:
 
 
 def _take_flags(text: str) -> tuple[str, tuple[str, ...]]:
-    """Split ``+AVX2`` off the end; the plus of ``8592+`` or ``2.5+`` belongs to the name."""
+    # the plus of ``8592+`` or ``2.5+`` belongs to the name
     match = _FLAGS.search(text)
     if match is None:
         return text, ()
@@ -223,7 +222,6 @@ def _take_flags(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _name(head: str, clock: float | None, *, masked: bool) -> tuple[str, str | None, bool] | None:
-    """Canonical name, vendor, and whether a hypervisor made it up; ``None`` if nothing names a model."""
     vendor = _vendor(head)
     if any(pattern.search(head) for pattern in _VIRTUAL):
         return head, vendor, True
@@ -234,11 +232,11 @@ def _name(head: str, clock: float | None, *, masked: bool) -> tuple[str, str | N
     words = head.split()
     if vendor is None:
         # Kept as written, with the word that makes it recognisable.
-        known = any(w.lower() in _FILLER for w in words)
+        recognised = any(w.lower() in _FILLER for w in words)
         model = any(any(c.isdigit() for c in w) for w in words) and any(
             len(w) > 1 and w.isalpha() and w.lower() not in _FILLER for w in words
         )
-        return (head, None, False) if known and model else None
+        return (head, None, False) if recognised and model else None
     words = _spell(words, vendor)
     if vendor.lower() not in " ".join(words).lower():
         words.insert(0, vendor)
@@ -251,7 +249,6 @@ def _name(head: str, clock: float | None, *, masked: bool) -> tuple[str, str | N
 
 
 def _vendor(head: str) -> str | None:
-    """The vendor that the first telling word gives away."""
     for word in re.split(r"[ _,()/-]", head.lower()):
         if word in _VENDOR_OF:
             return _VENDOR_OF[word]
@@ -259,32 +256,33 @@ def _vendor(head: str) -> str | None:
 
 
 def _spell(words: list[str], vendor: str) -> list[str]:
-    """The words that name the model, each in its one spelling."""
     spelt: list[str] = []
     for word in _ARM_CORE.sub(lambda m: f"{m[1].title()}-{m[2].upper()}", " ".join(words)).split():
         lower = word.lower()
-        version = _XEON_VERSION.fullmatch(word)
         if lower in _FILLER or not any(c.isalnum() for c in word):
             continue
         if lower in _SPELLING:
             spelt.append(_SPELLING[lower])
-        elif version:
+        elif version := _XEON_VERSION.fullmatch(word):
             spelt += [version[1].upper(), f"v{version[2]}"]
         elif word == "0" and spelt and _XEON_NUMBER.fullmatch(spelt[-1]):
             continue  # the generation before v2 prints a zero in the version's place
-        elif vendor not in ("Intel", "AMD") or not any(c.isdigit() for c in word):
-            spelt.append(word)
-        elif re.fullmatch(r"[vV]\d{1,2}", word):
-            spelt.append(lower)
-        elif core_i := _CORE_I.fullmatch(word):
-            spelt.append(core_i[1].lower() + core_i[2].upper())
         else:
-            spelt.append(word.upper())
+            spelt.append(_spelt_number(word) if vendor in ("Intel", "AMD") else word)
     return spelt
 
 
+def _spelt_number(word: str) -> str:
+    if not any(c.isdigit() for c in word):
+        return word
+    if re.fullmatch(r"[vV]\d{1,2}", word):
+        return word.lower()
+    core_i = _CORE_I.fullmatch(word)
+    return core_i[1].lower() + core_i[2].upper() if core_i else word.upper()
+
+
 def _has_number(words: list[str], vendor: str) -> bool:
-    """Whether a model number is among the words: three digits, unlike the 4 of Pentium 4; on x86 only."""
+    # three digits, unlike the 4 of Pentium 4; on x86 only
     return vendor not in ("Intel", "AMD") or any(sum(c.isdigit() for c in w) >= 3 for w in words)
 
 

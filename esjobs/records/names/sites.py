@@ -23,9 +23,7 @@ class Site(NamedTuple):
 
 
 def site_of(queue: str, imported: Mapping[str, str]) -> Site:
-    """The site that an imported table names for the queue, else the one that its name points to.
-
-    ``imported``: queue -> site, as far as tables tell.
+    """Return the site that an imported table (queue -> site) names for the queue, else a guess by its name.
 
     >>> site_of("IN2P3-CC_HIMEM", {}), site_of("IN2P3-CC_HIMEM", {"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).name
     (Site(name='IN2P3-CC', guessed=True), 'FR-CCIN2P3')
@@ -36,7 +34,7 @@ def site_of(queue: str, imported: Mapping[str, str]) -> Site:
 
 @lru_cache(maxsize=8192)
 def _guessed(queue: str) -> str:
-    """A run asks for each queue once per fit."""
+    # a run asks for each queue once per fit
     return guess_site(queue)
 
 
@@ -46,10 +44,7 @@ def guess_site(
     """Return the site that a queue's name points to: the name without known endings and beginnings.
 
     ``suffixes`` and ``prefixes`` replace the lists of ``queue_suffixes.toml``; they carry their separator and
-    are compared without case, the longest first, until none fits. The result is never empty and always a part
-    of the queue's name: an ending that would eat the whole name stays. Names are otherwise kept as written.
-
-    A blank name is its own site.
+    are compared without case, the longest first. The result is a non-empty part of the name.
 
     >>> guess_site("IN2P3-CC_CL7_MCORE_HIMEM")
     'IN2P3-CC'

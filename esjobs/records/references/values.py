@@ -1,4 +1,4 @@
-"""What reference tables say of a CPU model: a range of scores per core for each state of SMT, no mean."""
+"""Reference scores of CPU models: a range per core for each state of SMT, no mean."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,8 +15,7 @@ Range = tuple[float, float]
 class ReferenceScore:
     """Scores per core of one CPU model in one benchmark, over all imported tables.
 
-    ``by_smt``: lowest and highest with SMT on (True), off (False), and where nobody says (None); only states
-    that were measured.
+    ``by_smt``: lowest and highest with SMT on (True), off (False), unknown (None).
     """
 
     cpu_model: str
@@ -30,7 +29,7 @@ class ReferenceScore:
 
     @property
     def ambiguous(self) -> bool:
-        """Whether the range is wider than one machine measured twice."""
+        """True if the range is wider than one machine measured twice."""
         low, high = self.range
         return high > low * (1 + SAME_SCORE)
 
@@ -54,8 +53,8 @@ def reference_scores(store: JobStore, benchmarks: Iterable[str]) -> dict[tuple[s
     ranges: dict[tuple[str, str], dict[bool | None, Range]] = defaultdict(dict)
     for row in read_table(store, REFERENCES, columns=columns).to_pylist():
         if row["benchmark"] in wanted:
-            known = ranges[row["benchmark"], row["cpu_model"]]
+            by_smt = ranges[row["benchmark"], row["cpu_model"]]
             value = row["value_per_core"]
-            low, high = known.get(row["smt"], (value, value))
-            known[row["smt"]] = (min(low, value), max(high, value))
+            low, high = by_smt.get(row["smt"], (value, value))
+            by_smt[row["smt"]] = (min(low, value), max(high, value))
     return {key: ReferenceScore(key[1], key[0], by_smt) for key, by_smt in sorted(ranges.items())}

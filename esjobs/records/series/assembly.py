@@ -17,11 +17,11 @@ from esjobs.records.series.packing import Samples, spans, unpack_equal
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+# Share of a step by which series of a job may be off each other and stand at the same instants.
 _OFF = 0.05
-"""Share of a step by which series of a job may be off each other and stand at the same instants."""
 
+# How often as many instants as samples a job may get, so that its finest series keeps its distance.
 _LONGER = 4
-"""How often as many instants as samples a job may get, so that its finest series keeps its distance."""
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -36,10 +36,14 @@ def assembled(rows: pa.Table, metrics: Sequence[str], most: int) -> Iterator[tup
 
 
 class _Layout:
-    """Rows in the order of jobs, metrics and units, of each metric the finest scope, with common instants."""
+    """Rows by job, metric and unit, of each metric the finest scope, with common instants."""
 
     def __init__(self, rows: pa.Table, metrics: Sequence[str]) -> None:
-        job, metric, scope = job_codes(rows), _places(rows, "metric", metrics), _places(rows, "scope", SCOPES)
+        job, metric, scope = (
+            job_codes(rows),
+            _positions(rows, "metric", metrics),
+            _positions(rows, "scope", SCOPES),
+        )
         unit = _unit_ranks(rows.column("unit"))
         key = ((job * len(metrics) + metric) * len(SCOPES) + scope) * (int(unit.max()) + 1) + unit
         order = np.argsort(key, kind="stable")
@@ -58,7 +62,7 @@ class _Layout:
         group = self.job * len(metrics) + self.metric
         begins = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
         counts = np.diff(np.r_[begins, len(group)])
-        self.place = np.arange(len(group)) - np.repeat(begins, counts)
+        self.position = np.arange(len(group)) - np.repeat(begins, counts)
         self.first = np.searchsorted(self.job, np.arange(int(job.max()) + 1))
         self.n_units = np.zeros((len(self.first), len(metrics)), np.int64)
         self.n_units[self.job[begins], self.metric[begins]] = counts
@@ -69,10 +73,9 @@ class _Layout:
         self._instants()
 
     def _instants(self) -> None:
-        """The instants of each job: ``begin``, ``distance``, ``length``; and each row's place in them."""
         begin = np.minimum.reduceat(self.start, self.first)
-        known = np.where(self.step > 0, self.step, np.inf)
-        distance = np.minimum.reduceat(known, self.first)
+        positive = np.where(self.step > 0, self.step, np.inf)
+        distance = np.minimum.reduceat(positive, self.first)
         coarsest = np.maximum.reduceat(self.step, self.first)
         distance[~np.isfinite(distance)] = 0.0
         mixed = coarsest > distance * (
@@ -133,8 +136,7 @@ class _Layout:
         return table, started, self.distance[jobs], values, units, scopes, self.resampled[jobs]
 
     def _values(self, rows: Ints, local: Ints, n_jobs: int, length: int) -> Samples:
-        """The samples of a metric of some jobs of one length; ``rows``: those of the metric."""
-        n_units = int(self.place[rows].max()) + 1 if len(rows) else 0
+        n_units = int(self.position[rows].max()) + 1 if len(rows) else 0
         sizes = np.unique(self.n_samples[rows])
         plain = self.aligned[rows] & (self.offset[rows] == 0)
         if len(rows) == n_jobs * n_units and sizes.tolist() == [length] and plain.all():
@@ -146,9 +148,8 @@ class _Layout:
         return values
 
     def _fill(self, into: Samples, rows: Ints, local: Ints, size: int) -> None:
-        """Put the samples of rows, all of one number, in their places."""
         samples = unpack_equal(self.packed.take(self.order[rows]), size)
-        jobs, units = local[self.job[rows]], self.place[rows]
+        jobs, units = local[self.job[rows]], self.position[rows]
         plain = self.aligned[rows] & (self.offset[rows] == 0)
         if plain.all():
             into[jobs, units, :size] = samples
@@ -184,8 +185,7 @@ class _Layout:
         return tuple(tuple(listed[start:end]) for start, end in pairwise(ends.tolist())), scopes
 
 
-def _places(rows: pa.Table, column: str, names: Sequence[str]) -> Ints:
-    """The place of each row's value among some names; it is one of them."""
+def _positions(rows: pa.Table, column: str, names: Sequence[str]) -> Ints:
     found: Ints = (
         pc.index_in(rows.column(column), pa.array(list(names), pa.string())).to_numpy().astype(np.int64)
     )
@@ -193,10 +193,10 @@ def _places(rows: pa.Table, column: str, names: Sequence[str]) -> Ints:
 
 
 def _unit_ranks(units: pa.ChunkedArray) -> Ints:
-    """Numbers by which units are sorted as people count: node2 before node10."""
+    # as people count: node2 before node10
     encoded = units.combine_chunks().dictionary_encode()
     names = encoded.dictionary.to_pylist()
-    ordered = sorted(range(len(names)), key=lambda place: _counted(names[place] or ""))
+    ordered = sorted(range(len(names)), key=lambda position: _counted(names[position] or ""))
     rank = np.empty(len(names), np.int64)
     rank[ordered] = np.arange(len(names))
     ranks: Ints = rank[encoded.indices.to_numpy()]
@@ -205,4 +205,4 @@ def _unit_ranks(units: pa.ChunkedArray) -> Ints:
 
 def _counted(name: str) -> tuple[tuple[int, int, str], ...]:
     parts = _DIGITS.split(name)
-    return tuple((1, int(part), "") if place % 2 else (0, 0, part) for place, part in enumerate(parts))
+    return tuple((1, int(part), "") if position % 2 else (0, 0, part) for position, part in enumerate(parts))

@@ -20,23 +20,21 @@ from esjobs.store.base import JobStore
 MOST = 1 << 26
 """Values in memory at a time unless told otherwise: 256 MB of 32-bit floats, some copies of them beside."""
 
+# Values of a part at most: their bytes stand in one Arrow array, which holds 2 GiB.
 _MOST_AT_ONCE = 1 << 28
-"""Values of a part at most: their bytes stand in one Arrow array, which holds 2 GiB."""
 
+# Values that take as much room as what a row has beside its samples.
 _ROW_VALUES = 64
-"""Values that take as much room as what a row has beside its samples."""
 
 
 @dataclass(frozen=True)
 class Block:
     """Jobs with as many samples each.
 
-    ``jobs``: source, job_id, end_time, a row a job. ``start_time``: of the first sample (datetime64[us],
-    UTC); ``step_s``: distance of the samples, of each job. ``values``: per metric asked for a float32 array
-    (jobs, units, samples), NaN where a sample or a unit is missing; no units where no job has the metric.
-    ``units``: per metric and job the names of its units, ``scopes`` what they are ("" without the metric): of
-    each metric the finest scope that a job has. ``resampled``: jobs of which some series have another
-    distance than the others; of these the sample next to each instant was taken.
+    ``jobs``: source, job_id, end_time. ``start_time``: of the first sample (datetime64[us], UTC); ``step_s``:
+    distance of the samples. ``values``: per metric a float32 array (jobs, units, samples), NaN where missing;
+    no units where no job has the metric. ``units``, ``scopes``: per metric and job, the finest scope.
+    ``resampled``: jobs with series of several distances, of which the nearest samples were taken.
     """
 
     jobs: pa.Table
@@ -61,18 +59,18 @@ def blocks(
     where: Sequence[Filter] = (),
     most: int = MOST,
 ) -> Iterator[Block]:
-    """The series of the jobs that ended in a window (None: all), in blocks of at most about ``most`` values.
+    """Yield the series of the jobs that ended in a window (None: all), about ``most`` values per block.
 
-    ``metrics``: those wanted; a job that has none of them is left out. ``where``: further filters over the
-    columns source and job_id. Of two loads with the same series the newest counts, see
-    :mod:`esjobs.records.series.chosen`. Memory: a part of a day of about ``most`` values, or one job.
+    ``metrics``: a job that has none of them is omitted. ``where``: on the columns source and job_id. Of loads
+    with the same series the newest counts (:mod:`esjobs.records.series.chosen`). Memory: about ``most``
+    values, or one job.
     """
     metrics = tuple(dict.fromkeys(metrics))
     most = min(most, _MOST_AT_ONCE)
-    asked = [In("metric", metrics), *where]
+    requested = [In("metric", metrics), *where]
     loads = loads_of(store)
-    for part in parts(store, window, asked, most):
-        rows = chosen(store, part, window, asked, loads)
+    for part in parts(store, window, requested, most):
+        rows = chosen(store, part, window, requested, loads)
         for piece in assembled(rows, metrics, most):
             yield Block(*piece)
 

@@ -1,4 +1,4 @@
-"""Which rows of a job count, when several loads brought series of it.
+"""Choice of the rows of a job that count, when several loads brought series of it.
 
 A job belongs to the end that its newest load gives it, the latest one there. Of rows of the same metric,
 scope and unit the newest counts; rows of other loads count as far as they lie within the time of the newest
@@ -6,7 +6,7 @@ load's, or overlap it and end before. So a job that was read while it ran is fou
 id that a scheduler uses again does not mix two jobs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +27,8 @@ KEYS = ("source", "job_id", "metric", "scope", "unit")
 INDEX = (*KEYS, "load_id", "loaded_at", "start_time", "end_time", "day", "slot")
 READ = (*INDEX, "step_s", "n_samples", "packed")
 
+# Ids of jobs in one question.
 _IDS = 10_000
-"""Ids of jobs in one question."""
 
 SERIES_MOMENT = pa.timestamp("us", tz="UTC")
 
@@ -45,7 +45,7 @@ class Part:
     slots: range
 
     def holds(self, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """Which rows are among them."""
+        """Return a mask of the rows in the part."""
         days = rows.column("day").to_numpy().astype("datetime64[D]")
         slots = rows.column("slot").to_numpy()
         inside: npt.NDArray[np.bool_] = (
@@ -58,10 +58,7 @@ class Part:
 
 
 def loads_of(store: JobStore) -> pa.Table:
-    """The days on which jobs of each load ended: load_id, day, and when the load was made, loaded_at.
-
-    Groups and counts only, which every engine answers itself.
-    """
+    """Return the days on which jobs of each load ended, with ``loaded_at``; groups and counts only."""
     by_day = store.aggregate(Query(("load_id", "day"), (Count("n_rows"),), over=SERIES)).table
     by_day = by_day.set_column(0, "load_id", by_day.column("load_id").cast(pa.string()))
     ids = by_day.column("load_id").unique().to_pylist()
@@ -79,9 +76,8 @@ def loads_of(store: JobStore) -> pa.Table:
 def chosen(
     store: JobStore, part: Part, window: Window | None, where: Sequence[Filter], loads: pa.Table
 ) -> pa.Table:
-    """The rows (``READ``) of the jobs that belong to a part and to the window, each key once.
-
-    ``where``: which metrics and jobs are asked for. ``loads``: see :func:`loads_of`.
+    """Return the rows (``READ``) of the jobs of a part and window, each key once; ``loads``:
+    :func:`loads_of`.
     """
     rows = read_table(store, SERIES, [*part.where, *where], READ)
     if not rows.num_rows:
@@ -140,7 +136,6 @@ def _ends(rows: pa.Table, job: Codes) -> Codes:
 def _others(
     store: JobStore, part: Part, rows: pa.Table, where: Sequence[Filter], loads: pa.Table
 ) -> pa.Table:
-    """Rows of the same jobs that lie outside the part."""
     days = loads.column("day").to_numpy().astype("datetime64[D]")
     names = np.array(loads.column("load_id").to_pylist(), object)
     made = micros(loads.column("loaded_at"))
@@ -149,37 +144,34 @@ def _others(
     # of a newer load any row may tell of another end; of others those of the same time may count
     relevant = (made >= made[own].min()) | ((days >= begun) & (days <= part.last))
     outside = (days < part.first) | (days > part.last)
-    asked = sorted(set(names[relevant]) & set(names[outside]))
-    if not asked:
+    requested = sorted(set(names[relevant]) & set(names[outside]))
+    if not requested:
         return rows.slice(0, 0)
     found = []
-    for ids in _pieces(rows.column("job_id").unique().to_pylist()):
-        alike: list[Filter] = [In("load_id", tuple(asked)), In("job_id", ids), *where]
-        index = read_table(store, SERIES, alike, INDEX)
+    jobs = rows.column("job_id").unique().to_pylist()
+    for ids in (tuple(jobs[start : start + _IDS]) for start in range(0, len(jobs), _IDS)):
+        same_jobs: list[Filter] = [In("load_id", tuple(requested)), In("job_id", ids), *where]
+        index = read_table(store, SERIES, same_jobs, INDEX)
         outside = index.filter(pa.array(~part.holds(index)))
         if not outside.num_rows:
             continue
         whose = tuple(outside.column("job_id").unique().to_pylist())
-        their = read_table(store, SERIES, [In("load_id", tuple(asked)), In("job_id", whose), *where], READ)
+        their = read_table(
+            store, SERIES, [In("load_id", tuple(requested)), In("job_id", whose), *where], READ
+        )
         found.append(their.filter(pa.array(~part.holds(their))))
     return pa.concat_tables(found) if found else rows.slice(0, 0)
 
 
-def _pieces(ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for start in range(0, len(ids), _IDS):
-        yield tuple(ids[start : start + _IDS])
-
-
 def _of_the_newest(rows: pa.Table, job: Codes) -> tuple[pa.Table, Codes]:
-    """Rows of each job's newest load, and those of others that lie within its time."""
     names = rows.column("load_id").combine_chunks().dictionary_encode()
     by_name = pc.rank(names.dictionary, tiebreaker="dense").to_numpy().astype(np.int64)
     order = by_name[names.indices.to_numpy()]
     age = micros(rows.column("loaded_at"))
     # loads of the same moment: by their name, so that every engine says the same
-    place = np.lexsort((order, age))
-    rank = np.empty(len(place), np.int64)
-    rank[place] = np.cumsum(np.r_[0, (np.diff(age[place]) != 0) | (np.diff(order[place]) != 0)])
+    ranking = np.lexsort((order, age))
+    rank = np.empty(len(ranking), np.int64)
+    rank[ranking] = np.cumsum(np.r_[0, (np.diff(age[ranking]) != 0) | (np.diff(order[ranking]) != 0)])
     newest = np.zeros(int(job.max()) + 1, np.int64)
     np.maximum.at(newest, job, rank)
     of_it = rank == newest[job]

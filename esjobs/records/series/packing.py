@@ -31,7 +31,7 @@ from esjobs.core.errors import StoreError
 Samples = npt.NDArray[np.float32]
 
 ALL_MISSING, CONSTANT, FLOATS, BYTES, SHORTS = range(5)
-_WHOLE: dict[int, np.dtype[Any]] = {BYTES: np.dtype("u1"), SHORTS: np.dtype("<u2")}
+_INTEGERS: dict[int, np.dtype[Any]] = {BYTES: np.dtype("u1"), SHORTS: np.dtype("<u2")}
 _GAP = {BYTES: 255, SHORTS: 65535}
 _FLOAT = np.dtype("<f4")
 
@@ -59,29 +59,26 @@ def pack(samples: npt.ArrayLike) -> bytes:
     >>> pack([0.25, 0.25]).hex()
     '010000803e'
     """
-    given = np.asarray(samples, np.float64)
+    doubles = np.asarray(samples, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        values = given.astype(_FLOAT)
-    known = np.isfinite(values)
-    if not known.any():
+        values = doubles.astype(_FLOAT)
+    finite = np.isfinite(values)
+    if not finite.any():
         return bytes([ALL_MISSING])
     # numpy has two zeros, and one of them is enough
-    values = np.where(known, values + _FLOAT.type(0), _FLOAT.type(np.nan))
-    some = values[known]
+    values = np.where(finite, values + _FLOAT.type(0), _FLOAT.type(np.nan))
+    some = values[finite]
     low, high = some.min(), some.max()
-    if low == high and known.all():
+    if low == high and finite.all():
         return bytes([CONSTANT]) + some[:1].tobytes()
     if low >= 0 and high < _GAP[SHORTS] and not np.any(some % 1):
         form = BYTES if high < _GAP[BYTES] else SHORTS
-        return bytes([form]) + np.where(known, values, _GAP[form]).astype(_WHOLE[form]).tobytes()
+        return bytes([form]) + np.where(finite, values, _GAP[form]).astype(_INTEGERS[form]).tobytes()
     return bytes([FLOATS]) + values.tobytes()
 
 
 def unpack(packed: bytes, n_samples: int) -> Samples:
-    """The samples of one series; NaN where one is missing.
-
-    Raises :class:`StoreError` for bytes that are no series of that length.
-    """
+    """Return the samples of one series, NaN where missing; :class:`StoreError` for another length."""
     samples: Samples = unpack_equal(pa.array([packed], pa.binary()), n_samples)[0]
     return samples
 
@@ -105,15 +102,12 @@ def spans(packed: pa.BinaryArray) -> Spans:
         raise StoreError("a stored series has no samples; take its load back and read it again")
     _, ends, data = packed.buffers()
     offsets = np.frombuffer(ends, np.int32)[packed.offset : packed.offset + len(packed) + 1].astype(np.int64)
-    held = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return Spans(held, offsets[:-1], np.diff(offsets))
+    buffer = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return Spans(buffer, offsets[:-1], np.diff(offsets))
 
 
 def unpack_equal(packed: pa.BinaryArray | Spans, n_samples: int) -> Samples:
-    """Series of one length as rows: (series, samples), NaN where one is missing.
-
-    Raises :class:`StoreError` as :func:`unpack` does, and for null.
-    """
+    """Return series of one length as rows: (series, samples), NaN where missing; errors as in ``unpack``."""
     found = packed if isinstance(packed, Spans) else spans(packed)
     data, starts, lengths = found.data, found.starts, found.lengths
     rows = np.empty((len(starts), n_samples), np.float32)
@@ -131,9 +125,9 @@ def unpack_equal(packed: pa.BinaryArray | Spans, n_samples: int) -> Samples:
         if form in (CONSTANT, FLOATS):
             values = body.view(_FLOAT)
         else:
-            whole = body.view(_WHOLE[form])
-            values = whole.astype(np.float32)
-            values[whole == _GAP[form]] = np.nan
+            integers = body.view(_INTEGERS[form])
+            values = integers.astype(np.float32)
+            values[integers == _GAP[form]] = np.nan
         if values.shape == rows.shape:
             # all of one form: they are not written a second time
             return values.astype(np.float32, copy=False)
@@ -142,14 +136,12 @@ def unpack_equal(packed: pa.BinaryArray | Spans, n_samples: int) -> Samples:
 
 
 def _by_form(forms: npt.NDArray[np.uint8]) -> Iterator[tuple[int, slice | npt.NDArray[np.int64]]]:
-    """Each form that occurs, with the rows that have it."""
     counts = np.bincount(forms)
     for form in np.flatnonzero(counts).tolist():
         yield form, slice(None) if counts[form] == len(forms) else np.flatnonzero(forms == form)
 
 
 def _length(form: int, n_samples: int) -> int | None:
-    """Bytes of a series, its form included; None for a form that is none."""
     match form:
         case 0:
             return 1
@@ -158,12 +150,11 @@ def _length(form: int, n_samples: int) -> int | None:
         case 2:
             return 1 + _FLOAT.itemsize * n_samples
         case 3 | 4:
-            return 1 + _WHOLE[form].itemsize * n_samples
+            return 1 + _INTEGERS[form].itemsize * n_samples
     return None
 
 
 def _bodies(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.uint8]:
-    """``size`` bytes from each start, a row each."""
     if not size or not len(starts):
         return np.empty((len(starts), size), np.uint8)
     # every window of that many bytes is a row of a view, of which the rows wanted are copied

@@ -12,7 +12,7 @@ from esjobs.core.arrow import given_schema
 from esjobs.records.series.packing import LARGEST, pack, slot
 from esjobs.schema.series import SERIES
 
-GIVEN = given_schema(SERIES)
+ROW_SCHEMA = given_schema(SERIES)
 """The columns of the rows that a source gives."""
 
 
@@ -20,8 +20,7 @@ GIVEN = given_schema(SERIES)
 class Series:
     """The samples of one metric of one unit, at regular distances.
 
-    ``values``: in the base unit of the metric, NaN where a sample is missing. ``start``: time of the first.
-    ``step_s``: their distance in seconds; 0 for a single one. ``scope``, ``unit``: see the table.
+    ``values``: in base units, NaN where missing. ``step_s``: their distance; 0 for a single one.
     """
 
     metric: str
@@ -41,82 +40,81 @@ class Series:
 def rows_of(
     source: str, job_id: str, series: Iterable[Series], end: datetime | None = None
 ) -> pa.RecordBatch:
-    """The series of one job as rows (schema ``GIVEN``).
-
-    ``end``: end of the job; without it that of the last sample of all series.
-    """
+    """Return the series of one job as rows; ``end``: of the job, None: the last sample of all series."""
     listed = [replace(one, start=_to_milliseconds(one.start)) for one in series]
     if end is None:
         end = max((one.last for one in listed), default=datetime(1970, 1, 1, tzinfo=UTC))
     end = _to_milliseconds(end)
-    columns = {
-        "source": [source] * len(listed),
-        "job_id": [job_id] * len(listed),
-        "end_time": [end] * len(listed),
-        "metric": [one.metric for one in listed],
-        "scope": [one.scope for one in listed],
-        "unit": [one.unit for one in listed],
-        "start_time": [one.start for one in listed],
-        "step_s": [float(one.step_s) for one in listed],
-        "n_samples": [len(one.values) for one in listed],
-        "packed": [pack(one.values) for one in listed],
-        "n_gaps": [len(one.values) - int(np.count_nonzero(np.abs(one.values) <= LARGEST)) for one in listed],
-        "remark": [one.remark for one in listed],
-        "day": [end.astimezone(UTC).date()] * len(listed),
-        "slot": [slot(source, job_id)] * len(listed),
+    of_job = {
+        "source": source,
+        "job_id": job_id,
+        "end_time": end,
+        "day": end.astimezone(UTC).date(),
+        "slot": slot(source, job_id),
     }
-    return pa.RecordBatch.from_pydict(columns, schema=GIVEN)
+    rows = [
+        {
+            **of_job,
+            "metric": one.metric,
+            "scope": one.scope,
+            "unit": one.unit,
+            "start_time": one.start,
+            "step_s": float(one.step_s),
+            "n_samples": len(one.values),
+            "packed": pack(one.values),
+            "n_gaps": len(one.values) - int(np.count_nonzero(np.abs(one.values) <= LARGEST)),
+            "remark": one.remark,
+        }
+        for one in listed
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=ROW_SCHEMA)
 
 
 def _to_milliseconds(moment: datetime) -> datetime:
-    """A moment as an index knows it: rows with finer ones would have to be read to be counted."""
+    # an index stores milliseconds: finer rows would have to be read to be counted
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
+# Instants of a few samples.
 _MOST = 1_000_000
-"""Instants of a few samples."""
 
+# Share of a distance by which samples may come early or late and count as regular.
 _NEARLY = 0.25
-"""Share of a distance by which samples may come early or late and count as regular."""
 
 
 @dataclass(frozen=True)
 class Regular:
     """Samples laid on regular instants.
 
-    ``moved``: samples that stood more than a tenth of the distance off; ``dropped``: those for which another
-    one of the same instant was taken, the later of the file.
+    ``shifted``: samples more than a tenth of the distance off; ``dropped``: replaced by a later one.
     """
 
     start: datetime
     step_s: float
     columns: tuple[npt.NDArray[np.float64], ...]
-    moved: int
+    shifted: int
     dropped: int
 
     @property
     def remark(self) -> str | None:
-        """What was done, for people; None for nothing."""
-        told = [
+        """Description of the changes for people; None without any."""
+        changes = [
             f"{count:,} {what}"
             for count, what in (
-                (self.moved, "samples moved to regular instants"),
+                (self.shifted, "samples moved to regular instants"),
                 (self.dropped, "samples of an instant that has another"),
             )
             if count
         ]
-        return ", ".join(told) or None
+        return ", ".join(changes) or None
 
 
 def regular(times: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.float64]]) -> Regular:
-    """Lay samples on instants at the median distance; instants without a sample are NaN.
+    """Lay samples on instants at the median distance from the earliest time; empty instants are NaN.
 
-    Where every sample comes nearly a whole number of such distances after the one before, the distance is
-    the mean one, so that the last sample stays where it is.
-
-    ``times``: seconds since 1970, in any order, at least one; ``columns``: values at these times. The
-    instants begin with the earliest time. Where a few samples lie so far apart that there would be a million
-    instants for them, :class:`ValueError` is raised.
+    ``times``: s since 1970, in any order, at least one. Where every sample comes nearly a multiple of the
+    distance after the one before, the mean distance keeps the last sample in place. Raises
+    :class:`ValueError` for a million instants of a few samples.
     """
     order = np.argsort(times, kind="stable")
     times = times[order]
@@ -136,12 +134,12 @@ def regular(times: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.flo
     exact = (times - times[0]) / step
     if exact[-1] >= max(_MOST, 20 * len(times)):
         raise ValueError(f"from {times[0]:.0f} s to {times[-1]:.0f} s at distances of {step:g} s")
-    places = np.rint(exact).astype(np.int64)
+    instants = np.rint(exact).astype(np.int64)
     laid = []
     for column in columns:
-        on = np.full(int(places[-1]) + 1, np.nan)
-        on[places] = column[order]
+        on = np.full(int(instants[-1]) + 1, np.nan)
+        on[instants] = column[order]
         laid.append(on)
-    moved = int(np.count_nonzero(np.abs(exact - places) > 0.1))
-    dropped = len(places) - len(np.unique(places))
-    return Regular(start, step, tuple(laid), moved, dropped)
+    shifted = int(np.count_nonzero(np.abs(exact - instants) > 0.1))
+    dropped = len(instants) - len(np.unique(instants))
+    return Regular(start, step, tuple(laid), shifted, dropped)

@@ -1,4 +1,4 @@
-"""What the fits take for a task: one task id, core class, processing type and kind of work; by number.
+"""Keys of tasks for the fits: task id, core class, processing type and kind of work; by number.
 
 The levels A of a fit belong to these keys. Columns hold their numbers, which stand in the order of the keys,
 and one table says what each number is.
@@ -21,13 +21,7 @@ Parts = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class TaskKeys:
-    """The keys of a window, sorted, missing parts first; a key's number is its position.
-
-    Attributes
-    ----------
-    task_id, core_class, processing_type, work_kind : object arrays, shape (n_keys,)
-        Texts, or None.
-    """
+    """The keys of a window as object arrays of texts or None; sorted, a key's number is its position."""
 
     task_id: npt.NDArray[np.object_]
     core_class: npt.NDArray[np.object_]
@@ -45,13 +39,13 @@ class TaskKeys:
         >>> keys.processing_type.tolist(), numbers.tolist()
         (['evgen', 'simul'], [1, 0])
         """
-        given = [tuple(part or None for part in key) for key in keys]
-        listed = sorted(set(given), key=lambda key: [part or "" for part in key])
-        number = {key: place for place, key in enumerate(listed)}
+        normalised = [tuple(part or None for part in key) for key in keys]
+        listed = sorted(set(normalised), key=lambda key: [part or "" for part in key])
+        number = {key: position for position, key in enumerate(listed)}
         columns = np.empty((len(KEY), len(listed)), object)
-        for place, key in enumerate(listed):
-            columns[:, place] = key
-        return cls(*columns), np.fromiter((number[key] for key in given), np.int32, len(given))
+        for position, key in enumerate(listed):
+            columns[:, position] = key
+        return cls(*columns), np.fromiter((number[key] for key in normalised), np.int32, len(normalised))
 
     def parts(self, number: int) -> Parts:
         """Task id, core class, processing type and kind of work of a key."""
@@ -88,13 +82,13 @@ class TaskKeys:
 
     def numbers(self, table: pa.Table) -> npt.NDArray[np.int32]:
         """The number of the key in each row of a table with the columns of ``KEY``; -1 for one not known."""
-        code, known = np.zeros(table.num_rows, np.int64), np.zeros(len(self), np.int64)
+        code, own_codes = np.zeros(table.num_rows, np.int64), np.zeros(len(self), np.int64)
         for column in KEY:
             mine = pc.fill_null(pa.array(getattr(self, column), pa.string()), "")
             texts = pc.unique(mine)
-            place = pc.index_in(pc.fill_null(table.column(column), ""), texts)
-            code = code * (len(texts) + 1) + np.asarray(pc.fill_null(place, len(texts)))
-            known = known * (len(texts) + 1) + np.asarray(pc.index_in(mine, texts))
-        order = np.argsort(known)
-        nearest = order[np.minimum(np.searchsorted(known, code, sorter=order), len(self) - 1)]
-        return np.where(known[nearest] == code, nearest, -1).astype(np.int32)
+            position = pc.index_in(pc.fill_null(table.column(column), ""), texts)
+            code = code * (len(texts) + 1) + np.asarray(pc.fill_null(position, len(texts)))
+            own_codes = own_codes * (len(texts) + 1) + np.asarray(pc.index_in(mine, texts))
+        order = np.argsort(own_codes)
+        nearest = order[np.minimum(np.searchsorted(own_codes, code, sorter=order), len(self) - 1)]
+        return np.where(own_codes[nearest] == code, nearest, -1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Whether a fit has room: said before it begins, not by a process that is killed in the middle."""
+"""Check of the memory of a fit before it begins, so that no process is killed in the middle."""
 
 import os
 import resource
@@ -26,13 +26,10 @@ def require_room(rows: int) -> None:
 
 
 def free_memory_b() -> int | None:
-    """What this process may still take, in bytes: of the machine, its control group and its own limit.
-
-    None where the system says none of them.
-    """
-    told = [_of_machine(), _of_group(), _of_process()]
-    known = [size for size in told if size is not None]
-    return max(min(known), 0) if known else None
+    """Return the bytes that machine, control group and resource limit leave; None if unknown."""
+    limits = [_of_machine(), _of_group(), _of_process()]
+    finite = [size for size in limits if size is not None]
+    return max(min(finite), 0) if finite else None
 
 
 def _of_machine() -> int | None:
@@ -44,7 +41,6 @@ def _of_machine() -> int | None:
 
 
 def _of_group() -> int | None:
-    """A container's limit: files of the group as the container sees it, and what of it is in use."""
     try:
         limit = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
         used = (_CGROUP / "memory.current").read_text(encoding="ascii").strip()

@@ -1,4 +1,4 @@
-"""What a stored run knows of tasks, for fits of the same jobs cut in another way: by day, or by machine."""
+"""Results of a stored run for tasks, for fits of the same jobs by day or by machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from esjobs.records.tasks.sums import FloatArray
 from esjobs.schema.speed import FACTORS, FITS, TASK_RESULTS
 from esjobs.store.base import JobStore
 
+# Decisions about tasks that such a fit can follow; of the others single jobs would have to be read again.
 _USABLE = ("kept", "corrected")
-"""Decisions about tasks that such a fit can follow; of the others single jobs would have to be read again."""
 _Task = tuple[str | None, str | None, str | None]
 
 
 @dataclass(frozen=True)
 class KnownOfTasks:
-    """What a run knows: fixed costs (in events) and unusable tasks; factors and interaction by level."""
+    """Results of a run: fixed costs (in events), unusable tasks; factors and interaction by level."""
 
     run: StoredRun
     rho: Mapping[_Task, float]
@@ -34,7 +34,14 @@ class KnownOfTasks:
         mine = In("run", (run.run,))
         columns = ["task_id", "core_class", "task_type", "decision", "rho"]
         tasks = read_table(store, TASK_RESULTS, [mine], columns).to_pylist()
-        keys = [(row["task_id"], row["core_class"], row["task_type"]) for row in tasks]
+        rho: dict[_Task, float] = {}
+        aside: set[_Task] = set()
+        for row in tasks:
+            key = row["task_id"], row["core_class"], row["task_type"]
+            if row["decision"] not in _USABLE:
+                aside.add(key)
+            elif row["decision"] == "corrected" and row["rho"] is not None:
+                rho[key] = row["rho"]
         of_all = [mine, In("processing_type", (ALL_TYPES,)), In("method", (run.headline or "",))]
         rows = read_table(store, FACTORS, of_all, ["level", "name", "k", "component"]).to_pylist()
         factors: dict[str, dict[str, float]] = {}
@@ -42,27 +49,14 @@ class KnownOfTasks:
             if row["component"] == 0 and row["k"] is not None:
                 factors.setdefault(row["level"], {})[row["name"]] = row["k"]
         fits = read_table(store, FITS, of_all, ["level", "sigma_int"]).to_pylist()
-        return cls(
-            run,
-            {
-                key: row["rho"]
-                for key, row in zip(keys, tasks, strict=True)
-                if row["decision"] == "corrected" and row["rho"] is not None
-            },
-            frozenset(key for key, row in zip(keys, tasks, strict=True) if _is_aside(row["decision"])),
-            factors,
-            {row["level"]: row["sigma_int"] for row in fits},
-        )
-
-
-def _is_aside(decision: str | None) -> bool:
-    return decision not in _USABLE
+        sigma_int = {row["level"]: row["sigma_int"] for row in fits}
+        return cls(run, rho, frozenset(aside), factors, sigma_int)
 
 
 def job_variance(sums: Mapping[str, FloatArray], effective: FloatArray) -> FloatArray:
-    """Relative variance of the CPU time of a job about its expectation; NaN for a single job.
+    """Return the relative variance of a job's CPU time about its expectation; NaN for one job.
 
-    ``sums``: of buckets, by the names of ``SUMS``; ``effective``: events with the fixed cost, as events.
+    ``sums``: of buckets, by ``SUMS``; ``effective``: events including the fixed cost.
     """
     n = sums["n_jobs"]
     slope = sums["cpu_s"] / effective

@@ -39,11 +39,10 @@ Codes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class TaskSums:
-    """Sums over days: one row per task key and name, in the order in which the buckets first have them.
+    """Sums over days: one row per task key and name, in order of first occurrence.
 
-    ``task``: its labels are numbers of ``keys``, in their order. ``sums``: by the names of ``SUMS``.
-    ``n_buckets``: how many were added up. ``mixed``: why the task is set aside as a mixed one, missing where
-    it is not.
+    ``task``: labels are numbers of ``keys``. ``sums``: by ``SUMS``. ``mixed``: reason for excluding a mixed
+    task, else missing.
     """
 
     task: Labels
@@ -81,9 +80,8 @@ class TaskSums:
 class WindowSums:
     """All buckets of a window, added up for each level.
 
-    ``n_buckets``: buckets that were read. ``n_jobs``: binned jobs by processing type, empty where the records
-    name none; more than the rows of a level have where jobs carry no name on it. ``mix``: sums by the names
-    of ``MIX_SUMS`` per queue and CPU model, None where the records name none.
+    ``n_jobs``: binned jobs by processing type ("" for none). ``mix``: sums by ``MIX_SUMS`` per queue and CPU
+    model, None where the records name none.
     """
 
     levels: Mapping[str, TaskSums]
@@ -93,9 +91,9 @@ class WindowSums:
 
 
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
-    """The visible buckets of a window under filters on their keys, added up.
+    """Read the visible buckets of a window under filters on their keys, added up.
 
-    Memory: about 100 bytes per row of the result, and 250 per bucket of the largest day. Raises
+    Memory: about 100 bytes per row of the result, 250 per bucket of the largest day. Raises
     :class:`TooLargeError` as soon as there are more rows than the fits have memory for.
     """
     inside = [Days.of_window(window), In("kind", ("binned",))]
@@ -122,10 +120,7 @@ class Adder:
         self._n_buckets = 0
 
     def add(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Add buckets of some days, in any order; their columns are ``day`` to ``processing_type``, ``SUMS``.
-
-        A day must come at once.
-        """
+        """Add the buckets of some days, in any order; all of a day at once."""
         parts: dict[str, list[npt.NDArray[Any]]] = {column: [] for column in (*_KEYS, *SUMS)}
         for batch in batches:
             if not batch.num_rows:
@@ -154,7 +149,7 @@ class Adder:
         self._mix.add(codes["queue"] + 1, codes["cpu_model"] + 1, columns)
 
     def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-        """The order of the keys, missing ones first."""
+        # missing keys first
         day = columns["day"]
         ranks = [day - day.min(), *(texts.ranks()[columns[key]] + 1 for key, texts in self._texts.items())]
         sizes = [int(rank.max()) + 1 for rank in ranks]
@@ -171,7 +166,7 @@ class Adder:
         return max(len(rows) for rows in self._levels.values())
 
     def sums(self) -> WindowSums:
-        """What was added."""
+        """Return the sums."""
         task, kind, core_class = (self._texts[key].listed for key in _PACKED)
         # Parts were packed as number + 1; the missing one is -1 again and so the last of each list.
         keys, number = TaskKeys.of(
@@ -190,7 +185,7 @@ class Adder:
 
 
 class _Texts:
-    """Numbers of texts, in the order in which they first come; -1 for null and for the empty one."""
+    """Numbers of texts in order of first occurrence; -1 for null and for the empty text."""
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
@@ -203,9 +198,10 @@ class _Texts:
 
     def codes(self, column: pa.Array) -> Codes:
         encoded = column.dictionary_encode()
-        known = self._number
+        number_of = self._number
         numbers = [
-            known.setdefault(text, len(known)) if text else -1 for text in encoded.dictionary.to_pylist()
+            number_of.setdefault(text, len(number_of)) if text else -1
+            for text in encoded.dictionary.to_pylist()
         ]
         of_code: Codes = np.array([*numbers, -1], np.int32)
         found: Codes = of_code[np.asarray(encoded.indices.fill_null(len(numbers)))]
@@ -221,7 +217,7 @@ class _Texts:
 
 
 class _Numbers:
-    """Numbers of keys, in the order in which they first come."""
+    """Numbers of keys in order of first occurrence."""
 
     def __init__(self) -> None:
         self._sorted = np.empty(0, np.int64)
@@ -239,10 +235,10 @@ class _Numbers:
 
     def of(self, keys: npt.NDArray[np.int64]) -> Codes:
         """The number of each key; new keys get one."""
-        place = np.searchsorted(self._sorted, keys)
+        position = np.searchsorted(self._sorted, keys)
         unknown = np.ones(len(keys), np.bool_)
-        inside = place < len(self)
-        unknown[inside] = self._sorted[place[inside]] != keys[inside]
+        inside = position < len(self)
+        unknown[inside] = self._sorted[position[inside]] != keys[inside]
         if unknown.any():
             fresh, first = np.unique(keys[unknown], return_index=True)
             number = np.empty(len(fresh), np.int32)
@@ -250,8 +246,8 @@ class _Numbers:
             before = np.searchsorted(self._sorted, fresh)
             self._number = np.insert(self._number, before, number)
             self._sorted = np.insert(self._sorted, before, fresh)
-            place = np.searchsorted(self._sorted, keys)
-        return self._number[place]
+            position = np.searchsorted(self._sorted, keys)
+        return self._number[position]
 
 
 class _Level:
@@ -281,16 +277,16 @@ class _Level:
     def of_pairs(
         self, first: Sequence[str | None], second: Sequence[str | None]
     ) -> dict[tuple[str, str | None], dict[str, float]]:
-        """The sums of rows whose key and name are numbers of two texts, from 1; 0 for a missing one.
+        """Return sums by two texts; keys and names are numbers of the texts from 1, 0 for missing.
 
-        In the order of the texts; pairs without the first text are left out.
+        In the order of the texts; pairs without the first text are omitted.
         """
         keys = self._rows.keys
         found = {
             (text, second[(key & 0xFFFFFFFF) - 1]): {
-                column: float(values[place]) for column, values in self._sums.items()
+                column: float(values[position]) for column, values in self._sums.items()
             }
-            for place, key in enumerate(keys.tolist())
+            for position, key in enumerate(keys.tolist())
             if (text := first[(key >> 32) - 1]) is not None
         }
         return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or "")))
@@ -306,11 +302,11 @@ class _Level:
 
 def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels:
     order = sorted(range(len(texts)), key=texts.__getitem__)  # type: ignore[arg-type]
-    place = np.empty(len(texts), np.int32)
-    place[order] = np.arange(len(texts))
+    position = np.empty(len(texts), np.int32)
+    position[order] = np.arange(len(texts))
     names = np.empty(len(texts), object)
     names[:] = [texts[number] for number in order]
-    return Labels(names, place[codes]).used()
+    return Labels(names, position[codes]).used()
 
 
 def joined(first: TaskSums, second: TaskSums) -> TaskSums:

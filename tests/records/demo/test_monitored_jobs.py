@@ -8,7 +8,7 @@ import pytest
 
 from esjobs.core.fields import FIRST_FIELDS
 from esjobs.records.demo import Grid
-from esjobs.records.demo.monitored import ASKED, RETIRING, STALLED
+from esjobs.records.demo.monitored import REQUESTED, RETIRING, STALLED
 from tests.conftest import memory_session
 
 GRID = Grid(seed=4, jobs_per_day=4000)
@@ -45,5 +45,5 @@ def test_what_is_planted_is_found() -> None:
                 assert rows[user]["coverage"] < 0.4
         scores = session.tables.scores().to_pandas()
         used = scores[scores["state"] != "timeout"].groupby("user")["time_used_frac"].max()
-        assert all(used[user] <= 1 / ASKED[user] + 1e-9 for user in ASKED)
+        assert all(used[user] <= 1 / REQUESTED[user] + 1e-9 for user in REQUESTED)
         assert not scores["score_cpu_reason"].eq("smt unknown").any()

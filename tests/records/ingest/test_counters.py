@@ -12,8 +12,8 @@ from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA
 from esjobs.core.errors import InputError, UsageError
 from esjobs.records.export.jobs import write_jobs
 from esjobs.records.ingest.base import Parsed, Reject, parse_fill
+from esjobs.records.ingest.bounds import sound
 from esjobs.records.ingest.formats.sources import source
-from esjobs.records.ingest.given import sound
 from esjobs.records.ingest.refusals import Refusals
 from tests.messages import raised
 

@@ -110,7 +110,7 @@ def test_blocks_cut_anywhere_give_the_same_rows(
     real: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     whole = parsed(real)
-    monkeypatch.setattr("esjobs.records.ingest.formats.slurm.BLOCK", block)
+    monkeypatch.setattr("esjobs.records.ingest.reading.lines.BLOCK", block)
     assert parsed(real) == whole
 
 
@@ -185,7 +185,7 @@ def test_steps_that_a_block_cuts_off_find_their_job(tmp_path: Path, monkeypatch:
             STEP.format(id=f"{number}.{step}", cpu="00:01", rss=f"{step}K", tres="") for step in range(9)
         ]
     path = written(tmp_path, table(*rows))
-    monkeypatch.setattr("esjobs.records.ingest.formats.slurm.BLOCK", 700)
+    monkeypatch.setattr("esjobs.records.ingest.reading.lines.BLOCK", 700)
     jobs, rejects, notes = parsed(path)
     assert rejects == []
     assert [(job["cpu_s"], job["max_rss_b"]) for job in jobs] == [(9.0, 8 * 1024.0)] * 50
@@ -457,7 +457,7 @@ LINES = (
 def test_lines_of_a_command_belong_to_its_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr("esjobs.records.ingest.formats.slurm.BLOCK", block)
+    monkeypatch.setattr("esjobs.records.ingest.reading.lines.BLOCK", block)
     jobs, rejects, notes = parsed(written(tmp_path, "\n".join([SEVERAL, *LINES]) + "\n"))
     assert [(job["job_id"], job["executable"]) for job in jobs] == [("1", "echo"), ("3", None)]
     # what follows a row that was refused is refused with it

@@ -21,16 +21,22 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar
 
-import pyarrow as pa
-
-from esjobs.core.arrow import given_schema
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
 from esjobs.core.tables import column
-from esjobs.records.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_INTEGER, MAX_NUMBER, Parsed, Reject
+from esjobs.records.ingest.base import (
+    EXCERPT,
+    FIRST_YEAR,
+    LAST_YEAR,
+    MAX_INTEGER,
+    MAX_NUMBER,
+    Parsed,
+    RowError,
+)
+from esjobs.records.ingest.reading.delimited import is_utf8
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.lines import LineFeed
-from esjobs.records.ingest.reading.opening import opened, require_readable
+from esjobs.records.ingest.reading.opening import OfText, opened
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.schema.accounting import ABOVE_WALL, ACCOUNTING, NO_CORES, NO_WALL, REMARKS, UNDECLARED
 from esjobs.schema.declared import COREPOWER
@@ -41,27 +47,21 @@ SUMMARY, NORMALISED = "apel-summary-job-message", "apel-normalised-summary-messa
 _OF_OTHERS = re.compile(r"(apel-[a-z-]+message)\s*:\s*v?[\d.]+", re.IGNORECASE)
 _END = "%%"
 _ROWS = 50_000
+# Names of benchmarks in lower case; any other one is left out, and said.
 _BENCHMARKS = {"hepspec": "hs06", "hepspec06": "hs06", "hs06": "hs06", "hepscore23": "hs23", "hs23": "hs23"}
-"""Names of benchmarks in lower case; any other one is left out, and said."""
 
 _NOTHING = frozenset({"", "none", "null"})
 NO_SITE = "no site"
+# What is counted of a file beside what is left out, and what people read.
 _COUNTED = {**REMARKS, NO_SITE: "no site (nobody could place their jobs)"}
-"""What is counted of a file beside what is left out, and what people read."""
 
+# Benchmarks of before, whose scores are no HS06.
 _OLD = frozenset({"si2k"})
-"""Benchmarks of before, whose scores are no HS06."""
-
-
-class _Refused(Exception):  # noqa: N818  a record, not a program, went wrong
-    def __init__(self, reason: str, name: str, detail: str) -> None:
-        super().__init__(reason)
-        self.reason, self.name, self.detail = reason, name, detail
 
 
 @dataclass
 class _Record:
-    """The lines between two ends: keys in lower case, the number of the first line, and the text."""
+    """The lines of one record: keys in lower case, number of the first line, start of the text."""
 
     first: int
     values: dict[str, str]
@@ -71,7 +71,7 @@ class _Record:
 
 @dataclass
 class _Used:
-    """CPU time and wall-clock time x cores: of jobs of one core, and of several."""
+    """CPU time and wall-clock time x cores, of jobs of one core and of several."""
 
     single: tuple[float, float] = (0.0, 0.0)
     several: tuple[float, float] = (0.0, 0.0)
@@ -98,12 +98,12 @@ class _Used:
         )
 
 
+# Jobs of several cores are less efficient, but by up to a fifth in the months looked at.
 _DOUBTFUL = 0.25
-"""Jobs of several cores are less efficient, but by up to a fifth in the months looked at."""
 
 
 @dataclass(frozen=True)
-class ApelSource:
+class ApelSource(OfText):
     """APEL summary messages, versions 0.2 to 0.4, and normalised ones; UTF-8, plain or gzip."""
 
     name: str = "apel"
@@ -112,12 +112,7 @@ class ApelSource:
         column("corepower", "boolean", "true: the scores that sites declare become corepower, too"),
     )
 
-    def accept(self, file: Input) -> None:
-        """Raise unless a file begins like text."""
-        require_readable(file)
-
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """Stream one file; see :class:`esjobs.records.ingest.base.Source`."""
         refusals = Refusals(file.name)
         declared: dict[tuple[str, str, date], list[float]] = {}
         remarks: Counter[str] = Counter()
@@ -127,47 +122,31 @@ class ApelSource:
         for record in _records(file):
             try:
                 row = _row(record, file.name, remarks)
-            except _Refused as why:
-                refusals.add(
-                    Reject(why.reason, file.name, record.first, why.name, why.detail, record.text[:EXCERPT])
-                )
+            except RowError as error:
+                refusals.refuse(error, record.first, record.text)
                 continue
             rows.append(row)
             n_rows += 1
             undeclared += row["declared"] is False
             used.add(row)
             for benchmark in ("hs06", "hs23"):
-                if (
-                    row["declared"]
-                    and row["site"]
-                    and row["wall_s"]
-                    and row[f"{benchmark}_wall_s"] is not None
-                ):
+                work = row[f"{benchmark}_wall_s"]
+                if row["declared"] and row["site"] and row["wall_s"] and work is not None:
                     sums = declared.setdefault((row["site"], benchmark.upper(), row["month"]), [0.0, 0.0])
-                    sums[0] += row[f"{benchmark}_wall_s"]
+                    sums[0] += work
                     sums[1] += row["wall_s"]
             if len(rows) >= _ROWS:
-                yield _piece(rows, refusals)
+                yield Parsed.of(rows, refusals.take(), table=ACCOUNTING)
                 rows = []
-        yield _piece(rows, refusals)
-        left = refusals.rest()
+        yield Parsed.of(rows, refusals.take(), table=ACCOUNTING)
         notes = (*_notes(file.name, n_rows, undeclared, remarks), *used.notes(file.name))
-        yield Parsed(_batch([]), left, sum(reject.n_rows for reject in left), notes, ACCOUNTING)
+        yield refusals.last_piece(notes, ACCOUNTING)
         if fill.get("corepower"):
             yield from _corepower(declared, file.name)
 
 
 APEL = ApelSource()
 """The format ``apel``."""
-
-
-def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(rows, schema=given_schema(ACCOUNTING))
-
-
-def _piece(rows: list[dict[str, Any]], refusals: Refusals) -> Parsed:
-    refused = refusals.take()
-    return Parsed(_batch(rows), refused, len(rows) + len(refused), table=ACCOUNTING)
 
 
 def _notes(file: str, n_rows: int, undeclared: int, remarks: Counter[str]) -> tuple[str, ...]:
@@ -186,14 +165,14 @@ def _notes(file: str, n_rows: int, undeclared: int, remarks: Counter[str]) -> tu
 
 
 def _corepower(declared: Mapping[tuple[str, str, date], list[float]], file: str) -> Iterator[Parsed]:
-    """What each site declares, by the month from which it does: a value that stays is said once."""
+    # a value that stays is declared once, by the month of its first appearance
     rows: list[dict[str, Any]] = []
-    known: dict[tuple[str, str], float] = {}
+    latest: dict[tuple[str, str], float] = {}
     for (site, benchmark, month), (normalised, wall) in sorted(declared.items()):
         value = round(normalised / wall, 4)
-        if known.get((site, benchmark)) == value:
+        if latest.get((site, benchmark)) == value:
             continue
-        known[site, benchmark] = value
+        latest[site, benchmark] = value
         rows.append(
             {
                 "level": "queue",
@@ -205,19 +184,18 @@ def _corepower(declared: Mapping[tuple[str, str, date], list[float]], file: str)
                 "source": f"APEL, {file}",
             }
         )
-    batch = pa.RecordBatch.from_pylist(rows, schema=given_schema(COREPOWER))
     note = (
         f"{file}: corepower of {len({row['name'] for row in rows})} sites; queues of jobs that have "
         "other names than their site are not met by it"
     )
-    yield Parsed(batch, (), len(rows), (note,), COREPOWER)
+    yield Parsed.of(rows, notes=(note,), table=COREPOWER)
 
 
 # -- lines -----------------------------------------------------------------------------------------------
 
 
 def _records(file: Input) -> Iterator[_Record]:
-    """The records of a file; raises :class:`InputError` when it does not begin like a summary."""
+    """Yield the records of a file; :class:`InputError` if it does not begin like a summary."""
     with opened(file) as source:
         if source.container != "csv":
             raise InputError(f"{file.name} is {source.container}, not a message of APEL")
@@ -244,7 +222,7 @@ def _records(file: Input) -> Iterator[_Record]:
                         yield record
                     record = None
                     continue
-                wrong = "" if raw.isascii() or _is_utf8(raw) else f"line {number} is not UTF-8"
+                wrong = "" if is_utf8(raw) else f"line {number} is not UTF-8"
                 record = _with_line(record, number, line, wrong)
         if record is not None:
             yield record
@@ -263,14 +241,6 @@ def _with_line(record: _Record | None, number: int, line: str, wrong: str) -> _R
         record.values[name] = value.strip()
     record.text = (record.text + line + " ")[: 2 * EXCERPT]
     return record
-
-
-def _is_utf8(raw: bytes) -> bool:
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _require_summary(line: str, file: str) -> None:
@@ -295,7 +265,7 @@ def _require_key(line: str, file: str) -> None:
 
 def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
     if record.wrong:
-        raise _Refused("bad record", "", f"{record.wrong}; accepted: 'Key: value' lines, each key once")
+        raise RowError("bad record", "", f"{record.wrong}; accepted: 'Key: value' lines, each key once")
     values = {name: text for name, text in record.values.items() if text.lower() not in _NOTHING}
     wall, cpu = _seconds(values, "wallduration"), _seconds(values, "cpuduration")
     cores = _count(values, "processors")
@@ -325,18 +295,21 @@ def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
     for benchmark in ("hs06", "hs23"):
         sum_s = row[f"{benchmark}_wall_s"]
         row[f"{benchmark}_per_core"] = sum_s / wall if wall and sum_s is not None else None
-    scores = [row[f"{benchmark}_per_core"] for benchmark in ("hs06", "hs23")]
-    # sums of whole seconds are off by a few in the eighth digit
-    default = scores[0] is not None and round(scores[0], 2) == UNDECLARED and scores[1] is None
-    row["declared"] = None if scores == [None, None] else not default
+    row["declared"] = _is_declared(row["hs06_per_core"], row["hs23_per_core"])
     row["efficiency"], row["remark"] = _efficiency(wall, cpu, row["core_s"])
     if row["remark"] is not None:
         remarks[row["remark"]] += 1
     return row
 
 
+def _is_declared(hs06: float | None, hs23: float | None) -> bool | None:
+    if hs06 is None or hs23 is not None:
+        return None if hs06 is None and hs23 is None else True
+    # sums of whole seconds are off by a few in the eighth digit
+    return round(hs06, 2) != UNDECLARED
+
+
 def _efficiency(wall: float, cpu: float, core_s: float | None) -> tuple[float | None, str | None]:
-    """CPU time over what there was, or why there is none."""
     if not wall:
         return None, NO_WALL
     if core_s is None:
@@ -347,7 +320,7 @@ def _efficiency(wall: float, cpu: float, core_s: float | None) -> tuple[float | 
 def _normalised(
     values: Mapping[str, str], wall: float, cpu: float, remarks: Counter[str]
 ) -> dict[str, float | None]:
-    """Normalised times by benchmark: as they are summed up, or by the score per core of the record."""
+    # normalised times as they are, else by the score per core of the record
     sums: dict[str, float | None] = dict.fromkeys(("hs06_wall_s", "hs06_cpu_s", "hs23_wall_s", "hs23_cpu_s"))
     for key, part in (("normalisedwallduration", "wall_s"), ("normalisedcpuduration", "cpu_s")):
         for benchmark, number in _scores(values, key, remarks):
@@ -363,7 +336,7 @@ def _normalised(
 
 
 def _scores(values: Mapping[str, str], key: str, remarks: Counter[str]) -> Iterator[tuple[str, float]]:
-    """Numbers by benchmark: a plain number is one of HS06."""
+    # a plain number is HS06
     text = values.get(key)
     if text is None:
         return
@@ -371,7 +344,7 @@ def _scores(values: Mapping[str, str], key: str, remarks: Counter[str]) -> Itera
         yield "hs06", _number(key, text)
         return
     if not text.endswith("}"):
-        raise _Refused(
+        raise RowError(
             "not a number", key, f"{key} holds '{text[:60]}'; accepted: a number, or {{hepspec: 10.0}}"
         )
     for item in text[1:-1].split(","):
@@ -384,7 +357,7 @@ def _scores(values: Mapping[str, str], key: str, remarks: Counter[str]) -> Itera
 
 
 def _site(values: Mapping[str, str], remarks: Counter[str]) -> str | None:
-    """The site; None where the message says None, as it does of jobs that nobody could place."""
+    # "None" stands for jobs that nobody could place
     site = _required(values, "site")
     if site.lower() not in _NOTHING:
         return site
@@ -394,7 +367,7 @@ def _site(values: Mapping[str, str], remarks: Counter[str]) -> str | None:
 
 def _required(values: Mapping[str, str], key: str) -> str:
     if not values.get(key):
-        raise _Refused(f"missing {key}", key, f"{key} is missing or empty; accepted: a value")
+        raise RowError(f"missing {key}", key, f"{key} is missing or empty; accepted: a value")
     return values[key]
 
 
@@ -404,10 +377,10 @@ def _number(key: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise _Refused("not a number", key, f"{key} holds '{text[:60]}'; accepted: a number from 0")
+        raise RowError("not a number", key, f"{key} holds '{text[:60]}'; accepted: a number from 0")
     if number < 0 or number > MAX_NUMBER:
         reason = "negative" if number < 0 else "out of range"
-        raise _Refused(reason, key, f"{key} holds '{text[:60]}'; accepted: a number from 0 to {MAX_NUMBER:g}")
+        raise RowError(reason, key, f"{key} holds '{text[:60]}'; accepted: a number from 0 to {MAX_NUMBER:g}")
     return number
 
 
@@ -421,7 +394,7 @@ def _count(values: Mapping[str, str], key: str, *, required: bool = False) -> in
         return None
     number = _number(key, text)
     if number != int(number) or number > MAX_INTEGER:
-        raise _Refused("not a whole number", key, f"{key} holds '{text[:60]}'; accepted: a whole number")
+        raise RowError("not a whole number", key, f"{key} holds '{text[:60]}'; accepted: a whole number")
     return int(number)
 
 
@@ -431,7 +404,7 @@ def _time(values: Mapping[str, str], key: str) -> datetime | None:
         return None
     limit = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
     if not datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp() <= seconds < limit:
-        raise _Refused("bad time", key, f"{key} holds '{values[key][:60]}'; accepted: seconds since 1970")
+        raise RowError("bad time", key, f"{key} holds '{values[key][:60]}'; accepted: seconds since 1970")
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -444,6 +417,6 @@ def _month(values: Mapping[str, str]) -> date:
     for key, within in bounds:
         text = _required(values, key)
         if not text.isdecimal() or len(text) > 4 or not within(int(text)):
-            raise _Refused("bad time", key, f"{key} holds '{text[:60]}'; accepted: Month: 02, Year: 2015")
+            raise RowError("bad time", key, f"{key} holds '{text[:60]}'; accepted: Month: 02, Year: 2015")
         parts.append(int(text))
     return date(parts[0], parts[1], 1)

@@ -12,35 +12,30 @@ from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.reading.batches import parse_file
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.layout import Column, Layout
-from esjobs.records.ingest.reading.opening import require_readable
+from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.validate import Context
 
 LAYOUT = Layout(
     "jobs",
     tuple(
         Column(
-            known.name,
-            (known.name,),
-            known.type,
-            bounded=known.bounded,
-            members=COUNTER_COLUMN if known.name == "counters" else "",
+            each.name,
+            (each.name,),
+            each.type,
+            bounded=each.bounded,
+            members=COUNTER_COLUMN if each.name == "counters" else "",
         )
-        for known in JOB_FIELDS
+        for each in JOB_FIELDS
     ),
 )
 
 
 @dataclass(frozen=True)
-class JobsSource:
+class JobsSource(OfText):
     """CSV, JSON lines or Parquet with canonical columns; columns that are computed or unknown are ignored."""
 
     name: str = "jobs"
     default_source: str = "jobs"
 
-    def accept(self, file: Input) -> None:
-        """Raise unless the common readers can read what begins like this."""
-        require_readable(file)
-
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """Stream one file; see :class:`esjobs.records.ingest.base.Source`."""
         return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill))

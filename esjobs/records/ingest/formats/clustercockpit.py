@@ -57,8 +57,8 @@ _SCOPES = {
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What a metric of theirs is in ours; ``most``: what no node exceeds; ``percent``: theirs is 0 to 100."""
+class _OurMetric:
+    """Our metric for one of theirs; ``most``: maximum of a node; ``percent``: theirs is 0 to 100."""
 
     name: str
     most: float = np.inf
@@ -66,38 +66,38 @@ class _Known:
 
 
 _METRICS = {
-    "cpu_load": _Known("cpu_load", 1e5),
-    "load_one": _Known("cpu_load", 1e5),
-    "cpu_user": _Known("cpu_user", percent=True),
-    "cpu_system": _Known("cpu_system", percent=True),
-    "cpu_iowait": _Known("cpu_iowait", percent=True),
-    "ipc": _Known("ipc", 100.0),
-    "clock": _Known("clock_hz", 2e10),
-    "flops_any": _Known("flops_s", 1e15),
-    "flops_dp": _Known("flops_dp_s", 1e15),
-    "flops_sp": _Known("flops_sp_s", 1e15),
-    "vectorization_ratio": _Known("vector_frac", percent=True),
-    "mem_used": _Known("mem_used_b", 1e14),
-    "mem_bw": _Known("mem_bw_b_s", 1e13),
-    "cpu_power": _Known("power_w", 1e5),
-    "rapl_power": _Known("power_w", 1e5),
-    "mem_power": _Known("mem_power_w", 1e5),
-    "acc_utilization": _Known("gpu_load", percent=True),
-    "acc_mem_used": _Known("gpu_mem_used_b", 1e13),
-    "acc_mem_util": _Known("gpu_mem_load", percent=True),
-    "acc_power": _Known("gpu_power_w", 1e5),
-    "ib_recv": _Known("net_read_b_s", 1e12),
-    "ib_xmit": _Known("net_write_b_s", 1e12),
-    "ib_bw": _Known("net_b_s", 1e12),
-    "net_bw": _Known("net_b_s", 1e12),
-    "lustre_read_bw": _Known("read_b_s", 1e12),
-    "lustre_write_bw": _Known("write_b_s", 1e12),
-    "file_read_bw": _Known("read_b_s", 1e12),
-    "file_write_bw": _Known("write_b_s", 1e12),
+    "cpu_load": _OurMetric("cpu_load", 1e5),
+    "load_one": _OurMetric("cpu_load", 1e5),
+    "cpu_user": _OurMetric("cpu_user", percent=True),
+    "cpu_system": _OurMetric("cpu_system", percent=True),
+    "cpu_iowait": _OurMetric("cpu_iowait", percent=True),
+    "ipc": _OurMetric("ipc", 100.0),
+    "clock": _OurMetric("clock_hz", 2e10),
+    "flops_any": _OurMetric("flops_s", 1e15),
+    "flops_dp": _OurMetric("flops_dp_s", 1e15),
+    "flops_sp": _OurMetric("flops_sp_s", 1e15),
+    "vectorization_ratio": _OurMetric("vector_frac", percent=True),
+    "mem_used": _OurMetric("mem_used_b", 1e14),
+    "mem_bw": _OurMetric("mem_bw_b_s", 1e13),
+    "cpu_power": _OurMetric("power_w", 1e5),
+    "rapl_power": _OurMetric("power_w", 1e5),
+    "mem_power": _OurMetric("mem_power_w", 1e5),
+    "acc_utilization": _OurMetric("gpu_load", percent=True),
+    "acc_mem_used": _OurMetric("gpu_mem_used_b", 1e13),
+    "acc_mem_util": _OurMetric("gpu_mem_load", percent=True),
+    "acc_power": _OurMetric("gpu_power_w", 1e5),
+    "ib_recv": _OurMetric("net_read_b_s", 1e12),
+    "ib_xmit": _OurMetric("net_write_b_s", 1e12),
+    "ib_bw": _OurMetric("net_b_s", 1e12),
+    "net_bw": _OurMetric("net_b_s", 1e12),
+    "lustre_read_bw": _OurMetric("read_b_s", 1e12),
+    "lustre_write_bw": _OurMetric("write_b_s", 1e12),
+    "file_read_bw": _OurMetric("read_b_s", 1e12),
+    "file_write_bw": _OurMetric("write_b_s", 1e12),
 }
 
+# Metrics of ours that two of theirs make together, node by node.
 _SUMS = {"net_b_s": ("ib_recv", "ib_xmit"), "metadata_ops_s": ("lustre_open", "lustre_close")}
-"""Metrics of ours that two of theirs make together, node by node."""
 
 _Number = float | int | None
 
@@ -108,8 +108,6 @@ class _Unit(msgspec.Struct):
 
 
 class _One(msgspec.Struct):
-    """A series; the samples are read one series at a time."""
-
     data: msgspec.Raw
     hostname: str = ""
     id: str | int | None = None
@@ -134,7 +132,6 @@ class ClusterCockpit:
         return list(job_files.files_below(paths, self.wanted))
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """A job record or its series; see :class:`esjobs.records.ingest.base.Source`."""
         table = None if file.name.startswith("meta") else SERIES
         if isinstance(file, Path):
             file = job_files.InFolders(file)
@@ -167,12 +164,12 @@ def _document(file: Input) -> dict[str, msgspec.Raw]:
         raise InputError(f"{file.name} is no JSON of the job archive ({error}); copy it again") from error
 
 
-def _whole(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+def _decoded(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     return {name: msgspec.json.decode(raw) for name, raw in document.items() if name != "statistics"}
 
 
 def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str, object]) -> Parsed:
-    meta = _whole(document)
+    meta = _decoded(document)
     books = Books(file.name)
     facts = _facts(meta, fill)
     threads = _count(meta.get("numHwthreads"))
@@ -204,8 +201,6 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
 
 @dataclass(frozen=True)
 class _Facts:
-    """Whose series they are, and when they began."""
-
     source: str
     job_id: str
     start: datetime | None
@@ -228,12 +223,11 @@ def _facts(meta: Mapping[str, Any], fill: Mapping[str, object]) -> _Facts:
 
 
 def _beside(file: Input) -> dict[str, Any]:
-    """The ``meta.json`` beside a file; empty without one."""
     if not isinstance(file, job_files.InFolders):
         return {}
     for name in ("meta.json", "meta.json.gz"):
         if (meta := file.path.with_name(name)).is_file():
-            return _whole(_document(job_files.InFolders(meta)))
+            return _decoded(_document(job_files.InFolders(meta)))
     return {}
 
 
@@ -266,7 +260,7 @@ def _series(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
 
 
 def _scopes(theirs: str, raw: msgspec.Raw, books: Books) -> Iterator[tuple[str, _Metric]]:
-    """The scopes of a metric in our words; memory domains only where there are no sockets."""
+    # memory domains count only where there are no sockets
     try:
         scopes = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError as error:
@@ -287,7 +281,7 @@ def _scopes(theirs: str, raw: msgspec.Raw, books: Books) -> Iterator[tuple[str, 
 
 
 def _of_metric(theirs: str, scope: str, metric: _Metric, start: datetime, books: Books) -> Iterator[Series]:
-    known = _METRICS.get(theirs, _Known(other(theirs)))
+    ours = _METRICS.get(theirs, _OurMetric(other(theirs)))
     base, prefix = _unit(metric.unit)
     for raw, one, unit in _units(theirs, scope, metric, books):
         try:
@@ -295,19 +289,27 @@ def _of_metric(theirs: str, scope: str, metric: _Metric, start: datetime, books:
         except msgspec.MsgspecError as error:
             books.refuse(job_files.NOT_A_NUMBER, theirs, f"a series of '{theirs}': {error}", str(raw)[:60])
             continue
-        if not samples or not one.hostname or (metric.timestep < _LEAST_STEP_S and len(samples) > 1):
-            lacking = "samples" if not samples else "hostname" if not one.hostname else "timestep"
+        lacking = _lacking(samples, one.hostname, metric.timestep)
+        if lacking:
             books.refuse("no series", theirs, f"a series of '{theirs}' has no {lacking}", unit)
             continue
         values = np.array([np.nan if value is None else value for value in samples], np.float64)
-        values, remark = _in_base_units(values, known, base, prefix, books)
+        values, remark = _in_base_units(values, ours, base, prefix, books)
         yield Series(
-            known.name, scope, unit, start, metric.timestep if len(samples) > 1 else 0.0, values, remark
+            ours.name, scope, unit, start, metric.timestep if len(samples) > 1 else 0.0, values, remark
         )
 
 
+def _lacking(samples: Sequence[_Number], hostname: str, timestep: float) -> str:
+    if not samples:
+        return "samples"
+    if not hostname:
+        return "hostname"
+    return "timestep" if timestep < _LEAST_STEP_S and len(samples) > 1 else ""
+
+
 def _units(theirs: str, scope: str, metric: _Metric, books: Books) -> Iterator[tuple[msgspec.Raw, _One, str]]:
-    """The series of a metric and scope, and what each is of; ids that repeat on a node become places."""
+    # ids that repeat on a node are replaced by their position
     heads = []
     for raw in metric.series:
         try:
@@ -319,32 +321,32 @@ def _units(theirs: str, scope: str, metric: _Metric, books: Books) -> Iterator[t
     ]
     repeated = {name for name, count in Counter(names).items() if count > 1}
     hosts = {one.hostname for (_, one), name in zip(heads, names, strict=True) if name in repeated}
-    places: Counter[str] = Counter()
+    positions: Counter[str] = Counter()
     for (raw, one), name in zip(heads, names, strict=True):
         if one.hostname in hosts:
             if scope == "node":
-                if places[name]:
+                if positions[name]:
                     books.refuse("repeated", theirs, f"'{theirs}' has the node {name} twice", name)
                     continue
             else:
-                name = f"{one.hostname}/{places[one.hostname]}"  # noqa: PLW2901
+                name = f"{one.hostname}/{positions[one.hostname]}"  # noqa: PLW2901
                 books.repair("series whose ids repeat on their node, numbered by their order")
-            places[one.hostname] += 1
+            positions[one.hostname] += 1
         yield raw, one, name
 
 
 def _in_base_units(
-    values: npt.NDArray[np.float64], known: _Known, base: str, prefix: str, books: Books
+    values: npt.NDArray[np.float64], ours: _OurMetric, base: str, prefix: str, books: Books
 ) -> tuple[npt.NDArray[np.float64], str | None]:
-    if known.percent:
+    if ours.percent:
         return values / 100, None
     remark = None
-    meant = _meant(prefix, float(np.nanmax(values, initial=0.0)), known.most)
+    meant = _meant(prefix, float(np.nanmax(values, initial=0.0)), ours.most)
     if meant != prefix:
         remark = f"{prefix}{base} read as {meant}{base}: more than a node can do"
-        books.repair(f"series of {known.name} with a prefix that is too large")
+        books.repair(f"series of {ours.name} with a prefix that is too large")
         prefix = meant
-    if known.name in ("mem_used_b", "gpu_mem_used_b") and base.endswith("/s"):
+    if ours.name in ("mem_used_b", "gpu_mem_used_b") and base.endswith("/s"):
         books.repair("series of used memory in bytes a second, read as bytes")
         remark = "; ".join(filter(None, (remark, "B/s read as B")))
     with np.errstate(over="ignore"):
@@ -353,7 +355,7 @@ def _in_base_units(
 
 
 def _meant(prefix: str, largest: float, most: float) -> str:
-    """The prefix itself, or the largest one below it with which a value is possible; itself without one."""
+    # the largest prefix with which a value is possible
     meant = prefix
     while largest * _PREFIXES[meant] > most:
         if meant not in _SMALLER:
@@ -380,11 +382,10 @@ def _unit(unit: _Unit | str | None) -> tuple[str, str]:
     return unit.base, prefix if prefix in _PREFIXES else ""
 
 
-def _sums(by_theirs: Mapping[str, Mapping[str, Series]], there: set[str]) -> Iterator[Series]:
-    """Metrics that two of theirs make together, of the nodes that have both."""
+def _sums(by_theirs: Mapping[str, Mapping[str, Series]], present: set[str]) -> Iterator[Series]:
     for name, (first, second) in _SUMS.items():
         one, two = by_theirs.get(first, {}), by_theirs.get(second, {})
-        if name in there:
+        if name in present:
             continue
         for unit in one:
             if unit in two and len(one[unit].values) == len(two[unit].values):

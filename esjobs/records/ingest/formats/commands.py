@@ -1,4 +1,4 @@
-"""Which program a command names, where it is certain: by its own words, without looking at a file."""
+"""Program that a command names, where it is certain from its words alone."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -19,10 +19,9 @@ STARTERS = frozenset(
 
 
 def program_of(word: str) -> str | None:
-    """The program that the first word of a command names: its path from the root, else its name alone.
+    """Return the program that the first word of a command names: a path from the root, else the name.
 
-    None for what starts another program. A path that does not begin at the root is one of a folder that
-    nobody knows any more, so its name is what is left.
+    None for what starts another program. Other paths lead from a folder that is unknown.
 
     >>> program_of("/opt/md/bin/md"), program_of("./md"), program_of("bash")
     ('/opt/md/bin/md', 'md', None)
@@ -34,10 +33,10 @@ def program_of(word: str) -> str | None:
 
 
 def program_of_step(name: str, line: str | None) -> str | None:
-    """The program of a step of Slurm. ``name``: of the step; ``line``: the command that made it, if known.
+    """Return the program of a step of Slurm; ``line``: the command that made it, if recorded.
 
-    Slurm calls a step as its program, unless ``--job-name`` says otherwise: with the command at hand the name
-    must stand there as a word of its own; without it there is no more than the name.
+    Slurm names a step after its program unless ``--job-name`` was used: the name must be a word of the
+    command.
 
     >>> program_of_step("md", "srun -n 4 /opt/md/bin/md in.dat"), program_of_step("md", "srun -J md ./a.out")
     ('/opt/md/bin/md', None)
@@ -54,10 +53,7 @@ def program_of_step(name: str, line: str | None) -> str | None:
 
 
 def main_program(programs: Iterable[tuple[str | None, float]]) -> str | None:
-    """The program that ran alone, or for more than half of the time; None where there is none.
-
-    ``programs``: each with its time in s; None is one that is not known.
-    """
+    """Return the program that ran alone, or for more than half of the time (s); None without one."""
     times: dict[str | None, float] = {}
     for program, seconds in programs:
         times[program] = times.get(program, 0.0) + seconds

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,11 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     delimiter = max(",;\t", key=head.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        columns = {name.strip().lower(): name for name in reader.fieldnames or ()}
+        header = reader.fieldnames or ()
     except csv.Error as error:
         raise InputError(f"{path}, line 1: {error}; expected {ACCEPTED}") from error
-    if len(columns) < len(reader.fieldnames or ()):
-        raise InputError(f"{path}, line 1: a column is named twice; expected {ACCEPTED}")
-    names = [name for name in _NAME_COLUMNS if name in columns]
-    if len(names) > 1:
-        raise InputError(
-            f"{path}, line 1: columns {' and '.join(names)} both name what a row declares; keep one of them "
-            "(column site names who runs a queue)"
-        )
-    if not names or "corepower" not in columns:
-        raise InputError(f"{path}, line 1: expected {ACCEPTED}; found {', '.join(columns) or 'nothing'}")
+    columns = _columns(header, path)
+    name_column = next(name for name in _NAME_COLUMNS if name in columns)
     try:
         for raw in reader:
             row = {key: (raw.get(column) or "").strip() for key, column in columns.items()}
@@ -46,10 +38,25 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
                     f"{where}: more cells than the header has columns; "
                     "write decimals with a point, and text that holds the separator in quotes"
                 )
-            level = row.get("level") or _NAME_COLUMNS[names[0]] or options.level or ""
-            yield declared_row(where, {**row, "name": row[names[0]], "level": level}, options, path.name)
+            level = row.get("level") or _NAME_COLUMNS[name_column] or options.level or ""
+            yield declared_row(where, {**row, "name": row[name_column], "level": level}, options, path.name)
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; expected comma-separated text") from error
+
+
+def _columns(header: Sequence[str], path: Path) -> dict[str, str]:
+    columns = {name.strip().lower(): name for name in header}
+    if len(columns) < len(header):
+        raise InputError(f"{path}, line 1: a column is named twice; expected {ACCEPTED}")
+    names = [name for name in _NAME_COLUMNS if name in columns]
+    if len(names) > 1:
+        raise InputError(
+            f"{path}, line 1: columns {' and '.join(names)} both name what a row declares; keep one of them "
+            "(column site names who runs a queue)"
+        )
+    if not names or "corepower" not in columns:
+        raise InputError(f"{path}, line 1: expected {ACCEPTED}; found {', '.join(columns) or 'nothing'}")
+    return columns
 
 
 COREPOWER_TABLE = DeclaredValues("corepower", "csv", _csv)

@@ -15,24 +15,26 @@ from esjobs.records.ingest.formats.declared_values import (
 )
 
 
-def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
+def _document(text: str, path: Path) -> Any:
     try:
         document = json.loads(text)
+        if "\\ud" in text.lower():
+            json.dumps(document, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}, line {error.lineno}: not JSON ({error.msg}); expected CRIC queues"
         ) from error
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path}: half of a surrogate pair in a text; accepted: whole characters") from error
     except RecursionError as error:
         raise InputError(f"{path}: nested too deeply to be a queue description of CRIC") from error
     except ValueError as error:
         raise InputError(f"{path}: not JSON that can be read ({error}); expected CRIC queues") from error
-    if "\\ud" in text.lower():
-        try:
-            json.dumps(document, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"{path}: half of a surrogate pair in a text; accepted: whole characters"
-            ) from error
+    return document
+
+
+def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
+    document = _document(text, path)
     queues = document
     if isinstance(document, dict):
         queues = [document] if "corepower" in document else list(document.values())
@@ -45,7 +47,7 @@ def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
 
 
 def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[str, Any]:
-    """CRIC serves ``corepower`` to jobs; what the parents declare is shown beside it, never substituted."""
+    # CRIC serves ``corepower`` to jobs; values of parents are shown beside it, never substituted
     for key in ("name", "nickname", "rc_site", "country"):
         require_no_nul(where, key, str(queue.get(key) or ""))
     data = queue.get("corepower_data")
@@ -62,11 +64,11 @@ def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[st
         "corepower": served,
         "benchmark": options.benchmark or "HS06",
         "valid_from": moment(where, "last_modified", since),
-        "site": str(queue["rc_site"]) if queue.get("rc_site") else None,
+        "site": str(queue.get("rc_site") or "") or None,
         "parent_corepower": score(where, "parent corepower", parent),
         "served_corepower": served,
         "source": "CRIC",
-        "country": str(queue["country"]) if queue.get("country") else None,
+        "country": str(queue.get("country") or "") or None,
     }
 
 

@@ -1,6 +1,6 @@
-"""What formats of declared corepower share: a small file, read at once, its rows checked and typed.
+"""Formats of declared corepower: a small file, its rows checked and typed.
 
-A file is refused as a whole: half a table would say of the other half that nothing is declared.
+A file is rejected as a whole: half a table would say of the other half that nothing is declared.
 """
 
 from collections import Counter
@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
-
-import pyarrow as pa
 
 from esjobs.core.arrow import given_schema
 from esjobs.core.errors import InputError, UsageError, WindowError
@@ -21,7 +19,7 @@ from esjobs.core.words import LEVELS
 from esjobs.records.ingest.base import Parsed, Reject
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.small_files import LARGEST, text_of
-from esjobs.records.names.cpu_models import resolve_names
+from esjobs.records.names.cpu_models import canonical
 from esjobs.schema.declared import COREPOWER, RECORDS
 
 BENCHMARKS = ("HS06", "HS23")
@@ -30,18 +28,15 @@ ACCEPTED = (
     "site, parent_corepower, source, country"
 )
 REPEATED = "repeated"
+# Characters of a cell that a message quotes.
 _SHOWN = 60
-"""Characters of a cell that a message quotes."""
+# No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers.
 _LARGEST = 100.0
-"""No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller fills in where the file does not say.
-
-    ``written``: how a caller gives one, with places for its name and value; messages say it.
-    """
+    """Values that the caller fills in; ``written``: how a caller gives one, for messages."""
 
     benchmark: str | None = None
     level: str | None = None
@@ -49,7 +44,7 @@ class Options:
     written: str = "--set {}={}"
 
     def hint(self, name: str, value: str) -> str:
-        """What to give, as the caller would write it.
+        """Return an option as the caller writes it.
 
         >>> Options(written="--{} {}").hint("level", "cpu_model")
         '--level cpu_model'
@@ -63,11 +58,7 @@ Rows = Callable[[str, Path, Options], Iterator[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class DeclaredValues:
-    """A source of declared corepower.
-
-    ``form``: what imports of the format are named by; ``rows``: how its text is read. ``written``: how the
-    command that reads it takes what is filled in, see :class:`Options`.
-    """
+    """A source of declared corepower; ``form`` names its imports, ``rows`` reads its text."""
 
     name: str
     form: str
@@ -84,29 +75,27 @@ class DeclaredValues:
     def load_facts(
         self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
     ) -> dict[str, object]:
-        """What an import is named by: the bytes, whatever the file is called, and what was filled in."""
+        """Return what names an import: the bytes, whatever the file is called, and the filled-in values."""
         if len(contents) > 1:
             raise UsageError("declared values are read one file at a time")
         return {"content": contents[0][1], "form": self.form, **_filled(fill)}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """The rows of a file as one piece; see :class:`esjobs.records.ingest.base.Source`."""
         path = file if isinstance(file, Path) else Path(file.name)
         options = Options(**_filled(fill), written=self.written)
-        if options.benchmark is not None and options.benchmark not in BENCHMARKS:
-            raise UsageError(f"benchmark '{options.benchmark}' is unknown; there are {', '.join(BENCHMARKS)}")
-        if options.level is not None and options.level not in LEVELS:
-            raise UsageError(f"level '{options.level}' is unknown; there are {', '.join(LEVELS)}")
+        for name, value, values in (
+            ("benchmark", options.benchmark, BENCHMARKS),
+            ("level", options.level, LEVELS),
+        ):
+            if value is not None and value not in values:
+                raise UsageError(f"{name} '{value}' is unknown; there are {', '.join(values)}")
         read = list(self.rows(text_of(file, path, "declared values"), path, options))
         if not read:
             raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
         assumed = sum(not row["level"] for row in read)
         rows, skipped = _of_export([{**row, "level": row["level"] or "queue"} for row in read])
         rows, skipped[REPEATED] = _each_once(rows)
-        seen: dict[tuple[object, ...], object] = {}
-        for row in rows:
-            if seen.setdefault(_key(row), row["corepower"]) != row["corepower"]:
-                raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
+        _require_one_value(rows, path)
         rejects = tuple(
             Reject(reason, file.name, 1, "", "is no declaration of its own", "", n_rows)
             for reason, n_rows in skipped.items()
@@ -114,25 +103,25 @@ class DeclaredValues:
         )
         given_level = options.hint("level", "cpu_model")
         note = f"{assumed} names were taken for queues; if they are CPU models, give {given_level}"
-        schema = given_schema(COREPOWER)
-        given = [{name: row[name] for name in schema.names} for row in rows]
-        batch = pa.RecordBatch.from_pylist(given, schema=schema)
-        yield Parsed(batch, rejects, len(read), (note,) if assumed else (), COREPOWER)
+        yield Parsed.of(rows, rejects, (note,) if assumed else (), COREPOWER)
+
+
+def _require_one_value(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    seen: dict[tuple[object, ...], object] = {}
+    for row in rows:
+        if seen.setdefault(_key(row), row["corepower"]) != row["corepower"]:
+            raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
 
 
 def _filled(fill: Mapping[str, object]) -> dict[str, str | None]:
-    """What is filled in, by name; the same import however its benchmark and level are spelled."""
+    # the same import however its benchmark and level are spelled
     spelled: dict[str, Callable[[str], str]] = {"benchmark": _benchmark, "level": _level, "valid_from": str}
-    given = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
-    return {name: None if value is None else spelled[name](str(value)) for name, value in given.items()}
+    supplied = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
+    return {name: None if value is None else spelled[name](str(value)) for name, value in supplied.items()}
 
 
 def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Counter[str]]:
-    """The rows to store, and how many are left out, by reason.
-
-    What ``show corepower`` exports holds values that follow from the records, which no one has imported,
-    and every import that a later one corrected; of those the last one counts, as it did in the store.
-    """
+    # An export of ``show corepower`` holds values from records, which nobody imported, and replaced imports.
     skipped: Counter[str] = Counter()
     newest: dict[tuple[object, ...], datetime] = {}
     for row in read:
@@ -151,13 +140,11 @@ def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any
 
 
 def _each_once(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
-    """The rows without those that say again what one before them says, and how many these are."""
     kept = {tuple(row[name] for name in given_schema(COREPOWER).names): row for row in reversed(rows)}
     return list(reversed(kept.values())), len(rows) - len(kept)
 
 
 def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
-    """What a name declares one value for."""
     return row["level"], canonical(row), row["benchmark"], row["valid_from"]
 
 
@@ -167,12 +154,6 @@ def _benchmark(text: str) -> str:
 
 def _level(text: str) -> str:
     return text.strip().lower()
-
-
-def canonical(row: Mapping[str, object]) -> str:
-    """The name that a row is found under: a CPU model may be written in many ways."""
-    name = str(row["name"])
-    return (resolve_names([name])[0] or name) if row["level"] == "cpu_model" else name
 
 
 def declared_row(where: str, row: Mapping[str, str], options: Options, source: str) -> dict[str, Any]:

@@ -1,28 +1,24 @@
-"""What formats share whose files are about one job each: a damaged file loses only itself.
+"""Formats whose files are about one job each: a damaged file loses only itself.
 
-Such a file is read at once, up to ``LARGEST`` bytes unpacked. What is wrong with it becomes a refused row;
-the other files of the load go on.
+Such a file is read at once, up to ``LARGEST`` bytes unpacked. An error in it becomes a rejected row.
 """
 
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-
-from esjobs.core.arrow import PUT_SCHEMA, given_schema
+from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import InputError
-from esjobs.core.fields import JOB_FIELDS, Field
+from esjobs.core.fields import JOB_FIELDS, REQUIRED, Field
 from esjobs.core.tables import Table
-from esjobs.records.ingest.base import EXCERPT, Parsed, Reject
+from esjobs.records.ingest.base import EXCERPT, Parsed, Reject, RowError
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.opening import GZIP
+from esjobs.records.ingest.reading.opening import GZIP, reading
 from esjobs.records.series.rows import Series, rows_of
 from esjobs.schema.series import SERIES
 
@@ -34,7 +30,7 @@ NOT_A_NUMBER = "not a number"
 NO_JOB = "no job id"
 
 JOB_ID = Field("job_id", "keyword", "", "id of the job that the files are about, where they do not say")
-OF_ONE_JOB: tuple[Field, ...] = (*(known for known in JOB_FIELDS if known.name != "job_id"), JOB_ID)
+OF_ONE_JOB: tuple[Field, ...] = (*(each for each in JOB_FIELDS if each.name != "job_id"), JOB_ID)
 """What ``--set`` may fill of a format whose files are about one job each: its id, too."""
 
 _CHUNK = 1 << 20
@@ -48,24 +44,17 @@ def content(file: Input) -> bytes:
     """The bytes of a file, plain or gzip; :class:`InputError` for a damaged or too large one."""
     pieces = []
     size = 0
-    try:
-        with file.open("rb") as raw:
-            zipped = raw.peek(2)[:2] == GZIP
-            stream = gzip.GzipFile(fileobj=raw) if zipped else raw
-            while chunk := stream.read(_CHUNK):
-                size += len(chunk)
-                if size > LARGEST:
-                    unpacked = " unpacked" if zipped else ""
-                    raise InputError(
-                        f"{file.name} is larger than {LARGEST >> 20} MiB{unpacked}; split what it is about"
-                    )
-                pieces.append(chunk)
-    except EOFError as error:
-        raise InputError(f"{file.name}: the gzip stream ends too early; copy the file again") from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{file.name}: broken gzip ({error}); copy the file again") from error
-    except OSError as error:
-        raise InputError(f"{file.name} cannot be read ({error.strerror or error}); check the file") from error
+    with reading(file), file.open("rb") as raw:
+        zipped = raw.peek(2)[:2] == GZIP
+        stream = gzip.GzipFile(fileobj=raw) if zipped else raw
+        while chunk := stream.read(_CHUNK):
+            size += len(chunk)
+            if size > LARGEST:
+                unpacked = " unpacked" if zipped else ""
+                raise InputError(
+                    f"{file.name} is larger than {LARGEST >> 20} MiB{unpacked}; split what it is about"
+                )
+            pieces.append(chunk)
     if not size:
         raise InputError(f"{file.name} is empty; copy it again")
     return b"".join(pieces)
@@ -139,12 +128,11 @@ def job_id_of(file: Input, fill: Mapping[str, object]) -> str:
 
 def damaged(file: Input, error: Exception, table: Table | None) -> Parsed:
     """A file that cannot be read, or that no job is known of, as one refused row."""
-    schema = PUT_SCHEMA if table is None else given_schema(table)
     if isinstance(error, NoJobIdError):
         reject = Reject(NO_JOB, file.name, 1, "job_id", str(error), "")
     else:
         reject = Reject(DAMAGED, file.name, 1, "", _said(error, file), "")
-    return Parsed(pa.RecordBatch.from_pylist([], schema=schema), (reject,), 1, (), table)
+    return Parsed.of((), (reject,), table=table)
 
 
 def moment(seconds: float, what: str = "a time") -> datetime:
@@ -155,6 +143,7 @@ def moment(seconds: float, what: str = "a time") -> datetime:
         raise InputError(f"{what} of {seconds:g} s since 1970 is none of the years 1 to 9999") from error
 
 
+# What is said in place of Python's own words.
 _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (RecursionError, "is nested too deeply"),
     (OverflowError, "holds a number or a time that is too large"),
@@ -162,7 +151,6 @@ _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (TypeError, "holds a value of another kind than such files do"),
     (AttributeError, "holds a value of another kind than such files do"),
 )
-"""What is said in place of Python's own words."""
 
 
 def _said(error: Exception, file: Input) -> str:
@@ -190,32 +178,30 @@ def job_piece(
     row |= {"origin_file": file.name, "origin_line": 1}
     if row.get("counters") is not None:
         row["counters"] = sorted(row["counters"].items())
-    missing = next(
-        (known.name for known in JOB_FIELDS if known.required and row.get(known.name) is None), None
-    )
-    start, end = row.get("start_time"), row.get("end_time")
-    rows = []
-    if missing:
-        detail = f"{missing} is missing; give it with --set {missing}=VALUE"
-        books.refuse(f"missing {missing}", missing, detail, str(row.get("job_id") or ""))
-    elif start is not None and end < start:
-        books.refuse(
-            "end before start", "end_time", f"it ended {end} and started {start}", str(row["job_id"])
-        )
-    else:
-        rows.append(row)
-    batch = pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA)
-    rejects = tuple(books.rejects)
-    return Parsed(batch, rejects, len(rows) + len(rejects), repaired=books.repaired)
+    error = _job_error(row)
+    if error is not None:
+        books.refuse(error.reason, error.field, error.detail, str(row.get("job_id") or ""))
+    return Parsed.of([row] if error is None else [], books.rejects, repaired=books.repaired)
 
 
-def state_of(given: object) -> str | None:
-    """How a job ended, in the words of the catalogue; a number is a text of digits.
+def _job_error(row: Mapping[str, Any]) -> RowError | None:
+    for name in REQUIRED:
+        if row.get(name) is None:
+            detail = f"{name} is missing; give it with --set {name}=VALUE"
+            return RowError(f"missing {name}", name, detail)
+    start, end = row.get("start_time"), row["end_time"]
+    if start is not None and end < start:
+        return RowError("end before start", "end_time", f"it ended {end} and started {start}")
+    return None
+
+
+def state_of(value: object) -> str | None:
+    """Return the end of a job in the words of the catalogue; a number is a text of digits.
 
     >>> state_of("COMPLETED"), state_of("timeout"), state_of("CANCELLED by 1000")
     ('finished', 'timeout', 'cancelled')
     """
-    words = "" if given is None else str(given).split()
+    words = "" if value is None else str(value).split()
     if not words:
         return None
     word = words[0].lower().rstrip("+")

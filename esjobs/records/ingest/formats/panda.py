@@ -17,55 +17,49 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from esjobs.core.fields import field
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.reading.batches import parse_file
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.layout import Column, Layout, Values, time_between
-from esjobs.records.ingest.reading.opening import require_readable
+from esjobs.records.ingest.reading.layout import Column, Layout, Values, column_of, time_between
+from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.validate import Context
 
 _KB = 1024.0
 _TASK_IN_NAME = re.compile(r"^job_records_(?:.*_)?(\d{6,})(?:\.|$)")
 
 
-def _from(target: str, *names: str, **options: object) -> Column:
-    known = field(target)
-    return Column(target, names, known.type, bounded=known.bounded, **options)  # type: ignore[arg-type]
-
-
 _COLUMNS = (
-    _from("job_id", "pandaid", whole_number=True),
-    _from("task_id", "jeditaskid", whole_number=True),
-    _from("queue", "computingsite"),
-    _from("cpu_raw", "cpuconsumptionunit"),
-    _from("processing_type", "processingtype"),
-    _from("transformation", "transformation"),
-    _from("state", "jobstatus", lower=True),
-    _from("user", "produsername"),
-    _from("project", "workinggroup"),
-    _from("submit_time", "creationtime"),
-    _from("start_time", "starttime"),
-    _from("end_time", "endtime"),
-    _from("cores", "actualcorecount", "corecount"),
-    _from("events", "nevents"),
-    _from("cpu_s", "cpuconsumptiontime"),
-    _from("wall_s", "wall_time"),
-    _from("hs06_s", "hs06sec"),
-    _from("queue_s", "queue_time"),
-    _from("stagein_s", "timestagein"),
-    _from("exe_s", "timeexe"),
-    _from("stageout_s", "timestageout"),
-    _from("max_rss_b", "maxrss", scale=_KB, unset=-1),
-    _from("avg_rss_b", "avgrss", scale=_KB, unset=-1),
-    _from("max_pss_b", "maxpss", scale=_KB, unset=-1),
-    _from("avg_pss_b", "avgpss", scale=_KB, unset=-1),
-    _from("max_vmem_b", "maxvmem", scale=_KB, unset=-1),
-    _from("read_b", "iobytesread", unset=-1),
-    _from("written_b", "iobyteswritten", unset=-1),
-    _from("input_b", "inputfilebytes"),
-    _from("output_b", "outputfilebytes"),
-    _from("failed_attempts", "failedattempt"),
+    column_of("job_id", "pandaid", whole_number=True),
+    column_of("task_id", "jeditaskid", whole_number=True),
+    column_of("queue", "computingsite"),
+    column_of("cpu_raw", "cpuconsumptionunit"),
+    column_of("processing_type", "processingtype"),
+    column_of("transformation", "transformation"),
+    column_of("state", "jobstatus", lower=True),
+    column_of("user", "produsername"),
+    column_of("project", "workinggroup"),
+    column_of("submit_time", "creationtime"),
+    column_of("start_time", "starttime"),
+    column_of("end_time", "endtime"),
+    column_of("cores", "actualcorecount", "corecount"),
+    column_of("events", "nevents"),
+    column_of("cpu_s", "cpuconsumptiontime"),
+    column_of("wall_s", "wall_time"),
+    column_of("hs06_s", "hs06sec"),
+    column_of("queue_s", "queue_time"),
+    column_of("stagein_s", "timestagein"),
+    column_of("exe_s", "timeexe"),
+    column_of("stageout_s", "timestageout"),
+    column_of("max_rss_b", "maxrss", scale=_KB, unset=-1),
+    column_of("avg_rss_b", "avgrss", scale=_KB, unset=-1),
+    column_of("max_pss_b", "maxpss", scale=_KB, unset=-1),
+    column_of("avg_pss_b", "avgpss", scale=_KB, unset=-1),
+    column_of("max_vmem_b", "maxvmem", scale=_KB, unset=-1),
+    column_of("read_b", "iobytesread", unset=-1),
+    column_of("written_b", "iobyteswritten", unset=-1),
+    column_of("input_b", "inputfilebytes"),
+    column_of("output_b", "outputfilebytes"),
+    column_of("failed_attempts", "failedattempt"),
     Column("read_rate", ("iobytesreadrate",), "number", lenient=True),
     Column("write_rate", ("iobyteswriterate",), "number", lenient=True),
 )
@@ -79,11 +73,8 @@ def _derive(values: dict[str, Values]) -> None:
 
 
 def _io_bytes(values: dict[str, Values], target: str, rate: str) -> None:
-    """Bring a total to bytes. It is in kB unless rate and wall time show that it is in bytes already.
-
-    The rate is in B/s over the payload's run, so total / rate is about the wall time for bytes and a
-    thousandth of it for kB. The border is drawn between the two, at a thirty-second of the wall time.
-    """
+    # The rate is in B/s, so total / rate is about the wall time for bytes and a thousandth of it for kB;
+    # the border lies between, at a thirty-second of the wall time.
     total = values.get(target)
     if total is None:
         return
@@ -120,22 +111,16 @@ def task_in(name: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class PandaSource:
+class PandaSource(OfText):
     """CSV, JSON lines or Parquet with PanDA's column names.
 
-    The task id comes from ``jeditaskid``, else from the file name (:func:`task_in`), else from the fill: a
-    name says something about its file, a fill about a whole load.
+    The task id comes from ``jeditaskid``, else from the file name (:func:`task_in`), else from the fill.
     """
 
     name: str = "panda"
     default_source: str = "panda"
 
-    def accept(self, file: Input) -> None:
-        """Raise unless the common readers can read what begins like this."""
-        require_readable(file)
-
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """Stream one file; see :class:`esjobs.records.ingest.base.Source`."""
         task = task_in(file.name)
         from_name = {} if task is None else {"task_id": task}
         return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill, from_name))

@@ -1,4 +1,4 @@
-"""What ``perf stat`` counted of a job, as text or as cells (``-x,``, ``-x;``): a job record with counters.
+"""Counters of a job by ``perf stat``, as text or as cells (``-x,``, ``-x;``): a job record.
 
 Values are read as any locale writes them (1,234 and 1.234 and 1 234 and 1'234; 0,98 and 0.98). Lines of
 single cores (``-A``, ``--per-core``) and of intervals (``-I``) are added up, if all of them counted. An event
@@ -42,10 +42,10 @@ _SHARE = re.compile(r"\(\s*(\d+(?:[.,]\d+)?)\s*%\)\s*$")
 _ELAPSED = re.compile(rf"([\d{_SEPARATORS}]+?)\s+(?:\+-.*)?seconds\s+(time elapsed|user|sys)\b")
 _BEGIN = "Performance counter stats for"
 _PERF = re.compile(rf"{_BEGIN}|seconds time elapsed|counts\s+unit\s+events")
+# A counter of 64 bits that fell below 0 is printed as what is missing to 2^64; none counts that far.
 _NEGATIVE = 2.0**63
-"""A counter of 64 bits that fell below 0 is printed as what is missing to 2^64; none counts that far."""
+# Letters of a line of perf; what is longer is none of it.
 _LONGEST = 1000
-"""Letters of a line of perf; what is longer is none of it."""
 
 _LACKING = ("<not supported>", "<not counted>")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
@@ -53,7 +53,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 @dataclass
 class _Count:
-    """What was counted of an event; ``share``: of the time, the least of the lines added up."""
+    """Count of an event; ``share`` of the time that it was counted, the least of lines added up."""
 
     value: float
     share: float
@@ -62,34 +62,32 @@ class _Count:
 
 @dataclass
 class _Block:
-    """One output of perf stat."""
-
     counts: dict[str, _Count] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     incomplete: set[str] = field(default_factory=set)
 
     def add(self, event: str, value: float, share: float, *, part: bool) -> None:
         """Take a line in; ``part``: it is of one core or interval, which are added up."""
-        known = self.counts.get(event)
-        if known is None:
+        existing = self.counts.get(event)
+        if existing is None:
             self.counts[event] = _Count(value, share, part)
-        elif part and known.added:
-            known.value += value
-            known.share = min(known.share, share)
-        elif share > known.share:
+        elif part and existing.added:
+            existing.value += value
+            existing.share = min(existing.share, share)
+        elif share > existing.share:
             self.counts[event] = _Count(value, share, part)
 
     def merge(self, other: "_Block") -> None:
         """Take in another run: what both have counted is added up where they counted the same events."""
-        alike = set(self.counts) == set(other.counts)
+        same_events = set(self.counts) == set(other.counts)
         for event, count in other.counts.items():
-            if alike:
+            if same_events:
                 self.counts[event].value += count.value
                 self.counts[event].share = min(self.counts[event].share, count.share)
             else:
                 self.add(event, count.value, count.share, part=False)
         for name, seconds in other.seconds.items():
-            self.seconds[name] = seconds + (self.seconds.get(name, 0.0) if alike else 0.0)
+            self.seconds[name] = seconds + (self.seconds.get(name, 0.0) if same_events else 0.0)
 
 
 class PerfStat:
@@ -100,7 +98,6 @@ class PerfStat:
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """A job record; see :class:`esjobs.records.ingest.base.Source`."""
         try:
             text = job_files.text_of(job_files.content(file), file)
             books = Books(file.name)
@@ -129,7 +126,6 @@ def _job(job_id: str, block: _Block) -> dict[str, Any]:
 
 
 def _counted(text: str, books: Books) -> _Block:
-    """Everything that a file counts, or :class:`InputError` when that is nothing."""
     separator = _separator(text)
     if not separator and not _PERF.search(text):
         raise InputError(f"{books.file} is no output of perf stat, nor of perf stat -x,")
@@ -144,16 +140,16 @@ def _counted(text: str, books: Books) -> _Block:
             merged.append(block)
         else:
             twin.merge(block)
-    whole = _Block()
+    joined = _Block()
     for block in merged:
-        whole.merge(block)
-    if not whole.counts:
+        joined.merge(block)
+    if not joined.counts:
         raise InputError(f"{books.file} has no counts; expected the output of perf stat, or of perf stat -x,")
-    return whole
+    return joined
 
 
 def _lacks(block: _Block, event: str, what: str, books: Books, *, part: bool) -> None:
-    """Leave a line out; a sum over cores or intervals that lacks one of them is no sum."""
+    # a sum over cores or intervals that lacks one of them is no sum
     books.repair(what)
     if part:
         block.incomplete.add(event)
@@ -201,7 +197,7 @@ def _of_text(text: str, books: Books) -> Iterator[_Block]:
 
 
 def _share(rest: str, lines: list[str], following: int) -> float:
-    """The share at the end of a line, or of the lines of remarks that belong to it; 1 without one."""
+    # the share stands at the end of a line, or of the remarks below it
     for text in (rest, *_remarks(lines, following)):
         if match := _SHARE.search(text):
             return round(float(match[1].replace(",", ".")) / 100, 6)
@@ -218,7 +214,6 @@ def _remarks(lines: list[str], at: int) -> Iterator[str]:
 
 
 def _separator(text: str) -> str:
-    """What stands between the cells; empty for text."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")][:20]
     for separator in (";", ",", "\t", "|"):
         events = sum(_event_at(line.split(separator)) is not None for line in lines)
@@ -228,56 +223,51 @@ def _separator(text: str) -> str:
 
 
 def _event_at(cells: list[str]) -> int | None:
-    """Which cell names the event: the first that is no number, unit or core, behind value and unit."""
-    for place, cell in enumerate(cells[:7]):
+    # the event is the first cell that is no number, unit or core, behind value and unit
+    for position, cell in enumerate(cells[:7]):
         word = cell.strip()
-        if place >= 2 and re.fullmatch(r"[A-Za-z_]\S*", word) and not re.fullmatch(_UNIT, word):
-            return place
-        known = not word or word in _LACKING or _NUMBER.fullmatch(word) or re.fullmatch(_UNIT, word)
-        if not (known or _ID.fullmatch(word)):
+        if position >= 2 and re.fullmatch(r"[A-Za-z_]\S*", word) and not re.fullmatch(_UNIT, word):
+            return position
+        skipped = not word or word in _LACKING or _NUMBER.fullmatch(word) or re.fullmatch(_UNIT, word)
+        if not (skipped or _ID.fullmatch(word)):
             return None
     return None
 
 
 def _of_cells(text: str, separator: str, books: Books) -> Iterator[_Block]:
     block = _Block()
-    odd = 0
+    uncounted = 0
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        cells = _whole_events(line.split(separator), separator)
-        place = _event_at(cells)
-        if place is None:
-            odd += 1
+        cells = _joined_events(line.split(separator), separator)
+        position = _event_at(cells)
+        if position is None:
+            uncounted += 1
             continue
-        value, unit = cells[place - 2].strip(), cells[place - 1].strip()
-        before = place - 2
-        if (
-            separator == ","
-            and unit
-            and before
-            and cells[before - 1].isdigit()
-            and re.fullmatch(r"\d\d", value)
-        ):
+        value, unit = cells[position - 2].strip(), cells[position - 1].strip()
+        before = position - 2
+        integral = cells[before - 1] if before else ""
+        if separator == "," and unit and integral.isdigit() and re.fullmatch(r"\d\d", value):
             # the comma of a fraction is a separator, too
             before -= 1
             value = f"{cells[before]}.{value}"
-        share = cells[place + 2].strip().replace(",", ".") if len(cells) > place + 2 else ""
-        known = round(float(share) / 100, 6) if _NUMBER.fullmatch(share) else 1.0
-        _take(block, cells[place].strip(), value, unit, known, books, part=before > 0)
-    books.repair("lines that count nothing, left out", odd)
+        share = cells[position + 2].strip().replace(",", ".") if len(cells) > position + 2 else ""
+        fraction = round(float(share) / 100, 6) if _NUMBER.fullmatch(share) else 1.0
+        _take(block, cells[position].strip(), value, unit, fraction, books, part=before > 0)
+    books.repair("lines that count nothing, left out", uncounted)
     yield block
 
 
-def _whole_events(cells: list[str], separator: str) -> list[str]:
-    """Cells with events put together that hold the separator: cpu/event=0x3c,umask=0x0/."""
-    whole: list[str] = []
+def _joined_events(cells: list[str], separator: str) -> list[str]:
+    # an event may hold the separator: cpu/event=0x3c,umask=0x0/
+    joined: list[str] = []
     for cell in cells:
-        if whole and re.fullmatch(r"[a-z_0-9]+/[^/]*", whole[-1]):
-            whole[-1] += separator + cell
+        if joined and re.fullmatch(r"[a-z_0-9]+/[^/]*", joined[-1]):
+            joined[-1] += separator + cell
         else:
-            whole.append(cell)
-    return whole
+            joined.append(cell)
+    return joined
 
 
 def number_in(text: str, *, fraction: bool) -> float | None:

@@ -1,4 +1,4 @@
-"""What prmon, the memory monitor of grid jobs, writes: samples as text, or the summary as JSON.
+"""Output of prmon, the memory monitor of grid jobs: samples as text, or the summary as JSON.
 
 Text: a header and a line a sample, apart by blanks or tabs, in the form of today (``Time nprocs ... utime
 rchar read_bytes ... rx_bytes``) or that of the monitor before it (``Time VMEM PSS RSS Swap rchar wchar rbytes
@@ -41,6 +41,7 @@ _LEVELS: dict[str, tuple[str, float]] = {
     "gpusmpct": ("gpu_load", 0.01),
     "gpufbmem": ("gpu_mem_used_b", _KIB),
 }
+# Metrics with the counters that they are the rate of: the sum of those that a file has.
 _COUNTERS: dict[str, tuple[str, ...]] = {
     "cpu_load": ("utime", "stime"),
     "read_b_s": ("rchar",),
@@ -52,10 +53,9 @@ _COUNTERS: dict[str, tuple[str, ...]] = {
     "net_b_s": ("rx_bytes", "tx_bytes"),
     "net_packets_s": ("rx_packets", "tx_packets"),
 }
-"""Metrics with the counters that they are the rate of: the sum of those that a file has."""
 
+# Metrics that need all of their counters.
 _BOTH = {"cpu_load", "net_b_s", "net_packets_s"}
-"""Metrics that need all of their counters."""
 
 _USED = {"time", "wtime", *_LEVELS, *(name for names in _COUNTERS.values() for name in names)}
 
@@ -68,8 +68,6 @@ class Prmon:
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """The series of a job, or its record from a summary; see
-        :class:`esjobs.records.ingest.base.Source`."""
         summary = False
         try:
             text = job_files.text_of(job_files.content(file), file)
@@ -105,9 +103,9 @@ def _series(text: str, books: Books) -> Iterator[Series]:
         elif name not in _USED:
             named[other(name)] = values
     for metric, wanted in _COUNTERS.items():
-        there = [name for name in wanted if name in columns]
-        if there and (len(there) == len(wanted) or metric not in _BOTH):
-            named[metric] = _rate(times, [columns[name] for name in there], metric, books)
+        present = [name for name in wanted if name in columns]
+        if present and (len(present) == len(wanted) or metric not in _BOTH):
+            named[metric] = _rate(times, [columns[name] for name in present], metric, books)
     laid = regular(times, list(named.values()))
     for (metric, _), values in zip(named.items(), laid.columns, strict=True):
         if np.isfinite(values).any():
@@ -119,7 +117,7 @@ def _series(text: str, books: Books) -> Iterator[Series]:
 def _rate(
     times: npt.NDArray[np.float64], counters: list[npt.NDArray[np.float64]], metric: str, books: Books
 ) -> npt.NDArray[np.float64]:
-    """The sum of the rates of counters since the sample before; NaN for the first, and where one falls."""
+    # no rate for the first sample, nor where a counter falls
     total = np.zeros(len(times) - 1)
     fallen = np.zeros(len(times) - 1, bool)
     for counter in counters:
@@ -133,29 +131,30 @@ def _rate(
 
 
 def _columns(text: str, books: Books) -> dict[str, npt.NDArray[np.float64]]:
-    """The columns by their names in small letters; lines that have no time or another length are left out."""
     lines = text.splitlines()
     names = lines[0].lower().split() if lines else []
     if "time" not in names or not {"rss", "pss", "vmem"} & set(names) or len(set(names)) != len(names):
         raise InputError(
             f"{books.file} has no header of prmon; expected Time, and columns such as pss, rss, utime, rchar"
         )
-    numbers, odd = array("d"), 0
+    numbers, unusable = array("d"), 0
     for line in lines[1:]:
         cells = line.split()
         if len(cells) == len(names):
             numbers.extend(map(_number, cells))
         elif cells:
-            odd += 1
+            unusable += 1
     values = np.array(numbers).reshape(-1, len(names))
     with np.errstate(invalid="ignore"):
         timed = (values[:, names.index("time")] > 0) & (values[:, names.index("time")] < 4e9)
-    books.repair("lines without a time or of another number of cells, left out", odd + int((~timed).sum()))
+    books.repair(
+        "lines without a time or of another number of cells, left out", unusable + int((~timed).sum())
+    )
     values = values[timed]
     if not len(values):
         raise InputError(f"{books.file} has no sample")
     books.repair("cells that are no number from 0, left as gaps", int(np.isnan(values).sum()))
-    return {name: values[:, place] for place, name in enumerate(names)}
+    return {name: values[:, position] for position, name in enumerate(names)}
 
 
 def _number(cell: str) -> float:
@@ -194,15 +193,15 @@ def _record(text: str, job_id: str, file: Input, fill: Mapping[str, object], sou
     return job_files.job_piece(job, file, fill, source, Books(file.name))
 
 
-def _of(given: object, name: str) -> Mapping[str, Any]:
-    inner = given.get(name) if isinstance(given, dict) else None
+def _of(members: object, name: str) -> Mapping[str, Any]:
+    inner = members.get(name) if isinstance(members, dict) else None
     return inner if isinstance(inner, dict) else {}
 
 
-def _numbers(given: Mapping[str, Any]) -> dict[str, float]:
+def _numbers(members: Mapping[str, Any]) -> dict[str, float]:
     return {
         name.lower(): float(value)
-        for name, value in given.items()
+        for name, value in members.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
     }
 

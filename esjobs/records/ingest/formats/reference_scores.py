@@ -1,27 +1,26 @@
-"""What formats of reference tables share: a small file, its rows checked, and how far those of a model agree.
+"""Formats of reference tables: a small file, its rows checked, and the range of scores of each model.
 
-A row that cannot be used is refused and counted; the others stay as the file has them. Rows of one CPU model
-are never averaged: machines differ in threads, clock, memory and settings, and which of them a job ran on
-nobody knows. Each row says the range of all that the file has for its model instead.
+A row that cannot be used is rejected and counted. Rows of one CPU model are never averaged: machines differ
+in threads, clock, memory and settings, and nobody knows which of them a job ran on.
 """
 
 import csv
 import io
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
-
 from esjobs.core.arrow import given_schema
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.fields import Field
-from esjobs.records.ingest.base import EXCERPT, Parsed, Reject
+from esjobs.records.ingest.base import Parsed, RowError
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.small_files import LARGEST, text_of
+from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.names.cpu_models import resolve
 from esjobs.schema.references import REFERENCES, SAME_SCORE
 
@@ -33,6 +32,7 @@ REPEATED = "repeated"
 
 LARGEST_PER_CORE = 100.0
 """No core delivers more HS06 or HS23 than this; HEPiX's best are at 40."""
+# Columns that can tell two rows of a CPU model apart, and what people call them.
 _DIFFERING = {
     "smt": "smt",
     "cores": "cores",
@@ -41,15 +41,6 @@ _DIFFERING = {
     "remark": "settings",
     "measured_by": "site",
 }
-"""Columns that can tell two rows of a CPU model apart, and what people call them."""
-
-
-class Refused(Exception):  # noqa: N818  a row, not a program, went wrong
-    """Why a row cannot be used: reason, column, and what was found."""
-
-    def __init__(self, reason: str, name: str, detail: str) -> None:
-        super().__init__(reason)
-        self.reason, self.name, self.detail = reason, name, detail
 
 
 @dataclass(frozen=True)
@@ -59,16 +50,15 @@ class Line:
     number: int
     text: str
     typed: Callable[[], Mapping[str, Any]]
-    """Columns of the row; raises :class:`Refused`."""
+    """Columns of the row; raises :class:`RowError`."""
 
 
 @dataclass(frozen=True)
 class ReferenceScores:
     """A source of reference tables.
 
-    ``lines``: the rows of a text, or :class:`InputError` when it is none of this format. A line gives the
-    columns of ``references`` that it knows, ``cpu_raw`` and ``value`` at least; model, score per core and the
-    range follow.
+    ``lines``: the rows of a text, :class:`InputError` for another format. Rows have ``cpu_raw`` and ``value``
+    at least; model, score per core and range follow.
     """
 
     name: str
@@ -80,53 +70,50 @@ class ReferenceScores:
     def load_facts(
         self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
     ) -> dict[str, object]:
-        """What an import is named by: the bytes and the form, whatever the file is called."""
+        """Return what names an import: bytes and form, whatever the file is called."""
         del fill
         if len(contents) > 1:
             raise UsageError("reference tables are read one file at a time")
         return {"content": contents[0][1], "form": self.name}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """The rows of a file as one piece; see :class:`esjobs.records.ingest.base.Source`."""
         del fill
         path = file if isinstance(file, Path) else Path(file.name)
         rows: list[dict[str, Any]] = []
-        rejects: list[Reject] = []
+        refusals = Refusals(file.name, listed=sys.maxsize)
         seen: set[tuple[object, ...]] = set()
         for line in self.lines(text_of(file, path, "reference scores"), path):
             try:
                 row = _completed(line.typed(), path)
                 if tuple(row.values()) in seen:
-                    raise Refused(REPEATED, "", "the same row stands above")
-            except Refused as why:
-                excerpt = line.text[:EXCERPT]
-                rejects.append(Reject(why.reason, file.name, line.number, why.name, why.detail, excerpt))
+                    raise RowError(REPEATED, "", "the same row stands above")
+            except RowError as error:
+                refusals.refuse(error, line.number, line.text)
                 continue
             seen.add(tuple(row.values()))
             rows.append(row)
+        rejects = refusals.take()
         if not rows and not rejects:
             raise InputError(f"{path} has no rows; is it a table of the form {self.name}?")
-        batch = pa.RecordBatch.from_pylist(_with_ranges(rows), schema=given_schema(REFERENCES))
         ambiguous = len({row["cpu_model"] for row in rows if row["ambiguous"]})
         models = len({row["cpu_model"] for row in rows})
         note = f"{path.name}: {models} CPU models, {ambiguous} of them with several scores or a made-up name"
-        yield Parsed(batch, tuple(rejects), len(rows) + len(rejects), (note,) if rows else (), REFERENCES)
+        yield Parsed.of(_with_ranges(rows), rejects, (note,) if rows else (), REFERENCES)
 
 
-def _completed(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The row with model and score per core; :class:`Refused` where it has none."""
-    raw = given["cpu_raw"]
+def _completed(columns: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    raw = columns["cpu_raw"]
     model = resolve(raw)
     if model is None:
-        raise Refused(NO_MODEL, "cpu_raw", f"'{raw[:60]}' names no CPU model")
-    row: dict[str, Any] = {name: given.get(name) for name in given_schema(REFERENCES).names}
+        raise RowError(NO_MODEL, "cpu_raw", f"'{raw[:60]}' names no CPU model")
+    row: dict[str, Any] = {name: columns.get(name) for name in given_schema(REFERENCES).names}
     relative = row["benchmark"] == "factor"
     cores = row["cores"]
     if cores is None and not relative:
-        raise Refused(NO_VALUE, "cores", "no number of cores to divide the score by")
+        raise RowError(NO_VALUE, "cores", "no number of cores to divide the score by")
     per_core = row["value"] if relative else row["value"] / cores
     if not 0 < per_core < LARGEST_PER_CORE or not math.isfinite(per_core):
-        raise Refused(
+        raise RowError(
             OUT_OF_RANGE,
             "value",
             f"{row['value']:g} on {cores or 1} cores; expected more than 0 and less than "
@@ -142,7 +129,6 @@ def _completed(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _with_ranges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, each with the range of its model and benchmark, and what the rows behind it differ in."""
     groups: dict[tuple[str, str, str | None], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         # fits of unlike scale are unlike benchmarks
@@ -183,7 +169,7 @@ def cells(
 
 
 def number(name: str, text: str) -> float | None:
-    """A number, None where nothing or '-' stands; :class:`Refused` for anything else."""
+    """A number, None where nothing or '-' stands; :class:`RowError` for anything else."""
     if text in ("", "-", "na", "not_available"):
         return None
     try:
@@ -191,7 +177,7 @@ def number(name: str, text: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise Refused(NO_NUMBER, name, f"'{text[:60]}' is no number")
+        raise RowError(NO_NUMBER, name, f"'{text[:60]}' is no number")
     return value
 
 
@@ -201,13 +187,13 @@ def count(name: str, text: str) -> int | None:
     if value is None or value < 0:
         return None
     if value != int(value) or not 0 < value < 1e6:
-        raise Refused(OUT_OF_RANGE, name, f"'{text[:60]}' is no number of cores or measurements")
+        raise RowError(OUT_OF_RANGE, name, f"'{text[:60]}' is no number of cores or measurements")
     return int(value)
 
 
 def score(name: str, text: str) -> float:
-    """The score of a machine; :class:`Refused` without one."""
+    """The score of a machine; :class:`RowError` without one."""
     value = number(name, text)
     if value is None:
-        raise Refused(NO_VALUE, name, "nothing was measured")
+        raise RowError(NO_VALUE, name, "nothing was measured")
     return value

@@ -17,7 +17,7 @@ Facts about the records, checked on real ones and in Slurm's manual:
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import ClassVar
 from zoneinfo import ZoneInfo
@@ -26,12 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arrow import PUT_SCHEMA
-from esjobs.core.errors import InputError, UsageError
+from esjobs.core.errors import UsageError
 from esjobs.core.fields import JOB_FIELDS, Field
-from esjobs.core.fields import field as known_field
 from esjobs.core.tables import column
-from esjobs.records.ingest.base import MAX_LINE, Parsed, Reject
+from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import slurm_cells as cells
 from esjobs.records.ingest.formats.slurm_lines import (
     Account,
@@ -43,60 +41,56 @@ from esjobs.records.ingest.formats.slurm_lines import (
     rows_in,
 )
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.layout import Column, Layout, Values, bind, require, time_between
-from esjobs.records.ingest.reading.lines import BLOCK, LineFeed, excerpt
-from esjobs.records.ingest.reading.opening import opened, require_readable
+from esjobs.records.ingest.reading.layout import Layout, Values, bind, column_of, require, time_between
+from esjobs.records.ingest.reading.lines import complete_lines, excerpt
+from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import Block, Context, rows_of
-
-
-def _from(target: str, *names: str) -> Column:
-    known = known_field(target)
-    return Column(target, names, known.type, bounded=known.bounded)
 
 
 def _derive(values: dict[str, Values]) -> None:
     time_between(values, "wall_s", "start_time", "end_time")
     time_between(values, "queue_s", "submit_time", "start_time")
-    asked, given = values.get("requested_gpus"), values.get("gpus")
-    if asked is not None and given is not None:
-        unlisted = pc.and_(pc.equal(asked.values, 0), pc.greater(given.values, 0)).fill_null(False)
-        asked.values = pc.if_else(unlisted, pa.scalar(None, pa.int64()), asked.values)
+    requested, allocated = values.get("requested_gpus"), values.get("gpus")
+    if requested is not None and allocated is not None:
+        unlisted = pc.and_(pc.equal(requested.values, 0), pc.greater(allocated.values, 0)).fill_null(False)
+        requested.values = pc.if_else(unlisted, pa.scalar(None, pa.int64()), requested.values)
 
 
 LAYOUT = Layout(
     "slurm",
     (
-        _from("source", "cluster"),
-        _from("job_id", "jobidraw", "jobid"),
-        _from("task_id", "jobid/array"),
-        _from("queue", "partition"),
-        _from("state", "state"),
-        _from("user", "user"),
-        _from("project", "account"),
-        _from("submit_time", "submit"),
-        _from("start_time", "start"),
-        _from("end_time", "end"),
-        _from("cores", "alloccpus", "ncpus", "alloctres/cpu"),
-        _from("cpu_s", "totalcpu"),
-        _from("wall_s", "elapsedraw", "elapsed"),
-        _from("max_rss_b", "maxrss"),
-        _from("read_b", "tresusageintot/disk"),
-        _from("written_b", "tresusageouttot/disk"),
-        _from("nodes", "allocnodes", "nnodes"),
-        _from("gpus", "alloctres/gpu"),
-        _from("requested_wall_s", "timelimitraw", "timelimit"),
-        _from("requested_memory_b", "reqtres/mem", "reqmem"),
-        _from("requested_cores", "reqcpus", "reqtres/cpu"),
-        _from("requested_gpus", "reqtres/gpu"),
-        _from("cluster", "cluster"),
-        _from("exit_code", "exitcode"),
-        _from("executable", "jobname/program"),
+        column_of("source", "cluster"),
+        column_of("job_id", "jobidraw", "jobid"),
+        column_of("task_id", "jobid/array"),
+        column_of("queue", "partition"),
+        column_of("state", "state"),
+        column_of("user", "user"),
+        column_of("project", "account"),
+        column_of("submit_time", "submit"),
+        column_of("start_time", "start"),
+        column_of("end_time", "end"),
+        column_of("cores", "alloccpus", "ncpus", "alloctres/cpu"),
+        column_of("cpu_s", "totalcpu"),
+        column_of("wall_s", "elapsedraw", "elapsed"),
+        column_of("max_rss_b", "maxrss"),
+        column_of("read_b", "tresusageintot/disk"),
+        column_of("written_b", "tresusageouttot/disk"),
+        column_of("nodes", "allocnodes", "nnodes"),
+        column_of("gpus", "alloctres/gpu"),
+        column_of("requested_wall_s", "timelimitraw", "timelimit"),
+        column_of("requested_memory_b", "reqtres/mem", "reqmem"),
+        column_of("requested_cores", "reqcpus", "reqtres/cpu"),
+        column_of("requested_gpus", "reqtres/gpu"),
+        column_of("cluster", "cluster"),
+        column_of("exit_code", "exitcode"),
+        column_of("executable", "jobname/program"),
     ),
     trim=True,
     derive=_derive,
 )
 
+# By column: what a cell becomes. Every other one stays, unless it says nothing.
 _PLAIN: Mapping[str, Callable[[str], str | None]] = {
     **dict.fromkeys(("elapsed", "totalcpu"), cells.seconds),
     "timelimit": cells.limit,
@@ -104,8 +98,8 @@ _PLAIN: Mapping[str, Callable[[str], str | None]] = {
     "maxrss": cells.bytes_of,
     "state": cells.state,
 }
-"""By column: what a cell becomes. Every other one stays, unless it says nothing."""
 
+# What is a part of a column; the column's name comes first.
 _PARTS: Mapping[str, Callable[[str], str | None]] = {
     "jobid/array": cells.array_of,
     "alloctres/cpu": lambda text: cells.resources(text).get("cpu"),
@@ -116,13 +110,12 @@ _PARTS: Mapping[str, Callable[[str], str | None]] = {
     "tresusageintot/disk": lambda text: cells.resource_bytes(text, "fs/disk"),
     "tresusageouttot/disk": lambda text: cells.resource_bytes(text, "fs/disk"),
 }
-"""What is a part of a column; the column's name comes first."""
 
 _TIMES = ("submit", "start", "end")
 
 
 @dataclass(frozen=True)
-class SlurmSource:
+class SlurmSource(OfText):
     """Output of ``sacct --parsable2`` (or ``--parsable``), UTF-8, plain or gzip."""
 
     name: str = "slurm"
@@ -133,52 +126,34 @@ class SlurmSource:
         column("columns", "keyword", "of a file without a header: its columns, with commas between"),
     )
 
-    def accept(self, file: Input) -> None:
-        """Raise unless a file begins like text."""
-        require_readable(file)
-
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """Stream one file; see :class:`esjobs.records.ingest.base.Source`."""
         jobs_fill = {name: value for name, value in fill.items() if name not in ("timezone", "columns")}
         zone_name = str(fill.get("timezone", "UTC"))
         zone = _zone(zone_name)
         context = Context(file.name, self.default_source, jobs_fill)
         refusals, account, n_rows = Refusals(file.name), Account(), 0
-        with opened(file) as source:
-            if source.container != "csv":
-                raise InputError(f"{file.name} is {source.container}, not the output of sacct")
-            feed = LineFeed(source.stream, file, BLOCK)
-            heading: Heading | None = None
-            waiting: list[Row] = []
-            for lines in feed:
-                if lines.overlong:
-                    detail = f"the row has more than {MAX_LINE} bytes; accepted: shorter ones"
-                    refusals.add(
-                        Reject("line too long", file.name, lines.first, "", detail, excerpt(lines.data))
-                    )
+        heading: Heading | None = None
+        waiting: list[Row] = []
+        for lines in complete_lines(file, refusals, "the output of sacct"):
+            numbered = list(enumerate(lines.data.split(b"\n"), lines.first))
+            if heading is None:
+                numbered = [pair for pair in numbered if pair[1].strip()]
+                if not numbered:
                     continue
-                numbered = list(enumerate(lines.data.split(b"\n"), lines.first))
-                if heading is None:
-                    numbered = [pair for pair in numbered if pair[1].strip()]
-                    if not numbered:
-                        continue
-                    heading = heading_of(numbered[0][1], fill.get("columns"), file.name)
-                    numbered = numbered[1:] if heading.named else numbered
-                rows = rows_in(numbered, heading, refusals, account, waiting)
-                waiting = [] if lines.final else last_job(rows, heading)
-                rows = rows[: len(rows) - len(waiting)]
-                parsed = _parsed(rows, heading, zone, context, refusals, account)
-                n_rows += parsed.rows_in
-                yield parsed
-            if waiting and heading is not None:
-                parsed = _parsed(waiting, heading, zone, context, refusals, account)
-                n_rows += parsed.rows_in
-                yield parsed
-        left = (*refusals.take(), *refusals.rest())
-        n_left = sum(reject.n_rows for reject in left)
-        empty = pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)
-        notes = _notes(file.name, account, n_rows + n_left, None if "timezone" in fill else zone_name)
-        yield Parsed(empty, left, n_left, notes)
+                heading = heading_of(numbered[0][1], fill.get("columns"), file.name)
+                numbered = numbered[1:] if heading.named else numbered
+            rows = rows_in(numbered, heading, refusals, account, waiting)
+            waiting = [] if lines.final else last_job(rows, heading)
+            parsed = _parsed(rows[: len(rows) - len(waiting)], heading, zone, context, refusals, account)
+            n_rows += parsed.rows_in
+            yield parsed
+        if waiting and heading is not None:
+            parsed = _parsed(waiting, heading, zone, context, refusals, account)
+            n_rows += parsed.rows_in
+            yield parsed
+        last = refusals.last_piece()
+        notes = _notes(file.name, account, n_rows + last.rows_in, None if "timezone" in fill else zone_name)
+        yield replace(last, notes=notes)
 
 
 SLURM = SlurmSource()
@@ -219,7 +194,6 @@ def _parsed(
 
 
 def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> dict[str, list[str | None]]:
-    """The columns that are read, each cell as the common conversion takes it."""
     made: dict[str, list[str | None]] = {}
     for name, texts in columns.items():
         if name in _TIMES:
@@ -229,7 +203,7 @@ def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> 
         elif name == "reqmem":
             made[name] = _requested(columns, account)
         else:
-            made[name] = _each(texts, _PLAIN.get(name, _said))
+            made[name] = _each(texts, _PLAIN.get(name, lambda text: None if text in cells.NOTHING else text))
     for name, part in _PARTS.items():
         if (texts_of := columns.get(name.partition("/")[0])) is not None:
             made[name] = _each(texts_of, part)
@@ -245,12 +219,8 @@ def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> 
 
 
 def _each(texts: Sequence[str], part: Callable[[str], str | None]) -> list[str | None]:
-    known = {text: part(text) for text in set(texts)}
-    return [known[text] for text in texts]
-
-
-def _said(text: str) -> str | None:
-    return None if text in cells.NOTHING else text
+    converted = {text: part(text) for text in set(texts)}
+    return [converted[text] for text in texts]
 
 
 def _requested(columns: Mapping[str, list[str]], account: Account) -> list[str | None]:
@@ -260,9 +230,9 @@ def _requested(columns: Mapping[str, list[str]], account: Account) -> list[str |
         for names in (("reqnodes", "nnodes", "allocnodes"), ("reqcpus", "ncpus", "alloccpus"))
     )
     triples = list(zip(texts, nodes, cores, strict=True))
-    known = {key: cells.requested_memory(key[0], *map(cells.whole, key[1:])) for key in set(triples)}
-    account.impossible += sum(known[key][1] for key in triples)
-    return [known[key][0] for key in triples]
+    converted = {key: cells.requested_memory(key[0], *map(cells.integer, key[1:])) for key in set(triples)}
+    account.impossible += sum(converted[key][1] for key in triples)
+    return [converted[key][0] for key in triples]
 
 
 def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple[str, ...]:

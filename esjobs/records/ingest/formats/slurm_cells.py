@@ -1,7 +1,6 @@
-"""How Slurm's ``sacct`` writes durations, sizes, resources and states; pure functions of one cell each.
+"""Cells of Slurm's ``sacct``: durations, sizes, resources and states, as pure functions.
 
-A cell that says nothing is None. One that cannot be read comes back as it is, so that whoever types it
-refuses it with its own words.
+A cell without a value is None. One that cannot be read stays as it is, so that its typing rejects it.
 """
 
 import re
@@ -19,7 +18,7 @@ IMPOSSIBLE_MB = 2**31
 _DURATION = re.compile(r"(?:(\d{1,18})-)?(?:(\d{1,18}):)?(\d{1,18}):(\d{1,18})(?:\.(\d+))?", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)([nc]?)", re.ASCII)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
-_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
+_INTEGER = re.compile(r"\d{1,18}", re.ASCII)
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
 
 STATES = {"COMPLETED": "finished", "CANCELLED": "cancelled"}
@@ -43,13 +42,13 @@ UNFINISHED = frozenset(
 """States of jobs that have not ended, or will run again under the same number."""
 
 
-def whole(text: str) -> int | None:
+def integer(text: str) -> int | None:
     """A count; None for what is none, or has more digits than any count of Slurm's.
 
     >>> whole("12"), whole("-1"), whole("9" * 5000)
     (12, None, None)
     """
-    return int(text) if _WHOLE.fullmatch(text) else None
+    return int(text) if _INTEGER.fullmatch(text) else None
 
 
 def seconds(text: str) -> str | None:
@@ -85,14 +84,13 @@ def minutes(text: str) -> str | None:
     """
     if text in NOTHING or text in NO_LIMIT:
         return None
-    known = whole(text)
-    return text if known is None else str(known * 60)
+    parsed = integer(text)
+    return text if parsed is None else str(parsed * 60)
 
 
 def size(text: str, bare: int = 0) -> float | None:
-    """Bytes; K, M, G, ... are powers of 1024. ``bare``: the power of a number without a letter.
-
-    Raises :class:`ValueError` for what is no size.
+    """Return bytes; K, M, G, ... are powers of 1024, ``bare`` that of a plain number. Raises
+    :class:`ValueError`.
 
     >>> size("62.50G"), size("4000", bare=2), size("")
     (67108864000.0, 4194304000.0, None)
@@ -112,17 +110,16 @@ def bytes_of(text: str) -> str | None:
     ('1263616', '?')
     """
     try:
-        known = size(text)
+        parsed = size(text)
     except ValueError:
         return text
-    return None if known is None else f"{known:.0f}"
+    return None if parsed is None else f"{parsed:.0f}"
 
 
 def requested_memory(text: str, nodes: int | None, cores: int | None) -> tuple[str | None, bool]:
-    """Memory for the whole job from ``ReqMem``, and whether the cell is an impossible one.
+    """Return the memory of the job by ``ReqMem``, and True for an impossible cell.
 
-    An ``n`` at the end says per node, a ``c`` per core, neither for the job; without a unit it is MB. None
-    where the count that it is to be multiplied by is missing, or for an impossible cell.
+    Per node (``n``), per core (``c``) or for the job, in MB without a unit. None where the count is missing.
 
     >>> requested_memory("31000Mn", 2, 24), requested_memory("2147486648Mn", 1, 8)
     (('65011712000', False), (None, True))
@@ -150,9 +147,7 @@ def resources(text: str) -> dict[str, str]:
 
 
 def gpus(text: str) -> str | None:
-    """GPUs among the resources: the total, or the sum over kinds where no total is listed.
-
-    None where no resources are listed at all, 0 where GPUs are not among them.
+    """Return the GPUs among the resources: the total, else the sum over kinds; None without resources.
 
     >>> gpus("cpu=8,gres/gpu=2,gres/gpu:a100=2"), gpus("gres/gpu:a100=1,gres/gpu:v100=1"), gpus("cpu=8")
     ('2', '2', '0')
@@ -163,9 +158,9 @@ def gpus(text: str) -> str | None:
     if "gres/gpu" in listed:
         return listed["gres/gpu"]
     kinds = [value for name, value in listed.items() if name.startswith("gres/gpu:")]
-    counts = [whole(value) for value in kinds]
-    known = [count for count in counts if count is not None]
-    return str(sum(known)) if len(known) == len(kinds) else kinds[counts.index(None)]
+    counts = [integer(value) for value in kinds]
+    parsed = [count for count in counts if count is not None]
+    return str(sum(parsed)) if len(parsed) == len(kinds) else kinds[counts.index(None)]
 
 
 def resource_bytes(text: str, name: str) -> str | None:
@@ -178,7 +173,7 @@ def resource_bytes(text: str, name: str) -> str | None:
 
 
 def state(text: str) -> str | None:
-    """How a job ended.
+    """Return the end of a job in the words of the catalogue.
 
     >>> state("CANCELLED by 330719"), state("COMPLETED"), state("OUT_OF_MEMORY")
     ('cancelled', 'finished', 'out_of_memory')
@@ -203,9 +198,9 @@ def array_of(job_id: str) -> str | None:
 
 
 def utc(text: str, zone: tzinfo) -> tuple[str | None, bool]:
-    """A local time as UTC, and whether the clock showed it twice; then the first of the two is meant.
+    """Return a local time as UTC, and True if the clock showed it twice: then the first is meant.
 
-    What names its zone, or is seconds since 1970, stays as it is.
+    A time with a zone and seconds since 1970 stay as they are.
 
     >>> from zoneinfo import ZoneInfo
     >>> utc("2016-12-22T07:15:12", ZoneInfo("America/New_York"))
@@ -225,6 +220,6 @@ def utc(text: str, zone: tzinfo) -> tuple[str | None, bool]:
 
 
 def _is_real(local: datetime) -> bool:
-    """Whether the clock ever showed a time: not in the hour that is left out in spring."""
+    # False in the hour that is skipped in spring
     there_and_back = local.astimezone(UTC).astimezone(local.tzinfo)
     return there_and_back.replace(tzinfo=None, fold=0) == local.replace(tzinfo=None, fold=0)

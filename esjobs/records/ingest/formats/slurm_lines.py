@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.tables import columns
-from esjobs.records.ingest.base import Reject
+from esjobs.records.ingest.base import RowError
 from esjobs.records.ingest.formats import slurm_cells as cells
 from esjobs.records.ingest.formats.commands import main_program, program_of_step
-from esjobs.records.ingest.reading.lines import excerpt
+from esjobs.records.ingest.reading.lines import decoded, excerpt
 from esjobs.records.ingest.refusals import Refusals
 
 BARE_COLUMNS = columns(
@@ -23,24 +23,24 @@ BARE_COLUMNS = columns(
 NOT_ENDED = "has not ended"
 STEP_ALONE = "step without its job"
 
+# Columns of free text, which may hold bars.
 _FREE = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "workdir")
-"""Columns of free text, which may hold bars."""
 
+# Sites choose how times are written (``SLURM_TIME_FORMAT``).
 _TIME = re.compile(r"[-+:./TZ\d ]*\d[-+:./TZ\d ]*", re.ASCII)
-"""Sites choose how times are written (``SLURM_TIME_FORMAT``)."""
 _COUNT = re.compile(r"\d{1,18}", re.ASCII)
+# Columns whose cells are known by their shape, by which a cell of free text is found that holds a bar.
 _SHAPES = {
     **dict.fromkeys(("submit", "eligible", "start", "end"), _TIME),
     **dict.fromkeys(("elapsedraw", "timelimitraw", "nnodes", "ncpus", "alloccpus", "reqcpus", "uid"), _COUNT),
     **dict.fromkeys(("elapsed", "suspended"), re.compile(r"(\d+-)?\d+:\d\d:\d\d", re.ASCII)),
     "state": re.compile(r"[A-Z_]+\+?( by \w+)?"),
 }
-"""Columns whose cells are known by their shape, by which a cell of free text is found that holds a bar."""
 
 _ID = re.compile(r"\d+(_\S+)?(\+\d+)?(\.\S+)?", re.ASCII)
 
+# Steps that programs were launched as; ``batch``, ``extern`` and ``interactive`` are Slurm's own.
 _STEP = re.compile(r"\d+(\+\d+)?", re.ASCII)
-"""Steps that programs were launched as; ``batch``, ``extern`` and ``interactive`` are Slurm's own."""
 
 
 @dataclass
@@ -63,13 +63,13 @@ class Heading:
 
     @cached_property
     def at(self) -> dict[str, int]:
-        """Where a column is."""
+        """Positions of the columns."""
         return {name: position for position, name in enumerate(self.names)}
 
 
 @dataclass
 class Account:
-    """What a reader should know of a file, counted."""
+    """Counts for the notes on a file."""
 
     joined: int = 0
     continued: int = 0
@@ -77,23 +77,20 @@ class Account:
     twice: int = 0
 
 
-def heading_of(line: bytes, given: object, file: str) -> Heading:
+def heading_of(line: bytes, requested: object, file: str) -> Heading:
     """The columns: as the first line names them, as they are given, or those of the usual 26."""
     first = line.decode("utf-8", "replace").rstrip("\r").split("|")
     names = tuple(cell.strip().lower() for cell in first)
     if "jobid" in names or "jobidraw" in names:
-        if given is not None:
+        if requested is not None:
             raise UsageError(f"{file} has a header; leave columns= out")
         closed = names[-1] == ""
         names = names[:-1] if closed else names
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InputError(f"{file}: column {twice} appears {names.count(twice)} times; keep one")
         return Heading(names, named=True, closed=closed)
-    if given is not None:
-        named = tuple(name.strip().lower() for name in str(given).split(","))
-        if len(set(named)) < len(named) or not {"jobid", "jobidraw"} & set(named):
-            raise UsageError("columns= names each column of sacct once, jobid or jobidraw among them")
-        return Heading(named, named=False)
+    if requested is not None:
+        return Heading(_requested_names(str(requested)), named=False)
     if _is_bare(first):
         return Heading(BARE_COLUMNS, named=False)
     raise InputError(
@@ -103,8 +100,14 @@ def heading_of(line: bytes, given: object, file: str) -> Heading:
     )
 
 
+def _requested_names(requested: str) -> tuple[str, ...]:
+    names = tuple(name.strip().lower() for name in requested.split(","))
+    if len(set(names)) < len(names) or not {"jobid", "jobidraw"} & set(names):
+        raise UsageError("columns= names each column of sacct once, jobid or jobidraw among them")
+    return names
+
+
 def _is_bare(first: Sequence[str]) -> bool:
-    """Whether a line has the usual columns: as many, and a time where the job ends."""
     if len(first) != len(BARE_COLUMNS):
         return False
     end = first[BARE_COLUMNS.index("end")]
@@ -118,9 +121,9 @@ def rows_in(
     account: Account,
     begun: Sequence[Row] = (),
 ) -> list[Row]:
-    """Lines as cells, behind those of ``begun``; those that have another number of them are refused.
+    """Split lines into cells, after ``begun``; rows of another width are rejected.
 
-    Free text may have several lines: where it is the last column, all but the first are counted and left out.
+    Free text in the last column may span lines: all but the first are counted and omitted.
     """
     rows = list(begun)
     width = len(heading.names)
@@ -130,12 +133,10 @@ def rows_in(
         if not raw.strip():
             continue
         try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            detail = f"byte {raw[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
-            refusals.add(Reject("not UTF-8", refusals.file, number, "", detail, excerpt(raw)))
+            split = decoded(raw).split("|")
+        except RowError as error:
+            refusals.refuse(error, number, excerpt(raw))
             continue
-        split = text.split("|")
         if len(split) == width + 1 and split[-1] == "":
             del split[-1]
         if len(split) > width:
@@ -149,28 +150,24 @@ def rows_in(
             detail = (
                 f"{len(split)} cells; accepted: {width}, as in the header (ask for JobName, SubmitLine last)"
             )
-            refusals.add(Reject("wrong number of columns", refusals.file, number, "", detail, excerpt(raw)))
+            refusals.refuse(RowError("wrong number of columns", "", detail), number, excerpt(raw))
             continue
         rows.append(Row(number, raw, split))
     return rows
 
 
 def _continues(split: Sequence[str], heading: Heading) -> bool:
-    """Whether a line of too few cells can be more of the last one, and is no row that was cut off."""
     at = heading.at.get("jobid", heading.at.get("jobidraw", 0))
     return heading.names[-1] in _FREE and not (at < len(split) and _ID.fullmatch(split[at].strip()))
 
 
 def _with_bars(split: list[str], heading: Heading) -> list[str]:
-    """A row of too many cells, put together where free text holds bars; as it was where that is not told.
-
-    Taken is the last column where it can be that, else the only one with which all others have their shape.
-    """
+    # the bar belongs to the last column, else to the only free text that gives all others their shape
     width = len(heading.names)
-    given = split[:-1] if heading.closed and split[-1] == "" else split
-    more = len(given) - width + 1
-    places = [heading.at[name] for name in _FREE if name in heading.at]
-    rows = {at: [*given[:at], "|".join(given[at : at + more]), *given[at + more :]] for at in places}
+    parts = split[:-1] if heading.closed and split[-1] == "" else split
+    more = len(parts) - width + 1
+    positions = [heading.at[name] for name in _FREE if name in heading.at]
+    rows = {at: [*parts[:at], "|".join(parts[at : at + more]), *parts[at + more :]] for at in positions}
     possible = [at for at, row in rows.items() if all(_shaped(row, heading))]
     if width - 1 in possible:
         return rows[width - 1]
@@ -218,7 +215,7 @@ def joined(rows: Sequence[Row], heading: Heading, refusals: Refusals, account: A
                 steps[job].append(row)
         else:
             detail = f"no row of job {job} stands before its step; accepted: a job, then its steps"
-            refusals.add(Reject(STEP_ALONE, refusals.file, row.number, "job_id", detail, excerpt(row.raw)))
+            refusals.refuse(RowError(STEP_ALONE, "job_id", detail), row.number, excerpt(row.raw))
     for row in ended:
         _take(row, steps[_job_id(row, heading)], heading)
         row.program = main_program(_programs(steps[_job_id(row, heading)], heading))
@@ -226,7 +223,6 @@ def joined(rows: Sequence[Row], heading: Heading, refusals: Refusals, account: A
 
 
 def _programs(steps: Sequence[Row], heading: Heading) -> Iterator[tuple[str | None, float]]:
-    """What the steps of a job ran, and for how long in s; without a column of it no time."""
     at, of_line = heading.at.get("jobname"), heading.at.get("submitline")
     elapsed = heading.at.get("elapsedraw", heading.at.get("elapsed"))
     if at is None:
@@ -237,14 +233,13 @@ def _programs(steps: Sequence[Row], heading: Heading) -> Iterator[tuple[str | No
         if _STEP.fullmatch(number) and name not in cells.NOTHING:
             line = None if of_line is None else step.cells[of_line].strip()
             text = "" if elapsed is None else step.cells[elapsed].strip()
-            seconds = cells.whole(text)
+            seconds = cells.integer(text)
             if seconds is None:
-                seconds = cells.whole((cells.seconds(text) or "").partition(".")[0])
+                seconds = cells.integer((cells.seconds(text) or "").partition(".")[0])
             yield program_of_step(name, line), float(seconds or 0)
 
 
 def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
-    """Whether a job has not ended."""
     state = heading.at.get("state")
     end = heading.at.get("end")
     word = "" if state is None else cells.state_word(row.cells[state].strip())
@@ -252,37 +247,41 @@ def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
     if word not in cells.UNFINISHED and not (open_end and not word):
         return False
     detail = f"the job is {word or 'without an end'}; accepted: jobs that have ended, ask again when it has"
-    refusals.add(Reject(NOT_ENDED, refusals.file, row.number, "state", detail, excerpt(row.raw)))
+    refusals.refuse(RowError(NOT_ENDED, "state", detail), row.number, excerpt(row.raw))
     return True
 
 
 def _take(job: Row, steps: Sequence[Row], heading: Heading) -> None:
-    """Put into a job the largest memory of its own row and its steps, and sums of what only they say."""
+    # the largest memory of job and steps, and sums of what only steps have
     at = heading.at.get("maxrss")
     if at is not None:
-        job.cells[at] = _largest(_known((job, *steps), at)) or job.cells[at]
+        job.cells[at] = _largest(_filled_cells((job, *steps), at)) or job.cells[at]
     at = heading.at.get("totalcpu")
     if at is not None and (job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. ")):
-        job.cells[at] = _total(_known(steps, at)) or job.cells[at]
+        job.cells[at] = _total(_filled_cells(steps, at)) or job.cells[at]
     for name in ("tresusageintot", "tresusageouttot"):
         at = heading.at.get(name)
         if at is not None and job.cells[at].strip() in cells.NOTHING:
-            disk = [cells.resource_bytes(row.cells[at].strip(), "fs/disk") for row in steps]
-            known = [text for text in disk if text is not None]
-            if known:
-                # the first that is no size, so that it is refused
-                wrong = next((text for text in known if cells.whole(text) is None), None)
-                job.cells[at] = f"fs/disk={sum(map(int, known)) if wrong is None else wrong}"
+            job.cells[at] = _disk(steps, at) or job.cells[at]
 
 
-def _known(rows: Sequence[Row], at: int) -> list[str]:
-    """What the rows say in a column, without the cells that say nothing."""
+def _disk(steps: Sequence[Row], at: int) -> str | None:
+    disk = [cells.resource_bytes(row.cells[at].strip(), "fs/disk") for row in steps]
+    found = [text for text in disk if text is not None]
+    if not found:
+        return None
+    # the first that is no size, so that it is rejected
+    wrong = next((text for text in found if cells.integer(text) is None), None)
+    return f"fs/disk={sum(map(int, found)) if wrong is None else wrong}"
+
+
+def _filled_cells(rows: Sequence[Row], at: int) -> list[str]:
     texts = (row.cells[at].strip() for row in rows)
     return [text for text in texts if text not in cells.NOTHING]
 
 
 def _largest(texts: Sequence[str]) -> str | None:
-    """The largest of some sizes, as it was written; the first that is none, so that it is refused."""
+    # as it was written; the first that is no size is returned, so that it is rejected
     sizes: list[tuple[float, str]] = []
     for text in texts:
         try:
@@ -293,11 +292,11 @@ def _largest(texts: Sequence[str]) -> str | None:
 
 
 def _total(texts: Sequence[str]) -> str | None:
-    """The sum of some durations, as minutes and seconds; the first that is none, so that it is refused."""
+    # the first that is no duration is returned, so that it is rejected
     total = 0.0
     for text in texts:
-        known = cells.seconds(text)
-        if known is None or not known.replace(".", "", 1).isdecimal():
+        found = cells.seconds(text)
+        if found is None or not found.replace(".", "", 1).isdecimal():
             return text
-        total += float(known)
+        total += float(found)
     return f"0:{total:06.3f}" if texts else None

@@ -27,13 +27,14 @@ from esjobs.records.ingest.base import Parsed, Reject
 from esjobs.records.ingest.formats import job_files
 from esjobs.records.ingest.formats.job_files import Books
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.series.rows import GIVEN, Series, regular
+from esjobs.records.series.rows import Series, regular
 from esjobs.schema.series import SERIES
 
 Floats = npt.NDArray[np.float64]
 
 _KIB, _MIB = 1024.0, 1024.0 * 1024.0
 
+# Columns whose samples are what they say, with their metric and factor.
 _LEVELS: dict[str, tuple[str, float]] = {
     "cpuutilization": ("cpu_load", 0.01),
     "cpufrequency": ("clock_hz", 1e6),
@@ -43,8 +44,8 @@ _LEVELS: dict[str, tuple[str, float]] = {
     "gpumemmb": ("gpu_mem_used_b", _MIB),
     "power": ("power_w", 1.0),
 }
-"""Columns whose samples are what they say, with their metric and factor."""
 
+# Columns that count since the sample before.
 _SINCE: dict[str, tuple[str, float]] = {
     "readmb": ("read_b_s", _MIB),
     "writemb": ("write_b_s", _MIB),
@@ -52,10 +53,9 @@ _SINCE: dict[str, tuple[str, float]] = {
     "megabytesout": ("net_write_b_s", _MIB),
     "pages": (other("pages_s"), 1.0),
 }
-"""Columns that count since the sample before."""
 
+# Metrics of which tasks of a node have a mean, not a sum.
 _MEANS = {"clock_hz", "gpu_load"}
-"""Metrics of which tasks of a node have a mean, not a sum."""
 
 _JOB = ("jobid", "job_id", "id_job", "job")
 _EXTERN = ("-1", "extern", "4294967292", "-4")
@@ -70,17 +70,15 @@ class SlurmProfile:
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """The series of the jobs of a file; see :class:`esjobs.records.ingest.base.Source`."""
         try:
-            rows, odd = _table(file)
-            pieces = list(_jobs(rows, odd, file, fill, str(fill.get("source") or self.default_source)))
+            rows, omitted = _table(file)
+            pieces = list(_jobs(rows, omitted, file, fill, str(fill.get("source") or self.default_source)))
         except (InputError, pa.ArrowInvalid, ValueError) as error:
             pieces = [job_files.damaged(file, error, SERIES)]
         yield from pieces
 
 
 def _table(file: Input) -> tuple[pa.Table, Mapping[str, int]]:
-    """The rows of a file as texts, with its columns in small letters; and which were left out, how many."""
     data = job_files.content(file)
     skipped = 0
 
@@ -114,7 +112,7 @@ def _table(file: Input) -> tuple[pa.Table, Mapping[str, int]]:
 
 
 def _closed(data: bytes) -> tuple[bytes, int]:
-    """A file without the lines in which a quote does not end, which would swallow others; and how many."""
+    # a quote that does not end would swallow other lines
     if b'"' not in data:
         return data, 0
     header, *lines = data.split(b"\n")
@@ -123,7 +121,7 @@ def _closed(data: bytes) -> tuple[bytes, int]:
 
 
 def _jobs(
-    rows: pa.Table, odd: Mapping[str, int], file: Input, fill: Mapping[str, object], source: str
+    rows: pa.Table, omitted: Mapping[str, int], file: Input, fill: Mapping[str, object], source: str
 ) -> Iterator[Parsed]:
     steps = pc.utf8_trim_whitespace(rows.column("step"))
     rows = rows.filter(pc.invert(pc.is_in(steps, pa.array(_EXTERN))))
@@ -143,43 +141,39 @@ def _jobs(
     for number, (job_id, of_job) in enumerate(of_jobs.items()):
         books = Books(file.name)
         if not number:
-            for what, count in odd.items():
+            for what, count in omitted.items():
                 books.repair(what, count)
         named = of_job.filter(pc.not_equal(pc.utf8_trim_whitespace(of_job.column("node")), ""))
         books.repair("samples without a node, left out", of_job.num_rows - named.num_rows)
-        series: list[Series] = []
-        for node, of_node in _nodes(named):
-            series += _of_node(of_node, node, books)
+        series = [one for node, of_node in _nodes(named) for one in _of_node(of_node, node, books)]
         if not series and not books.rejects:
             books.refuse("no series", "", f"job {job_id} has no sample with a time and a node")
         yield job_files.series_piece(source, job_id, series, books, fill.get("end_time"))
 
 
 def _unnamed(file: Input, column: str, count: int) -> Parsed:
-    """Samples without a job, as refused rows."""
     detail = f"samples whose {column} is empty; accepted: the id of a job"
     reject = Reject(job_files.NO_JOB, file.name, 1, "job_id", detail, "", count)
-    return Parsed(pa.RecordBatch.from_pylist([], schema=GIVEN), (reject,), count, (), SERIES)
+    return Parsed.of((), (reject,), table=SERIES)
 
 
 def _nodes(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each node, in their order."""
     codes = rows.column("node").combine_chunks().dictionary_encode()
-    places = codes.indices.to_numpy()
-    order = np.argsort(places, kind="stable")
+    positions = codes.indices.to_numpy()
+    order = np.argsort(positions, kind="stable")
     rows = rows.take(pa.array(order))
-    ends = np.searchsorted(places[order], np.arange(len(codes.dictionary) + 1)).tolist()
+    ends = np.searchsorted(positions[order], np.arange(len(codes.dictionary) + 1)).tolist()
     for number, node in enumerate(codes.dictionary.to_pylist()):
         yield node, rows.slice(ends[number], ends[number + 1] - ends[number])
 
 
 def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
     times = _numbers(rows, "epochtime", books)
-    known = np.isfinite(times) & (times > 0) & (times < 4e9)
-    books.repair("samples without a time, left out", int((~known).sum()))
-    if not known.any():
+    timed = np.isfinite(times) & (times > 0) & (times < 4e9)
+    books.repair("samples without a time, left out", int((~timed).sum()))
+    if not timed.any():
         return
-    rows, times = rows.filter(pa.array(known)), times[known]
+    rows, times = rows.filter(pa.array(timed)), times[timed]
     tasks = _tasks(rows)
     columns = [name for name in (*_LEVELS, *_SINCE) if name in rows.column_names]
     values = {name: _numbers(rows, name, books) for name in columns}
@@ -210,27 +204,23 @@ def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
 def _added(
     laid: Sequence[tuple[Floats, Sequence[Floats]]], n_columns: int, first: float, step: float, length: int
 ) -> tuple[Floats, Floats, str | None]:
-    """Samples of tasks added up at common instants, how many there are of each, and what was done to them.
-
-    Both arrays are (columns, instants); a sum is NaN where no task has a sample.
-    """
+    # arrays are (columns, instants); a sum is NaN where no task has a sample
     sums, counts = np.zeros((n_columns, length)), np.zeros((n_columns, length))
     remarks: set[str] = set()
     for times, columns in laid:
-        given = regular(times, columns)
-        remarks |= {given.remark} if given.remark else set()
-        own = np.arange(len(given.columns[0])) * given.step_s + given.start.timestamp() - first
-        places = np.rint(own / (step or 1.0)).astype(np.int64)
-        for number, samples in enumerate(given.columns):
-            there = np.isfinite(samples) & (places < length)
-            sums[number, places[there]] += samples[there]
-            counts[number, places[there]] += 1
+        resampled = regular(times, columns)
+        remarks |= {resampled.remark} if resampled.remark else set()
+        own = np.arange(len(resampled.columns[0])) * resampled.step_s + resampled.start.timestamp() - first
+        positions = np.rint(own / (step or 1.0)).astype(np.int64)
+        for number, samples in enumerate(resampled.columns):
+            present = np.isfinite(samples) & (positions < length)
+            sums[number, positions[present]] += samples[present]
+            counts[number, positions[present]] += 1
     sums[counts == 0] = np.nan
     return sums, counts, "; ".join(sorted(remarks)) or None
 
 
 def _tasks(rows: pa.Table) -> npt.NDArray[np.int64]:
-    """A number per step and task."""
     names = [name for name in ("step", "series", "task") if name in rows.column_names]
     texts = pc.binary_join_element_wise(
         *(pc.fill_null(rows.column(name), "") for name in names), "/"
@@ -240,7 +230,7 @@ def _tasks(rows: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def _numbers(rows: pa.Table, name: str, books: Books) -> Floats:
-    """A column as numbers, NaN where there is none, counted; negative ones are none, either."""
+    # negative numbers are gaps
     texts = pc.utf8_trim_whitespace(rows.column(name))
     plain = pc.match_substring_regex(texts, r"^[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?$")
     values: Floats = (

@@ -3,16 +3,14 @@
 from esjobs.core.errors import UsageError
 from esjobs.records.ingest.base import Source
 from esjobs.records.ingest.formats.apel import APEL
-from esjobs.records.ingest.formats.atlas_scores import ATLAS_FACTORS, ATLAS_HS06
 from esjobs.records.ingest.formats.canonical import JobsSource
 from esjobs.records.ingest.formats.clustercockpit import ClusterCockpit
 from esjobs.records.ingest.formats.corepower import COREPOWER_TABLE
 from esjobs.records.ingest.formats.cric import CRIC_QUEUES
-from esjobs.records.ingest.formats.hepix_hs06 import HEPIX_HS06
-from esjobs.records.ingest.formats.hepix_hs23 import HEPIX_HS23
 from esjobs.records.ingest.formats.panda import PandaSource
 from esjobs.records.ingest.formats.perf_stat import PerfStat
 from esjobs.records.ingest.formats.prmon import Prmon
+from esjobs.records.ingest.formats.published_scores import ATLAS_FACTORS, ATLAS_HS06, HEPIX_HS06, HEPIX_HS23
 from esjobs.records.ingest.formats.slurm import SLURM
 from esjobs.records.ingest.formats.slurm_profile import SlurmProfile
 from esjobs.records.ingest.formats.supremm import Supremm
@@ -50,4 +48,4 @@ def source(name: str) -> Source:
     for candidate in SOURCES:
         if candidate.name == name:
             return candidate
-    raise UsageError(f"no format '{name}'; there are {', '.join(known.name for known in SOURCES)}")
+    raise UsageError(f"no format '{name}'; there are {', '.join(each.name for each in SOURCES)}")

@@ -33,6 +33,7 @@ from esjobs.schema.series import SERIES
 
 Floats = npt.NDArray[np.float64]
 
+# Their metrics with ours and the factor; shares are in percent, memory and rates in GiB and MiB.
 _METRICS: dict[str, tuple[str, float]] = {
     "cpuuser": ("cpu_user", 0.01),
     "membw": ("mem_bw_b_s", 2.0**30),
@@ -40,7 +41,6 @@ _METRICS: dict[str, tuple[str, float]] = {
     "memused_minus_diskcache": ("mem_used_b", 2.0**30),
     "ib_lnet": ("net_b_s", 2.0**20),
 }
-"""Their metrics with ours and the factor; shares are in percent, memory and rates in GiB and MiB."""
 
 _BESIDE = {"_id", "times", "version", "hosts", "error", "nodebased", "devicebased"}
 _GROUP = re.compile(r"(intel|amd)[a-z0-9_]*", re.IGNORECASE)
@@ -57,7 +57,6 @@ class Supremm:
     settable: ClassVar[tuple[Field, ...]] = JOB_FIELDS
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """A job record or the series of a job; see :class:`esjobs.records.ingest.base.Source`."""
         table = None
         try:
             document = _document(file)
@@ -130,14 +129,13 @@ def _has_no_data(value: object) -> bool:
     return isinstance(value, dict) and "error" in value
 
 
-def _member(given: object, name: str) -> Mapping[str, Any]:
-    """A member that is an object with data; empty without it."""
-    inner = given.get(name) if isinstance(given, Mapping) else None
+def _member(container: object, name: str) -> Mapping[str, Any]:
+    inner = container.get(name) if isinstance(container, Mapping) else None
     return inner if isinstance(inner, dict) and not _has_no_data(inner) else {}
 
 
 def _total(statistics: object) -> float | None:
-    """The sum over what a statistic is of: mean times count; None where it has none."""
+    # mean times count
     if not isinstance(statistics, dict):
         return None
     mean, count = statistics.get("avg"), statistics.get("cnt")
@@ -173,7 +171,7 @@ def _counters(document: Mapping[str, Any], wall: float | None) -> dict[str, floa
 
 
 def _memory(text: object, nodes: object, cores: object) -> float | None:
-    """Requested memory in bytes: 24000Mn is of each node, 2800Mc of each core, else of the job."""
+    # 24000Mn is per node, 2800Mc per core, else of the job
     match = _MEMORY.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
         return None
@@ -208,21 +206,16 @@ def _of_plots(document: Mapping[str, Any], file: Input, fill: Mapping[str, objec
         if _has_no_data(samples):
             books.refuse("no data", metric, f"{metric} of {unit}: error {samples['error']!r}", unit)
             continue
-        if (
-            not isinstance(samples, list)
-            or not isinstance(times, list)
-            or len(samples) != len(times)
-            or not times
-        ):
+        if not _as_many(samples, times):
             books.refuse("no series", metric, f"{metric} of {unit} has not as many samples as times", unit)
             continue
         at, values = _floats(times), _floats(samples)
-        known = np.isfinite(at)
-        if not known.any():
+        timed = np.isfinite(at)
+        if not timed.any():
             books.refuse("no series", metric, f"{metric} of {unit} has no times", unit)
             continue
         books.repair("samples that are no number, left as gaps", int(np.isnan(values).sum()))
-        laid = regular(at[known], [values[known] * factor])
+        laid = regular(at[timed], [values[timed] * factor])
         scope = "node" if device is None else "core"
         found.append(Series(name, scope, unit, laid.start, laid.step_s, laid.columns[0], laid.remark))
     if not found and not books.rejects:
@@ -233,8 +226,13 @@ def _of_plots(document: Mapping[str, Any], file: Input, fill: Mapping[str, objec
     return job_files.series_piece(source, job_id, found, books, end)
 
 
+def _as_many(samples: Any, times: Any) -> bool:
+    both = isinstance(samples, list) and isinstance(times, list)
+    return both and len(samples) == len(times) > 0
+
+
 def _plots(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None, Any, Any]]:
-    """Metric, number of the host, device (None: the node), samples and times; of either form."""
+    # metric, number of the host, device (None: the node), samples, times
     times = document.get("times")
     for metric, hosts in _member(document, "nodebased").items():
         for host, samples in _items(hosts):
@@ -256,7 +254,6 @@ def _plots(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None, 
 
 
 def _of_hosts(one: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any, Any]]:
-    """What a member per metric holds: number of the host, device, samples and times."""
     for host, parts in _items(one.get("hosts")):
         times = one.get("times")
         if isinstance(times, dict) or (isinstance(times, list) and times and isinstance(times[0], list)):
@@ -271,20 +268,18 @@ def _of_hosts(one: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any, An
             yield host, str(names.get(device, device)), samples, times
 
 
-def _items(given: object) -> Iterator[tuple[str, Any]]:
-    """Members of an object, or elements of an array under their numbers."""
-    if isinstance(given, dict):
-        yield from given.items()
-    elif isinstance(given, list):
-        yield from ((str(number), value) for number, value in enumerate(given))
+def _items(container: object) -> Iterator[tuple[str, Any]]:
+    if isinstance(container, dict):
+        yield from container.items()
+    elif isinstance(container, list):
+        yield from ((str(number), value) for number, value in enumerate(container))
 
 
-def _named(given: object, name: str) -> Any:
-    """What an object or an array has under a name or number; the name where it has nothing."""
-    if isinstance(given, dict):
-        return given.get(name, name)
-    if isinstance(given, list) and name.isdigit() and int(name) < len(given):
-        return given[int(name)]
+def _named(container: object, name: str) -> Any:
+    if isinstance(container, dict):
+        return container.get(name, name)
+    if isinstance(container, list) and name.isdigit() and int(name) < len(container):
+        return container[int(name)]
     return name
 
 

@@ -13,7 +13,7 @@ Facts of the format, and of real logs:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -21,17 +21,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import InputError
 from esjobs.core.fields import JOB_FIELDS, Field
-from esjobs.core.fields import field as known_field
 from esjobs.core.tables import column
-from esjobs.records.ingest.base import MAX_LINE, Parsed, Reject
+from esjobs.records.ingest.base import Parsed, RowError
 from esjobs.records.ingest.convert import UTC_TIME
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.layout import Column, Layout, Values, bind
-from esjobs.records.ingest.reading.lines import BLOCK, LineFeed, excerpt
-from esjobs.records.ingest.reading.opening import opened, require_readable
+from esjobs.records.ingest.reading.layout import Column, Layout, Values, bind, column_of
+from esjobs.records.ingest.reading.lines import complete_lines, excerpt
+from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import Block, Context, rows_of
 
@@ -48,13 +46,8 @@ STATES = {"0": "failed", "1": "finished", "5": "cancelled"}
 _PARTS = frozenset({"2", "3", "4"})
 _KB = 1024.0
 _LAST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+# Numbers that a header may name, by the word with which its line begins.
 _NAMED = {"partition": "partition", "queue": "queue", "user": "user", "group": "group"}
-"""Numbers that a header may name, by the word with which its line begins."""
-
-
-def _from(target: str, *names: str) -> Column:
-    known = known_field(target)
-    return Column(target, names, known.type, bounded=known.bounded, unset=-1)
 
 
 def _derive(values: dict[str, Values]) -> None:
@@ -63,8 +56,8 @@ def _derive(values: dict[str, Values]) -> None:
         values[name].values = pc.multiply(values[name].values, processors)
     for name in ("avg_rss_b", "requested_memory_b"):
         values[name].values = pc.multiply(values[name].values, _KB)
-    asked = pc.coalesce(_numbers(values, "requested_cores"), processors)
-    values["requested_memory_b"].values = pc.multiply(values["requested_memory_b"].values, asked)
+    requested_cores = pc.coalesce(_numbers(values, "requested_cores"), processors)
+    values["requested_memory_b"].values = pc.multiply(values["requested_memory_b"].values, requested_cores)
     wait, run = (values[name].values for name in ("queue_s", "wall_s"))
     submit, never = values["after_start_s"].values, values["never_ran"].values
     started = pc.add(submit, wait)
@@ -89,20 +82,20 @@ def _moments(values: Mapping[str, Values], seconds: pa.Array) -> pa.Array:
 LAYOUT = Layout(
     "swf",
     (
-        _from("job_id", "job_number"),
-        _from("queue", "partition", "queue"),
-        _from("state", "status"),
-        _from("user", "user"),
-        _from("project", "group"),
-        _from("application", "program"),
-        _from("cores", "processors"),
-        _from("cpu_s", "mean_cpu"),
-        _from("wall_s", "run"),
-        _from("queue_s", "wait"),
-        _from("avg_rss_b", "mean_memory"),
-        _from("requested_wall_s", "requested_time"),
-        _from("requested_memory_b", "requested_memory"),
-        _from("requested_cores", "requested_processors"),
+        column_of("job_id", "job_number", unset=-1),
+        column_of("queue", "partition", "queue", unset=-1),
+        column_of("state", "status", unset=-1),
+        column_of("user", "user", unset=-1),
+        column_of("project", "group", unset=-1),
+        column_of("application", "program", unset=-1),
+        column_of("cores", "processors", unset=-1),
+        column_of("cpu_s", "mean_cpu", unset=-1),
+        column_of("wall_s", "run", unset=-1),
+        column_of("queue_s", "wait", unset=-1),
+        column_of("avg_rss_b", "mean_memory", unset=-1),
+        column_of("requested_wall_s", "requested_time", unset=-1),
+        column_of("requested_memory_b", "requested_memory", unset=-1),
+        column_of("requested_cores", "requested_processors", unset=-1),
         Column("after_start_s", ("submit",), "number", bounded=True, lenient=True),
         Column("log_start", ("log_start",), "number", lenient=True),
         Column("never_ran", ("never_ran",), "boolean", lenient=True),
@@ -117,7 +110,7 @@ LAYOUT = Layout(
 
 @dataclass
 class _Header:
-    """What the comments say: names of numbers by their kind, and when the log begins (s since 1970)."""
+    """Contents of the comments: names of numbers by their kind, start of the log (s since 1970)."""
 
     start: float | None = None
     names: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in _NAMED.values()})
@@ -138,7 +131,7 @@ class _Header:
 
 
 @dataclass(frozen=True)
-class SwfSource:
+class SwfSource(OfText):
     """Logs of the Parallel Workloads Archive, version 2, plain or gzip."""
 
     name: str = "swf"
@@ -148,44 +141,32 @@ class SwfSource:
         column("log_start", "number", "when the log begins, where its header does not say", "s since 1970"),
     )
 
-    def accept(self, file: Input) -> None:
-        """Raise unless a file begins like text."""
-        require_readable(file)
-
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """Stream one file; see :class:`esjobs.records.ingest.base.Source`."""
         jobs_fill = {name: value for name, value in fill.items() if name != "log_start"}
         context = Context(file.name, self.default_source, jobs_fill)
         refusals, header, n_rows, unplaced = Refusals(file.name), _Header(), 0, 0
-        given = fill.get("log_start")
-        with opened(file) as source:
-            for lines in LineFeed(source.stream, file, BLOCK):
-                if lines.overlong:
-                    detail = f"the row has more than {MAX_LINE} bytes; accepted: shorter ones"
-                    refusals.add(
-                        Reject("line too long", file.name, lines.first, "", detail, excerpt(lines.data))
-                    )
-                    continue
-                numbers, raw, rows = _rows(lines.data, lines.first, header, refusals)
-                if rows and header.start is None and not isinstance(given, int | float):
-                    raise InputError(
-                        f"{file.name}: no header line '; UnixStartTime: SECONDS' before the first job, so no "
-                        "job has a date; give --set log_start=SECONDS (since 1970, UTC)"
-                    )
-                start = float(given) if isinstance(given, int | float) else header.start or 0.0
-                parsed, without = _parsed(rows, numbers, raw, header, start, context, refusals)
-                n_rows += parsed.rows_in
-                unplaced += without
-                yield parsed
-        left = (*refusals.take(), *refusals.rest())
-        n_left = sum(reject.n_rows for reject in left)
-        notes = [] if n_rows + n_left else [f"{file.name}: no rows"]
+        log_start = fill.get("log_start")
+        supplied = float(log_start) if isinstance(log_start, int | float) else None
+        for lines in complete_lines(file, refusals, "a log of the Parallel Workloads Archive"):
+            numbers, raw, rows = _rows(lines.data, lines.first, header, refusals)
+            start = header.start if supplied is None else supplied
+            if rows and start is None:
+                raise InputError(
+                    f"{file.name}: no header line '; UnixStartTime: SECONDS' before the first job, so no "
+                    "job has a date; give --set log_start=SECONDS (since 1970, UTC)"
+                )
+            parsed, without = _parsed(rows, numbers, raw, header, start or 0.0, context, refusals)
+            n_rows += parsed.rows_in
+            unplaced += without
+            yield parsed
+        last = refusals.last_piece()
+        notes = [] if n_rows + last.rows_in else [f"{file.name}: no rows"]
         if unplaced:
             notes.append(
                 f"{file.name}: jobs without a waiting time, placed as if they had begun when they were "
                 f"submitted, without a start time: {unplaced:,}"
             )
-        yield Parsed(pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA), left, n_left, tuple(notes))
+        yield replace(last, notes=tuple(notes))
 
 
 SWF = SwfSource()
@@ -195,7 +176,6 @@ SWF = SwfSource()
 def _rows(
     data: bytes, first: int, header: _Header, refusals: Refusals
 ) -> tuple[list[int], list[bytes], list[list[bytes]]]:
-    """Line numbers, lines and their cells; comments go to the header, lines of another shape are refused."""
     numbers: list[int] = []
     raw: list[bytes] = []
     rows: list[list[bytes]] = []
@@ -204,7 +184,7 @@ def _rows(
         if len(split) == len(COLUMNS) and split[0][:1] != b";" and line.isascii():
             if split[10].decode() in _PARTS:
                 detail = "status 2, 3 or 4: a part of a job that another line has as a whole"
-                refusals.add(Reject(PART, refusals.file, number, "state", detail, excerpt(line)))
+                refusals.refuse(RowError(PART, "state", detail), number, excerpt(line))
                 continue
             numbers.append(number)
             raw.append(line)
@@ -215,7 +195,7 @@ def _rows(
             header.read(line.decode("utf-8", "replace").strip().lstrip(";"))
         else:
             detail = f"{len(split)} numbers; accepted: {len(COLUMNS)} with blanks between"
-            refusals.add(Reject("wrong number of columns", refusals.file, number, "", detail, excerpt(line)))
+            refusals.refuse(RowError("wrong number of columns", "", detail), number, excerpt(line))
     return numbers, raw, rows
 
 
@@ -228,7 +208,6 @@ def _parsed(
     context: Context,
     refusals: Refusals,
 ) -> tuple[Parsed, int]:
-    """Rows as jobs, and how many say no waiting time though they ran."""
     columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
     cells = {
         name: pa.array(values, pa.binary()).cast(pa.string())
@@ -258,9 +237,8 @@ _NO_TIME = pa.array(["-1", "0"])
 
 
 def _replaced(cells: pa.Array, names: Mapping[str, str]) -> pa.Array:
-    """Numbers by their names, where there are some; other cells stay."""
     if not names:
         return cells
-    known = pa.array(names.keys(), pa.string())
-    found = pa.array(names.values(), pa.string()).take(pc.index_in(cells, known))
+    codes = pa.array(names.keys(), pa.string())
+    found = pa.array(names.values(), pa.string()).take(pc.index_in(cells, codes))
     return pc.coalesce(found, cells)

@@ -20,9 +20,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
-
-from esjobs.core.arrow import given_schema
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
 from esjobs.records.ingest.base import FIRST_YEAR, LAST_YEAR, Parsed
@@ -33,9 +30,8 @@ from esjobs.records.ingest.formats.talp_regions import Refused, regions_of
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.schema.pop import POP_REPORTS
 
-_SCHEMA = given_schema(POP_REPORTS)
+# Keys of which every report has one.
 _LAYOUTS = ("Application", "Process", "popMetrics", "popRaw", "region", "node")
-"""Keys of which every report has one."""
 
 
 class Talp:
@@ -53,8 +49,6 @@ class Talp:
     )
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        """The rows of a report; see :class:`esjobs.records.ingest.base.Source`. A damaged file loses only
-        itself."""
         try:
             yield _parsed(file, fill)
         except (InputError, ValueError, RecursionError) as error:
@@ -96,9 +90,7 @@ def _parsed(file: Input, fill: Mapping[str, object]) -> Parsed:
         raise InputError(f"{file.name} has no region; it was not finished, or holds something else")
     negative = sum(row["counters"] == "bad" for row in rows)
     books.repair("rows with negative counters of cycles or instructions, which are left out", negative)
-    batch = pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
-    rejects = tuple(books.rejects)
-    return Parsed(batch, rejects, len(rows) + len(rejects), (), POP_REPORTS, books.repaired)
+    return Parsed.of(rows, books.rejects, (), POP_REPORTS, books.repaired)
 
 
 def report_document(data: bytes, name: str) -> dict[str, Any]:
@@ -122,7 +114,7 @@ def report_document(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are all there once: of two regions of one name, one would be lost."""
+    # of two regions of one name one would be lost
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
@@ -136,10 +128,7 @@ def _no_number(text: str) -> float:
 
 
 def _identity(document: Mapping[str, Any], job_id: str, step: str) -> str:
-    """The same for the same contents about the same job and launch, whatever the file is called.
-
-    The contents have the time, the processes and nanoseconds in them: two runs are never equal.
-    """
+    # Contents have the time, processes and nanoseconds in them: two runs are never equal.
     content = json.dumps([job_id, step, document], sort_keys=True, separators=(",", ":"))
     return hashlib.sha1(content.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
@@ -147,7 +136,6 @@ def _identity(document: Mapping[str, Any], job_id: str, step: str) -> str:
 def _time(
     document: Mapping[str, Any], file: Input, fill: Mapping[str, object], books: Books
 ) -> tuple[datetime, str]:
-    """When the report was written, and who says so."""
     written = document.get("timestamp")
     if isinstance(written, str):
         with contextlib.suppress(ValueError, OverflowError):
@@ -156,9 +144,9 @@ def _time(
             if FIRST_YEAR <= time.year <= LAST_YEAR:
                 return time, "report"
         books.repair("times that are none, taken from elsewhere", 1)
-    given = fill.get("time")
-    if isinstance(given, datetime):
-        return given, "given"
+    supplied = fill.get("time")
+    if isinstance(supplied, datetime):
+        return supplied, "given"
     path = getattr(file, "path", file)
     if isinstance(path, Path):
         with contextlib.suppress(OSError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""What the name of a report of TALP says: job, launch, node, process, and of which report it is a part."""
+"""Names of reports of TALP: job, launch, node, process, and the report of a partial one."""
 
 import re
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ OURS = re.compile(
 gathered, and nothing else is opened. The name of a job may have points, what follows has none."""
 
 _PARTIAL = re.compile(r"(?P<report>.+)_(?P<host>[^_]+)_(?P<pid>\d+)\.partial\.json")
+# ``%j.%h.%p.json``, which DLB fills in since 3.7.
 _BY_DLB = re.compile(r"(?P<job>\d+)\.[\w-]+\.\d+\.json", re.ASCII)
-"""``%j.%h.%p.json``, which DLB fills in since 3.7."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ReportName:
 
 
 def report_name(name: str) -> ReportName:
-    """What the name of a file says, without folders and without the ending of a gzip.
+    """Return what the name of a file says, without folders and without the ending of a gzip.
 
     >>> report_name("talp.4711.0.node07.991.json")
     ReportName(job_id='4711', step='0', part_of=None)

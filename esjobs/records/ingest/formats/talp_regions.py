@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from esjobs.records.ingest.base import MAX_INTEGER
+from esjobs.records.ingest.base import MAX_INTEGER, RowError
 from esjobs.schema.pop import EFFICIENCIES
 
 Row = dict[str, Any]
 
+# Characters of the name of a region: an index refuses keys of many thousands.
 _LONGEST = 1000
-"""Characters of the name of a region: an index refuses keys of many thousands."""
 
 MAIN_REGIONS = ("Global", "Application", "MPI Execution")
 """What the region around everything is called, the name of today first: a user may call one by an older."""
@@ -56,10 +56,10 @@ _PRINTED: dict[str, tuple[str, ...]] = {
     "mpi_load_balance_in": ("mpiLoadBalanceIn", "lbIn"),
     "mpi_load_balance_out": ("mpiLoadBalanceOut", "lbOut"),
 }
+# Times that a process has; its ``elapsedUseful`` is the useful time again.
 _OF_PROCESS = {
     name: keys for name, keys in _TIMES.items() if not name.startswith(("min_", "max_", "useful_m"))
 }
-"""Times that a process has; its ``elapsedUseful`` is the useful time again."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,6 @@ class Refused:
     name: str
 
 
-class _WrongError(Exception):
-    """A value that cannot be stored."""
-
-    def __init__(self, reason: str, field: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason, self.field, self.detail = reason, field, detail
-
-
 def regions_of(document: Mapping[str, Any], part_of: str | None) -> Iterator[Row | Refused]:
     """The rows of a report. ``part_of``: of a report of one process, what it is a part of by its name."""
     process = document.get("processInfo")
@@ -90,21 +82,24 @@ def regions_of(document: Mapping[str, Any], part_of: str | None) -> Iterator[Row
     of_processes = dict(_processes(document))
     names = [*listed, *(name for name in of_processes if name not in listed)]
     main = next((name for name in MAIN_REGIONS if name in names), None)
-    for name, given in listed.items():
-        yield _row(name, given, main, level="application")
+    for name, members in listed.items():
+        yield _row(name, members, main, level="application")
     for name, processes in of_processes.items():
-        if not isinstance(processes, list):
-            yield Refused("not a list", "Process", "its processes are no list", name[:_LONGEST])
-            continue
-        for number, given in enumerate(processes):
-            yield _row(name, given, main, level="process", number=number)
+        yield from _process_rows(name, processes, main)
     nodes = document.get("node")
     for number, node in enumerate(nodes if isinstance(nodes, list) else ()):
         yield _node(node, number, main or "Global")
 
 
+def _process_rows(name: str, processes: Any, main: str | None) -> Iterator[Row | Refused]:
+    if not isinstance(processes, list):
+        yield Refused("not a list", "Process", "its processes are no list", name[:_LONGEST])
+        return
+    for number, members in enumerate(processes):
+        yield _row(name, members, main, level="process", number=number)
+
+
 def _application(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Name and members of the regions, of the application as a whole."""
     application = document.get("Application")
     if isinstance(application, dict):
         yield from application.items()
@@ -134,12 +129,12 @@ def _processes(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _partial(
     document: Mapping[str, Any], process: Mapping[str, Any], part_of: str | None
 ) -> Iterator[Row | Refused]:
-    """What one process wrote of itself: its share of the application, so it is a process here."""
+    # one process wrote its share of the application: a process here
     listed = dict(_application(document))
     main = next((name for name in MAIN_REGIONS if name in listed), None)
-    for name, given in listed.items():
-        known = given if isinstance(given, dict) else {}
-        row = _row(name, {**process, **known} if known else given, main, level="process")
+    for name, members in listed.items():
+        own = members if isinstance(members, dict) else {}
+        row = _row(name, {**process, **own} if own else members, main, level="process")
         if not isinstance(row, Refused):
             row |= {
                 "part_of": part_of or "",
@@ -151,7 +146,6 @@ def _partial(
 
 
 def _node(node: Any, number: int, main: str) -> Row | Refused:
-    """A node of the old summary: the times of its processes, added up."""
     if not isinstance(node, dict) or not isinstance(node.get("process"), list):
         return Refused("not an object", "node", "a node without a list of processes", str(number))
     try:
@@ -160,8 +154,8 @@ def _node(node: Any, number: int, main: str) -> Row | Refused:
             for each in node["process"]
             if isinstance(each, dict)
         ]
-    except _WrongError as wrong:
-        return Refused(wrong.reason, wrong.field, wrong.detail, f"node {number}")
+    except RowError as error:
+        return Refused(error.reason, error.field, error.detail, f"node {number}")
     name = str(node.get("id", number))[:_LONGEST].encode(errors="replace").decode()
     return {
         **_blank("node", f"node {name}", main, is_main=True),
@@ -183,38 +177,38 @@ def _blank(level: str, unit: str, region: str, *, is_main: bool) -> Row:
     }
 
 
-def _row(name: str, given: Any, main: str | None, *, level: str, number: int = 0) -> Row | Refused:
+def _row(name: str, members: Any, main: str | None, *, level: str, number: int = 0) -> Row | Refused:
     shown = name[:_LONGEST].encode(errors="replace").decode()
     if shown != name[:_LONGEST]:
         return Refused("bad name", "region", "a name with halves of characters", shown)
-    if not isinstance(given, dict):
+    if not isinstance(members, dict):
         return Refused("not an object", level, "it has no members", shown)
     if len(name) > _LONGEST:
         return Refused("out of range", "region", f"a name of {len(name):,} characters", shown[:100])
     try:
-        row = _measured(given, level)
-    except _WrongError as wrong:
-        return Refused(wrong.reason, wrong.field, wrong.detail, shown)
-    host = given.get("hostname")
+        row = _measured(members, level)
+    except RowError as error:
+        return Refused(error.reason, error.field, error.detail, shown)
+    host = members.get("hostname")
     host = host[:_LONGEST].encode(errors="replace").decode() if isinstance(host, str) else None
-    pid = given.get("pid")
-    known = pid if isinstance(pid, int) else number
-    unit = "" if level == "application" else f"{host or 'process'}/{str(known)[:20]}"
+    pid = members.get("pid")
+    own = pid if isinstance(pid, int) else number
+    unit = "" if level == "application" else f"{host or 'process'}/{str(own)[:20]}"
     return {**_blank(level, unit, name, is_main=name == main), **row, "host": host}
 
 
-def _measured(given: Mapping[str, Any], level: str) -> Row:
+def _measured(members: Mapping[str, Any], level: str) -> Row:
     times = _TIMES if level == "application" else _OF_PROCESS
-    row: Row = {name: _seconds(given, keys) for name, keys in times.items()}
-    row |= {name: _count(given, keys) for name, keys in _COUNTS.items()}
-    row |= {name: _number(given, keys) for name, keys in _PRINTED.items()}
+    row: Row = {name: _seconds(members, keys) for name, keys in times.items()}
+    row |= {name: _count(members, keys) for name, keys in _COUNTS.items()}
+    row |= {name: _number(members, keys) for name, keys in _PRINTED.items()}
     if row["elapsed_s"] is None:
-        raise _WrongError("missing value", "elapsedTime", "elapsedTime is missing")
-    row["model"] = _model(given, level)
+        raise RowError("missing value", "elapsedTime", "elapsedTime is missing")
+    row["model"] = _model(members, level)
     if row["model"] == "summed":
         # what 3.3 and 3.4 print as parallel efficiency has no part but MPI
         row["mpi_parallel_efficiency"] = row["parallel_efficiency"]
-    counters = {name: _number(given, (key,)) for name, key in _COUNTERS.items()}
+    counters = {name: _number(members, (key,)) for name, key in _COUNTERS.items()}
     row["counters"] = _state(list(counters.values()))
     if row["counters"] == "ok":
         row |= {name: value / 1e9 for name, value in counters.items() if value is not None}
@@ -224,14 +218,14 @@ def _measured(given: Mapping[str, Any], level: str) -> Row:
     return row
 
 
-def _model(given: Mapping[str, Any], level: str) -> str:
-    if level != "application" or "minMpiNormdProc" in given:
+def _model(members: Mapping[str, Any], level: str) -> str:
+    if level != "application" or "minMpiNormdProc" in members:
         return "minimum"
-    if "maxUsefulNormdProc" in given:
+    if "maxUsefulNormdProc" in members:
         return "normalised"
-    if "usefulCpuTotal" in given:
+    if "usefulCpuTotal" in members:
         return "summed"
-    return "minimum" if "usefulTime" in given else "printed"
+    return "minimum" if "usefulTime" in members else "printed"
 
 
 def _state(values: list[float | None]) -> str:
@@ -240,40 +234,40 @@ def _state(values: list[float | None]) -> str:
     return "ok" if all(values) else "none"
 
 
-def _value(given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
-    return next(((key, given[key]) for key in keys if key in given), (keys[0], None))
+def _value(members: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
+    return next(((key, members[key]) for key in keys if key in members), (keys[0], None))
 
 
-def _number(given: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
-    key, value = _value(given, keys)
+def _number(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
+    key, value = _value(members, keys)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _WrongError("not a number", key, f"{key} holds {str(value)[:60]!r}; accepted: a number")
+        raise RowError("not a number", key, f"{key} holds {str(value)[:60]!r}; accepted: a number")
     try:
         return float(value)
     except OverflowError:
-        raise _WrongError("out of range", key, f"{key} holds a number of hundreds of digits") from None
+        raise RowError("out of range", key, f"{key} holds a number of hundreds of digits") from None
 
 
-def _seconds(given: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
-    """A time in s of one in ns. What a report of today has and is 0 there stays 0."""
-    value = _number(given, keys)
+def _seconds(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
+    # times are in ns; a 0 of a current report stays 0
+    value = _number(members, keys)
     if value is None:
         return None
     if value < 0:
-        key, _ = _value(given, keys)
-        raise _WrongError("negative", key, f"{key} holds {value:g}; accepted: a number from 0")
+        key, _ = _value(members, keys)
+        raise RowError("negative", key, f"{key} holds {value:g}; accepted: a number from 0")
     return value / 1e9
 
 
-def _count(given: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    value = _number(given, keys)
+def _count(members: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    value = _number(members, keys)
     if value is None:
         return None
-    key, _ = _value(given, keys)
+    key, _ = _value(members, keys)
     if value < 0:
-        raise _WrongError("negative", key, f"{key} holds {value:g}; accepted: a number from 0")
+        raise RowError("negative", key, f"{key} holds {value:g}; accepted: a number from 0")
     if value > MAX_INTEGER or value != int(value):
-        raise _WrongError("out of range", key, f"{key} holds {value:g}; accepted: a count")
+        raise RowError("out of range", key, f"{key} holds {value:g}; accepted: a count")
     return int(value)

@@ -1,10 +1,8 @@
 """One file of any container to parsed pieces: the common part of every format that has a layout."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 
-import pyarrow as pa
-
-from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import InputError
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.reading.columnar import open_parquet, read_parquet
@@ -26,9 +24,9 @@ def parse_file(
     block: int = BLOCK,
     listed: int = LISTED,
 ) -> Iterator[Parsed]:
-    """Stream a file; the first piece carries the notes, a file without rows gives one empty piece.
+    """Yield the pieces of a file; the first has the notes, a file without rows gives one empty piece.
 
-    ``listed``: how many refused rows of one kind are listed one by one; the last piece counts the others.
+    ``listed``: rejects of one kind that are listed individually; the last piece counts the others.
     """
     refusals = Refusals(file.name, listed)
     filled = (*context.from_name, *context.fill)
@@ -36,35 +34,31 @@ def parse_file(
     noted = False
     with opened(file) as source:
         if source.container == "jsonl":
-            known: Binding | None = None
-            pieces = read_json_lines(LineFeed(source.stream, file, block), layout, refusals, way)
+            binding: Binding | None = None
+            pieces: Iterable[tuple[Block, Binding]] = read_json_lines(
+                LineFeed(source.stream, file, block), layout, refusals, way
+            )
         elif source.container == "parquet":
-            parquet, known = open_parquet(file, layout, filled)
-            pieces = _with(read_parquet(parquet, known, refusals), known)
+            parquet, binding = open_parquet(file, layout, filled)
+            pieces = zip(read_parquet(parquet, binding, refusals), repeat(binding))
         else:
             feed = LineFeed(source.stream, file, block)
             first = next(iter(feed), None)
             if first is None or not first.data.strip():
                 raise InputError(f"{file.name} holds nothing but blank lines; {ACCEPTED}")
             header = read_header(feed, first, layout, filled)
-            known = header.binding
-            pieces = _with(read_csv(feed, header, refusals, way), known)
-        for piece, binding in pieces:
-            parsed = rows_of(piece, binding, context, refusals, () if noted else binding.notes(file.name))
+            binding = header.binding
+            pieces = zip(read_csv(feed, header, refusals, way), repeat(binding))
+        for piece, of_piece in pieces:
+            notes = () if noted else of_piece.notes(file.name)
+            parsed = rows_of(piece, of_piece, context, refusals, notes)
             if parsed.rows_in:
                 noted = True
                 rows += parsed.rows_in
                 yield parsed
-    empty = pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)
-    left = (*refusals.take(), *refusals.rest())
-    if left:
-        rows += sum(reject.n_rows for reject in left)
-        notes = () if noted or known is None else known.notes(file.name)
-        yield Parsed(empty, left, sum(reject.n_rows for reject in left), notes)
-    if not rows:
-        notes = known.notes(file.name) if known else ()
-        yield Parsed(empty, (), 0, (*notes, f"{file.name}: no rows"))
-
-
-def _with(blocks: Iterator[Block], binding: Binding) -> Iterator[tuple[Block, Binding]]:
-    return ((block, binding) for block in blocks)
+    notes = () if noted or binding is None else binding.notes(file.name)
+    last = refusals.last_piece(notes)
+    if not rows and not last.rows_in:
+        yield Parsed.of((), notes=(*notes, f"{file.name}: no rows"))
+    elif last.rows_in:
+        yield last

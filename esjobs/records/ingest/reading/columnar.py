@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from esjobs.core.errors import InputError
-from esjobs.records.ingest.base import EXCERPT, Reject
+from esjobs.records.ingest.base import EXCERPT, RowError
 from esjobs.records.ingest.convert import acceptable, decode
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.layout import Binding, Layout, bind, require
@@ -22,8 +22,8 @@ ROWS = 1 << 17
 
 _USUAL_COLUMNS = 64
 
+# Bytes of each column that are fetched at a time; without a limit a whole row group is.
 _READ_AHEAD = 1 << 20
-"""Bytes of each column that are fetched at a time; without a limit a whole row group is."""
 
 
 def open_parquet(
@@ -59,10 +59,7 @@ def open_parquet(
 def read_parquet(
     parquet: pyarrow.parquet.ParquetFile, binding: Binding, refusals: Refusals
 ) -> Iterator[Block]:
-    """Yield the rows of an opened file; memory does not grow with it.
-
-    Rows that are refused for their form go to ``refusals``.
-    """
+    """Yield the rows of an opened file in bounded memory; malformed ones go to ``refusals``."""
     row = 1
     batches = _batches(parquet, list(binding.used))
     while True:
@@ -98,7 +95,8 @@ def _block(batch: pa.RecordBatch, first: int, refusals: Refusals) -> Block:
         for row in np.flatnonzero(bad) if bad is not None else ():
             broken.setdefault(int(row), name)
     for number, name in sorted(broken.items()):
-        refusals.add(_not_utf8(refusals.file, first + number, name, cells, number))
+        detail = f"column {name} holds bytes that are not UTF-8; accepted: UTF-8"
+        refusals.refuse(RowError("not UTF-8", "", detail), first + number, _excerpt(cells, number))
     if broken:
         keep = np.ones(batch.num_rows, dtype=bool)
         keep[list(broken)] = False
@@ -113,18 +111,13 @@ def _block(batch: pa.RecordBatch, first: int, refusals: Refusals) -> Block:
     )
 
 
-def _not_utf8(file: str, line: int, name: str, cells: Mapping[str, pa.Array], row: int) -> Reject:
-    detail = f"column {name} holds bytes that are not UTF-8; accepted: UTF-8"
-    return Reject("not UTF-8", file, line, "", detail, _excerpt(cells, row))
-
-
 def _excerpt(cells: Mapping[str, pa.Array], row: int) -> str:
     values = {name: _shown(array[row]) for name, array in cells.items() if array[row].is_valid}
     return json.dumps(values, default=str, ensure_ascii=False)[:EXCERPT]
 
 
 def _shown(cell: pa.Scalar) -> object:
-    """A value for people; a time that Python cannot hold as the number that stands in the file."""
+    # a time that Python cannot hold is shown as its number
     try:
         return cell.as_py()
     except (OverflowError, ValueError):

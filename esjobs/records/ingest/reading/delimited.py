@@ -19,9 +19,18 @@ import pyarrow as pa
 import pyarrow.csv
 
 from esjobs.core.errors import InputError
-from esjobs.records.ingest.base import MAX_LINE, Reject
+from esjobs.records.ingest.base import MAX_LINE, RowError
 from esjobs.records.ingest.reading.layout import Binding, Layout, bind, require
-from esjobs.records.ingest.reading.lines import Index, LineFeed, Lines, excerpt, index_lines, record_at
+from esjobs.records.ingest.reading.lines import (
+    Index,
+    LineFeed,
+    Lines,
+    decoded,
+    excerpt,
+    index_lines,
+    record_at,
+    too_long,
+)
 from esjobs.records.ingest.reading.opening import BOM
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import Block
@@ -76,7 +85,7 @@ def read_csv(feed: LineFeed, header: Header, refusals: Refusals, way: Way = "typ
     """Yield the rows of a file whose header has been read; ``refusals``: of those that are malformed."""
     for lines in feed:
         if lines.overlong:
-            refusals.add(too_long(lines.data, lines.first, feed.file.name))
+            refusals.refuse(too_long(), lines.first, excerpt(lines.data))
             continue
         block = _columnar(lines, header, way, refusals) if way != "careful" else None
         if block is not None:
@@ -106,7 +115,7 @@ def _columnar(lines: Lines, header: Header, way: Way, refusals: Refusals) -> Blo
 
 
 def _sieve(lines: Lines, index: Index, header: Header, refusals: Refusals) -> tuple[bytes, Index]:
-    """Refuse the malformed lines of a block without quotes; the other lines, joined again."""
+    # rejects the malformed lines of a block without quotes and joins the others again
     view = np.frombuffer(lines.data, dtype=np.uint8)
     commas = np.flatnonzero(view == 0x2C)
     counts = np.searchsorted(commas, index.ends) - np.searchsorted(commas, index.starts)
@@ -114,10 +123,12 @@ def _sieve(lines: Lines, index: Index, header: Header, refusals: Refusals) -> tu
     suspect[np.searchsorted(index.ends, np.flatnonzero(view >= 0x80))] = True
     for row in np.flatnonzero(suspect):
         raw = lines.data[index.starts[row] : index.ends[row]]
-        cells = _split(raw, int(index.numbers[row]), len(header.names), refusals.file)
-        suspect[row] = isinstance(cells, Reject)
-        if isinstance(cells, Reject):
-            refusals.add(cells)
+        suspect[row] = False
+        try:
+            _split(raw, len(header.names))
+        except RowError as error:
+            suspect[row] = True
+            refusals.refuse(error, int(index.numbers[row]), excerpt(raw))
     starts, ends = index.starts[~suspect], index.ends[~suspect]
     kept = [lines.data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     joined = Lines(b"\n".join(kept), 0, final=True)
@@ -126,7 +137,7 @@ def _sieve(lines: Lines, index: Index, header: Header, refusals: Refusals) -> tu
 
 
 def _table(data: bytes, rows: int, header: Header, way: Way) -> pa.Table | None:
-    """Parse lines that are one record each; None when the parser does not find just these records."""
+    # None if the parser does not find just these records
     if not rows:
         return _parsed(b"," * (len(header.names) - 1) + b"\n", header, typed=False).slice(0, 0)
     table = None
@@ -166,7 +177,7 @@ def _parsed(data: bytes, header: Header, *, typed: bool) -> pa.Table:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether the bytes are UTF-8; quick for plain ASCII."""
+    """True if the bytes are UTF-8; quick for plain ASCII."""
     if data.isascii():
         return True
     try:
@@ -201,28 +212,26 @@ def _careful(feed: LineFeed, lines: Lines, header: Header, refusals: Refusals) -
     numbers: list[int] = []
     while at < len(data):
         newline = data.find(b"\n", at)
-        end = newline if newline >= 0 else len(data)
-        physical = data[at:end]
-        stop = end
-        cells: list[str] | Reject | None = None
-        if b'"' not in physical or len(physical) > MAX_LINE:
-            if physical.rstrip(b"\r"):
-                cells = _split(physical, line, columns, feed.file.name)
-        else:
-            record = record_at(data, at)
-            runs_out = record.open_quote and record.end - at < MAX_LINE
-            if runs_out and not lines.final:
-                feed.push_back(data[at:])
-                break
-            if record.open_quote or record.end - at > MAX_LINE:
-                detail = f"a quoted cell is not closed within {MAX_LINE} bytes; accepted: a closing quote"
-                cells = Reject("unclosed quote", feed.file.name, line, "", detail, excerpt(physical))
+        stop = newline if newline >= 0 else len(data)
+        physical = data[at:stop]
+        cells: list[str] = []
+        try:
+            if b'"' not in physical or len(physical) > MAX_LINE:
+                if physical.rstrip(b"\r"):
+                    cells = _split(physical, columns)
             else:
-                cells = _split(data[at : record.end], line, columns, feed.file.name, record.cells)
-                stop = end if isinstance(cells, Reject) else record.end
-        if isinstance(cells, Reject):
-            refusals.add(cells)
-        elif cells is not None:
+                record = record_at(data, at)
+                if record.open_quote and record.end - at < MAX_LINE and not lines.final:
+                    feed.push_back(data[at:])
+                    break
+                if record.open_quote or record.end - at > MAX_LINE:
+                    detail = f"a quoted cell is not closed within {MAX_LINE} bytes; accepted: a closing quote"
+                    raise RowError("unclosed quote", "", detail)
+                cells = _split(data[at : record.end], columns, record.cells)
+                stop = record.end
+        except RowError as error:
+            refusals.refuse(error, line, excerpt(physical))
+        if cells:
             rows.append(cells)
             raw.append(data[at:stop])
             numbers.append(line)
@@ -231,28 +240,15 @@ def _careful(feed: LineFeed, lines: Lines, header: Header, refusals: Refusals) -
     return _as_text(header, rows, raw, numbers)
 
 
-def _split(
-    raw: bytes, line: int, columns: int, file: str, quoted: list[bytes] | None = None
-) -> list[str] | Reject:
-    """The cells of a record, or what is wrong with it. ``quoted``: its cells, where it has quotes."""
+def _split(raw: bytes, columns: int, quoted: list[bytes] | None = None) -> list[str]:
     if len(raw) > MAX_LINE:
-        return too_long(raw, line, file)
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        detail = f"byte {raw[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
-        return Reject("not UTF-8", file, line, "", detail, excerpt(raw))
+        raise too_long()
+    text = decoded(raw)
     cells = text.rstrip("\r").split(",") if quoted is None else [cell.decode("utf-8") for cell in quoted]
     if len(cells) != columns:
         detail = f"{len(cells)} cells; accepted: {columns}, as in the header (a cell with a comma is quoted)"
-        return Reject("wrong number of columns", file, line, "", detail, excerpt(raw))
+        raise RowError("wrong number of columns", "", detail)
     return cells
-
-
-def too_long(raw: bytes, line: int, file: str) -> Reject:
-    """The refusal of a line beyond ``MAX_LINE``."""
-    detail = f"the row has more than {MAX_LINE} bytes; accepted: shorter ones"
-    return Reject("line too long", file, line, "", detail, excerpt(raw))
 
 
 def _as_text(header: Header, rows: list[list[str]], raw: list[bytes], numbers: list[int]) -> Block:

@@ -1,8 +1,7 @@
-"""What a command is told to read, as something that can be opened more than once.
+"""Inputs of a command, which can be opened more than once.
 
-A regular file is read where it is. Standard input, a pipe or a device gives its bytes only once, and a load
-is named by its contents before its first row is stored: such a stream is copied into a temporary file that
-has no name, so that it is gone when the process is, however it ends.
+A regular file is read in place. Standard input, a pipe or a device gives its bytes once, and a load is named
+by its contents before its first row is stored: such a stream is copied into an unnamed temporary file.
 """
 
 import io
@@ -21,11 +20,11 @@ from typing import IO, Literal, Protocol
 from esjobs.core.errors import InputError, UsageError
 
 _CHUNK = 1 << 20
+# Bytes after which the room on the disk is looked at again.
 _LOOKS_EVERY = 64 << 20
-"""Bytes after which the room on the disk is looked at again."""
 
+# What a stream leaves free on the disk: 1 GiB, or a tenth of a small one.
 _SPARED_BYTES, _SPARED_SHARE = 1 << 30, 0.1
-"""What a stream leaves free on the disk: 1 GiB, or a tenth of a small one."""
 
 _STDIN = re.compile(r"-|/dev/stdin|/dev/fd/0|/proc/(self|\d+)/fd/0")
 _DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/(self|\d+)/fd/\d+")
@@ -70,13 +69,12 @@ Accept = Callable[[Input], None]
 def inputs(
     paths: Sequence[Path], accept: Accept | None = None, *, most: int | None = None
 ) -> Iterator[list[Input]]:
-    """Everything that is to be read; what is no regular file is read to its end first.
+    """Yield everything to be read; what is no regular file is read to its end first, up to ``most`` bytes.
 
-    ``-`` is standard input. Streams without a name of their own are called ``stdin``, and ``pipe1``,
-    ``pipe2``, ... in their order, whatever number the shell gave them: the same contents are the same load.
-    ``most``: bytes after which a stream is not read on; whoever opens it sees that it has more than allowed.
-    Raises :class:`UsageError` when standard input is named twice, :class:`InputError` when a stream cannot be
-    read or the disk has no room for it. A path that does not exist is left to whoever opens it.
+    ``-`` is standard input. Unnamed streams are called ``stdin``, ``pipe1``, ``pipe2``, ...: the same
+    contents are the same load. Raises :class:`UsageError` if standard input is named twice,
+    :class:`InputError` for a stream that cannot be read or kept. A path that does not exist is left to its
+    reader.
     """
     if sum(_STDIN.fullmatch(str(path)) is not None for path in paths) > 1:
         raise UsageError("standard input is named more than once; it can be read once only")
@@ -103,7 +101,6 @@ def inputs(
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path gives its bytes only once: a pipe, a socket, a device."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -7,7 +7,7 @@ inside it that has one keeps all of them for whoever reads it.
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -15,11 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from esjobs.records.ingest.base import EXCERPT, MAX_INTEGER, MAX_LINE, Reject
+from esjobs.records.ingest.base import EXCERPT, MAX_INTEGER, MAX_LINE, RowError
 from esjobs.records.ingest.maps import RepeatedNames, object_of
 from esjobs.records.ingest.reading.delimited import Way, is_utf8
 from esjobs.records.ingest.reading.layout import Binding, Layout, bind
-from esjobs.records.ingest.reading.lines import Index, LineFeed, Lines, excerpt, index_lines
+from esjobs.records.ingest.reading.lines import (
+    Index,
+    LineFeed,
+    Lines,
+    decoded,
+    excerpt,
+    index_lines,
+    too_long,
+)
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import Block
 
@@ -27,17 +35,14 @@ MAX_DEPTH = 100
 """Brackets on a line up to which the columnar parser is trusted: it recurses without a limit."""
 
 
+# Lines of a block that are looked at for their names.
 _SAMPLE = 32
-"""Lines of a block that are looked at for their names."""
 
 
 def read_json_lines(
     feed: LineFeed, layout: Layout, refusals: Refusals, way: Way = "typed"
 ) -> Iterator[tuple[Block, Binding]]:
-    """Yield the rows of a file, each block with the binding of the names that occur in it.
-
-    Rows that are refused for their form go to ``refusals``.
-    """
+    """Yield blocks of rows with the binding of their names; malformed rows go to ``refusals``."""
     for lines in feed:
         block_and_binding = None
         if way == "typed" and not lines.overlong:
@@ -70,7 +75,7 @@ def _columnar(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Bind
 
 
 def _flat(data: bytes, index: Index) -> bool:
-    """Whether each line begins with ``{``, ends with ``}`` and opens few brackets: then it is one object."""
+    # a line in braces that opens few brackets is one object
     view = np.frombuffer(data, dtype=np.uint8)
     last = view[index.ends - 1]
     last = np.where(last == 0x0D, view[index.ends - 2], last)
@@ -90,9 +95,9 @@ def _first_record(data: bytes, index: Index) -> dict[str, object] | None:
 
 
 def _names_keep_changing(data: bytes, index: Index) -> bool:
-    """Whether most lines have names of their own: the parser makes each a column as long as the block."""
+    # the parser makes each name a column as long as the block
     lines = np.linspace(0, len(index.starts) - 1, _SAMPLE).astype(int)
-    known: set[str] = set()
+    seen: set[str] = set()
     fresh = 0
     for line in np.unique(lines):
         try:
@@ -100,13 +105,12 @@ def _names_keep_changing(data: bytes, index: Index) -> bool:
         except (ValueError, RecursionError):
             return True
         names = set(_names_in(record))
-        fresh += not names <= known
-        known |= names
+        fresh += not names <= seen
+        seen |= names
     return fresh > _SAMPLE // 2
 
 
 def _names_in(record: Mapping[str, object]) -> Iterator[str]:
-    """Every name of a record, at any depth: each is a column of the parser's."""
     for name, value in record.items():
         yield name
         if isinstance(value, dict):
@@ -137,33 +141,28 @@ def _parsed(data: bytes, index: Index, probe: dict[str, object]) -> pa.Table | N
 
 
 def _columns(table: pa.Table, layout: Layout) -> dict[str, pa.Array] | None:
-    """Columns by lower-case name, hits opened; None when names collide or only some lines are hits."""
-    columns: dict[str, pa.Array] = {}
-    names = table.schema.names
-    if "_source" in names:
-        source = table.column("_source").combine_chunks()
-        source = source.chunk(0) if isinstance(source, pa.ChunkedArray) else source
-        if not pa.types.is_struct(source.type) or source.null_count:
+    if "_source" not in table.schema.names:
+        return _by_lower_name(table.schema.names, table.columns)
+    source = table.column("_source").combine_chunks()
+    source = source.chunk(0) if isinstance(source, pa.ChunkedArray) else source
+    if not pa.types.is_struct(source.type) or source.null_count:
+        return None
+    columns = _by_lower_name([member.name for member in source.type], source.flatten())
+    if columns is not None and layout.hit_id and "_id" in table.schema.names:
+        if layout.hit_id not in columns:
+            columns[layout.hit_id] = table.column("_id")
+        elif columns[layout.hit_id].null_count:
             return None
-        for number, member in enumerate(source.type):
-            if member.name.lower() in columns:
-                return None
-            columns[member.name.lower()] = source.field(number)
-        if layout.hit_id and "_id" in names:
-            if layout.hit_id not in columns:
-                columns[layout.hit_id] = table.column("_id")
-            elif columns[layout.hit_id].null_count:
-                return None
-        return columns
-    for name in names:
-        if name.lower() in columns:
-            return None
-        columns[name.lower()] = table.column(name)
     return columns
 
 
+def _by_lower_name(names: Sequence[str], arrays: Sequence[pa.Array]) -> dict[str, pa.Array] | None:
+    columns = {name.lower(): array for name, array in zip(names, arrays, strict=True)}
+    return columns if len(columns) == len(names) else None
+
+
 def _readable(cells: pa.Array, kind: str) -> bool:
-    """Whether inference kept what the cells say: no times made of text, no number rewritten that is text."""
+    # inference must not make times of text, nor rewrite a number that is text
     inferred = cells.type
     if kind == "map":
         return bool(
@@ -200,8 +199,8 @@ class _RawRows:
         return self._data[self._index.starts[row] : self._index.ends[row]]
 
     def cell(self, row: int, name: str) -> str:
-        given = json.loads(self._raw(row), parse_int=_integer, object_pairs_hook=object_of)
-        record = _record(given, self._layout)
+        document = json.loads(self._raw(row), parse_int=_integer, object_pairs_hook=object_of)
+        record = _record(document, self._layout)
         return _text(record.get(name)) or ""
 
     def excerpt(self, row: int) -> str:
@@ -220,28 +219,20 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout, refusals: Refusals) -
     for number, line in enumerate(physical, lines.first):
         if not line.strip():
             continue
-        record_or_reason = _read_line(line, layout, overlong=lines.overlong)
-        if isinstance(record_or_reason, dict):
+        try:
+            record = _read_line(line, layout, overlong=lines.overlong)
             nested = next(
-                (
-                    name
-                    for name in record_or_reason
-                    if name in read and isinstance(record_or_reason[name], dict | list)
-                ),
-                None,
+                (name for name in record if name in read and isinstance(record[name], dict | list)), None
             )
             if nested is not None:
-                record_or_reason = (
-                    "not a plain value",
-                    f"{nested} holds an object or a list; accepted: text or a number",
-                )
-        if isinstance(record_or_reason, dict):
-            records.append(record_or_reason)
-            raw.append(line)
-            numbers.append(number)
-        else:
-            reason, detail = record_or_reason
-            refusals.add(Reject(reason, feed.file.name, number, "", detail, excerpt(line[: 8 * EXCERPT])))
+                detail = f"{nested} holds an object or a list; accepted: text or a number"
+                raise RowError("not a plain value", "", detail)
+        except RowError as error:
+            refusals.refuse(error, number, excerpt(line[: 8 * EXCERPT]))
+            continue
+        records.append(record)
+        raw.append(line)
+        numbers.append(number)
     names = dict.fromkeys(name for record in records for name in record)
     binding = bind(layout, list(names), feed.file.name)
     cells = {}
@@ -257,26 +248,23 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout, refusals: Refusals) -
     return block, binding
 
 
-def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, object] | tuple[str, str]:
-    """The record on a line, or the reason and the detail why there is none."""
+def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, object]:
     if overlong or len(line) > MAX_LINE:
-        return "line too long", f"the row has more than {MAX_LINE} bytes; accepted: shorter ones"
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return "not UTF-8", f"byte {line[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
+        raise too_long()
+    text = decoded(line)
     try:
         value = json.loads(text, parse_constant=str, parse_int=_integer, object_pairs_hook=object_of)
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return "bad JSON", "half of a surrogate pair; accepted: whole characters"
+        raise RowError("bad JSON", "", "half of a surrogate pair; accepted: whole characters") from None
     except ValueError as error:
-        return "bad JSON", f"{str(error)[:EXCERPT]}; accepted: one JSON object a line"
+        raise RowError("bad JSON", "", f"{str(error)[:EXCERPT]}; accepted: one JSON object a line") from None
     except RecursionError:
-        return "bad JSON", "nested too deeply; accepted: one plain JSON object a line"
+        detail = "nested too deeply; accepted: one plain JSON object a line"
+        raise RowError("bad JSON", "", detail) from None
     if not isinstance(value, dict):
-        return "bad JSON", f"a {type(value).__name__}; accepted: one JSON object a line"
+        raise RowError("bad JSON", "", f"a {type(value).__name__}; accepted: one JSON object a line")
     return _record(value, layout)
 
 
@@ -291,26 +279,27 @@ def _record(parsed: dict[str, object], layout: Layout) -> dict[str, object]:
 
 
 def _integer(text: str) -> int | float:
-    """A whole number of JSON; the negative zero, which integers lack, as a double."""
+    # integers have no negative zero
     return -0.0 if text == "-0" else int(text)
 
 
 def _text(value: object) -> str | None:
-    """A JSON value as the text of a cell; whole numbers without a fraction, too large ones as 1e999.
-
-    The negative zero keeps its sign: as an id it is refused.
-    """
+    # too large numbers as 1e999; the negative zero keeps its sign: as an id it is rejected
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        if math.isinf(value):
-            return "1e999" if value > 0 else "-1e999"
-        if value == 0 and math.copysign(1.0, value) < 0:
-            return "-0.0"
-        integral = value == int(value) and abs(value) <= MAX_INTEGER
-        return str(int(value)) if integral else repr(value)
+        return _text_of_number(value)
     if isinstance(value, RepeatedNames):
         return value.text()
     return json.dumps(value) if isinstance(value, dict | list) else str(value)
+
+
+def _text_of_number(value: float) -> str:
+    if math.isinf(value):
+        return "1e999" if value > 0 else "-1e999"
+    if value == 0 and math.copysign(1.0, value) < 0:
+        return "-0.0"
+    integral = value == int(value) and abs(value) <= MAX_INTEGER
+    return str(int(value)) if integral else repr(value)

@@ -1,7 +1,8 @@
-"""How the columns of a format become canonical fields: a table per format, read by the common machinery."""
+"""Columns of a format as canonical fields: one table per format, read by common code."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,20 +11,18 @@ import pyarrow.compute as pc
 
 from esjobs.core.errors import InputError
 from esjobs.core.fields import DERIVED_FIELDS, JOB_FIELDS, FieldType
+from esjobs.core.fields import field as catalogue_field
 
 Codes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A target and the columns it is read from; the first that has a value wins.
+    """A target and the columns it is read from (lower case, any case matches); the first with a value wins.
 
-    ``target``: a canonical field, or a name of the layout's own for a column that only helps to derive one
-    (then ``lenient``: what cannot be read is missing). ``names`` are lower case; columns are matched without
-    regard to case. ``scale`` multiplies. ``whole_number``: an identifier that must be one, ``1.0`` is
-    read as ``1``. ``unset``: a value by which the producer says "not measured". ``members``: of a map, what
-    the names of columns begin with that hold one member each (``counter.``); the rest, as it is written, is
-    the member's name.
+    ``target``: a canonical field, or a helper (then ``lenient``: unreadable is missing). ``whole_number``: an
+    id, ``1.0`` is read as ``1``. ``unset``: the producer's value for "not measured". ``members``: of a map,
+    the prefix of columns that hold one member each (``counter.``).
     """
 
     target: str
@@ -38,11 +37,17 @@ class Column:
     members: str = ""
 
 
+def column_of(target: str, *names: str, **options: Any) -> Column:
+    """Return the column of a canonical field, typed and bounded as the catalogue says."""
+    spec = catalogue_field(target)
+    return Column(target, names, spec.type, bounded=spec.bounded, **options)
+
+
 @dataclass
 class Values:
-    """A column after conversion: typed values, and per row a code above 0 where the cell was refused.
+    """A converted column: typed values, and per row a code above 0 where the cell was rejected.
 
-    ``problems`` is None when there are none. ``column``: what the file calls it.
+    ``problems``: None if there are none. ``column``: its name in the file.
     """
 
     values: pa.Array
@@ -54,30 +59,30 @@ Derive = Callable[[dict[str, Values]], None]
 
 
 def _nothing(values: dict[str, Values]) -> None:
-    """Derive no field."""
+    pass
 
 
 def time_between(values: dict[str, Values], target: str, begin: str, end: str) -> None:
-    """Where a duration is missing, take the time between two moments; a negative one stays missing."""
-    start, stop, known = values.get(begin), values.get(end), values.get(target)
-    if start is None or stop is None or (known is not None and not known.values.null_count):
+    """Fill missing durations with the time between two moments; a negative one stays missing."""
+    start, stop, spec = values.get(begin), values.get(end), values.get(target)
+    if start is None or stop is None or (spec is not None and not spec.values.null_count):
         return
     seconds = pc.divide(
         pc.subtract(stop.values.view(pa.int64()), start.values.view(pa.int64())).cast(pa.float64()), 1e6
     )
     seconds = pc.if_else(pc.greater_equal(seconds, 0.0), seconds, pa.scalar(None, pa.float64()))
-    if known is None:
+    if spec is None:
         values[target] = Values(seconds)
     else:
-        known.values = pc.if_else(known.values.is_null(), seconds, known.values)
+        spec.values = pc.if_else(spec.values.is_null(), seconds, spec.values)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What is particular about a format.
+    """The specifics of a format.
 
-    ``nulls``: spellings of a missing cell beside the empty one, ``text_nulls`` more of them in text columns.
-    ``trim``: blanks around text are not data. ``derive`` fills fields from other fields of the record.
+    ``nulls``: spellings of a missing cell, ``text_nulls`` more of them in text columns. ``trim``: blanks
+    around text are not data. ``derive`` fills fields from other fields of the record.
     """
 
     format: str
@@ -118,7 +123,7 @@ class Binding:
         return tuple(notes)
 
 
-_COMPUTED = {known.name for known in DERIVED_FIELDS}
+_COMPUTED = {spec.name for spec in DERIVED_FIELDS}
 
 
 def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
@@ -154,7 +159,6 @@ def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
 
 
 def _members(header: Sequence[str], prefix: str, file: str) -> list[str]:
-    """The columns that hold members of a map; :class:`InputError` when two name the same one."""
     columns: dict[str, str] = {}
     for name in header:
         if not name.strip().lower().startswith(prefix):
@@ -179,14 +183,14 @@ def member_of(name: str, prefix: str) -> str:
 
 def require(binding: Binding, filled: Sequence[str], file: str, header: Sequence[str]) -> None:
     """Refuse a file whose header lacks a required field that nothing fills, before a row is read."""
-    for known in JOB_FIELDS:
-        if not known.required or known.name in binding.sources or known.name in filled:
+    for spec in JOB_FIELDS:
+        if not spec.required or spec.name in binding.sources or spec.name in filled:
             continue
-        column = next(column for column in binding.layout.columns if column.target == known.name)
+        column = next(column for column in binding.layout.columns if column.target == spec.name)
         names = " or ".join(column.names)
         seen = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
-        way_out = "" if known.name == "job_id" else f", or fill it with --set {known.name}=VALUE"
+        way_out = "" if spec.name == "job_id" else f", or fill it with --set {spec.name}=VALUE"
         raise InputError(
-            f"{file}: no column for {known.name}: format {binding.layout.format} reads it from {names} "
+            f"{file}: no column for {spec.name}: format {binding.layout.format} reads it from {names} "
             f"(separated by commas, any case){way_out}; the file has: {seen[:300]}"
         )

@@ -9,9 +9,11 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.records.ingest.base import EXCERPT, MAX_LINE
+from esjobs.core.errors import InputError
+from esjobs.records.ingest.base import EXCERPT, MAX_LINE, RowError
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.opening import reading
+from esjobs.records.ingest.reading.opening import opened, reading
+from esjobs.records.ingest.refusals import Refusals
 
 BLOCK = 4 << 20
 """Bytes read at a time: large enough for columnar parsing, small enough to stay in the cache of a laptop."""
@@ -27,11 +29,10 @@ _QUOTE, _NEWLINE, _RETURN = 0x22, 0x0A, 0x0D
 
 @dataclass(frozen=True)
 class Lines:
-    """Whole lines. ``first``: number of the first one. ``final``: no line that follows belongs to them.
+    """Complete lines; ``first``: number of the first one. ``final``: no further line belongs to them.
 
-    ``overlong``: the block is the start of one line that exceeds ``MAX_LINE``; its rest was skipped.
-    ``pushed``: how many of its first bytes were pushed back before; a split keeps them and more together, so
-    that a record that needs more lines gets them.
+    ``overlong``: the start of one line beyond ``MAX_LINE``; its rest was skipped. ``pushed``: number of bytes
+    pushed back before; a split keeps them with more, for a record that needs more lines.
     """
 
     data: bytes
@@ -42,11 +43,10 @@ class Lines:
 
 
 class LineFeed:
-    """Streams blocks of whole lines from ``stream``; holds a block and a partial line at most.
+    """Blocks of complete lines of ``stream``; holds one block and a partial line.
 
-    A reader may hand the end of a block back with :meth:`push_back` when a record goes on in the next one,
-    and ask with :meth:`split` for the same lines in smaller blocks, to narrow down what offends.
-    ``line``: number of the first line of the next block.
+    :meth:`push_back` returns the end of a block whose record goes on in the next one, :meth:`split` asks for
+    the same lines in smaller blocks. ``line``: number of the first line of the next block.
     """
 
     def __init__(self, stream: BinaryIO, file: Input, block: int = BLOCK) -> None:
@@ -107,7 +107,7 @@ class LineFeed:
         return True
 
     def _rest(self) -> Lines:
-        """What was pushed back, when the line that follows is too long to belong to it."""
+        # the line that follows is too long to belong to what was pushed back
         lines, self._pushed = Lines(self._pushed, self.line, final=True), b""
         self.line += lines.data.count(b"\n")
         return lines
@@ -128,23 +128,31 @@ class LineFeed:
             return self._stream.read(self._block)
 
 
+def complete_lines(file: Input, refusals: Refusals, what: str) -> Iterator[Lines]:
+    """Yield the lines of a text file, ``what`` for messages; overlong ones go to ``refusals``."""
+    with opened(file) as source:
+        if source.container != "csv":
+            raise InputError(f"{file.name} is {source.container}, not {what}")
+        for lines in LineFeed(source.stream, file, BLOCK):
+            if lines.overlong:
+                refusals.refuse(too_long(), lines.first, excerpt(lines.data))
+            else:
+                yield lines
+
+
 def _of_few_lines(data: bytes) -> list[bytes]:
-    """A block in pieces of at most ``LINES`` lines."""
     if data.count(b"\n") <= LINES:
         return [data]
     newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
-    cuts = [0, *(newlines[LINES - 1 :: LINES] + 1).tolist()]
-    if cuts[-1] < len(data):
-        cuts.append(len(data))
-    return [data[start:end] for start, end in pairwise(cuts)]
+    bounds = [0, *(newlines[LINES - 1 :: LINES] + 1).tolist()]
+    if bounds[-1] < len(data):
+        bounds.append(len(data))
+    return [data[start:end] for start, end in pairwise(bounds)]
 
 
 @dataclass(frozen=True)
 class Index:
-    """Where the lines of a block lie: line i is ``data[starts[i]:ends[i]]``, without its line end.
-
-    Blank lines (nothing, or a lone carriage return) are left out; ``numbers`` are the lines' numbers.
-    """
+    """Positions of the lines of a block, without line ends and blank lines; ``numbers``: of the lines."""
 
     starts: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
@@ -183,14 +191,28 @@ def excerpt(raw: bytes) -> str:
     return text[:EXCERPT]
 
 
+def too_long() -> RowError:
+    """Return the error of a line beyond ``MAX_LINE``."""
+    return RowError("line too long", "", f"the row has more than {MAX_LINE} bytes; accepted: shorter ones")
+
+
+def decoded(raw: bytes) -> str:
+    """Return a line as text; :class:`RowError` for one that is not UTF-8."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        detail = f"byte {raw[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
+        raise RowError("not UTF-8", "", detail) from None
+
+
 _FIELD_END = re.compile(rb"[,\n]")
 
 
 @dataclass(frozen=True)
 class Record:
-    """One CSV record of a block: its bytes end before ``end``; ``cells`` as raw bytes, quotes resolved.
+    """One CSV record that ends before ``end``; ``cells`` are raw bytes, quotes resolved.
 
-    ``open_quote``: a quoted cell does not end inside the block (or not within ``MAX_LINE``).
+    ``open_quote``: a quoted cell does not end inside the block, or within ``MAX_LINE``.
     """
 
     cells: list[bytes]
@@ -201,8 +223,8 @@ class Record:
 def record_at(data: bytes, start: int) -> Record:
     """Split the record that starts at ``start``.
 
-    A quote opens a quoted cell only at the start of the cell; inside it two quotes stand for one and line
-    ends are data; text after the closing quote belongs to the cell. Elsewhere quotes are plain characters.
+    A quote opens a quoted cell only at its start; inside, two quotes stand for one and line ends are data;
+    text after the closing quote belongs to the cell.
     """
     cells: list[bytes] = []
     at, size = start, len(data)

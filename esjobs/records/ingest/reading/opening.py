@@ -82,6 +82,14 @@ def require_readable(file: Input) -> None:
         pass
 
 
+class OfText:
+    """Base of sources whose streams are checked by their first bytes."""
+
+    def accept(self, file: Input) -> None:
+        """Raise unless a file begins like one of the accepted kinds."""
+        require_readable(file)
+
+
 def _without_bom(stream: BinaryIO, head: bytes) -> BinaryIO:
     if head.startswith(BOM):
         stream.read(len(BOM))

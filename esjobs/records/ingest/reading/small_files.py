@@ -12,10 +12,9 @@ LARGEST = 64 << 20
 
 
 def text_of(file: Input, path: Path, what: str) -> str:
-    """The text of a file, plain or gzip; no more of it is unpacked than ``LARGEST``.
+    """Return the text of a file, plain or gzip; :class:`InputError` beyond ``LARGEST`` or if not UTF-8.
 
-    ``path``: as messages name it; ``what``: what a larger file does not hold. Raises :class:`InputError` for
-    a file that is larger, or not UTF-8.
+    ``path``: as messages name it; ``what``: the contents that a larger file does not have.
     """
     with reading(file), file.open("rb") as raw:
         zipped = raw.peek(2)[:2] == GZIP

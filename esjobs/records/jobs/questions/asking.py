@@ -1,10 +1,11 @@
-"""What a question needs of the store: groups with the parts that its metrics are made of."""
+"""Queries of a question to the store: groups with the parts that its metrics are made of."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core import fields
@@ -23,7 +24,7 @@ from esjobs.core.query import (
     is_count,
 )
 from esjobs.core.window import Window
-from esjobs.records.jobs.questions.dimensions import BinsAsked, Dimension
+from esjobs.records.jobs.questions.dimensions import Dimension, RequestedBins
 from esjobs.records.jobs.questions.formulas import Floats, Part, unnamed
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import resolve_keys, resolvers, source_of, store_keys
@@ -49,15 +50,15 @@ class Groups:
 
     @property
     def number(self) -> int:
-        """How many groups there are."""
+        """Number of groups."""
         return len(next(iter(self.parts.values())))
 
 
 def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs: Jobs) -> Groups:
-    """The groups of the jobs. One query; one more for resolved fields where a part does not add up.
+    """Return the groups of the jobs. One query; one more for resolved fields where a part does not add up.
 
-    Where all parts are of the same jobs, such as the failed ones, these are asked for, and the names of all
-    groups beside them: an engine finds some jobs faster than it looks at each.
+    Where all parts are of the same jobs, such as failed ones, these and the names of all groups are queried:
+    an engine finds some jobs faster than it looks at each.
     """
     wanted = list(dict.fromkeys(parts))
     if by and _are_of_few_jobs(wanted):
@@ -72,7 +73,6 @@ def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs
 
 
 def _are_of_few_jobs(parts: Sequence[Part]) -> bool:
-    """True if all sums have one condition, beside numbers of all jobs and of those it cannot be judged of."""
     if not all(isinstance(part, Moment) and (part.where or is_count(part)) for part in parts):
         return False
     conditions = {part.where for part in parts if isinstance(part, Moment) and part.where}
@@ -84,7 +84,7 @@ def _finds_missing(where: Sequence[Filter]) -> bool:
 
 
 def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs: Jobs) -> Groups:
-    """All groups, with the parts of the jobs that meet each condition; of none counts are 0, sums null."""
+    # of a group without such jobs counts are 0 and sums null
     of_all = [part for part in wanted if not part.where]
     names = {part: f"part {number}" for number, part in enumerate(of_all)}
     table = _table(store, by, tuple(unnamed(part, name) for part, name in names.items()), jobs)
@@ -94,30 +94,28 @@ def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs
     for condition in dict.fromkeys(part.where for part in wanted if part.where):
         met = {replace(part, where=()): part for part in wanted if part.where == condition}
         some = groups(store, by, met, replace(jobs, where=(*jobs.where, *condition)))
-        place = {row: number for number, row in enumerate(zip(*some.keys.values(), strict=True))}
-        taken = np.array([place.get(row, -1) for row in rows], np.int64)
+        taken = _taken(rows, list(zip(*some.keys.values(), strict=True)))
         for bare, part in met.items():
-            # the last value stands for the groups that have no such job
-            parts[part] = np.append(some.parts[bare], 0.0 if is_count(part) else np.nan)[taken]
+            parts[part] = _of_rows(part, some.parts[bare], taken)
     return Groups(keys, {part: parts[part] for part in wanted})
 
 
 def _table(store: JobStore, by: Sequence[Dimension], metrics: tuple[Metric, ...], jobs: Jobs) -> pa.Table:
-    fields_asked = [dimension.key for dimension in by if dimension.made is None]
+    requested_fields = [dimension.key for dimension in by if dimension.made is None]
     made = tuple(dimension.made for dimension in by if dimension.made is not None)
-    resolved = [name for name in fields_asked if source_of(name) is not None]
+    resolved = [name for name in requested_fields if source_of(name) is not None]
     question = Query((), metrics, jobs.window, jobs.where, jobs.drops, books=False)
-    known = resolvers(store, resolved, jobs.window)
+    resolving = resolvers(store, resolved, jobs.window)
     if all(map(adds_up, metrics)) or not resolved:
-        keys = (*store_keys(fields_asked), *(key.name for key in made))
+        keys = (*store_keys(requested_fields), *(key.name for key in made))
         table = store.aggregate(replace(question, keys=keys, made=made)).table
-        return plain(resolve_keys(table, [dimension.key for dimension in by], known))
+        return plain(resolve_keys(table, [dimension.key for dimension in by], resolving))
     # quantiles of queues are none of sites: the store must know what belongs together
     for name in resolved:
         source = source_of(name) or name
         values = plain(store.aggregate(replace(question, keys=(source,), metrics=())).table)
         stored = values.column(source).to_pylist()
-        made += (Named(name, source, tuple(zip(stored, known[name](stored), strict=True))),)
+        made += (Named(name, source, tuple(zip(stored, resolving[name](stored), strict=True))),)
     keys = tuple(dimension.key for dimension in by)
     return plain(store.aggregate(replace(question, keys=keys, made=made)).table)
 
@@ -129,24 +127,29 @@ def aligned(now: Groups, before: Groups) -> list[Groups]:
         for side in (now, before)
     )
     rows = list(dict.fromkeys([*found, *past]))
-    keys = {name: [row[place] for row in rows] for place, name in enumerate(now.keys)}
+    keys = {name: [row[index] for row in rows] for index, name in enumerate(now.keys)}
     sides = []
     for side, own in ((now, found), (before, past)):
-        place = {row: number for number, row in enumerate(own)}
-        taken = np.array([place.get(row, -1) for row in rows], np.int64)
-        parts = {
-            # the last value stands for the groups that this window does not have
-            part: np.append(values, 0.0 if is_count(part) else np.nan)[taken]
-            for part, values in side.parts.items()
-        }
+        taken = _taken(rows, own)
+        parts = {part: _of_rows(part, values, taken) for part, values in side.parts.items()}
         sides.append(Groups(keys, parts))
     return sides
 
 
-def bins_of(store: JobStore, asked: Iterable[BinsAsked], jobs: Jobs) -> list[Bins]:
+def _taken(rows: Sequence[object], own: Sequence[object]) -> npt.NDArray[np.int64]:
+    number = {row: at for at, row in enumerate(own)}
+    return np.array([number.get(row, -1) for row in rows], np.int64)
+
+
+def _of_rows(part: Part, values: Floats, taken: npt.NDArray[np.int64]) -> Floats:
+    # the last value stands for the groups without such jobs
+    return np.append(values, 0.0 if is_count(part) else np.nan)[taken]
+
+
+def bins_of(store: JobStore, requested: Iterable[RequestedBins], jobs: Jobs) -> list[Bins]:
     """The bins that were asked for, those of a number between the extremes of the jobs. One query a field."""
     bins = []
-    for one in asked:
+    for one in requested:
         edges = one.edges
         if not edges:
             extremes: tuple[Part, ...] = (Minimum(one.field, ""), Maximum(one.field, ""))
@@ -159,6 +162,6 @@ def bins_of(store: JobStore, asked: Iterable[BinsAsked], jobs: Jobs) -> list[Bin
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
-    """Numbers, NaN where there is none."""
+    # missing is NaN
     values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return np.array(values, np.float64)

@@ -1,18 +1,18 @@
-"""What the bins of a number are called: in base units for machines, in a unit of their size for people."""
+"""Names of the bins of a number: in base units for machines, in a unit of their size for people."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from esjobs.core.fields import Field
 
+# Units that people read instead of a base unit, the largest first, and how many base units they are.
 _UNITS = {
     "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)),
     "s": (("d", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)),
 }
-"""Units that people read instead of a base unit, the largest first, and how many base units they are."""
 
+# No edge but 0 is a smaller number in the unit that is chosen.
 _LEAST = 0.1
-"""No edge but 0 is a smaller number in the unit that is chosen."""
 
 
 def stored_name(edges: Sequence[float], number: int) -> str:
@@ -45,14 +45,14 @@ def _unit(of: Field, edges: Sequence[float]) -> tuple[str, float]:
 
 
 def _read(value: float, digits: int) -> str:
-    """As tables show numbers, with more digits where it takes them."""
+    # as tables show numbers, with more digits where needed
     if abs(value) >= 1e15:
         return f"{value:.{digits}g}"
     return f"{value:,.{max(0, digits - 4)}f}" if abs(value) >= 1e4 else f"{value:.{digits}g}"
 
 
 def _texts(edges: Sequence[float], text: Callable[[float, int], str], digits: int) -> list[str]:
-    """The edges as texts of some digits, of more where two would be the same."""
+    # more digits where two edges would read the same
     for more in range(digits, 17):
         texts = [text(edge, more) for edge in edges]
         if all(one != other for one, other in pairwise(texts)):

@@ -14,15 +14,15 @@ from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.store.base import JobStore
 
 _TASK, _QUEUE, _USER = "task_id", "queue", "user"
-_PLACES = frozenset((_QUEUE, "site", "country"))
-"""Who groups by one of these, or chooses some, asks about these queues, not about queues like them."""
+# Who groups by one of these, or chooses some, asks about these queues, not about queues like them.
+_QUEUE_FIELDS = frozenset((_QUEUE, "site", "country"))
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Parts of the jobs of each task and queue: of the window, then of that before.
+    """Parts of the jobs of each task and queue in the window, then in that before.
 
-    ``row``: the group that a cell belongs to, as a number in the order of the answer.
+    ``row``: number of the group of a cell, in the order of the answer.
     """
 
     row: Codes
@@ -31,9 +31,9 @@ class Cells:
     sides: Sequence[Groups]
 
     def change(self, metric: QueryMetric, group_of_row: Codes, number: int) -> Change | None:
-        """Change of a metric in groups of rows; None for metrics without errors.
+        """Return the change of a metric in groups of rows; None for metrics without errors.
 
-        ``group_of_row``: the number of the group that each row of the answer is in, -1: in none.
+        ``group_of_row``: the group that each row of the answer is in, -1: in none.
         """
         terms = _terms(metric)
         if not terms:
@@ -49,7 +49,6 @@ class Cells:
         return change_of_ratio(cells, number, counted=all(map(is_count, terms)))
 
     def _sums(self, part: Part, inside: np.ndarray) -> Floats:
-        """A part before and after; 0 where no job of the cell has it."""
         return np.stack([np.nan_to_num(side.parts[part][inside]) for side in reversed(self.sides)])
 
 
@@ -62,31 +61,31 @@ def read_cells(
 ) -> Cells | None:
     """Read the cells of the groups of ``rows``; ``both``: the jobs of the window, and of that before.
 
-    None where no metric has an error. Where no job names a task, jobs of a user are alike. Cost: one query
-    for each window, with a row for each group, task and queue that has jobs.
+    None where no metric has an error. Where no job names a task, users take the place of tasks. Cost: one
+    query per window, with a row for each group, task and queue that has jobs.
     """
     parts = list(dict.fromkeys(part for metric in metrics for part in _terms(metric)))
     if not parts:
         return None
     keys = {dimension.key for dimension in by}
     chosen = {one.field for jobs in both for one in jobs.where if isinstance(one, In)}
-    alike = [_TASK, *(() if keys & _PLACES or _QUEUE in chosen else (_QUEUE,))]
+    similar = [_TASK, *(() if keys & _QUEUE_FIELDS or _QUEUE in chosen else (_QUEUE,))]
     found = _read(store, by, parts, both, _TASK)
     if all(task is None for task in found[0].keys[_named(_TASK)]):
-        alike[0] = _USER
+        similar[0] = _USER
         found = _read(store, by, parts, both, _USER)
-    place = {row: number for number, row in enumerate(_tuples(rows, by))}
-    row = np.array([place[values] for values in _tuples(found[0], by)], np.int64)
-    codes = {name: _codes(found[0].keys[_named(name)]) for name in (alike[0], _QUEUE)}
+    index = {row: number for number, row in enumerate(_tuples(rows, by))}
+    row = np.array([index[values] for values in _tuples(found[0], by)], np.int64)
+    codes = {name: _codes(found[0].keys[_named(name)]) for name in (similar[0], _QUEUE)}
     own, queue = codes.values()
-    clusters = tuple(codes[name] for name in alike if name not in keys and name not in chosen)
+    clusters = tuple(codes[name] for name in similar if name not in keys and name not in chosen)
     return Cells(row, own * (queue.max(initial=0) + 1) + queue, clusters, found)
 
 
 def _read(
-    store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], both: Sequence[Jobs], alike: str
+    store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], both: Sequence[Jobs], similar: str
 ) -> list[Groups]:
-    extra = [Dimension(_named(name), name) for name in (alike, _QUEUE)]
+    extra = [Dimension(_named(name), name) for name in (similar, _QUEUE)]
     missing = [one for one in extra if one.key not in {dimension.key for dimension in by}]
     now, before = (groups(store, [*by, *missing], parts, jobs) for jobs in both)
     found = aligned(now, before)
@@ -107,7 +106,6 @@ def _terms(metric: QueryMetric) -> tuple[Part, ...]:
 
 
 def _named(key: str) -> str:
-    """The name of a key of cells, which no dimension has."""
     return f"cell {key}"
 
 
@@ -118,6 +116,5 @@ def _tuples(table: Groups, by: Sequence[Dimension]) -> list[tuple[object, ...]]:
 
 
 def _codes(values: Sequence[object]) -> Codes:
-    """Numbers of values in the order in which they appear."""
-    number = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    number = {value: index for index, value in enumerate(dict.fromkeys(values))}
     return np.fromiter((number[value] for value in values), np.int64, len(values))

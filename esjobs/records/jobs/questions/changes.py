@@ -35,10 +35,10 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Terms:
-    """Sums of cells before and after: ``over`` y and ``under`` x, arrays of shape (2, n); after comes second.
+    """Sums of cells before and after: ``over`` y and ``under`` x, arrays of shape (2, n); after is second.
 
-    ``group``: number of the group that a row belongs to. ``cell``: code of its task and queue. ``clusters``:
-    for each way in which jobs are alike, such as tasks and queues, the code of the cell's cluster.
+    ``group``: number of the group of a row. ``cell``: code of its task and queue. ``clusters``: codes of the
+    clusters of similar jobs, such as tasks and queues.
     """
 
     group: Codes
@@ -61,10 +61,10 @@ class Change:
 
 
 def change_of_ratio(cells: Terms, number: int, *, counted: bool = False) -> Change:
-    """Change of a ratio of sums in each of ``number`` groups, and its parts.
+    """Return the change of a ratio of sums in each of ``number`` groups, and its parts.
 
     ``counted``: jobs over jobs, such as failed ones. Where a window has none of them its cells do not
-    scatter, so the error is no smaller than that of two shares of independent jobs.
+    scatter: the error is at least that of two shares of independent jobs.
     """
     cells = _merged(cells)
     group = cells.group
@@ -100,21 +100,20 @@ def change_of_sum(cells: Terms, number: int) -> Change:
 
 
 def _parts(cells: Terms, number: int) -> tuple[Floats, Floats, Floats]:
-    """Part within cells of both windows, its z, and the part from their shares."""
     both = (cells.under > 0).all(axis=0)
     group, over, under = cells.group[both], cells.over[:, both], cells.under[:, both]
     common = Terms(group, cells.cell[both], tuple(codes[both] for codes in cells.clusters), over, under)
-    known = np.bincount(group, minlength=number) > 0
+    in_common = np.bincount(group, minlength=number) > 0
     share = under / _by_group(under, group, number)[:, group]
     ratio = over / under
     weight, step = share.mean(axis=0), ratio[1] - ratio[0]
-    within = np.where(known, _summed(weight * step, group, number), np.nan)
+    within = np.where(in_common, _summed(weight * step, group, number), np.nan)
     mix = _summed(ratio.mean(axis=0) * (share[1] - share[0]), group, number)
     size = _summed(weight * np.abs(ratio).max(axis=0), group, number)
     scores = weight * (step - within[group])
     z, effective = _judged(within, size, scores, weight, common, number, leverage=True)
     few = ~(effective >= LEAST_WITHIN)
-    return within, np.where(few, np.nan, z), np.where(known, mix, np.nan)
+    return within, np.where(few, np.nan, z), np.where(in_common, mix, np.nan)
 
 
 def _judged(
@@ -128,10 +127,7 @@ def _judged(
     leverage: bool = False,
     least: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """The z of changes, and the effective number of clusters.
-
-    ``leverage``: scores are those against a mean without their own cluster. ``least``: the smallest variance.
-    """
+    # ``leverage``: scores are against a mean without their own cluster; ``least``: smallest variance
     # whoever compares nothing does not wait for it
     from scipy import special
 
@@ -157,12 +153,11 @@ def _judged(
 def _clustered(
     scores: Floats, shares: Floats, group: Codes, codes: Codes, number: int, leverage: bool
 ) -> tuple[Floats, Floats]:
-    """Variance from the scores of clusters, and how many clusters of one size would be as good."""
     width = int(codes.max(initial=0)) + 1
-    keys, place = np.unique(group * width + codes, return_inverse=True)
+    keys, index = np.unique(group * width + codes, return_inverse=True)
     of = keys // width
-    score = _summed(scores, place, len(keys))
-    share = _summed(shares, place, len(keys))
+    score = _summed(scores, index, len(keys))
+    share = _summed(shares, index, len(keys))
     count = np.bincount(of, minlength=number)
     if leverage:
         score = score / np.maximum(1.0 - share, 0.5)
@@ -173,7 +168,6 @@ def _clustered(
 
 
 def _merged(cells: Terms) -> Terms:
-    """Rows of one group and cell as one, without those of which no job counts."""
     counts = (cells.under != 0).any(axis=0)
     cells = Terms(
         cells.group[counts],
@@ -183,16 +177,15 @@ def _merged(cells: Terms) -> Terms:
         cells.under[:, counts],
     )
     width = int(cells.cell.max(initial=0)) + 1
-    _, first, place = np.unique(cells.group * width + cells.cell, return_index=True, return_inverse=True)
-    over, under = (_by_group(values, place, len(first)) for values in (cells.over, cells.under))
+    _, first, index = np.unique(cells.group * width + cells.cell, return_index=True, return_inverse=True)
+    over, under = (_by_group(values, index, len(first)) for values in (cells.over, cells.under))
     clusters = tuple(codes[first] for codes in cells.clusters)
     return Terms(cells.group[first], cells.cell[first], clusters, over, under)
 
 
 def _by_group(values: Floats, group: Codes, number: int) -> Floats:
-    """Sums before and after."""
     return np.stack([_summed(side, group, number) for side in values])
 
 
-def _summed(values: Floats, place: Codes, number: int) -> Floats:
-    return np.asarray(np.bincount(place, values, number), np.float64)
+def _summed(values: Floats, index: Codes, number: int) -> Floats:
+    return np.asarray(np.bincount(index, values, number), np.float64)

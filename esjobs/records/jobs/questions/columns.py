@@ -20,9 +20,9 @@ PARTS = ("within", "within_z", "mix", "turnover")
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which columns an answer has: metrics in their order, and what stands beside them.
+    """Requested columns of an answer: metrics in their order, and what stands beside them.
 
-    ``ranked``: the rate that groups are sorted by, which has its interval beside it; empty: none.
+    ``ranked``: the rate that groups are sorted by, with its interval; empty: none.
     """
 
     metrics: tuple[QueryMetric, ...]
@@ -32,7 +32,7 @@ class Wanted:
     ranked: str = ""
 
     def parts(self) -> tuple[Part, ...]:
-        """What a store must give for them; the number of jobs where some of them do not count."""
+        """Return the parts that the store must give."""
         of_metrics = [
             part
             for one in self.metrics
@@ -43,11 +43,11 @@ class Wanted:
 
     @property
     def names(self) -> list[str]:
-        """What the columns of numbers are called, in their order."""
+        """Names of the columns of numbers, in order."""
         return [name for one in self.metrics for name in self._names(one)]
 
-    def is_whole(self, name: str) -> bool:
-        """Whether the numbers of a column are counts, or differences of such."""
+    def is_count(self, name: str) -> bool:
+        """True if the numbers of a column are counts, or differences of counts."""
         plain = name.removesuffix("_before").removesuffix("_diff")
         return any(
             plain == one.name and isinstance(one.formula, Total) and not one.formula.amount.factors
@@ -74,36 +74,37 @@ Columns = dict[str, Floats]
 def columns(
     wanted: Wanted, sides: Sequence[Parts], totals: Sequence[Parts], changes: Mapping[str, Change]
 ) -> Columns:
-    """Numbers by the name of their column.
+    """Return numbers by the name of their column.
 
-    ``sides``: the parts of the groups, of one window or of two, the one before second; ``totals``: those of
-    all groups together; ``changes``: by the name of a metric that has errors, of two windows.
+    ``sides``: parts of the groups in the window, and in that before; ``totals``: of all groups together;
+    ``changes``: by metric with an error.
     """
     answer: Columns = {}
     for metric in wanted.metrics:
         values = _values(metric, sides[0])
         answer[metric.name] = values
         if wanted.errors and metric.has_error:
-            answer[f"{metric.name}_err"] = _errors(metric, sides[0])
+            answer[f"{metric.name}_err"] = metric.formula.errors(sides[0]) * metric.scale
         if metric.name == wanted.ranked and isinstance(metric.formula, Ratio):
             ends = interval(metric.formula, sides[0])
             answer |= {f"{metric.name}_{of}": end * metric.scale for of, end in zip(_ENDS, ends, strict=True)}
         if wanted.share and metric.adds_up:
-            whole = _values(metric, totals[0])
-            answer[f"{metric.name}_share"] = _divided(values, whole)
-        if not wanted.compared:
-            continue
-        before = _values(metric, sides[1])
-        answer[f"{metric.name}_before"] = before
-        answer[f"{metric.name}_diff"] = values - before
-        answer[f"{metric.name}_ratio"] = _divided(values, before)
-        change = changes.get(metric.name)
-        answer[f"{metric.name}_z"] = np.full(len(values), np.nan) if change is None else change.z
-        if change is not None and not metric.adds_up:
-            answer[f"{metric.name}_within"] = change.within * metric.scale
-            answer[f"{metric.name}_within_z"] = change.within_z
-            answer[f"{metric.name}_mix"] = change.mix * metric.scale
-            answer[f"{metric.name}_turnover"] = change.turnover * metric.scale
+            total = _values(metric, totals[0])
+            answer[f"{metric.name}_share"] = _divided(values, total)
+        if wanted.compared:
+            compared = _compared(metric, values, _values(metric, sides[1]), changes.get(metric.name))
+            answer |= {f"{metric.name}_{what}": numbers for what, numbers in compared.items()}
+    return answer
+
+
+def _compared(metric: QueryMetric, values: Floats, before: Floats, change: Change | None) -> Columns:
+    answer: Columns = {"before": before, "diff": values - before, "ratio": _divided(values, before)}
+    answer["z"] = np.full(len(values), np.nan) if change is None else change.z
+    if change is not None and not metric.adds_up:
+        answer["within"] = change.within * metric.scale
+        answer["within_z"] = change.within_z
+        answer["mix"] = change.mix * metric.scale
+        answer["turnover"] = change.turnover * metric.scale
     return answer
 
 
@@ -114,19 +115,15 @@ def noise_columns(wanted: Wanted, numbers: Columns) -> dict[str, list[bool | Non
     answer: dict[str, list[bool | None]] = {}
     for metric in wanted.metrics:
         name = f"{metric.name}_z"
-        sigmas, known = np.abs(numbers[name]), ~np.isnan(numbers[name])
+        sigmas, finite = np.abs(numbers[name]), ~np.isnan(numbers[name])
         answer[name] = [
-            bool(z > NOISE_SIGMAS) if there else None for z, there in zip(sigmas, known, strict=True)
+            bool(z > NOISE_SIGMAS) if is_finite else None for z, is_finite in zip(sigmas, finite, strict=True)
         ]
     return answer
 
 
 def _values(metric: QueryMetric, parts: Parts) -> Floats:
     return metric.formula.values(parts) * metric.scale if metric.scale != 1 else metric.formula.values(parts)
-
-
-def _errors(metric: QueryMetric, parts: Parts) -> Floats:
-    return metric.formula.errors(parts) * metric.scale
 
 
 def _divided(over: Floats, under: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What the jobs of a question are grouped by: fields of the catalogue, parts of time, bins of numbers."""
+"""Dimensions of a question: fields of the catalogue, parts of time, bins of numbers."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _MOST_IN_ORDER = ("day", "time")
 
 
 @dataclass(frozen=True)
-class BinsAsked:
+class RequestedBins:
     """``FIELD=n`` bins of equal, round width from the smallest value to the largest, or ``FIELD=edges``."""
 
     field: str
@@ -36,11 +36,7 @@ class BinsAsked:
 
 @dataclass(frozen=True)
 class Dimension:
-    """One of the things that jobs are grouped by.
-
-    ``name``: as it was asked for, and as answers call it. ``key``: what is asked of a store. ``made``: what
-    it means there, unless it is a field. ``in_order``: groups are shown in its order, not by their size.
-    """
+    """A dimension; ``name``: in answers, ``key``: in the store, ``made``: its meaning there."""
 
     name: str
     key: str
@@ -48,19 +44,19 @@ class Dimension:
 
     @property
     def in_order(self) -> bool:
-        """Whether groups stand in the order of its values: times and numbers."""
+        """True if groups stand in the order of their values: times and numbers."""
         return self.made is not None or fields.field(self.key).type in _MOST_IN_ORDER
 
     @property
     def type(self) -> fields.FieldType:
-        """What its values are in answers."""
+        """Type of its values in answers."""
         if self.made is None:
             return fields.field(self.key).type
         return "integer" if self.name == "hour" else "keyword"
 
     @property
     def calendar(self) -> bool:
-        """Whether its values belong to moments, so that another window has others."""
+        """True if its values belong to moments, so that another window has others."""
         if isinstance(self.made, TimePart):
             return self.made.part != "hour"
         return self.made is None and fields.field(self.key).type in _MOST_IN_ORDER
@@ -86,18 +82,15 @@ class Dimension:
 
 
 def dimensions(by: Iterable[str], bins: Iterable[Bins] = ()) -> list[Dimension]:
-    """The dimensions by their names, each once; fields with bins are grouped by these.
-
-    Raises :class:`UsageError` for what jobs cannot be grouped by.
-    """
+    """Return the dimensions, each once; :class:`UsageError` for what jobs cannot be grouped by."""
     binned = {made.field: made for made in bins}
-    asked: dict[str, Dimension] = {}
+    requested: dict[str, Dimension] = {}
     for name in by:
         one = _dimension(name, binned)
-        asked.setdefault(one.key, one)
+        requested.setdefault(one.key, one)
     for name, made in binned.items():
-        asked.setdefault(made.name, Dimension(name, made.name, made))
-    return list(asked.values())
+        requested.setdefault(made.name, Dimension(name, made.name, made))
+    return list(requested.values())
 
 
 def _dimension(name: str, binned: dict[str, Bins]) -> Dimension:
@@ -114,51 +107,56 @@ def _dimension(name: str, binned: dict[str, Bins]) -> Dimension:
     return Dimension(name, field.name)
 
 
-def parse_bins(texts: Iterable[str]) -> list[BinsAsked]:
+def parse_bins(texts: Iterable[str]) -> list[RequestedBins]:
     """Read ``FIELD=10`` and ``FIELD=0,2e9,4GB``; edges in units as conditions take them.
 
     >>> parse_bins(["cores=1,8"])
-    [BinsAsked(field='cores', number=0, edges=(1.0, 8.0))]
+    [RequestedBins(field='cores', number=0, edges=(1.0, 8.0))]
     """
-    asked: dict[str, BinsAsked] = {}
+    requested: dict[str, RequestedBins] = {}
     for text in texts:
-        name, equals, given = text.partition("=")
-        if not equals or not given.strip():
+        name, equals, written = text.partition("=")
+        if not equals or not written.strip():
             raise UsageError(f"'{text}' gives no bins; expected FIELD=NUMBER or FIELD=EDGE,EDGE,...")
         field = fields.field(name.strip())
         if field.type not in ("integer", "number"):
             raise UsageError(f"'{field.name}' is no number, so that it has no bins; group by it as it is")
-        if field.name in asked:
+        if field.name in requested:
             raise UsageError(f"bins of '{field.name}' are given twice; give all edges in one --bins")
-        asked[field.name] = _bins(field, given)
-    return list(asked.values())
+        requested[field.name] = _bins(field, written)
+    return list(requested.values())
 
 
-def _bins(of: fields.Field, given: str) -> BinsAsked:
+def _bins(of: fields.Field, written: str) -> RequestedBins:
     field = of.name
-    if "," not in given and number_in_unit(of, given) is not None and not given.strip()[-1].isdigit():
+    if "," not in written and number_in_unit(of, written) is not None and not written.strip()[-1].isdigit():
         raise UsageError(
-            f"'{given}' is one edge of bins of {field}; end it with a comma, or give more of them"
+            f"'{written}' is one edge of bins of {field}; end it with a comma, or give more of them"
         )
-    read = [number_in_unit(of, part) for part in given.removesuffix(",").split(",")]
+    read = [number_in_unit(of, part) for part in written.removesuffix(",").split(",")]
     edges = tuple(float(edge) for edge in read if edge is not None)
     if len(edges) < len(read):
         units = ", ".join(units_of(of))
         raise UsageError(
-            f"'{given}' are no edges of bins of {field}; expected numbers, as in 0,2e9,4e9"
+            f"'{written}' are no edges of bins of {field}; expected numbers, as in 0,2e9,4e9"
             + (f", or with a unit: {units}" if units else "")
         )
-    if "," not in given:
+    if "," not in written:
         if not edges[0].is_integer() or not 1 <= edges[0] <= MOST_BINS:
             raise UsageError(
-                f"{field} cannot have {given} bins; give a number from 1 to {MOST_BINS}, or edges: {given},"
+                f"{field} cannot have {written} bins; "
+                f"give a number from 1 to {MOST_BINS}, or edges: {written},"
             )
-        return BinsAsked(field, int(edges[0]), ())
+        return RequestedBins(field, int(edges[0]), ())
+    return RequestedBins(field, 0, _checked(field, edges, written))
+
+
+def _checked(field: str, edges: tuple[float, ...], written: str) -> tuple[float, ...]:
     if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
-        raise UsageError(f"the edges of bins of {field} must be finite and ascend; got {given}")
+        raise UsageError(f"the edges of bins of {field} must be finite and ascend; got {written}")
     if len(edges) > MOST_BINS:
         raise UsageError(f"{len(edges)} edges are too many for {field}; give {MOST_BINS} at most")
-    return BinsAsked(field, 0, edges)
+    return edges
 
 
 def _week(day: date) -> str:

@@ -1,4 +1,4 @@
-"""How numbers of a question follow from what a store sums up, with their standard errors.
+"""Formulas of the numbers of a question, from sums of the store, with their standard errors.
 
 A store gives *parts*: moments (sums over jobs), quantiles, extremes. Moments of several groups add up, so
 that ``others`` and ``total`` are as true as each group. Standard errors take the jobs of a group for a
@@ -14,7 +14,7 @@ Arrays are over groups; NaN stands for missing.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,7 @@ class Amount:
 
     @property
     def count(self) -> Moment:
-        """How many jobs count."""
+        """Number of jobs that count."""
         return Moment((), "", tuple(dict.fromkeys((*self.factors, *self.having))), self.where)
 
 
@@ -66,8 +66,30 @@ JOBS = Amount()
 """The number of jobs of a group."""
 
 
+class _Formula(Protocol):
+    """A number of each group, from parts that the store gives."""
+
+    @property
+    def counted(self) -> Moment:
+        """Number of jobs that count."""
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """Yield the parts that the store must give; ``errors``: for standard errors, too."""
+
+    def values(self, parts: Parts) -> Floats:
+        """Return the number of each group."""
+
+    def left_out(self, parts: Parts) -> Floats:
+        """Return the number of jobs that would count if more were known of them."""
+        return parts[JOBS.moment] - parts[self.counted]
+
+    def errors(self, parts: Parts) -> Floats:
+        """Return the standard error of each group; NaN for formulas without one."""
+        return np.full(len(self.values(parts)), np.nan)
+
+
 @dataclass(frozen=True)
-class Total:
+class Total(_Formula):
     """A sum; of groups together it is the sum of theirs.
 
     ``unknown``: the jobs of which nobody can say whether the conditions of the amount hold.
@@ -77,7 +99,6 @@ class Total:
     unknown: tuple[Filter, ...] = ()
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
-        """What a store must give; ``errors``: for standard errors, too."""
         yield self.amount.moment
         if self.amount.where and self.amount.factors:
             yield self._meeting
@@ -90,7 +111,6 @@ class Total:
 
     @property
     def _meeting(self) -> Moment:
-        """How many jobs meet the conditions, whatever fields they have."""
         return Moment((), "", (), self.amount.where)
 
     @property
@@ -99,11 +119,10 @@ class Total:
 
     @property
     def counted(self) -> Moment:
-        """How many jobs count."""
         return self.amount.count
 
     def left_out(self, parts: Parts) -> Floats:
-        """How many jobs would count if more were known of them; 0 without conditions."""
+        # 0 without conditions
         if not self.unknown:
             return np.zeros_like(parts[self.amount.moment])
         if not self.amount.factors:
@@ -111,11 +130,7 @@ class Total:
         return parts[self._unknown] + parts[self._meeting] - parts[self.counted]
 
     def values(self, parts: Parts) -> Floats:
-        """The number of each group; of no jobs 0.
-
-        0 where no job meets the conditions; null where those that do lack a field, and where of no job it is
-        known whether it does.
-        """
+        # 0 where no job meets the conditions; null where those that do lack a field, or no job is known to
         values = parts[self.amount.moment]
         if self.amount.where and self.amount.factors:
             values = np.where(parts[self._meeting] == 0, 0.0, values)
@@ -127,14 +142,13 @@ class Total:
         return np.where(jobs == 0, 0.0, values)
 
     def errors(self, parts: Parts) -> Floats:
-        """Its standard error; null where the number is."""
         return cast(
             "Floats", np.where(np.isnan(self.values(parts)), np.nan, np.sqrt(parts[self.amount.squares]))
         )
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(_Formula):
     """A sum less another one, over the jobs that have both; of groups together it is the sum of theirs."""
 
     over: str
@@ -145,7 +159,6 @@ class Difference:
         return Amount((self.over,), (self.less,)), Amount((self.less,), (self.over,))
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
-        """What a store must give; ``errors``: for standard errors, too."""
         over, less = self._terms
         yield from (over.moment, less.moment, JOBS.moment)
         if errors:
@@ -153,27 +166,22 @@ class Difference:
 
     @property
     def counted(self) -> Moment:
-        """How many jobs count."""
         return self._terms[0].count
 
-    def left_out(self, parts: Parts) -> Floats:
-        """How many jobs lack one of both."""
-        return parts[JOBS.moment] - parts[self.counted]
-
     def values(self, parts: Parts) -> Floats:
-        """The number of each group; of no jobs 0, null where none has both."""
+        # of no jobs 0, null where none has both
         over, less = self._terms
         return np.where(parts[JOBS.moment] == 0, 0.0, parts[over.moment] - parts[less.moment])
 
     def errors(self, parts: Parts) -> Floats:
-        """Its standard error, as of a sum of the differences of jobs."""
+        # as of a sum of the differences of jobs
         over, less = self._terms
         squares = parts[over.squares] - 2 * parts[over.times(self.less)] + parts[less.squares]
         return cast("Floats", np.sqrt(np.maximum(squares, 0.0)))
 
 
 @dataclass(frozen=True)
-class Ratio:
+class Ratio(_Formula):
     """A sum over another one, of the jobs that have every term; null where the lower one is not positive.
 
     The jobs of the upper sum are among those of the lower one.
@@ -183,7 +191,6 @@ class Ratio:
     under: Amount
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
-        """What a store must give; ``errors``: for standard errors, too."""
         yield self.over.moment
         yield self.under.moment
         if errors:
@@ -191,7 +198,6 @@ class Ratio:
 
     @property
     def counted(self) -> Moment:
-        """How many jobs count."""
         return self.under.count
 
     @property
@@ -199,14 +205,13 @@ class Ratio:
         return self.over.times(*self.under.factors)
 
     def values(self, parts: Parts) -> Floats:
-        """The number of each group."""
         under = parts[self.under.moment]
         over = _or_zero(parts[self.over.moment], under) if self.over.where else parts[self.over.moment]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(under > 0, over / under, np.nan)
 
     def errors(self, parts: Parts) -> Floats:
-        """Its standard error; null for less than two jobs."""
+        # null for less than two jobs
         ratio, under, count = self.values(parts), parts[self.under.moment], parts[self.counted]
         squares, products = parts[self.over.squares], parts[self._products]
         if self.over.where:
@@ -216,68 +221,48 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How far the values of jobs lie apart: ``sd`` with n - 1 below, ``sem`` the same over sqrt(n)."""
+class Spread(_Formula):
+    """Standard deviation over jobs (``sd``, n - 1 below), or standard error of the mean (``sem``)."""
 
     field: str
     of: Literal["sd", "sem"]
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
-        """What a store must give; ``errors`` ask for nothing more."""
         del errors
         amount = Amount((self.field,))
         yield from (amount.moment, amount.squares, amount.count)
 
     @property
     def counted(self) -> Moment:
-        """How many jobs count."""
         return Amount((self.field,)).count
 
     def values(self, parts: Parts) -> Floats:
-        """The number of each group; null for less than two jobs."""
+        # null for less than two jobs
         total, squares, count = (parts[part] for part in self.parts(errors=False))
         with np.errstate(divide="ignore", invalid="ignore"):
             mean_error = _root_of_spread(squares - total**2 / count, squares, count) / count
             return mean_error * np.sqrt(count) if self.of == "sd" else mean_error
 
-    def errors(self, parts: Parts) -> Floats:
-        """None is given."""
-        return np.full(len(parts[self.counted]), np.nan)
-
 
 @dataclass(frozen=True)
-class OfJobs:
+class OfJobs(_Formula):
     """A number of single jobs: a quantile, the smallest or the largest value."""
 
     part: Quantile | Minimum | Maximum
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
-        """What a store must give; ``errors`` ask for nothing more."""
         del errors
         yield self.part
 
     @property
     def counted(self) -> Moment:
-        """How many jobs count."""
         return Amount((self.part.field,)).count
 
     def values(self, parts: Parts) -> Floats:
-        """The number of each group."""
         return parts[self.part]
-
-    def errors(self, parts: Parts) -> Floats:
-        """None is given."""
-        return np.full(len(parts[self.part]), np.nan)
 
 
 Formula = Total | Difference | Ratio | Spread | OfJobs
-
-
-def left_out(formula: Formula, parts: Parts) -> Floats:
-    """How many jobs would count if more were known of them."""
-    if isinstance(formula, Total | Difference):
-        return formula.left_out(parts)
-    return parts[JOBS.moment] - parts[formula.counted]
 
 
 def leaves_out(formula: Formula) -> bool:
@@ -286,7 +271,7 @@ def leaves_out(formula: Formula) -> bool:
 
 
 def has_errors(formula: Formula) -> bool:
-    """Whether there is a standard error."""
+    """True if there is a standard error."""
     return isinstance(formula, Total | Difference | Ratio)
 
 
@@ -294,15 +279,15 @@ def together(parts: Parts, rows: npt.NDArray[np.bool_]) -> dict[Part, Floats]:
     """The parts of some groups as those of one group; quantiles do not follow from those of groups: null."""
     one: dict[Part, Floats] = {}
     for part, values in parts.items():
-        known = values[rows & ~np.isnan(values)]
+        present = values[rows & ~np.isnan(values)]
         match part:
             case Moment():
                 nothing = np.nan if part.factors else 0.0
-                value = known.sum() if len(known) else nothing
+                value = present.sum() if len(present) else nothing
             case Minimum():
-                value = known.min() if len(known) else np.nan
+                value = present.min() if len(present) else np.nan
             case Maximum():
-                value = known.max() if len(known) else np.nan
+                value = present.max() if len(present) else np.nan
             case Quantile():
                 value = np.nan
         one[part] = np.array([value], np.float64)
@@ -316,13 +301,12 @@ def unnamed(part: Metric, name: str) -> Metric:
     return replace(part, name=name)
 
 
-def _or_zero(values: Floats, known: Floats) -> Floats:
-    """A sum over the jobs for which a condition holds: 0 where none does, unless nothing is known."""
-    return np.where(np.isnan(values) & ~np.isnan(known), 0.0, values)
+def _or_zero(values: Floats, present: Floats) -> Floats:
+    # 0 where the condition holds for no job, unless nothing is known
+    return np.where(np.isnan(values) & ~np.isnan(present), 0.0, values)
 
 
 def _root_of_spread(spread: Floats, size: Floats, count: Floats) -> Floats:
-    """sqrt(n / (n - 1) x spread); a spread below what sums of squares can tell is none."""
     # sums of squares are known to 16 digits: what is left of their difference may be rounding alone
     seen = np.where(spread > 1e-13 * size, spread, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):

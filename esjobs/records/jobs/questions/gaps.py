@@ -20,25 +20,23 @@ _MONTHS = 12
 
 
 def filled(groups: Groups, dimension: Dimension) -> Groups:
-    """The groups, and those between them that have no job: periods, hours of the day, bins.
+    """Return the groups, and those between them without jobs: periods, hours of the day, bins.
 
-    Of no jobs sums and numbers are 0; what else there is of jobs is not known. More than 10 000 rows are not
-    added, and other dimensions are left as they are.
+    Of no jobs sums and numbers are 0, other parts unknown. At most 10 000 rows are added.
     """
-    there = {_number(dimension, place) for place in groups.keys[dimension.name] if place is not None}
-    if not there or None in there:
+    present = _numbers(groups, dimension)
+    if not present:
         return groups
-    numbers = [number for number in there if number is not None]
     match dimension.made:
         case Bins(edges=edges):
             between = range(1, len(edges))
         case TimePart(part="hour"):
             between = range(24)
         case _:
-            between = range(min(numbers), max(numbers))
+            between = range(min(present), max(present))
     if len(between) > MOST_ROWS:
         return groups
-    missing = [_place(dimension, number) for number in between if number not in there]
+    missing = [_period(dimension, number) for number in between if number not in present]
     return replace(
         groups,
         keys={dimension.name: [*groups.keys[dimension.name], *missing]},
@@ -49,16 +47,16 @@ def filled(groups: Groups, dimension: Dimension) -> Groups:
 
 
 def gaps(groups: Groups, by: Sequence[Dimension], window: Window | None) -> Iterator[str]:
-    """How many periods of the window, or between the first and the last job, have no row; a sentence each."""
+    """Yield one sentence per dimension with periods that have no row."""
     for dimension in by:
-        numbers = {_number(dimension, place) for place in groups.keys[dimension.name] if place is not None}
-        known = [number for number in numbers if number is not None]
-        if not dimension.calendar or not known:
+        numbers = _numbers(groups, dimension)
+        if not dimension.calendar or not numbers:
             continue
-        days = (None, None) if window is None else (window.first_day, window.last_day)
-        first, last = (None if day is None else _number(dimension, day) for day in days)
-        first, last = min(known) if first is None else first, max(known) if last is None else last
-        missing = last - first + 1 - len(known)
+        first, last = min(numbers), max(numbers)
+        if window is not None:
+            first = _number(dimension, window.first_day)
+            last = _number(dimension, window.last_day)
+        missing = last - first + 1 - len(numbers)
         if missing > 0:
             what, have = (dimension.name, "has") if missing == 1 else (f"{dimension.name}s", "have")
             where = "between the first job and the last" if window is None else f"of {window}"
@@ -69,21 +67,32 @@ def _of_none(part: Part, number: int) -> Floats:
     return np.full(number, 0.0 if isinstance(part, Moment) else np.nan, np.float64)
 
 
-def _number(dimension: Dimension, place: date | int) -> int | None:
-    """Which of its kind a period or a bin is, so that the next one has the next number; None for others."""
-    if isinstance(place, int):
-        return place if isinstance(dimension.made, TimePart | Bins) else None
-    if type(place) is not date:
-        return None
+def _numbers(groups: Groups, dimension: Dimension) -> set[int]:
+    # empty where some period or bin has no next one
+    periods = [period for period in groups.keys[dimension.name] if period is not None]
+    if not all(_counts(dimension, period) for period in periods):
+        return set()
+    return {_number(dimension, period) for period in periods}
+
+
+def _counts(dimension: Dimension, period: date | int) -> bool:
+    if isinstance(period, int):
+        return isinstance(dimension.made, TimePart | Bins)
+    return type(period) is date
+
+
+def _number(dimension: Dimension, period: date | int) -> int:
+    # consecutive periods and bins have consecutive numbers
+    if isinstance(period, int):
+        return period
     part = dimension.made.part if isinstance(dimension.made, TimePart) else "day"
     if part == "month":
-        return place.year * _MONTHS + place.month - 1
+        return period.year * _MONTHS + period.month - 1
     # the first day that there is was a Monday
-    return (place.toordinal() - 1) // 7 if part == "week" else place.toordinal()
+    return (period.toordinal() - 1) // 7 if part == "week" else period.toordinal()
 
 
-def _place(dimension: Dimension, number: int) -> date | int:
-    """The period, by its first day, or the bin of a number."""
+def _period(dimension: Dimension, number: int) -> date | int:
     if isinstance(dimension.made, Bins) or (
         isinstance(dimension.made, TimePart) and dimension.made.part == "hour"
     ):

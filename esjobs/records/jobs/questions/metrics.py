@@ -22,7 +22,7 @@ from esjobs.records.jobs.questions.formulas import (
 _FAILED = (In("state", FAILED),)
 _CANCELLED = (In("state", CANCELLED),)
 _UNKNOWN = (Either((Missing("state"), NotIn("state", KNOWN))),)
-_KNOWN = (In("state", (*FINISHED, *FAILED)),)
+_ENDED = (In("state", (*FINISHED, *FAILED)),)
 _HOUR = 1 / 3600
 _GB = 1e-9
 _MB = 1e-6
@@ -32,8 +32,8 @@ _MB = 1e-6
 class QueryMetric:
     """A number that ``esjobs query`` gives.
 
-    ``weight``: what a job counts with; empty for sums. ``leaves_out``: the jobs that do not count.
-    ``scale``: what the formula, in base units, is multiplied with for ``unit``.
+    ``weight``: of a job; empty for sums. ``leaves_out``: the jobs that do not count. ``scale``: from base
+    units to ``unit``.
     """
 
     name: str
@@ -46,12 +46,12 @@ class QueryMetric:
 
     @property
     def adds_up(self) -> bool:
-        """Whether groups together have the sum of theirs: what shares are made of."""
+        """True if groups together have the sum of theirs: the base of shares."""
         return isinstance(self.formula, Total | Difference)
 
     @property
     def has_error(self) -> bool:
-        """Whether there is a standard error."""
+        """True if there is a standard error."""
         return has_errors(self.formula)
 
 
@@ -72,13 +72,13 @@ def _ratio(
     over: str,
     under: str,
     *,
-    needs: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
     scale: float = 1.0,
 ) -> QueryMetric:
-    having = (over, under, *needs)
+    having = (over, under, *also)
     formula = Ratio(Amount((over,), having), Amount((under,), having))
-    known = _without(*dict.fromkeys(part for name in having for part in _stored(name)))
-    return QueryMetric(name, unit, meaning, formula, f"its {under}", known, scale)
+    excluded = _without(*dict.fromkeys(part for name in having for part in _stored(name)))
+    return QueryMetric(name, unit, meaning, formula, f"its {under}", excluded, scale)
 
 
 def _mean(name: str, unit: str, meaning: str, field: str, scale: float = 1.0) -> QueryMetric:
@@ -145,7 +145,7 @@ METRICS: tuple[QueryMetric, ...] = (
         "failure_rate",
         "",
         "failed jobs over those that finished or failed",
-        Ratio(Amount((), (), _FAILED), Amount((), (), _KNOWN)),
+        Ratio(Amount((), (), _FAILED), Amount((), (), _ENDED)),
         "1",
         _STATES,
     ),
@@ -167,7 +167,7 @@ METRICS: tuple[QueryMetric, ...] = (
         "lost_share",
         "",
         "core hours of failed jobs over those of jobs that finished or failed",
-        Ratio(Amount(("core_s",), (), _FAILED), Amount(("core_s",), (), _KNOWN)),
+        Ratio(Amount(("core_s",), (), _FAILED), Amount(("core_s",), (), _ENDED)),
         "its core_s",
         f"{_STATES}; {_without('wall_s', 'cores')}",
     ),
@@ -254,10 +254,10 @@ def metric(name: str) -> QueryMetric:
 
 
 def _generic(name: str, function: str, field: str) -> QueryMetric:
-    asked = fields.field(field)
-    if asked.type not in ("integer", "number"):
+    requested = fields.field(field)
+    if requested.type not in ("integer", "number"):
         raise UsageError(f"'{field}' is no number, so that there is no {function} of it; see: esjobs fields")
-    unit, of, left = asked.unit, asked.name, _without(asked.name)
+    unit, of, left = requested.unit, requested.name, _without(requested.name)
     if function == "sum":
         return QueryMetric(name, unit, GENERIC[function], Total(Amount((of,))), leaves_out=left)
     if function == "mean":

@@ -1,7 +1,7 @@
 """A question to the stored jobs and its answer: groups in the order asked for, the rest, the total."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from esjobs.records.jobs.questions.cells import Cells, read_cells
 from esjobs.records.jobs.questions.changes import LEAST_CLUSTERS, Change, Codes
 from esjobs.records.jobs.questions.columns import Columns, Wanted, columns, noise_columns
 from esjobs.records.jobs.questions.dimensions import Dimension, dimensions, parse_bins
-from esjobs.records.jobs.questions.formulas import JOBS, Floats, Ratio, leaves_out, left_out, together
+from esjobs.records.jobs.questions.formulas import JOBS, Floats, Part, Ratio, leaves_out, together
 from esjobs.records.jobs.questions.gaps import filled, gaps
 from esjobs.records.jobs.questions.metrics import QueryMetric, metric
 from esjobs.records.jobs.questions.ranking import differing, sentence
@@ -34,15 +34,13 @@ _PREVIOUS = "previous"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the stored jobs, in the words of ``esjobs query``.
+    """A question to the stored jobs, in the words of ``esjobs query``.
 
     ``by``: fields, ``week``, ``month``, ``hour``; none: one row. ``bins``: ``FIELD=EDGES``. ``sort``: a
-    column of the answer or a metric; ``descending`` None: numbers from the largest, names from A.
-    ``top``: so many groups, the largest unless an order is asked for, the rest as one row. ``min_jobs``:
-    groups of fewer are no rows of their own. ``total``: a row of all jobs. ``share``: beside sums, their part
-    of the total. ``errors``: beside ratios and sums, their standard errors. A ratio that groups are sorted by
-    has its 95 % interval beside it, and which groups differ from the rest. ``compare``: another window, held
-    against the first; ``previous``: the one as long right before it.
+    column or a metric; ``descending`` None: numbers from the largest, names from A. ``top``: number of
+    groups, the rest as one row. ``min_jobs``: smaller groups are no rows. A ratio that groups are sorted by
+    has its 95 % interval beside it, and which groups differ from the rest. ``compare``: a second window;
+    ``previous``: the one right before.
     """
 
     by: tuple[str, ...]
@@ -65,8 +63,8 @@ class Question:
 class Answer:
     """Groups of jobs with their numbers.
 
-    ``table``: the dimensions, the numbers, and, where there may be others or a total, ``row``: ``group``,
-    ``others`` or ``total``. ``notes``: what a reader must know to understand it, a sentence each.
+    ``table``: dimensions, numbers, and ``row`` (``group``, ``others`` or ``total``) where there may be
+    others. ``notes``: one sentence each.
     """
 
     table: pa.Table
@@ -78,7 +76,7 @@ class Answer:
 
     @property
     def title(self) -> str:
-        """What was compared; empty where nothing was."""
+        """The windows that were compared; empty without comparison."""
         return f"{self.question.window}; before: {self.before}" if self.before else ""
 
     @property
@@ -86,52 +84,64 @@ class Answer:
         """The table as people read it: bins in a unit of their size; all else as in ``table``."""
         table = self.table
         for dimension in self.by:
-            place = table.column_names.index(dimension.name)
-            kind = table.schema.field(place)
-            texts = pa.array(dimension.read(table.column(place).to_pylist()), kind.type)
-            table = table.set_column(place, kind, texts)
+            row = table.column_names.index(dimension.name)
+            kind = table.schema.field(row)
+            texts = pa.array(dimension.read(table.column(row).to_pylist()), kind.type)
+            table = table.set_column(row, kind, texts)
         return table
 
 
 def answered(store: JobStore, question: Question, nothing: Callable[[], str]) -> Answer:
-    """The answer. ``nothing``: gives the sentence that is said when no job matches.
+    """Return the answer; ``nothing`` gives the sentence for no matching job.
 
-    One aggregation for each window; one more for a total of numbers that do not add up, and for bins of equal
-    width; to compare one more for each window, by task and queue. Raises
-    :class:`NoJobsError` when nothing matches, :class:`UsageError` for what makes no sense.
+    One aggregation per window; one more for a total of numbers that do not add up, for bins of equal width,
+    and for comparing by task and queue. Raises :class:`NoJobsError` if nothing matches, :class:`UsageError`
+    for nonsense.
     """
     chosen = tuple(metric(name) for name in dict.fromkeys(question.metrics))
     _refuse_nonsense(question)
     before = _window_before(question)
     ranked = _ranked(question, chosen) if before is None else ""
     wanted = Wanted(chosen, question.errors, question.share, before is not None, ranked)
-    drops = question.clean.drops() if question.clean else ()
-    jobs = Jobs(question.window, job_filters(store, question.where, question.window), drops)
+    jobs = _jobs(store, question, question.window)
     by = tuple(dimensions(question.by, bins_of(store, parse_bins(question.bins), jobs)))
     if before is not None and any(dimension.calendar for dimension in by):
         raise UsageError("another window has other days; compare by something else, such as queue")
     sorting = _sorting_metric(question, by, wanted)
-    parts = wanted.parts() if sorting is None else (*wanted.parts(), *sorting.formula.parts(errors=False))
-    if not by or question.min_jobs or _sorted_by_size(question, by, wanted):
-        parts = (_COUNT, *parts)
-    sides = [groups(store, by, parts, jobs)]
-    asked = [jobs]
-    if before is not None:
-        past = replace(jobs, window=before, where=job_filters(store, question.where, before))
-        sides = aligned(sides[0], groups(store, by, parts, past))
-        asked.append(past)
+    parts = _parts(question, by, wanted, sorting)
+    requested = [jobs] if before is None else [jobs, _jobs(store, question, before)]
+    sides = [groups(store, by, parts, one) for one in requested]
+    if len(sides) == 2:
+        sides = aligned(*sides)
     # a group has a job; without a group there is one row, which may have none
     if not any(side.number if by else side.parts[_COUNT][0] for side in sides):
         raise NoJobsError(nothing())
-    if len(by) == 1 and before is None and question.top is None and not question.min_jobs:
+    if len(by) == 1 and before is None and _shows_all(question):
         sides = [filled(sides[0], by[0])]
     every = np.ones(sides[0].number, np.bool_)
     totals = [Groups({}, together(side.parts, every)) for side in sides]
     if question.total and by and not all(map(adds_up, parts)):
-        totals = [groups(store, [], parts, one) for one in asked]
-    cells = None if before is None else read_cells(store, by, chosen, asked, sides[0])
+        totals = [groups(store, [], parts, one) for one in requested]
+    cells = None if before is None else read_cells(store, by, chosen, requested, sides[0])
     arranged = _Arranged(question, by, wanted, sorting, sides, totals, cells)
     return Answer(arranged.table(), question, by, chosen, tuple(arranged.notes()), before)
+
+
+def _jobs(store: JobStore, question: Question, window: Window | None) -> Jobs:
+    drops = question.clean.drops() if question.clean else ()
+    return Jobs(window, job_filters(store, question.where, window), drops)
+
+
+def _parts(
+    question: Question, by: Sequence[Dimension], wanted: Wanted, sorting: QueryMetric | None
+) -> tuple[Part, ...]:
+    parts = wanted.parts() if sorting is None else (*wanted.parts(), *sorting.formula.parts(errors=False))
+    counted = not by or question.min_jobs or _sorted_by_size(question, by, wanted)
+    return (_COUNT, *parts) if counted else parts
+
+
+def _shows_all(question: Question) -> bool:
+    return question.top is None and not question.min_jobs
 
 
 def _refuse_nonsense(question: Question) -> None:
@@ -148,14 +158,12 @@ def _refuse_nonsense(question: Question) -> None:
 
 
 def _ranked(question: Question, metrics: Sequence[QueryMetric]) -> str:
-    """The rate by which groups are sorted, if they are."""
     by = question.by or question.bins
     rates = [one.name for one in metrics if isinstance(one.formula, Ratio) and one.name == question.sort]
     return rates[0] if rates and by else ""
 
 
 def _window_before(question: Question) -> Window | None:
-    """The window to compare with."""
     if question.compare is None:
         return None
     if question.window is None:
@@ -170,21 +178,20 @@ def _window_before(question: Question) -> Window | None:
 
 
 def _sorting_metric(question: Question, by: Sequence[Dimension], wanted: Wanted) -> QueryMetric | None:
-    """A metric that groups are sorted by and that is no column of the answer."""
+    # it is no column of the answer
     name = question.sort
     if name is None or name in wanted.names or name in [dimension.name for dimension in by]:
         return None
     try:
         return metric(name)
     except UsageError:
-        there = ", ".join([*(dimension.name for dimension in by), *wanted.names])
+        accepted = ", ".join([*(dimension.name for dimension in by), *wanted.names])
         raise UsageError(
-            f"nothing here is called '{name}' to sort by; there are {there}, and any metric"
+            f"nothing here is called '{name}' to sort by; there are {accepted}, and any metric"
         ) from None
 
 
 def _sorted_by_size(question: Question, by: Sequence[Dimension], wanted: Wanted) -> bool:
-    """Whether groups are shown in the order of their jobs: where nothing else is said, or follows."""
     if question.sort is not None or wanted.compared:
         return False
     if question.top is not None and question.descending is None:
@@ -206,28 +213,19 @@ class _Arranged:
 
     def table(self) -> pa.Table:
         """The rows of the answer."""
-        numbers, (shown, rest) = self._numbers, self._shown
-        labels = [GROUP] * len(shown)
-        pieces = [{name: values[shown] for name, values in numbers.items()}]
-        if self._with_others and rest.any():
-            together_now = [Groups({}, together(side.parts, rest)) for side in self.sides]
-            pieces.append(self._columns(together_now, np.where(rest, 0, -1)))
-            labels.append(OTHERS)
-        if self.question.total and self.by:
-            pieces.append(self._columns(self.totals, np.zeros(self.sides[0].number, np.int64)))
-            labels.append(TOTAL)
-        joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in numbers}
+        shown, _ = self._shown
+        labels, joined = self._rows()
         names = [dimension.name for dimension in self.by]
         arrays = [self._keys(dimension, shown, labels[len(shown) :]) for dimension in self.by]
         changed = noise_columns(self.wanted, joined)
         for name, values in joined.items():
             names.append(name)
-            arrays.append(_array(values, whole=self.wanted.is_whole(name)))
+            arrays.append(_array(values, integral=self.wanted.is_count(name)))
             if name in changed:
                 names.append(name.removesuffix("_z") + "_changed")
                 arrays.append(pa.array(changed[name], pa.bool_()))
             if name == f"{self.wanted.ranked}_high":
-                found = [self._differing[place] for place in shown.tolist()]
+                found = [self._differing[row] for row in shown.tolist()]
                 names.append(f"{self.wanted.ranked}_differs")
                 arrays.append(pa.array([*found, *(None for _ in labels[len(found) :])], pa.bool_()))
         if self._with_others or self.question.total:
@@ -238,42 +236,50 @@ class _Arranged:
             raise UsageError(f"the answer would have two columns '{min(twice)}'; ask for one of them")
         return pa.Table.from_arrays(arrays, names=names)
 
+    def _rows(self) -> tuple[list[str], Columns]:
+        shown, rest = self._shown
+        labels = [GROUP] * len(shown)
+        pieces = [{name: values[shown] for name, values in self._numbers.items()}]
+        if self._with_others and rest.any():
+            others = [Groups({}, together(side.parts, rest)) for side in self.sides]
+            pieces.append(self._columns(others, np.where(rest, 0, -1)))
+            labels.append(OTHERS)
+        if self.question.total and self.by:
+            pieces.append(self._columns(self.totals, np.zeros(self.sides[0].number, np.int64)))
+            labels.append(TOTAL)
+        return labels, {name: np.concatenate([piece[name] for piece in pieces]) for name in self._numbers}
+
     def notes(self) -> Iterator[str]:
-        """What a reader must know: who is left out, and why a number is not there."""
-        _, rest = self._shown
-        total = self.totals[0].parts
-        for one in self.wanted.metrics:
-            if not leaves_out(one.formula):
-                continue
-            n_jobs, out = int(total[_COUNT][0]), int(left_out(one.formula, total)[0])
-            if out:
-                yield f"{one.name}: {out:,} of {n_jobs:,} jobs are left out: {one.leaves_out}"
+        """Yield notes on excluded jobs and empty values."""
+        yield from self._excluded()
         yield from self._too_few()
-        if rest.any() and self._with_others:
-            single = [
-                m.name for m in self.wanted.metrics if not all(map(adds_up, m.formula.parts(errors=False)))
-            ]
-            if single:
-                yield f"{', '.join(single)} of others: not known, for it does not follow from that of groups"
+        _, rest = self._shown
+        single = [m.name for m in self.wanted.metrics if not all(map(adds_up, m.formula.parts(errors=False)))]
+        if rest.any() and self._with_others and single:
+            yield f"{', '.join(single)} of others: not known, for it does not follow from that of groups"
         if any(set(self.sides[0].keys[one.name]) == {None} for one in self.by if one.name == "country"):
             yield "no country is known: import a table with a column country (esjobs corepower import)"
         yield from gaps(self.sides[0], self.by, self.question.window)
         if rest.any() and not self._with_others:
             yield f"{int(rest.sum()):,} groups of fewer than {self.question.min_jobs:,} jobs are left out"
+        if text := sentence(self._differing):
+            yield f"{self.wanted.ranked}: {text}"
 
-        if told := sentence(self._differing):
-            yield f"{self.wanted.ranked}: {told}"
+    def _excluded(self) -> Iterator[str]:
+        total = self.totals[0].parts
+        for one in self.wanted.metrics:
+            out = int(one.formula.left_out(total)[0]) if leaves_out(one.formula) else 0
+            if out:
+                yield f"{one.name}: {out:,} of {int(total[_COUNT][0]):,} jobs are left out: {one.leaves_out}"
 
     @cached_property
     def _differing(self) -> list[bool | None]:
-        """Which groups differ from the rest in the rate that they are ranked by; none without one."""
         for one in self.wanted.metrics:
             if one.name == self.wanted.ranked and isinstance(one.formula, Ratio):
                 return differing(one.formula, self.sides[0].parts)
         return []
 
     def _too_few(self) -> Iterator[str]:
-        """Which changes have no error, because the jobs of both windows are of too few tasks or queues."""
         shown, _ = self._shown
         for name, change in self._changes(self._every_row, self.sides[0].number).items():
             few = int(change.few[shown].sum())
@@ -293,7 +299,6 @@ class _Arranged:
         return columns(self.wanted, parts, [total.parts for total in self.totals], changes)
 
     def _changes(self, group_of_row: Codes, number: int) -> dict[str, Change]:
-        """Changes with their errors, by metric that has one."""
         if self.cells is None:
             return {}
         found = {one.name: self.cells.change(one, group_of_row, number) for one in self.wanted.metrics}
@@ -301,17 +306,15 @@ class _Arranged:
 
     @cached_property
     def _every_row(self) -> Codes:
-        """Each group on its own."""
         return np.arange(self.sides[0].number)
 
     @cached_property
     def _numbers(self) -> Columns:
-        """The columns of the groups."""
         return self._columns(self.sides, self._every_row)
 
     @cached_property
     def _shown(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """The groups that are rows of their own, in their order, and whether a group is none."""
+        # order of the groups that are rows of their own, and a mask of all others
         order = self._order(self._numbers)
         if self.question.min_jobs:
             n_jobs = np.sum([side.parts[_COUNT] for side in self.sides], axis=0)
@@ -323,36 +326,33 @@ class _Arranged:
         return order, rest
 
     def _order(self, numbers: Columns) -> npt.NDArray[np.int64]:
-        """The places of the groups in the order in which they are shown; what is missing comes last."""
-        keys = [self.sides[0].keys[dimension.name] for dimension in self.by]
+        keys = {dimension.name: self.sides[0].keys[dimension.name] for dimension in self.by}
         order = list(range(self.sides[0].number))
-        for values in reversed(keys):
-            order.sort(key=lambda place, of=values: _rank(of[place]))  # type: ignore[misc]
+        for values in reversed(keys.values()):
+            order.sort(key=lambda row, of=values: _rank(of[row]))  # type: ignore[misc]
         name, descending = self.question.sort, self.question.descending
-        if name in [dimension.name for dimension in self.by]:
-            values = self.sides[0].keys[str(name)]
-            there = [place for place in order if values[place] is not None]
-            there.sort(key=lambda place: _rank(values[place]), reverse=bool(descending))
-            return np.array(there + [place for place in order if values[place] is None], np.int64)
-        if name is None and self.wanted.compared and self.wanted.metrics:
+        if name in keys:
+            return _sorted(order, keys[name], bool(descending))
+        if name is None and self.wanted.compared:
             name, descending = f"{self.wanted.metrics[0].name}_diff", bool(descending)
         top_of_all = self.question.top is not None and descending is None
         if name is None and not top_of_all and any(dimension.in_order for dimension in self.by):
             return np.array(order[::-1] if descending else order, np.int64)
-        if name is None:
-            by_size = _sorted_by_size(self.question, self.by, self.wanted)
-            sizes = self.sides[0].parts[_COUNT] if by_size else numbers[self.wanted.metrics[0].name]
-        else:
-            sizes = self.sorting.formula.values(self.sides[0].parts) if self.sorting else numbers[name]
-        falling = descending is None or descending
-        known = [place for place in order if not np.isnan(sizes[place])]
-        known.sort(key=lambda place: -sizes[place] if falling else sizes[place])
-        return np.array(known + [place for place in order if np.isnan(sizes[place])], np.int64)
+        sizes = self._sizes(name, numbers)
+        sizes_present = [None if np.isnan(size) else size for size in sizes]
+        return _sorted(order, sizes_present, descending is None or descending)
+
+    def _sizes(self, name: str | None, numbers: Columns) -> Floats:
+        if name is not None:
+            return self.sorting.formula.values(self.sides[0].parts) if self.sorting else numbers[name]
+        if _sorted_by_size(self.question, self.by, self.wanted):
+            return self.sides[0].parts[_COUNT]
+        return numbers[self.wanted.metrics[0].name]
 
     def _keys(self, dimension: Dimension, shown: npt.NDArray[np.int64], labels: Sequence[str]) -> pa.Array:
-        """The column of a dimension; the first one that is a text says what other rows are."""
+        # the first dimension that is a text names the other rows
         stored = self.sides[0].keys[dimension.name]
-        values = dimension.shown([stored[place] for place in shown])
+        values = dimension.shown([stored[row] for row in shown])
         kind = arrow_type(dimension.type)
         speaking = next((one for one in self.by if one.type == "keyword"), self.by[0])
         if dimension != speaking or not labels:
@@ -361,13 +361,20 @@ class _Arranged:
         return pa.array([*texts, *labels], pa.string())
 
 
-def _array(values: Floats, *, whole: bool) -> pa.Array:
+def _sorted(order: Sequence[int], values: Sequence[Any], descending: bool) -> npt.NDArray[np.int64]:
+    # missing values come last, equal ones stay in their order
+    present = [row for row in order if values[row] is not None]
+    present.sort(key=values.__getitem__, reverse=descending)
+    return np.array(present + [row for row in order if values[row] is None], np.int64)
+
+
+def _array(values: Floats, *, integral: bool) -> pa.Array:
     missing = np.isnan(values)
-    if whole:
+    if integral:
         return pa.array(np.where(missing, 0, values).astype(np.int64), pa.int64(), mask=missing)
     return pa.array(values, pa.float64(), mask=missing)
 
 
 def _rank(value: Any) -> tuple[bool, Any]:
-    """What sorts a value of a dimension: missing ones last."""
+    # missing values come last
     return value is None, 0 if value is None else value

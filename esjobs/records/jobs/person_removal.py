@@ -23,7 +23,7 @@ from esjobs.core.personal import AUTHORS, is_free_text, kind_of_names
 from esjobs.core.tables import Table, column
 from esjobs.publish.publication import read_table, tidy
 from esjobs.records.export.pseudonyms import Pseudonyms
-from esjobs.records.jobs.given_rows import of_partition
+from esjobs.records.jobs.table_rows import of_partition
 from esjobs.store.base import Change, Erasing, Forgetting, JobStore, Retired
 
 _USER = "user"
@@ -43,11 +43,10 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was done, or would be.
+    """Report on a removal.
 
-    ``account``: a row a column; of jobs it counts versions, those that other loads replaced among them.
-    ``others``: names in which this one stands and which are taken for other people's. ``erased``: what became
-    of the bytes; empty of a dry run. ``remains``: where the name may still be.
+    ``account``: one row per column; jobs count in versions. ``others``: similar names, taken for other
+    people's. ``erased``: state of the bytes; empty for a dry run. ``remains``: where the name may still be.
     """
 
     account: pa.Table
@@ -65,12 +64,11 @@ def forget_user(
     keep_texts: bool = False,
     dry_run: bool = False,
 ) -> Forgotten:
-    """Take a name out of all rows that are stored; done again, it finds nothing.
+    """Remove a name from all stored rows; a second time it finds nothing.
 
-    ``pseudonymise``: one pseudonym of chance in the place of the name, so that jobs of one person stay those
-    of one; otherwise jobs have no user. ``keep_texts``: leave alone what is no name of a user: paths, ids,
-    hosts, sentences in which the name stands as a word; a name of digits stands there by chance, and they are
-    left alone anyway. Nothing else should write meanwhile: what does may bring the name back.
+    ``pseudonymise``: one random pseudonym in place of the name, else jobs have no user. ``keep_texts``:
+    change columns of users only; always so for a name of digits, which occurs by chance. Concurrent writers
+    may bring the name back.
 
     Memory: a partition of a table; of the embedded store, the versions of jobs that name the person. Raises
     :class:`UsageError` for an empty name, and for a store that cannot change jobs.
@@ -109,21 +107,20 @@ _REMAINS = (
 
 
 def _key(store: JobStore, marker: str) -> str:
-    """The key of the pseudonyms: of a run that was broken off, or a new one. It goes when all is done."""
-    while (known := store.value(marker)) is None:
+    # the key of an interrupted run is used again; it goes when all is done
+    while (key := store.value(marker)) is None:
         store.compare_and_set(marker, None, secrets.token_hex(32))
-    return known
+    return key
 
 
 def _forget_rows(store: JobStore, table: Table, names: "_Names", *, dry_run: bool) -> None:
-    """Write the partitions of a table anew in which the name stands."""
-    asked = names.columns_of(table.columns)
-    if not asked:
+    named_columns = names.columns_of(table.columns)
+    if not named_columns:
         return
-    wanted = tuple(dict.fromkeys((table.partition, *(each.name for each in asked))))
+    wanted = tuple(dict.fromkeys((table.partition, *(each.name for each in named_columns))))
     partitions: set[str] = set()
     for batch in store.read(table, columns=wanted):
-        named = names.named(batch, asked)
+        named = names.named(batch, named_columns)
         if pc.any(named).as_py():
             partitions.update(map(str, pc.unique(batch.column(table.partition).filter(named)).to_pylist()))
     for partition in sorted(partitions):
@@ -134,7 +131,7 @@ def _forget_rows(store: JobStore, table: Table, names: "_Names", *, dry_run: boo
 
 
 def _changes(store: JobStore, table: Table, partition: str, rows: pa.Table) -> list[Change]:
-    """What shows the new rows in the place of the old ones; the partition itself may have another name."""
+    # the partition itself may have another name
     changes: list[Change] = []
     for value in rows.column(table.partition).unique().to_pylist():
         of_value = rows.filter(pc.equal(rows.column(table.partition), value))
@@ -145,7 +142,7 @@ def _changes(store: JobStore, table: Table, partition: str, rows: pa.Table) -> l
 
 
 class _Names:
-    """Finds a name in columns and takes it out; counts what it found."""
+    """Finds a name in columns and removes it; counts what it found."""
 
     def __init__(self, name: str, key: bytes, *, pseudonymise: bool, keep_texts: bool) -> None:
         self._name = name
@@ -160,7 +157,7 @@ class _Names:
         self.others: set[str] = set()
 
     def columns_of(self, columns: Iterable[Field]) -> list[Field]:
-        """Those that can name somebody."""
+        """Return the columns that can name somebody."""
         return [
             each
             for each in columns
@@ -169,7 +166,7 @@ class _Names:
         ]
 
     def named(self, batch: pa.RecordBatch, columns: Iterable[Field]) -> pa.Array:
-        """Whether each row names the person in one of the columns."""
+        """Return a mask of the rows that name the person in one of the columns."""
         found = pa.repeat(False, batch.num_rows)
         for each in columns:
             found = pc.or_(found, self._found(batch.column(each.name), each))
@@ -247,7 +244,7 @@ class _Names:
         return self._pseudonyms.of(kind, text)
 
     def account(self) -> pa.Table:
-        """What was found, a row a column."""
+        """Return one row per column with the name."""
         rows = [
             {"table": table, "column": name, "rows": rows, "what": what}
             for (table, name, what), rows in self._counts.items()

@@ -23,19 +23,19 @@ _PARTITIONS = ("keyword", "integer", "day")
 
 @dataclass(frozen=True)
 class Put:
-    """What became of the rows of one table; see :data:`esjobs.schema.jobs.LOAD_COUNTS`."""
+    """Counts of stored rows of one table; see :data:`esjobs.schema.jobs.LOAD_COUNTS`."""
 
     stored: int
     updated: int
     unchanged: int | None = None
 
 
-class GivenRows:
+class TableRows:
     """The rows that a source gives of one table.
 
-    A table whose partition is the load (``load_id``, ``import_id``) gets one of its own; of another table
-    every partition that the rows name is replaced as a whole. Raises :class:`UsageError` for a table that a
-    load can not be taken back from.
+    A table partitioned by load (``load_id``, ``import_id``) gets a partition of its own; of another table
+    every partition that the rows name is replaced. Raises :class:`UsageError` for a table whose loads cannot
+    be undone.
     """
 
     def __init__(self, table: Table) -> None:
@@ -113,8 +113,8 @@ def of_partition(table: Table, partition: str) -> Filter:
 
 
 def retired_rows(store: JobStore, tables: Iterable[Table], load_id: str) -> tuple[list[Retired], int]:
-    """What takes the rows of a load out of sight, of all tables that sources give; how many rows."""
-    retired: list[Retired] = []
+    """Return the changes that remove the rows of a load from all tables, and the number of rows."""
+    removed: list[Retired] = []
     rows = 0
     for table in tables:
         column = table.load_column
@@ -129,8 +129,8 @@ def retired_rows(store: JobStore, tables: Iterable[Table], load_id: str) -> tupl
         if table.partition != column:
             partitions = read_table(store, table, [of_load], [table.partition])
             names = {str(value) for value in partitions.column(table.partition).unique().to_pylist()}
-        retired.extend(Retired(table, name) for name in sorted(names))
-    return retired, rows
+        removed.extend(Retired(table, name) for name in sorted(names))
+    return removed, rows
 
 
 def _count(store: JobStore, table: Table, where: Filter) -> int:
