@@ -1,16 +1,16 @@
-"""The jobs of a block of series as rules and detectors take them: records, footprints, facts."""
+"""Jobs of a block of series as rules and detectors take them: records, footprints, facts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, Days, Query
 from esjobs.core.window import Window
-from esjobs.issues.alike import alike
 from esjobs.issues.facts import Facts
 from esjobs.issues.footprints import footprint_rows, footprints
 from esjobs.issues.in_force import Judging
@@ -23,10 +23,8 @@ from esjobs.store.base import JobStore
 
 @dataclass(frozen=True)
 class BlockJobs:
-    """The jobs of a block, an entry each.
-
-    ``jobs``: the columns that rows of all tables begin with (day, source, job_id, end_time). ``footprints``:
-    their rows, batch by batch. ``lacking``: jobs without a record.
+    """Jobs of a block. ``jobs``: leading columns of all tables (day, source, job_id, end_time);
+    ``footprints``: their rows; ``lacking``: number of jobs without a record.
     """
 
     jobs: dict[str, pa.Array]
@@ -36,17 +34,47 @@ class BlockJobs:
 
 
 def day_blocks(store: JobStore, judging: Judging, day: date) -> Iterator[Block]:
-    """The series of a day, jobs with the same metrics together."""
-    window = Window.of_days(day, day)
-    asked = Query(("metric",), (Count("n"),), where=(Days("day", day, day),), over=SERIES)
-    metrics = sorted(store.aggregate(asked).table.column("metric").to_pylist())
+    """Yield the series of a day, in blocks of jobs with the same metrics."""
+    query = Query(("metric",), (Count("n"),), where=(Days("day", day, day),), over=SERIES)
+    metrics = sorted(store.aggregate(query).table.column("metric").to_pylist())
     if metrics:
-        for block in blocks(store, window, metrics, most=judging.block_values):
-            yield from alike(block)
+        for block in blocks(store, Window.of_days(day, day), metrics, most=judging.block_values):
+            yield from split_by_metrics(block)
+
+
+def split_by_metrics(block: Block) -> Iterator[Block]:
+    """Yield blocks of jobs that have the same metrics, with as many units as these need."""
+    metrics = tuple(block.values)
+    n_units = np.array([[len(units) for units in block.units[metric]] for metric in metrics], np.int64)
+    kinds, kind = np.unique((n_units > 0).T, axis=0, return_inverse=True)
+    for number, has_metric in enumerate(kinds):
+        rows = np.flatnonzero(kind.reshape(-1) == number)
+        present = [metric for metric, has in zip(metrics, has_metric, strict=True) if has]
+        if present:
+            yield _part(block, rows, present)
+
+
+def _part(block: Block, rows: npt.NDArray[np.int64], metrics: list[str]) -> Block:
+    units = {metric: tuple(block.units[metric][row] for row in rows) for metric in metrics}
+    complete = len(rows) == len(block.step_s)
+    values = {}
+    for metric in metrics:
+        most = max(map(len, units[metric]))
+        array = block.values[metric][:, :most]
+        values[metric] = array if complete else array[rows]
+    return Block(
+        jobs=block.jobs.take(pa.array(rows)),
+        start_time=block.start_time[rows],
+        step_s=block.step_s[rows],
+        values=values,
+        units=units,
+        scopes={metric: tuple(block.scopes[metric][row] for row in rows) for metric in metrics},
+        resampled=block.resampled[rows],
+    )
 
 
 def block_jobs(store: JobStore, judging: Judging, day: date, names: Sequence[str], block: Block) -> BlockJobs:
-    """What is known of the jobs of a block; ``names``: the fields of the record that are wanted."""
+    """Return records, footprints and facts of the jobs of a block; ``names``: record fields."""
     records, lacking = with_records(store, block.jobs, names, day)
     jobs = {
         "day": pa.array([day] * records.num_rows, pa.date32()),

@@ -11,15 +11,15 @@ from esjobs.store.checks import writes
 
 
 class Issues(Facade):
-    """Tags and issues of jobs, and the rules behind them."""
+    """Tags and issues of jobs, and their rules."""
 
     @writes
     def detect(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
-        """Find tags and issues of the jobs of some days by the rules of the settings.
+        """Find tags and issues of jobs by the rules of the settings.
 
-        ``window``: whole days; None: all with jobs or time series. ``rebuild``: also days that are up to
-        date. ``s.tables`` has them: ``issues``, ``measures``, ``footprints``. Raises :class:`InputError` for
-        a wrong file of rules, :class:`NoJobsError` when nothing is stored.
+        ``window``: whole days; None: all with jobs or series. ``rebuild``: also days that are up to date.
+        Results: ``issues``, ``measures``, ``footprints`` of ``s.tables``. Raises :class:`InputError` for an
+        invalid rule file, :class:`NoJobsError` without data.
         """
         from esjobs.issues.detect import detect
         from esjobs.issues.in_force import in_force
@@ -31,11 +31,11 @@ class Issues(Facade):
         return detect(context.store, judging, days, rebuild=rebuild, progress=context.progress)
 
     def replay(self, files: str | Path | Sequence[str | Path], window: WindowLike = None) -> Answer:
-        """Compare rule files with the rules in force; nothing is written.
+        """Compare rule files with the rules in force; writes nothing.
 
-        One row per rule and change (newly flagged, no longer flagged, other severity): jobs, users,
-        core-hours, examples. ``window``: whole days; None: all days with results. Raises
-        :class:`InputError` for a wrong file, :class:`NoResultError` where nothing was measured.
+        One row per rule and change (newly flagged, no longer flagged, other severity). ``window``: whole
+        days; None: all with results. Raises :class:`InputError` for an invalid file, :class:`NoResultError`
+        without measurements.
         """
         from esjobs.issues.replay import replayed
 

@@ -1,6 +1,6 @@
-"""What rules are about, as columns: records of jobs, footprints, descriptions of the clusters they ran on."""
+"""Columns that rules use: job records, footprints, cluster descriptions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -16,46 +16,46 @@ from esjobs.records.clusters.description import Clusters
 
 Floats = npt.NDArray[np.float64]
 
-TOLD = (
+CARRIED = (
     *("source", "job_id", "end_time", "queue", "user", "project", "application", "processing_type"),
     "cpu_model",
 )
-"""Fields of the record that issues carry."""
+"""Record fields that issues carry."""
+# Fields of the record that others are worked out of
 _COUNTED = ("start_time", "wall_s", "cores", "nodes", "gpus", "cluster", "subcluster")
-"""Fields of the record that others are worked out of."""
+# Figures of a footprint that hold however few its samples are
 _OF_SAMPLES = ("n_samples", "n_units", "gap_frac")
-"""Figures of a footprint that hold however few its samples are."""
+# Samples of a unit that a footprint must rest on to be judged by
 _FEWEST_SAMPLES = 3
-"""Samples of a unit that a footprint must rest on to be judged by."""
+# Share of the samples that duration and step promise that must be there for the same
 _LEAST_COVERED = 0.5
-"""Share of the samples that duration and step promise that must be there for the same."""
 
 
 def fields_needed(rules: Rules) -> tuple[str, ...]:
-    """The fields of the record that rules and issues need."""
+    """Return the record fields that rules and issues need."""
     named = {name for rule in rules.rules for name in rule.names if name in JOB_NAMES}
     named |= {name for item in rules.eligible for name in item.expression.names if name in JOB_NAMES}
-    return tuple(dict.fromkeys((*TOLD, *_COUNTED, *sorted(named))))
+    return tuple(dict.fromkeys((*CARRIED, *_COUNTED, *sorted(named))))
 
 
 def metrics_needed(rules: Rules) -> frozenset[str]:
-    """The metrics of the footprint that rules need, and those that stand in for the record."""
+    """Return the footprint metrics that rules need, and those that stand in for missing record fields."""
     named = {metric_of(name) for rule in rules.rules for name in rule.names}
     named |= {metric_of(name) for item in rules.eligible for name in item.expression.names}
     return frozenset({"cpu_load", "gpu_load", *filter(None, named)})
 
 
 def job_keys(source: pa.ChunkedArray | pa.Array, job_id: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """One text per job that tells it from all others."""
+    """Return a unique text per job."""
     keys = pc.binary_join_element_wise(source, job_id, "\0")
     return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
 
 
 class Facts:
-    """Columns of a batch of jobs by the names that rules use.
+    """Columns of a batch of jobs by the names of :mod:`esjobs.issues.rules.vocabulary`.
 
-    ``jobs``: their records, with the fields of :func:`fields_needed`. ``footprints``: rows of these jobs (of
-    others they are passed over). ``series_s``: how long their series are, in seconds, NaN without any.
+    ``jobs``: records with :func:`fields_needed`. ``footprints``: their rows; those of other jobs are ignored.
+    ``series_s``: length of series, NaN without any.
     """
 
     def __init__(
@@ -72,26 +72,26 @@ class Facts:
         self._columns: dict[str, Column] = {}
         self._places: dict[str, tuple[npt.NDArray[np.int64], pa.Table]] = {}
         if footprints is not None and footprints.num_rows:
-            self._place(footprints)
+            self._index(footprints)
 
     @cached_property
     def keys(self) -> pa.Array:
-        """What tells the jobs apart."""
+        """Unique texts of the jobs."""
         return job_keys(self.jobs.column("source"), self.jobs.column("job_id"))
 
     def rows_of(self, source: pa.ChunkedArray, job_id: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-        """The row of each of some jobs; -1 for those that are not here."""
+        """Return the row of each job given by its keys; -1: not in this batch."""
         found = pc.index_in(job_keys(source, job_id), value_set=self.keys)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
     def column(self, name: str) -> Column:
-        """The column of a name of :mod:`esjobs.issues.rules.vocabulary`, or of one that was put here."""
+        """Return the column of a name."""
         if name not in self._columns:
             self._columns[name] = self._made(name)
         return self._columns[name]
 
     def put(self, name: str, values: Column) -> None:
-        """Have a column under a name: what an earlier rule says, what a detector measured."""
+        """Store a column: result of an earlier rule, or a measurement."""
         self._columns[name] = values
 
     def _made(self, name: str) -> Column:
@@ -121,12 +121,12 @@ class Facts:
                 return duration
             case "cores_used":
                 described = self._field("nodes") * self._described("cores")
-                return _known_first(self._field("cores"), self._units("cpu_load", ("core",)), described)
+                return _coalesced(self._field("cores"), self._units("cpu_load", ("core",)), described)
             case "gpus_used":
-                return _known_first(self._field("gpus"), self._units("gpu_load", ("accelerator",)))
+                return _coalesced(self._field("gpus"), self._units("gpu_load", ("accelerator",)))
             case "nodes_used":
                 by_cores = self._field("cores") / self._described("cores")
-                return _known_first(self._field("nodes"), by_cores)
+                return _coalesced(self._field("nodes"), by_cores)
             case "core_h":
                 return self.column("cores_used") * duration / 3600
             case "gpu_h":
@@ -142,7 +142,7 @@ class Facts:
         ]
         apart = _floats(pc.cast(pc.subtract(*times), pa.int64()), np.nan) / 1e6
         apart[~(apart > 0)] = np.nan
-        return _known_first(self._field("wall_s"), apart, self._series_s)
+        return _coalesced(self._field("wall_s"), apart, self._series_s)
 
     def _described(self, fact: str) -> Floats:
         name = f"described {fact}"
@@ -167,7 +167,7 @@ class Facts:
             self._columns[name] = np.asarray(values, np.float64)[codes] if len(codes) else np.empty(0)
         return self._columns[name]
 
-    def _place(self, footprints: pa.Table) -> None:
+    def _index(self, footprints: pa.Table) -> None:
         rows = self.rows_of(footprints.column("source"), footprints.column("job_id"))
         here = np.flatnonzero(rows >= 0)
         footprints, rows = footprints.take(pa.array(here)), rows[here]
@@ -180,14 +180,14 @@ class Facts:
         values = np.full(self.n, np.nan)
         if metric in self._places:
             rows, footprints = self._places[metric]
-            given = _floats(footprints.column(figure), np.nan)
+            stored = _floats(footprints.column(figure), np.nan)
             if figure not in _OF_SAMPLES:
-                given = np.where(self._thin(rows, footprints), np.nan, given)
-            values[rows] = given
+                stored = np.where(self._thin(rows, footprints), np.nan, stored)
+            values[rows] = stored
         return values
 
     def _thin(self, rows: npt.NDArray[np.int64], footprints: pa.Table) -> npt.NDArray[np.bool_]:
-        """Which footprints rest on too few samples to judge by: missing data is not a value."""
+        """Return the mask of footprints with too few samples to judge by."""
         n, units, gaps, series_s = (
             _floats(footprints.column(name), np.nan)
             for name in ("n_samples", "n_units", "gap_frac", "series_s")
@@ -200,7 +200,7 @@ class Facts:
         )
 
     def _units(self, metric: str, scopes: Iterable[str]) -> Floats:
-        """How many units of a scope have a metric; NaN where it is measured on something else."""
+        """Return the number of units that have a metric; NaN if it has another scope."""
         values = np.full(self.n, np.nan)
         if metric in self._places:
             rows, footprints = self._places[metric]
@@ -217,17 +217,8 @@ def _floats(column: pa.ChunkedArray | pa.Array, missing: float) -> Floats:
     )
 
 
-def _known_first(*columns: Floats) -> Floats:
-    """Of each row the first value that is there."""
+def _coalesced(*columns: Floats) -> Floats:
     value = columns[0]
     for other in columns[1:]:
         value = np.where(np.isnan(value), other, value)
     return value
-
-
-def empty_records(names: Iterable[str], n: int) -> Mapping[str, pa.Array]:
-    """Columns of records of which nothing is known."""
-    from esjobs.records.jobs.resolution import fields_schema
-
-    schema = fields_schema(names)
-    return {field.name: pa.nulls(n, field.type) for field in schema}

@@ -1,8 +1,7 @@
-"""The footprint of jobs: a few figures per metric, of all jobs of a block at once.
+"""Footprints: summary statistics per metric, for all jobs of a block at once.
 
-Figures are over all samples that are there, of all units (cores, nodes, devices) of a job. What several
-units make together is their sum or their mean, as the catalogue of metrics says; where some of them have a
-gap at an instant, the others stand for them.
+Statistics cover all samples of all units (cores, nodes, devices). Units are combined by sum or mean, as the
+metric catalogue says; units with a gap are replaced by the mean of the others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +18,14 @@ from esjobs.schema.issues import FOOTPRINTS
 Floats = npt.NDArray[np.float64]
 _METRICS = {metric.name: metric for metric in METRICS}
 _LARGEST = 1e30
+# Samples that are worked on at a time: in float64, with some copies beside, they stay near the processor
 _AT_A_TIME = 1 << 18
-"""Samples that are worked on at a time: in float64, with some copies beside, they stay near the processor."""
 
 
 def footprints(block: Block, nodes: Floats) -> Iterator[tuple[npt.NDArray[np.int64], dict[str, Any]]]:
-    """Per metric the jobs of a block that have it (row numbers), and their columns by name.
+    """Yield per metric the rows of its jobs and their columns by name.
 
-    ``nodes``: of the records, NaN where not known; only needed for series of jobs as a whole.
+    ``nodes``: from the records, NaN if unknown; used for series of scope job.
     """
     for metric, values in block.values.items():
         if values.shape[1] == 0:
@@ -37,11 +36,11 @@ def footprints(block: Block, nodes: Floats) -> Iterator[tuple[npt.NDArray[np.int
             # a fault of a sensor, as detectors take it; metrics of others may fall below 0
             least = 0.0 if metric in _METRICS else -_LARGEST
             piece[~((piece >= least) & (piece <= _LARGEST))] = np.nan
-            there = np.flatnonzero(np.isfinite(piece).any(axis=(1, 2)))
-            if len(there):
-                chosen = there + start
+            present = np.flatnonzero(np.isfinite(piece).any(axis=(1, 2)))
+            if len(present):
+                chosen = present + start
                 names = [block.units[metric][number] for number in chosen]
-                figures = _figures(metric, piece[there], block.step_s[chosen], names, nodes[chosen])
+                figures = _figures(metric, piece[present], block.step_s[chosen], names, nodes[chosen])
                 scopes = [block.scopes[metric][number] for number in chosen]
                 yield chosen, {"metric": [metric] * len(chosen), "scope": scopes, **figures}
 
@@ -49,18 +48,17 @@ def footprints(block: Block, nodes: Floats) -> Iterator[tuple[npt.NDArray[np.int
 def _figures(
     metric: str, values: Floats, step_s: Floats, names: Sequence[Sequence[str]], nodes: Floats
 ) -> dict[str, Any]:
-    """Columns of the footprint of some jobs that have at least one sample each."""
     n_jobs, _, n_samples = values.shape
-    known = np.isfinite(values)
-    n = known.sum(axis=(1, 2))
-    n_units = known.any(axis=2).sum(axis=1)
+    valid = np.isfinite(values)
+    n = valid.sum(axis=(1, 2))
+    n_units = valid.any(axis=2).sum(axis=1)
     with np.errstate(all="ignore"):
-        total = np.where(known, values, 0.0).sum(axis=(1, 2))
+        total = np.where(valid, values, 0.0).sum(axis=(1, 2))
         mean = total / n
-        squares = np.where(known, values - mean[:, None, None], 0.0) ** 2
+        squares = np.where(valid, values - mean[:, None, None], 0.0) ** 2
         sd = np.sqrt(squares.sum(axis=(1, 2)) / (n - 1))
-        unit_n = known.sum(axis=2)
-        unit_mean = np.where(unit_n > 0, np.where(known, values, 0.0).sum(axis=2) / unit_n, np.nan)
+        unit_n = valid.sum(axis=2)
+        unit_mean = np.where(unit_n > 0, np.where(valid, values, 0.0).sum(axis=2) / unit_n, np.nan)
         largest = np.fmax.reduce(unit_mean, axis=1)
         unit_sum = np.where(np.isfinite(unit_mean), unit_mean, 0.0).sum(axis=1)
         imbalance = np.where((n_units > 1) & (largest > 0), 1 - unit_sum / n_units / largest, np.nan)
@@ -71,8 +69,8 @@ def _figures(
     job_mean = _mean(at_job)
     rate = metric.endswith("_s") or (described is not None and described.unit == "W")
     # a rate that holds for a step of time, of all units together
-    whole = job_mean * step_s * n_samples if rate and summed else np.full(n_jobs, np.nan)
-    n_there = np.maximum(n_units, 1) * n_samples
+    total_of_job = job_mean * step_s * n_samples if rate and summed else np.full(n_jobs, np.nan)
+    n_expected = np.maximum(n_units, 1) * n_samples
     return {
         "mean": mean,
         "max": np.fmax.reduce(values, axis=(1, 2)),
@@ -81,10 +79,10 @@ def _figures(
         "p05": quantiles[0],
         "p95": quantiles[1],
         "imbalance": np.clip(imbalance, 0.0, 1.0),
-        "total": whole,
+        "total": total_of_job,
         "n_samples": n,
         "n_units": n_units,
-        "gap_frac": 1 - n / n_there,
+        "gap_frac": 1 - n / n_expected,
         "node_mean": node_mean,
         "node_max": node_max,
         "job_mean": job_mean,
@@ -94,24 +92,24 @@ def _figures(
 
 
 def _quantiles(values: Floats, n: npt.NDArray[np.int64]) -> Floats:
-    """The 5 and 95 % quantiles of each row, of the ``n`` values that are there; shape (2, rows)."""
+    """Return the 5 and 95 % quantiles of each row's ``n`` values, shape (2, rows)."""
     # samples are stored as float32, of which rows are sorted faster than float64 is parted; gaps come last
     ordered = np.sort(values.astype(np.float32), axis=1)
     rows = np.arange(len(values))
     quantiles = np.empty((2, len(values)))
-    for place, share in enumerate((0.05, 0.95)):
+    for unit, share in enumerate((0.05, 0.95)):
         at = share * (n - 1)
         below = np.floor(at).astype(np.int64)
         left = ordered[rows, below].astype(np.float64)
         right = ordered[rows, np.minimum(below + 1, n - 1)].astype(np.float64)
-        quantiles[place] = left + (right - left) * (at - below)
+        quantiles[unit] = left + (right - left) * (at - below)
     return quantiles
 
 
 def _together(
     values: Floats, names: Sequence[Sequence[str]], nodes: Floats, *, summed: bool
 ) -> tuple[Floats, Floats, Floats]:
-    """What all units make at each instant (jobs, samples), and the mean and the largest of a node."""
+    """Combine units: per instant over the job, and mean and maximum of a node."""
     at_job = _units_together(values, summed=summed)
     node_mean, node_max = np.full(len(values), np.nan), np.full(len(values), np.nan)
     layouts: dict[tuple[str, ...], list[int]] = {}
@@ -124,15 +122,15 @@ def _together(
             by = nodes[rows, None] if summed else np.ones((len(rows), 1))
             of_nodes = [at_job[rows] / by]
         else:
-            places: dict[str, list[int]] = {}
-            for place, node in enumerate(of_units):
-                places.setdefault(node, []).append(place)
+            nodes_of: dict[str, list[int]] = {}
+            for unit, node in enumerate(of_units):
+                nodes_of.setdefault(node, []).append(unit)
             # all units of a node: what they make is what the job makes
             of_nodes = [
                 at_job[rows]
-                if len(place) == values.shape[1]
-                else _units_together(values[np.ix_(rows, np.array(place))], summed=summed)
-                for place in places.values()
+                if len(unit) == values.shape[1]
+                else _units_together(values[np.ix_(rows, np.array(unit))], summed=summed)
+                for unit in nodes_of.values()
             ]
         means = np.array([_mean(node) for node in of_nodes])
         node_mean[rows] = _mean(means.T)
@@ -141,31 +139,31 @@ def _together(
 
 
 def _units_together(values: Floats, *, summed: bool) -> Floats:
-    """Sum or mean over the units at each instant, (jobs, samples); NaN where none has a sample."""
-    known = np.isfinite(values)
-    there = known.any(axis=2).sum(axis=1)[:, None]
-    n = known.sum(axis=1)
+    """Return sum or mean over units at each instant (jobs, samples), NaN without samples."""
+    valid = np.isfinite(values)
+    present = valid.any(axis=2).sum(axis=1)[:, None]
+    n = valid.sum(axis=1)
     with np.errstate(all="ignore"):
-        mean = np.where(n > 0, np.where(known, values, 0.0).sum(axis=1) / n, np.nan)
-    return mean * there if summed else mean
+        mean = np.where(n > 0, np.where(valid, values, 0.0).sum(axis=1) / n, np.nan)
+    return mean * present if summed else mean
 
 
 def _mean(values: Floats) -> Floats:
-    """The mean of each row, NaN left out; NaN where nothing is there."""
-    known = np.isfinite(values)
-    n = known.sum(axis=1)
+    """Return the mean of each row without NaN; NaN if empty."""
+    valid = np.isfinite(values)
+    n = valid.sum(axis=1)
     with np.errstate(all="ignore"):
-        mean: Floats = np.where(n > 0, np.where(known, values, 0.0).sum(axis=1) / n, np.nan)
+        mean: Floats = np.where(n > 0, np.where(valid, values, 0.0).sum(axis=1) / n, np.nan)
     return mean
 
 
 def footprint_rows(jobs: Mapping[str, pa.Array], figures: Mapping[str, Any]) -> pa.RecordBatch:
-    """Rows of the table from figures and the jobs that they are of (``day``, ``source``, ...)."""
+    """Return table rows from statistics and leading columns (``day``, ``source``, ...)."""
     arrays = []
     for column in FOOTPRINTS.columns:
-        given = jobs.get(column.name)
-        if given is None:
+        array = jobs.get(column.name)
+        if array is None:
             kind = {"integer": pa.int64(), "number": pa.float64()}.get(column.type, pa.string())
-            given = pa.array(figures[column.name], kind, from_pandas=True)
-        arrays.append(given)
+            array = pa.array(figures[column.name], kind, from_pandas=True)
+        arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, names=list(FOOTPRINTS.column_names))

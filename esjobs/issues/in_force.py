@@ -1,4 +1,4 @@
-"""What jobs are judged by, as the settings say: rules, descriptions of clusters, memory."""
+"""Rules, cluster descriptions and memory limit from the settings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from esjobs.core.identity import content_id
 from esjobs.core.sections import Sections
-from esjobs.issues.catalogue import USUAL
+from esjobs.issues.catalogue import USUAL, detector_named
 from esjobs.issues.rules.reading import read_rules
 from esjobs.issues.rules.rule import Rules
 from esjobs.issues.settings import DetectSettings
@@ -15,12 +15,12 @@ from esjobs.records.clusters.reading import read_clusters
 from esjobs.records.clusters.settings import ClustersSettings
 
 METHOD = "2"
-"""Raised when the same jobs and rules give other rows: days are made again then."""
+"""Version of the method; a change makes stored days stale."""
 
 
 @dataclass(frozen=True)
 class Judging:
-    """What jobs are judged by, and how much of their series is in memory at a time."""
+    """Rules and cluster descriptions in force; ``block_values``: values of series in memory."""
 
     rules: Rules
     clusters: Clusters
@@ -28,21 +28,22 @@ class Judging:
 
     @property
     def digest(self) -> str:
-        """A short name of all that decides what is found, beside the jobs."""
+        """Digest of everything that decides on issues, besides the jobs."""
         parts = {"rules": self.rules.digest, "clusters": repr(self.clusters.parts), "method": METHOD}
-        return content_id(parts)
+        packages = {detector_named(name).package for name, _ in self.wanted}
+        return content_id(parts | ({"detectors": sorted(packages)} if packages != {""} else {}))
 
     @property
     def wanted(self) -> frozenset[tuple[str, str]]:
-        """The detectors and variants that are measured: the usual ones, and those that rules name."""
+        """Detectors and variants to measure: the defaults and those that rules name."""
         named = {(rule.detector, rule.variant) for rule in self.rules.rules if rule.detector}
         return frozenset(named | set(USUAL))
 
 
 def in_force(settings: Sections, more_rules: Iterable[Path] = ()) -> Judging:
-    """What the settings say (sections ``issues`` and ``clusters``); ``more_rules``: files read after theirs.
+    """Read rules and cluster descriptions; ``more_rules``: files read after those of the settings.
 
-    Raises :class:`InputError` for a file that is wrong; nothing is in force then.
+    Raises :class:`InputError` for an invalid file.
     """
     chosen = settings.section(DetectSettings)
     rules = read_rules((*chosen.rules, *more_rules))

@@ -1,4 +1,4 @@
-"""Rules applied to a batch of jobs: which fire, how bad it is, and what is told; null never fires."""
+"""Rules applied to a batch of jobs: flagged jobs, severity, wasted hours."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,24 +15,18 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 NOT_KNOWN = "not known"
-"""Ends the reason of a job of which a condition can be neither met nor missed."""
+"""Suffix of the reason of jobs for which a condition is unknown."""
 
 
-@dataclass(frozen=True)
-class Measures:
-    """What a detector measured, an entry per job of a batch; NaN where nothing was.
-
-    ``numbers``: value, share, n_samples and the detector's own, by name.
-    """
-
-    numbers: Mapping[str, Floats]
+Measures = Mapping[tuple[str, str], Mapping[str, Floats]]
+"""Measurements by detector and variant: value, share, n_samples and its own numbers, NaN if missing."""
 
 
 @dataclass(frozen=True)
 class Flagged:
-    """The jobs that a rule fires for: rows of the batch, an entry each in the other columns.
+    """Jobs flagged by a rule: rows of the batch and columns beside them.
 
-    ``numbers``: what its detector measured, an entry per job of the batch.
+    ``numbers``: measurements of its detector over all jobs of the batch.
     """
 
     rule: Rule
@@ -45,12 +39,12 @@ class Flagged:
 
     @property
     def threshold(self) -> float | None:
-        """The limit that is told."""
+        """Limit shown with the value."""
         return self.rule.limits.get(self.rule.threshold)
 
 
 def eligibility(rules: Rules, facts: Facts) -> tuple[npt.NDArray[np.bool_], Sequence[str | None]]:
-    """Of each job whether findings of detectors count, and why they do not."""
+    """Return the mask of jobs whose detector findings count, and the reasons of the others."""
     eligible = np.ones(facts.n, np.bool_)
     reasons = np.full(facts.n, None, object)
     limits = {name: np.asarray(np.float64(limit)) for name, limit in rules.limits.items()}
@@ -68,54 +62,43 @@ def judged(
     rules: Rules,
     facts: Facts,
     eligible: npt.NDArray[np.bool_],
-    measures: Mapping[tuple[str, str], Measures] | None = None,
-    *,
-    chosen: Sequence[Rule] | None = None,
+    measures: Measures | None = None,
 ) -> Iterator[Flagged]:
-    """The jobs that rules fire for, rule by rule, in their order.
-
-    ``measures``: by detector and variant. ``chosen``: only these; rules that others name are to be before.
-    """
-    for rule in rules.rules if chosen is None else chosen:
-        columns: Columns = facts.column
-        given = (measures or {}).get((rule.detector, rule.variant))
+    """Yield the jobs that each rule flags, in the order of the rules; a missing value never flags."""
+    for rule in rules.rules:
+        numbers: Mapping[str, Floats] | None = {}
         if rule.detector:
-            if given is None:
-                facts.put(f"tag.{tag_name(rule.name)}", np.full(facts.n, UNKNOWN))
-                continue
-            columns = _with(facts.column, given.numbers)
-        bound = rule.columns(columns, facts.n)
-        truth = rule.when.of(bound, facts.n)
+            numbers = (measures or {}).get((rule.detector, rule.variant))
+        tag = f"tag.{tag_name(rule.name)}"
+        if numbers is None:
+            facts.put(tag, np.full(facts.n, UNKNOWN))
+            continue
+        columns = rule.columns(_with(facts.column, numbers), facts.n)
+        truth = rule.when.of(columns, facts.n)
         if not rule.any_job:
             truth = np.where(eligible, truth, 0.0)
-        facts.put(f"tag.{tag_name(rule.name)}", truth)
+        facts.put(tag, truth)
         rows = np.flatnonzero(truth == 1)
-        if not len(rows):
-            continue
-        wasted = {
-            name: np.full(facts.n, np.nan) if expression is None else expression.of(bound, facts.n)
-            for name, expression in (
-                ("idle_core_h", rule.idle_core_h),
-                ("idle_gpu_h", rule.idle_gpu_h),
-            )
-        }
-        ranks = rule.severity.ranks(_with(bound, wasted), facts.n)
-        value = np.full(facts.n, np.nan)
-        if rule.detector or rule.value is not None:
-            value = np.broadcast_to(bound("value"), (facts.n,))
-        yield Flagged(
-            rule,
-            rows,
-            ranks[rows],
-            value[rows],
-            np.maximum(wasted["idle_core_h"][rows], 0.0),
-            np.maximum(wasted["idle_gpu_h"][rows], 0.0),
-            {} if given is None else given.numbers,
-        )
+        if len(rows):
+            yield _flagged(rule, rows, columns, facts.n, numbers)
+
+
+def _flagged(rule: Rule, rows: Ints, columns: Columns, n: int, numbers: Mapping[str, Floats]) -> Flagged:
+    wasted = {"idle_core_h": rule.idle_core_h, "idle_gpu_h": rule.idle_gpu_h}
+    hours = {
+        name: np.full(n, np.nan) if expression is None else expression.of(columns, n)
+        for name, expression in wasted.items()
+    }
+    ranks = rule.severity.ranks(_with(columns, hours), n)
+    value = np.full(n, np.nan)
+    if rule.detector or rule.value is not None:
+        value = np.broadcast_to(columns("value"), (n,))
+    core, gpu = (np.maximum(each[rows], 0.0) for each in hours.values())
+    return Flagged(rule, rows, ranks[rows], value[rows], core, gpu, numbers)
 
 
 def _with(columns: Columns, own: Mapping[str, Floats]) -> Columns:
-    """Columns, some of them replaced or added."""
+    """Return columns with some replaced or added."""
 
     def column(name: str) -> Column:
         return own[name] if name in own else columns(name)

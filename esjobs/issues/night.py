@@ -1,4 +1,4 @@
-"""Tags and issues of the day's jobs, as a step of the night; also of days before it whose jobs changed."""
+"""Nightly step: issues of the night's jobs, and of earlier days that changed."""
 
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days
@@ -11,7 +11,7 @@ from esjobs.schema.issues import ISSUE_DAYS
 
 
 def detect_night(work: NightWork) -> NightAccount:
-    """Judge the jobs of the night, and those of the days before it with late records or series."""
+    """Judge jobs of the night and of earlier days with late records or series."""
     if not work.settings.section(DetectSettings).nightly:
         return NightAccount(notes=("left out: [issues] nightly = false",))
     window = late_days(work)
@@ -24,7 +24,7 @@ def detect_night(work: NightWork) -> NightAccount:
 
 
 def detect_inputs(work: NightWork) -> str:
-    """A digest of the jobs and series of these days, and of what they are judged by."""
+    """Return a digest of jobs, series and rules of the night's days."""
     if not work.settings.section(DetectSettings).nightly:
         return "left out"
     marks = marks_of(work.store, in_force(work.settings), late_days(work))

@@ -1,4 +1,4 @@
-"""Series of one job made small enough to look at: the mean of all units, and how far they are apart."""
+"""Series of a job reduced for plots: mean over units, and their range."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,11 +18,10 @@ _SPARKS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True)
 class Plot:
-    """One metric of a job over time.
+    """One metric of a job over time, in equal intervals from ``start`` to ``end``.
 
-    ``mean``: over the units that have a sample; ``low``, ``high``: smallest and largest of them; ``shown``:
-    of the units that findings are about, by name. One value for each of equal pieces of the time from
-    ``start`` to ``end``, NaN where no unit has a sample.
+    ``mean``, ``low``, ``high``: over units that have samples, NaN without any; ``shown``: units with
+    findings, by name.
     """
 
     metric: str
@@ -38,17 +37,17 @@ class Plot:
 
     @property
     def largest(self) -> float:
-        """The largest value of any unit; NaN when there is none."""
-        known = self.high[np.isfinite(self.high)]
-        return float(known.max()) if len(known) else float("nan")
+        """Largest value of any unit; NaN if there is none."""
+        finite = self.high[np.isfinite(self.high)]
+        return float(finite.max()) if len(finite) else float("nan")
 
     def place(self, moment: datetime) -> float:
-        """Where a moment lies: 0 at the start, 1 at the end."""
+        """Return the position of a moment: 0 at the start, 1 at the end."""
         return min(1.0, max(0.0, (moment - self.start) / (self.end - self.start)))
 
 
 def plots(block: Block, row: int, units: Sequence[tuple[str, str]], points: int) -> Iterator[Plot]:
-    """The series of a job of a block. ``units``: metric and unit of findings, drawn by themselves."""
+    """Yield the series of a job; ``units``: metric and unit of findings, shown individually."""
     step = float(block.step_s[row])
     start = block.start_time[row].astype("datetime64[us]").item().replace(tzinfo=UTC)
     # a sample stands for the time until the next one
@@ -68,20 +67,20 @@ def plots(block: Block, row: int, units: Sequence[tuple[str, str]], points: int)
 
 
 def _pieces(samples: Floats, points: int) -> tuple[Floats, Floats, Floats]:
-    """Smallest, mean and largest value of each of at most ``points`` pieces of the time."""
+    """Return minimum, mean and maximum of at most ``points`` intervals."""
     n = samples.shape[1]
     edges = np.linspace(0, n, min(points, n) + 1).astype(np.int64)
     low, mean, high = (np.full(len(edges) - 1, np.nan) for _ in range(3))
     for place, (begin, end) in enumerate(pairwise(edges)):
         piece = samples[:, begin:end]
-        known = piece[np.isfinite(piece)]
-        if len(known):
-            low[place], mean[place], high[place] = known.min(), known.mean(), known.max()
+        finite = piece[np.isfinite(piece)]
+        if len(finite):
+            low[place], mean[place], high[place] = finite.min(), finite.mean(), finite.max()
     return low, mean, high
 
 
 def sparkline(values: Floats, top: float) -> str:
-    """A line of blocks from 0 to ``top``; a gap is a space.
+    """Return a line of block characters from 0 to ``top``; a gap is a space.
 
     >>> sparkline(np.array([0.0, 0.5, 1.0, np.nan]), 1.0)
     '▁▅█ '
@@ -93,7 +92,7 @@ def sparkline(values: Floats, top: float) -> str:
 
 
 def underline(begin: float, until: float, width: int) -> str:
-    """A line below the part of the time from ``begin`` to ``until`` (0 to 1), at least one sign long.
+    """Return a line below an interval of the time (0 to 1), at least one character long.
 
     >>> underline(0.5, 1.0, 8)
     '    ━━━━'

@@ -1,4 +1,4 @@
-"""Who has issues again after a while without: users and projects that somebody should talk to."""
+"""Users and projects with new issues after a quiet period."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ _COLUMNS = ("source", "job_id", "detector", "severity_rank", "idle_core_h", "idl
 
 @dataclass(frozen=True)
 class Recurrence:
-    """A user or a project with issues of a day, and none for so many days before.
+    """User or project (``what``) with issues of a day after a quiet period.
 
-    ``what``: ``user`` or ``project``. ``rules``: how many jobs each rule fired for, most first. Wasted hours
-    are sums over jobs of the largest of any rule: findings of one job overlap.
+    ``rules``: jobs per rule, most first. Wasted hours: sum over jobs of the largest of any rule, because
+    findings of one job overlap.
     """
 
     what: str
@@ -33,9 +33,10 @@ class Recurrence:
 
 
 def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iterator[Recurrence]:
-    """The users and projects with issues of at least a severity on a day, and none in the days before it.
+    """Yield users and projects with issues of at least a severity on a day, after ``quiet_days`` without,
+    worst first.
 
-    The worst first. The same day gives the same answer, whatever came after it.
+    Later days do not change the result.
     """
     severities = SEVERITIES[SEVERITIES.index(least) :]
     of_day = [Days("day", day, day), In("severity", severities)]
@@ -45,11 +46,11 @@ def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iter
     )
     for what in ("user", "project"):
         rows = read_table(store, ISSUES, of_day, [what, *_COLUMNS]).to_pylist()
-        known = store.aggregate(Query((what,), (Count("n"),), where=before, over=ISSUES)).table
-        told = set(known.column(what).to_pylist())
+        earlier = store.aggregate(Query((what,), (Count("n"),), where=before, over=ISSUES)).table
+        names_before = set(earlier.column(what).to_pylist())
         by_name: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
-            if row[what] is not None and row[what] not in told:
+            if row[what] is not None and row[what] not in names_before:
                 by_name.setdefault(row[what], []).append(row)
         found = [_recurrence(what, name, day, of_name) for name, of_name in by_name.items()]
         yield from sorted(

@@ -1,14 +1,12 @@
-"""What would change under other rules: from stored measures, footprints and records; nothing is written."""
+"""Comparison of rule sets on stored measures, footprints and records; writes nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +17,7 @@ from esjobs.core.window import Window
 from esjobs.issues.catalogue import detector_named
 from esjobs.issues.facts import Facts, fields_needed, job_keys, metrics_needed
 from esjobs.issues.in_force import Judging, in_force
-from esjobs.issues.judging import Measures, eligibility, judged
+from esjobs.issues.judging import Floats, Ints, Measures, eligibility, judged
 from esjobs.issues.series_jobs import jobs_without_series, stored_days, with_records
 from esjobs.issues.unmeasured import with_unmeasured
 from esjobs.publish.publication import read_table
@@ -28,48 +26,52 @@ from esjobs.store.base import JobStore
 
 NEW, GONE, OTHER = "newly flagged", "no longer flagged", "other severity"
 CHANGES = (NEW, GONE, OTHER)
-"""What can become of a job under other rules, per rule."""
+"""Changes of a job's verdict, per rule."""
 _EXAMPLES = 5
 _JOBS = 20_000
 
 SCHEMA = pa.schema(
     [
-        ("rule", pa.string()),
-        ("change", pa.string()),
-        ("n_jobs", pa.int64()),
-        ("n_users", pa.int64()),
-        ("core_h", pa.float64()),
-        ("idle_core_h", pa.float64()),
-        ("idle_gpu_h", pa.float64()),
-        ("n_before", pa.int64()),
-        ("n_after", pa.int64()),
+        *((name, pa.string()) for name in ("rule", "change")),
+        *((name, pa.int64()) for name in ("n_jobs", "n_users")),
+        *((name, pa.float64()) for name in ("core_h", "idle_core_h", "idle_gpu_h")),
+        *((name, pa.int64()) for name in ("n_before", "n_after")),
         ("examples", pa.string()),
     ]
 )
-"""A row per rule and change. ``core_h``: of the jobs, those of which they are known."""
+"""One row per rule and change; ``core_h``: of jobs that have them."""
 
 
 @dataclass
 class _Change:
-    jobs: int = 0
+    n_jobs: int = 0
     users: set[str] = field(default_factory=set)
     core_h: float = 0.0
     idle_core_h: float = 0.0
     idle_gpu_h: float = 0.0
     examples: list[str] = field(default_factory=list)
 
+    def add(self, jobs: pa.Table, rows: Ints, hours: Floats, verdicts: "_Verdicts") -> None:
+        """Add jobs that changed."""
+        users = jobs.column("user").take(pa.array(rows)).to_pylist()
+        self.n_jobs += len(rows)
+        self.users.update(str(user) for user in users if user is not None)
+        self.core_h += float(hours[rows].sum())
+        self.idle_core_h += float(np.nan_to_num(verdicts.idle_core_h[rows]).sum())
+        self.idle_gpu_h += float(np.nan_to_num(verdicts.idle_gpu_h[rows]).sum())
+
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """What a rule says of the jobs of a batch: rank of the severity, -1 where it does not fire."""
+    """Verdicts of a rule on a batch: severity rank, -1 where not flagged, and wasted hours."""
 
-    ranks: npt.NDArray[np.int64]
-    idle_core_h: npt.NDArray[np.float64]
-    idle_gpu_h: npt.NDArray[np.float64]
+    ranks: Ints
+    idle_core_h: Floats
+    idle_gpu_h: Floats
 
 
 def replayed(store: JobStore, settings: Sections, files: Iterable[Path], window: Window | None) -> pa.Table:
-    """What files of rules would change, read after those of the settings; see :func:`replay`.
+    """Compare rule files, read after those of the settings, with the rules in force (:func:`replay`).
 
     ``window``: whole days; None: all days with jobs or series. Raises :class:`InputError` for a wrong file.
     """
@@ -78,12 +80,11 @@ def replayed(store: JobStore, settings: Sections, files: Iterable[Path], window:
 
 
 def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.Table:
-    """What changes between the rules of ``now`` and of ``then`` in a window (columns :data:`SCHEMA`).
+    """Compare two rule sets over a window (columns :data:`SCHEMA`); rules without changes have no row.
 
-    Both are applied to what is stored, so that the difference is that of the rules alone. Rules that change
-    nothing have no row. A variant of a detector that was not measured is measured now, from the stored
-    series. Raises :class:`NoResultError` when no day of the window was looked at, or when these series are
-    not there any more.
+    Both are applied to stored data, so that only the rules differ. Variants that were not measured are
+    measured now, from stored series. Raises :class:`NoResultError` if no day of the window was processed, or
+    if these series are gone.
     """
     days = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day"]).column("day").to_pylist()
     if not days:
@@ -93,12 +94,12 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
     for day in sorted(days):
         for jobs, footprints, measures in _batches(store, now, then, day):
             _compare(now, then, jobs, footprints, measures, changes, counts)
-    order = {rule.name: place for place, rule in enumerate((*then.rules.rules, *now.rules.rules))}
+    order = {rule.name: index for index, rule in enumerate((*then.rules.rules, *now.rules.rules))}
     rows = [
         {
             "rule": rule,
             "change": change,
-            "n_jobs": made.jobs,
+            "n_jobs": made.n_jobs,
             "n_users": len(made.users),
             "core_h": made.core_h,
             "idle_core_h": made.idle_core_h,
@@ -117,7 +118,7 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
 def _batches(
     store: JobStore, now: Judging, then: Judging, day: date
 ) -> Iterator[tuple[pa.Table, pa.Table | None, pa.Table | None]]:
-    """The jobs of a day some at a time, with their footprints and measures; None for jobs without series."""
+    """Yield jobs of a day with footprints and measures; None for jobs without series."""
     names = tuple(dict.fromkeys((*fields_needed(now.rules), *fields_needed(then.rules))))
     metrics = tuple(sorted(metrics_needed(now.rules) | metrics_needed(then.rules)))
     here = [Days("day", day, day)]
@@ -148,97 +149,77 @@ def _compare(
     changes: dict[tuple[str, str], _Change],
     counts: dict[str, list[int]],
 ) -> None:
-    lasted = None if footprints is None else _series_s(jobs, footprints)
-    facts = [Facts(jobs, judging.clusters, footprints, lasted) for judging in (now, then)]
-    aligned = {} if measures is None else stored_measures(facts[0], measures)
+    series_s = None if footprints is None else _series_s(jobs, footprints)
+    facts = [Facts(jobs, judging.clusters, footprints, series_s) for judging in (now, then)]
+    measured = {} if measures is None else stored_measures(facts[0], measures)
     before, after = (
-        _verdicts(judging, fact, aligned) for judging, fact in zip((now, then), facts, strict=True)
+        _verdicts(judging, fact, measured) for judging, fact in zip((now, then), facts, strict=True)
     )
-    users = jobs.column("user").to_pylist()
-    names = jobs.select(["source", "job_id"]).to_pylist()
     hours = np.nan_to_num(facts[1].column("core_h"))
+    nothing = _Verdicts(np.full(jobs.num_rows, -1, np.int64), np.empty(0), np.empty(0))
     for rule in dict.fromkeys((*before, *after)):
-        first, second = before.get(rule), after.get(rule)
-        missing = np.full(len(users), -1, np.int64)
-        old, new = (missing if each is None else each.ranks for each in (first, second))
+        first, second = before.get(rule, nothing), after.get(rule, nothing)
+        old, new = first.ranks, second.ranks
         counts[rule][0] += int((old >= 0).sum())
         counts[rule][1] += int((new >= 0).sum())
-        for change, rows, told in (
+        for change, changed, verdicts in (
             (NEW, (old < 0) & (new >= 0), second),
             (GONE, (old >= 0) & (new < 0), first),
             (OTHER, (old >= 0) & (new >= 0) & (old != new), second),
         ):
-            chosen = np.flatnonzero(rows)
-            if not len(chosen) or told is None:
+            rows = np.flatnonzero(changed)
+            if not len(rows):
                 continue
             made = changes[rule, change]
-            made.jobs += len(chosen)
-            made.users.update(str(users[row]) for row in chosen if users[row] is not None)
-            made.core_h += float(hours[chosen].sum())
-            made.idle_core_h += float(np.nan_to_num(told.idle_core_h[chosen]).sum())
-            made.idle_gpu_h += float(np.nan_to_num(told.idle_gpu_h[chosen]).sum())
-            for row in chosen[: _EXAMPLES - len(made.examples)]:
-                made.examples.append(_example(names[row], change, int(old[row]), int(new[row])))
+            made.add(jobs, rows, hours, verdicts)
+            for row in rows[: _EXAMPLES - len(made.examples)]:
+                made.examples.append(_example(jobs, int(row), change, int(old[row]), int(new[row])))
 
 
-def _example(job: Mapping[str, Any], change: str, old: int, new: int) -> str:
-    name = f"{job['source']}/{job['job_id']}"
+def _example(jobs: pa.Table, row: int, change: str, old: int, new: int) -> str:
+    name = "/".join(jobs.column(each)[row].as_py() for each in ("source", "job_id"))
     return f"{name} ({SEVERITIES[old]} to {SEVERITIES[new]})" if change == OTHER else name
 
 
-def _verdicts(
-    judging: Judging, facts: Facts, measures: Mapping[tuple[str, str], Measures]
-) -> dict[str, _Verdicts]:
+def _verdicts(judging: Judging, facts: Facts, measures: Measures) -> dict[str, _Verdicts]:
     eligible, _ = eligibility(judging.rules, facts)
     verdicts = {}
     for flagged in judged(judging.rules, facts, eligible, measures):
-        columns: list[npt.NDArray[Any]] = []
-        for given, missing in (
-            (flagged.ranks, -1),
-            (flagged.idle_core_h, 0.0),
-            (flagged.idle_gpu_h, 0.0),
-        ):
-            column = np.full(facts.n, missing, given.dtype)
-            column[flagged.rows] = given
-            columns.append(column)
-        verdicts[flagged.rule.name] = _Verdicts(*columns)
+        found = _Verdicts(np.full(facts.n, -1), np.zeros(facts.n), np.zeros(facts.n))
+        found.ranks[flagged.rows] = flagged.ranks
+        found.idle_core_h[flagged.rows] = flagged.idle_core_h
+        found.idle_gpu_h[flagged.rows] = flagged.idle_gpu_h
+        verdicts[flagged.rule.name] = found
     return verdicts
 
 
-def stored_measures(facts: Facts, measures: pa.Table) -> dict[tuple[str, str], Measures]:
-    """Stored measures as columns over the jobs of a batch, by detector and variant."""
+def stored_measures(facts: Facts, measures: pa.Table) -> Measures:
+    """Return stored measures as columns over the jobs of a batch, by detector and variant."""
     found = facts.rows_of(measures.column("source"), measures.column("job_id"))
     measures, rows = measures.filter(pa.array(found >= 0)), found[found >= 0]
     kinds = pc.binary_join_element_wise(measures.column("detector"), measures.column("variant"), "\0")
+    common = {"value": "value", "share": "share_frac", "n_samples": "n_samples"}
     aligned = {}
     for kind in kinds.unique().to_pylist():
         chosen = pc.equal(kinds, kind)
-        of_kind, places = measures.filter(chosen), rows[chosen.to_numpy()]
-        numbers: dict[str, npt.NDArray[np.float64]] = {}
-        simple = {"value": "value", "share": "share_frac", "n_samples": "n_samples"}
-        told = [dict(given or ()) for given in of_kind.column("numbers").to_pylist()]
+        of_kind, of_jobs = measures.filter(chosen), rows[chosen.to_numpy()]
+        own = [dict(pairs or ()) for pairs in of_kind.column("numbers").to_pylist()]
         detector, _, variant = kind.partition("\0")
-        # rules name what the detector can give, whether or not it gave it to any of these jobs
-        for name in (*simple, *detector_named(detector).numbers):
-            column = np.full(facts.n, np.nan)
-            values = (
-                of_kind.column(simple[name]).to_pylist() if name in simple else [g.get(name) for g in told]
-            )
-            column[places] = [np.nan if value is None else value for value in values]
-            numbers[name] = column
-        # what was not assessed has no value, and then nothing of it counts
-        unknown = np.isnan(numbers["value"])
-        for column in numbers.values():
-            column[unknown] = np.nan
-        aligned[detector, variant] = Measures(numbers)
+        stored = {name: of_kind.column(column).to_pylist() for name, column in common.items()}
+        # rules name numbers that the detector can give, also where none of these jobs has them
+        stored |= {name: [each.get(name) for each in own] for name in detector_named(detector).numbers}
+        # jobs that were not assessed have no value, and then none of their numbers counts
+        assessed = np.array([value is not None for value in stored["value"]], np.bool_)
+        columns = {name: np.full(facts.n, np.nan) for name in stored}
+        for name, values in stored.items():
+            columns[name][of_jobs] = np.where(assessed, np.array(values, np.float64), np.nan)
+        aligned[detector, variant] = columns
     return aligned
 
 
-def _series_s(jobs: pa.Table, footprints: pa.Table) -> npt.NDArray[np.float64]:
-    """How long the series of each job are."""
-    places = pc.index_in(
+def _series_s(jobs: pa.Table, footprints: pa.Table) -> Floats:
+    rows = pc.index_in(
         job_keys(jobs.column("source"), jobs.column("job_id")),
         value_set=job_keys(footprints.column("source"), footprints.column("job_id")),
     )
-    lasted = footprints.column("series_s").take(places)
-    return np.array(pc.fill_null(lasted, np.nan).to_numpy(), np.float64)
+    return np.array(pc.fill_null(footprints.column("series_s").take(rows), np.nan).to_numpy(), np.float64)

@@ -1,4 +1,4 @@
-"""Rows of measures and issues from what was measured and judged."""
+"""Rows of ``measures`` and ``issues``."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
-from esjobs.issues.facts import Facts
-from esjobs.issues.judging import Flagged, Measures
+from esjobs.issues.facts import CARRIED, Facts
+from esjobs.issues.judging import Flagged
 from esjobs.issues.measuring import Measurement
 from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import ISSUES, MEASURES, SEVERITIES
@@ -20,13 +20,13 @@ _MOMENT = pa.timestamp("us", "UTC")
 
 
 def finite(values: npt.ArrayLike) -> pa.Array:
-    """Numbers for a store, which holds null, never NaN."""
+    """Return numbers as stored, with null for NaN."""
     numbers = np.asarray(values, np.float64)
     return pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers))
 
 
-def aligned(measurement: Measurement, n: int, n_samples: int) -> Measures:
-    """A measurement as columns over all jobs of a batch; what was not assessed is missing."""
+def aligned(measurement: Measurement, n: int, n_samples: int) -> dict[str, npt.NDArray[np.float64]]:
+    """Return a measurement as columns over all jobs of a batch, NaN if not assessed."""
     answers = measurement.answers
     assessed = np.zeros(n, np.bool_)
     good = [reason is None for reason in measurement.reasons]
@@ -34,7 +34,7 @@ def aligned(measurement: Measurement, n: int, n_samples: int) -> Measures:
     numbers = {"value": answers.value, "share": answers.share, **answers.numbers}
     columns = {name: np.where(assessed, values, np.nan) for name, values in numbers.items()}
     columns["n_samples"] = np.where(assessed, float(n_samples), np.nan)
-    return Measures(columns)
+    return columns
 
 
 def measure_rows(
@@ -45,7 +45,7 @@ def measure_rows(
     eligible: npt.NDArray[np.bool_],
     why_not: Sequence[str | None],
 ) -> pa.RecordBatch:
-    """Rows of ``measures`` of one detector. ``jobs``: source, job_id and end_time of the block's jobs."""
+    """Return rows of ``measures`` of one detector. ``jobs``: source, job_id, end_time of the block's jobs."""
     rows, answers = measurement.rows, measurement.answers
     evidence = _evidence(block, measurement)
     numbers = {name: values[rows] for name, values in answers.numbers.items()}
@@ -70,7 +70,6 @@ def measure_rows(
 
 
 def _evidence(block: Block, measurement: Measurement) -> dict[str, Any]:
-    """Metric, scope, unit and time of each job of a measurement."""
     rows, answers = measurement.rows, measurement.answers
     units, scopes = [], []
     for metric, row in zip(measurement.metrics, rows, strict=True):
@@ -87,7 +86,7 @@ def _evidence(block: Block, measurement: Measurement) -> dict[str, Any]:
 
 
 def _moments(block: Block, rows: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> pa.Array:
-    """The time of a sample of each job; null for -1."""
+    """Return the time of a sample of each job; null for -1."""
     offset = np.maximum(samples, 0) * np.nan_to_num(block.step_s[rows])
     moments = block.start_time[rows].astype("datetime64[us]").astype(np.int64) + np.rint(offset * 1e6).astype(
         np.int64
@@ -102,9 +101,9 @@ def issue_rows(
     flagged: Flagged,
     evidence: Mapping[tuple[str, str], pa.Table] | None = None,
 ) -> pa.RecordBatch:
-    """Rows of ``issues`` of one rule.
+    """Return rows of ``issues`` of one rule.
 
-    ``ends``: end of each job. ``evidence``: rows of ``measures`` of the batch by detector and variant.
+    ``ends``: end of each job. ``evidence``: rows of ``measures`` by detector and variant.
     """
     rule, rows = flagged.rule, flagged.rows
     taken = pa.array(rows)
@@ -114,13 +113,7 @@ def issue_rows(
     n = len(rows)
     columns: dict[str, Any] = {
         "day": pa.array([day] * n, pa.date32()),
-        **{
-            name: jobs.column(name).combine_chunks()
-            for name in (
-                *("source", "job_id", "queue", "user", "project", "application", "processing_type"),
-                "cpu_model",
-            )
-        },
+        **{name: jobs.column(name).combine_chunks() for name in CARRIED},
         "end_time": ends.take(taken),
         "node_h": finite(facts.column("node_h")[rows]),
         "kind": [rule.kind] * n,
@@ -144,7 +137,7 @@ _SEEN = ("metric", "scope", "unit", "begin", "until", "share_frac")
 
 
 def _seen(facts: Facts, flagged: Flagged, evidence: Mapping[tuple[str, str], pa.Table]) -> dict[str, Any]:
-    """Where and when a finding is seen: of detectors in their measures, of tags on the job as a whole."""
+    """Return the evidence: of detectors from their measures, of tags the whole job."""
     rule, n = flagged.rule, len(flagged.rows)
     measured = evidence.get((rule.detector, rule.variant)) if rule.detector else None
     if measured is None:
@@ -153,12 +146,15 @@ def _seen(facts: Facts, flagged: Flagged, evidence: Mapping[tuple[str, str], pa.
         # a tag is about the job from its beginning to its end
         columns["share_frac"] = [1.0] * n
         return columns
-    place = np.full(facts.n, -1, np.int64)
-    place[facts.rows_of(measured.column("source"), measured.column("job_id"))] = np.arange(measured.num_rows)
-    rows = measured.take(pa.array(place[flagged.rows]))
+    row_of_job = np.full(facts.n, -1, np.int64)
+    row_of_job[facts.rows_of(measured.column("source"), measured.column("job_id"))] = np.arange(
+        measured.num_rows
+    )
+    rows = measured.take(pa.array(row_of_job[flagged.rows]))
     return {name: rows.column(name).combine_chunks() for name in _SEEN}
 
 
+# names of units in hints, by scope
 _PLURALS: Mapping[str | None, str] = {
     "thread": "hardware threads",
     "core": "cores",
@@ -166,34 +162,34 @@ _PLURALS: Mapping[str | None, str] = {
     "socket": "sockets",
     "node": "nodes",
 }
-"""What hints call the units of a scope."""
 
 
-def _hints(facts: Facts, flagged: Flagged, seen: Mapping[str, Any]) -> list[str]:
-    rule = flagged.rule
+def _hints(facts: Facts, flagged: Flagged, shown: Mapping[str, Any]) -> list[str]:
+    rule, rows = flagged.rule, flagged.rows
+    evidence = {name: pa.array(shown[name]).to_pylist() for name in ("metric", "unit", "begin", "until")}
     own: dict[str, Sequence[Any]] = {
+        **{name: column[rows].tolist() for name, column in flagged.numbers.items()},
+        **evidence,
         "value": flagged.values.tolist(),
         "idle_core_h": flagged.idle_core_h.tolist(),
         "idle_gpu_h": flagged.idle_gpu_h.tolist(),
-        "share": pa.array(seen["share_frac"]).to_pylist(),
-        **{name: pa.array(seen[name]).to_pylist() for name in ("metric", "unit", "begin", "until")},
-        **{
-            name: column[flagged.rows].tolist()
-            for name, column in flagged.numbers.items()
-            if name not in ("value", "share")
-        },
-        "scope": [_PLURALS.get(scope, "units") for scope in pa.array(seen["scope"]).to_pylist()],
+        "share": pa.array(shown["share_frac"]).to_pylist(),
+        "scope": [_PLURALS.get(scope, "units") for scope in pa.array(shown["scope"]).to_pylist()],
     }
     for name in rule.hint.names - set(own):
-        if name in rule.limits:
-            own[name] = [rule.limits[name]] * len(flagged.rows)
-        elif name == "threshold":
-            own[name] = [flagged.threshold] * len(flagged.rows)
-        elif name in ("job_id", "source"):
-            own[name] = facts.jobs.column(name).take(pa.array(flagged.rows)).to_pylist()
-        else:
-            own[name] = facts.column(name)[flagged.rows].tolist()
+        own[name] = _fact(facts, flagged, name)
     return [
         rule.hint.filled({name: values[row] for name, values in own.items()}.__getitem__)
-        for row in range(len(flagged.rows))
+        for row in range(len(rows))
     ]
+
+
+def _fact(facts: Facts, flagged: Flagged, name: str) -> Sequence[Any]:
+    limits = {"threshold": flagged.threshold, **flagged.rule.limits}
+    if name in limits:
+        return [limits[name]] * len(flagged.rows)
+    if name in ("job_id", "source"):
+        values: list[Any] = facts.jobs.column(name).take(pa.array(flagged.rows)).to_pylist()
+    else:
+        values = facts.column(name)[flagged.rows].tolist()
+    return values

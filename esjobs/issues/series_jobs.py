@@ -1,4 +1,4 @@
-"""The jobs of a block of series, with their records."""
+"""Records of jobs with and without series."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -14,15 +14,15 @@ from esjobs.records.jobs.resolution import fields_schema, select
 from esjobs.schema.series import SERIES
 from esjobs.store.base import JobStore
 
+# Ids that a store is asked for at a time
 _IDS = 5_000
-"""Ids that a store is asked for at a time."""
 
 
 def with_records(store: JobStore, jobs: pa.Table, names: Sequence[str], day: date) -> tuple[pa.Table, int]:
-    """Records of jobs (source, job_id, end_time), in their order, and how many there are none of.
+    """Return the records of jobs, in order, and the number of jobs without one.
 
-    Where there is no record its fields are null but these three. A series may end before its job does:
-    records that end a day later or earlier are taken, too. Cost: a query for each 5,000 jobs, of three days.
+    Without a record only source, job_id and end_time are set. Records may end a day before or after the
+    series. Cost: a query per 5,000 jobs, over three days.
     """
     window = Window.of_days(day - timedelta(days=1), day + timedelta(days=1))
     schema = fields_schema(names)
@@ -45,7 +45,7 @@ def with_records(store: JobStore, jobs: pa.Table, names: Sequence[str], day: dat
 
 
 def stored_days(store: JobStore) -> Window:
-    """The days from the first to the last that have jobs or series; :class:`NoJobsError` without any."""
+    """Return the days with jobs or series; raises :class:`NoJobsError` without any."""
     span = store.span()
     days = [] if span.first is None or span.last is None else [span.first.date(), span.last.date()]
     by_day = store.aggregate(Query(("day",), (Count("n"),), over=SERIES)).table
@@ -56,19 +56,18 @@ def stored_days(store: JobStore) -> Window:
 
 
 def jobs_without_series(store: JobStore, names: Sequence[str], day: date) -> Iterator[pa.Table]:
-    """Records of the jobs that ended on a day and have no series on it or beside it, some at a time."""
+    """Yield records of jobs that ended on a day and have no series on it or an adjacent day."""
     beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
     with_series = pa.concat_arrays([_keys_with_series(store, each) for each in beside])
     for batch in select(store, names, Window.of_days(day, day)):
         jobs = pa.Table.from_batches([batch])
-        known = pc.is_in(job_keys(jobs.column("source"), jobs.column("job_id")), value_set=with_series)
-        jobs = jobs.filter(pc.invert(known)).combine_chunks()
+        has_series = pc.is_in(job_keys(jobs.column("source"), jobs.column("job_id")), value_set=with_series)
+        jobs = jobs.filter(pc.invert(has_series)).combine_chunks()
         if jobs.num_rows:
             yield jobs
 
 
 def _keys_with_series(store: JobStore, day: date) -> pa.Array:
-    """What tells apart the jobs whose series end on a day; of the rows of a job one is kept at a time."""
     keys = pa.array([], pa.string())
     for batch in store.read(SERIES, [Days("day", day, day)], ["source", "job_id"]):
         of_batch = job_keys(batch.column("source"), batch.column("job_id")).unique()

@@ -1,4 +1,4 @@
-"""What a user can set about tags, detectors and the issues of jobs."""
+"""Settings of tags, detectors and issues."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,17 +11,17 @@ Severity = Literal["info", "minor", "major", "critical"]
 
 
 class DetectSettings(BaseModel):
-    """Which rules jobs are judged by, and whom the nightly service tells."""
+    """Rules of issues, and notification of users and projects."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     rules: tuple[Path, ...] = ()
-    """Files of rules that add to those that come with esjobs, or change them; a later one wins."""
+    """Rule files that add to the default rules or change them; later ones win."""
     block_values: Annotated[int, BeforeValidator(no_flag), Field(ge=10_000, le=10**9)] = 8_000_000
     """Values of time series in memory at a time; 4 bytes each, a few times over while detectors work."""
     nightly: bool = True
-    """Whether nights look for issues of the jobs of their days."""
+    """Find issues every night."""
     told_from: Severity = "major"
-    """Users and projects with issues of at least this severity are told of by the nightly service."""
+    """Notify of users and projects with issues of at least this severity."""
     quiet_days: Count = 14
-    """Who had no such issue for so many days is told of again."""
+    """Re-notify after this number of days without such an issue."""

@@ -1,4 +1,4 @@
-"""Variants of detectors that nobody has measured, measured when they are asked for; nothing is written."""
+"""Measurement of detector variants on request, from stored series; writes nothing."""
 
 from collections.abc import Collection
 from datetime import date
@@ -11,9 +11,10 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoResultError
 from esjobs.issues.block_jobs import block_jobs, day_blocks
 from esjobs.issues.catalogue import USUAL
+from esjobs.issues.detectors.batch import Batch
 from esjobs.issues.facts import fields_needed, job_keys
 from esjobs.issues.in_force import Judging
-from esjobs.issues.measuring import Batch, measurements
+from esjobs.issues.measuring import measurements
 from esjobs.issues.rows import measure_rows
 from esjobs.schema.issues import MEASURES
 from esjobs.store.base import JobStore
@@ -23,48 +24,47 @@ Kind = tuple[str, str]
 
 
 def with_unmeasured(store: JobStore, judging: Judging, day: date, measures: pa.Table) -> pa.Table:
-    """The stored measures of a day, and those of variants that its rules need and nobody has measured.
+    """Return stored measures of a day, plus those of missing variants that rules need.
 
-    A variant is lacking where the usual one of its detector was measured on the day. Raises
-    :class:`NoResultError` where the series of such a job are not stored any more. Cost: where one is lacking
-    the series of the day are read.
+    A variant is missing if the default variant of its detector was measured on the day; of a foreign detector
+    if it was not measured itself. Raises :class:`NoResultError` if series of such jobs are gone. Cost: the
+    series of the day, if a variant is missing.
     """
-    there = set(
+    stored_kinds = set(
         zip(measures.column("detector").to_pylist(), measures.column("variant").to_pylist(), strict=True)
     )
     usual = dict(USUAL)
     lacking = {
         (name, variant)
         for name, variant in judging.wanted
-        if (name, variant) not in there and (name, usual[name]) in there
+        if (name, variant) not in stored_kinds and (name not in usual or (name, usual[name]) in stored_kinds)
     }
     if not lacking:
         return measures
     made = _measured(store, judging, day, lacking)
-    for name, variant in sorted(lacking):
+    for name, variant in sorted(each for each in lacking if each[0] in usual):
         _require_all(measures, made, name, usual[name], variant, day)
     return pa.concat_tables([measures, made])
 
 
 def _measured(store: JobStore, judging: Judging, day: date, wanted: Collection[Kind]) -> pa.Table:
-    """Rows of ``measures`` of some variants, from the series of a day."""
     names = fields_needed(judging.rules)
     rows: list[pa.RecordBatch] = []
     for block in day_blocks(store, judging, day):
-        known = block_jobs(store, judging, day, names, block)
+        of_block = block_jobs(store, judging, day, names, block)
         # whether its findings count is worked out again from the rules
-        eligible = np.ones(known.facts.n, np.bool_)
-        why_not = [None] * known.facts.n
-        batch = Batch(block, known.facts.column("cores_used"))
+        eligible = np.ones(of_block.facts.n, np.bool_)
+        why_not = [None] * of_block.facts.n
+        batch = Batch(block, of_block.facts.column("cores_used"))
         rows += [
-            measure_rows(day, known.jobs, block, measurement, eligible, why_not)
+            measure_rows(day, of_block.jobs, block, measurement, eligible, why_not)
             for measurement in measurements(batch, wanted)
         ]
     return pa.Table.from_batches(rows, table_schema(MEASURES))
 
 
 def _require_all(stored: pa.Table, made: pa.Table, name: str, usual: str, variant: str, day: date) -> None:
-    """Refuse a comparison in which jobs are missing: they would read as no longer flagged."""
+    """Refuse missing jobs: they would look like jobs no longer flagged."""
 
     def keys(table: pa.Table, of: str) -> pa.Array:
         rows = table.filter(

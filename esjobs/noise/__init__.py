@@ -1,4 +1,4 @@
-"""What monitoring costs: a test with collective operations of MPI, its statistics, and its two programs."""
+"""Overhead of monitoring: a test with MPI collectives, its statistics and programs."""
 
 from esjobs.core.capability import Capability, Lazy
 

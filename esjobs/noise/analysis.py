@@ -1,7 +1,6 @@
-"""What recorded runs say: statistics per level, which levels are seen, what a collector costs."""
+"""Analysis of recorded runs: statistics per level, detected levels, overhead of a collector."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,20 @@ import pyarrow as pa
 
 from esjobs.core.errors import InputError
 from esjobs.core.numbers import exact_percent, percent, signed_percent
-from esjobs.noise.recorded import GATE, Run, alike, read_runs, sound
-from esjobs.noise.statistics import Mean, above, cost, difference_p, disjoint, runs_needed, threshold, told
+from esjobs.noise.recorded import GATE, Run, read_runs, same_configuration, ungated
+from esjobs.noise.statistics import (
+    Cost,
+    Mean,
+    Times,
+    above,
+    cost,
+    difference_p,
+    disjoint,
+    runs_needed,
+    summary,
+    threshold,
+)
+from esjobs.records.answer import Answer
 
 LEVELS_SCHEMA = pa.schema(
     [
@@ -30,18 +41,10 @@ COST_SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class Told:
-    """Rows, and what they mean in sentences."""
-
-    rows: pa.Table
-    notes: tuple[str, ...]
-
-
 def verdicts(means: Sequence[tuple[float, Mean]]) -> dict[float, str]:
-    """Per level above 0: detected, missed, or unconfirmed (seen below a level that was missed).
+    """Return the verdict per level: detected, missed, or unconfirmed (a higher level was missed).
 
-    ``means``: levels in per cent with the means of their runs; one of them is level 0.
+    ``means``: levels in per cent, including 0, with the mean of their runs.
     """
     clean = dict(means)[0.0]
     seen = [(level, disjoint(clean, mean)) for level, mean in means if level > 0]
@@ -52,46 +55,49 @@ def verdicts(means: Sequence[tuple[float, Mean]]) -> dict[float, str]:
     }
 
 
-def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.002) -> Told:
-    """Statistics of every level, and from which level on noise is seen.
+def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.002) -> Answer:
+    """Return statistics of every level, and the detection threshold.
 
-    ``precision``: half width of an interval, as a part of the mean, for which ``runs_needed`` is told. Raises
-    :class:`InputError` for files that are wrong, and where no run without noise is left.
+    ``precision``: relative half-width for ``runs_needed``. Raises :class:`InputError` for invalid files, or
+    without runs at level 0.
     """
     everything = read_runs(files)
-    runs, n_runs_skipped = sound(everything, gate)
+    runs, n_runs_skipped = ungated(everything, gate)
     levels = sorted({run.level for run in everything})
     times = {level: _times(runs, level) for level in levels}
-    if len(times.get(0.0, [])) < 2:
+    clean = times.get(0.0, [])
+    if len(clean) < 2:
         raise InputError("fewer than two runs without noise (level 0) are left; run more, or a wider gate")
-    found = {level: told(values) for level, values in times.items() if values}
-    judged = verdicts([(level, each.mean) for level, each in found.items()])
+    found = {level: summary(values) for level, values in times.items() if values}
+    judged = {0.0: "clean", **verdicts([(level, each.mean) for level, each in found.items()])}
     rows: list[dict[str, Any]] = []
     for level in levels:
-        gated = sum(run.level == level for run in everything) - len(times[level])
-        row: dict[str, Any] = {"level": level, "n": len(times[level]), "n_runs_skipped": gated}
+        n = len(times[level])
+        row = {"level": level, "n": n, "n_runs_skipped": sum(run.level == level for run in everything) - n}
         if level in found:
-            each = found[level]
-            wide = each.mean.n < 2
-            row |= {
-                "mean_s": each.mean.mean,
-                "sd_s": None if wide else each.mean.sd,
-                "low_s": None if wide else each.mean.low,
-                "high_s": None if wide else each.mean.high,
-                "verdict": "clean" if level == 0 else judged[level],
-                "above": None if level == 0 else above(found[0.0].mean, each.mean),
-                "mann_whitney_p": None if level == 0 else difference_p(times[0.0], times[level]),
-                "n_outliers": each.n_outliers,
-                "normal_p": each.normal_p,
-                "median_s": each.median,
-                "median_low_s": each.median_low,
-                "median_high_s": each.median_high,
-                "runs_needed": None if wide else runs_needed(each.mean, precision),
-            }
+            row |= _level_row(found[level], precision) | {"verdict": judged[level]}
+        if level in found and level > 0:
+            row["above"] = above(found[0.0].mean, found[level].mean)
+            row["mann_whitney_p"] = difference_p(clean, times[level])
         rows.append(row)
-    return Told(
-        pa.Table.from_pylist(rows, LEVELS_SCHEMA), _notes(found[0.0].mean, judged, n_runs_skipped, gate)
-    )
+    notes = _notes(found[0.0].mean, judged, n_runs_skipped, gate)
+    return Answer(pa.Table.from_pylist(rows, LEVELS_SCHEMA), notes)
+
+
+def _level_row(found: Times, precision: float) -> dict[str, Any]:
+    mean = found.mean
+    row = {
+        "mean_s": mean.mean,
+        "n_outliers": found.n_outliers,
+        "normal_p": found.normal_p,
+        "median_s": found.median,
+        "median_low_s": found.median_low,
+        "median_high_s": found.median_high,
+    }
+    if mean.n > 1:
+        row |= {"sd_s": mean.sd, "low_s": mean.low, "high_s": mean.high}
+        row["runs_needed"] = runs_needed(mean, precision)
+    return row
 
 
 def _notes(clean: Mean, judged: dict[float, str], n_runs_skipped: int, gate: float) -> tuple[str, ...]:
@@ -99,7 +105,7 @@ def _notes(clean: Mean, judged: dict[float, str], n_runs_skipped: int, gate: flo
     detected = [level for level, verdict in judged.items() if verdict == "detected"]
     if detected:
         notes.append(f"every level from {min(detected):g} % on is detected: the intervals are disjoint")
-    elif judged:
+    elif len(judged) > 1:
         notes.append("no level is detected with every one above it; more runs, or a quieter machine")
     doubtful = [f"{level:g} %" for level, verdict in judged.items() if verdict == "unconfirmed"]
     if doubtful:
@@ -114,15 +120,14 @@ def _notes(clean: Mean, judged: dict[float, str], n_runs_skipped: int, gate: flo
     return tuple(notes)
 
 
-def compare(off: Path, on: Path, *, gate: float = GATE) -> Told:
-    """What a collector costs: runs with it switched off against runs with it on, both without noise.
+def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
+    """Return the overhead of a collector: runs with it off against on, both without noise.
 
-    Raises :class:`InputError` for files that are wrong, of unlike configurations, or of too few runs.
+    Raises :class:`InputError` for invalid files, different configurations, or too few runs.
     """
     everything = [read_runs([path]) for path in (off, on)]
-    alike([run for runs in everything for run in runs])
-    sides = [sound([run for run in runs if run.level == 0], gate) for runs in everything]
-    n_noisy = sum(run.level > 0 for runs in everything for run in runs)
+    same_configuration([run for runs in everything for run in runs])
+    sides = [ungated([run for run in runs if run.level == 0], gate) for runs in everything]
     times = [[run.seconds for run in kept] for kept, _ in sides]
     for path, values in zip((off, on), times, strict=True):
         if len(values) < 2:
@@ -136,13 +141,6 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Told:
         raise InputError(
             f"the times of {off} and {on} are so far apart that no cost can be told; are both in seconds?"
         ) from None
-    n_runs_skipped = sum(number for _, number in sides)
-    limit = max(abs(found.low), abs(found.high))
-    span = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
-    if found.seen:
-        sentence = f"the collector costs {percent(found.cost)} of the time ({span}, 99 %)"
-    else:
-        sentence = f"what the collector costs is below what this test can see ({percent(limit)})"
     row = {
         "cost_frac": found.cost,
         "low_frac": found.low,
@@ -151,10 +149,21 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Told:
         "mann_whitney_p": difference_p(*times),
         "n_off": len(times[0]),
         "n_on": len(times[1]),
-        "n_runs_skipped": n_runs_skipped,
+        "n_runs_skipped": sum(number for _, number in sides),
     }
-    left = (f"runs with noise of a known size, which count for nothing here: {n_noisy}",) if n_noisy else ()
-    return Told(pa.Table.from_pylist([row], COST_SCHEMA), (sentence, *left))
+    n_noisy = sum(run.level > 0 for runs in everything for run in runs)
+    notes = [_cost_sentence(found)]
+    if n_noisy:
+        notes.append(f"runs with noise of a known size, which count for nothing here: {n_noisy}")
+    return Answer(pa.Table.from_pylist([row], COST_SCHEMA), tuple(notes))
+
+
+def _cost_sentence(found: Cost) -> str:
+    if found.seen:
+        span = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
+        return f"the collector costs {percent(found.cost)} of the time ({span}, 99 %)"
+    limit = max(abs(found.low), abs(found.high))
+    return f"what the collector costs is below what this test can see ({percent(limit)})"
 
 
 def _times(runs: Sequence[Run], level: float) -> list[float]:

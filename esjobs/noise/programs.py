@@ -1,4 +1,4 @@
-"""Compiles the two programs of the test and runs them: levels in a random order, each as often."""
+"""Compilation and execution of the test: noise levels in random order."""
 
 import contextlib
 import csv
@@ -24,14 +24,14 @@ from esjobs.store.files.destination import writing_text
 
 COLLECTIVES = ("barrier", "allreduce", "alltoall")
 PROGRAMS = ("detector", "source")
-_PATIENCE_S = 60.0
+_GRACE_S = 60.0
 _LONGEST_S = 86_400
 
 
 def build(folder: Path, compiler: str = "mpicc") -> list[Path]:
-    """Compile the detector and the source of noise into a folder; their paths.
+    """Compile detector and noise generator into a folder; return their paths.
 
-    Raises :class:`UsageError` where there is no such compiler, :class:`EsjobsError` where it fails.
+    Raises :class:`UsageError` for a missing compiler, :class:`EsjobsError` if it fails.
     """
     found = shutil.which(compiler)
     if found is None:
@@ -58,10 +58,10 @@ def build(folder: Path, compiler: str = "mpicc") -> list[Path]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run: ``levels`` in per cent, each ``repeat`` times, in an order drawn from ``seed``.
+    """Test plan: ``levels`` in per cent, ``repeat`` runs each, in an order drawn from ``seed``.
 
-    ``seconds``: how long a run takes; the count of operations is found once, without noise. ``core``: where
-    the source of noise sits on the first node, -1: anywhere. ``nodes``: names for the launcher's ``--host``.
+    ``seconds``: length of a run; the number of operations is determined once. ``core``: core of the noise on
+    the first node, -1: any. ``nodes``: names for the launcher's ``--host``.
     """
 
     collective: str
@@ -78,7 +78,7 @@ class Plan:
 
 @contextlib.contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Takes SIGTERM, by which schedulers end jobs, for an interruption; only the main thread may."""
+    """Treat SIGTERM, with which schedulers end jobs, as an interruption; main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -97,10 +97,10 @@ def _ended_in_order() -> Iterator[None]:
 def run(
     plan: Plan, programs: Path, out: Path, progress: Callable[[str, int, int], None] | None = None
 ) -> int:
-    """Run the plan and write a row a run; how many there are.
+    """Run the plan, write one row per run, and return their number.
 
-    A file that is there is not written over. What fails ends the plan; the runs before stay. Raises
-    :class:`UsageError` for a plan that makes no sense, :class:`EsjobsError` where a program fails.
+    Existing files are not overwritten. A failure ends the plan; earlier runs are kept. Raises
+    :class:`UsageError` for an invalid plan, :class:`EsjobsError` if a program fails.
     """
     _require(plan, programs)
     if out.exists():
@@ -123,8 +123,8 @@ def run(
                 failed = error
                 break
             delay = row["run_delay_s"] if row["run_delay_s"] >= 0 else ""
-            told = (level, row["seconds"], delay, row["involuntary_switches"])
-            writer.writerow((*told, plan.collective, plan.bytes, count, row["ranks"]))
+            output = (level, row["seconds"], delay, row["involuntary_switches"])
+            writer.writerow((*output, plan.collective, plan.bytes, count, row["ranks"]))
     if failed is not None:
         raise failed
     return len(order)
@@ -137,17 +137,21 @@ def _require(plan: Plan, programs: Path) -> None:
         raise UsageError("runs and ranks are above 0, bytes from 0 to 1 GiB")
     if not 0 < plan.seconds <= _LONGEST_S:
         raise UsageError(f"a run takes more than 0 seconds and at most {_LONGEST_S:,}, not {plan.seconds:g}")
-    if not plan.levels or not all(0 <= level <= 100 for level in plan.levels) or 0 not in plan.levels:
+    if 0 not in plan.levels or not all(0 <= level <= 100 for level in plan.levels):
         raise UsageError("levels are per cent from 0 to 100, and 0, without noise, is one of them")
     for name in PROGRAMS:
         if not (programs / name).is_file():
             raise UsageError(f"{programs} has no program {name}; make it: esjobs noise build {programs}")
+    _require_launcher(plan.launcher)
+
+
+def _require_launcher(launcher: str) -> None:
     try:
-        words = shlex.split(plan.launcher)
+        words = shlex.split(launcher)
     except ValueError:
-        raise UsageError(f"the launcher {plan.launcher} has a quote that does not end; close it") from None
+        raise UsageError(f"the launcher {launcher} has a quote that does not end; close it") from None
     if not words or shutil.which(words[0]) is None:
-        raise UsageError(f"there is no launcher '{plan.launcher}'; load an MPI, or name another one")
+        raise UsageError(f"there is no launcher '{launcher}'; load an MPI, or name another one")
 
 
 def _launched(plan: Plan, ranks: int, hosts: Sequence[str]) -> list[str]:
@@ -156,16 +160,15 @@ def _launched(plan: Plan, ranks: int, hosts: Sequence[str]) -> list[str]:
 
 
 def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
-    """One run of the detector."""
     each = -(-plan.ranks // max(len(plan.nodes), 1))
     hosts = [f"{node}:{each}" for node in plan.nodes]
-    asked = [plan.collective, str(plan.bytes), str(count), str(plan.seconds)]
-    command = [*_launched(plan, plan.ranks, hosts), str(programs / "detector"), *asked]
+    arguments = [plan.collective, str(plan.bytes), str(count), str(plan.seconds)]
+    command = [*_launched(plan, plan.ranks, hosts), str(programs / "detector"), *arguments]
     process = subprocess.Popen(  # noqa: S603  a launcher that the user names
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        told, complaints = process.communicate(timeout=20 * plan.seconds + _PATIENCE_S)
+        output, complaints = process.communicate(timeout=20 * plan.seconds + _GRACE_S)
     except BaseException as error:
         _end(process)
         if isinstance(error, subprocess.TimeoutExpired):
@@ -176,22 +179,24 @@ def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
     if process.returncode:
         raise EsjobsError(f"{plan.launcher} failed with {process.returncode}: {_complaint(complaints)}")
     try:
-        row: dict[str, Any] = json.loads(told.strip().splitlines()[-1])
+        row: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
     except (ValueError, IndexError):
-        raise EsjobsError(f"the detector told nothing of its run: {_complaint(told + complaints)}") from None
+        raise EsjobsError(
+            f"the detector told nothing of its run: {_complaint(output + complaints)}"
+        ) from None
     return row
 
 
 @contextlib.contextmanager
 def _noise(plan: Plan, programs: Path, level: float) -> Iterator[None]:
-    """The source of noise on the first node, while something runs."""
+    """Run the noise generator on the first node in the background."""
     if level == 0:
         yield
         return
-    place = _launched(plan, 1, plan.nodes[:1]) if plan.nodes else []
-    asked = [str(level), str(20 * plan.seconds + _PATIENCE_S), str(plan.core)]
+    launcher = _launched(plan, 1, plan.nodes[:1]) if plan.nodes else []
+    arguments = [str(level), str(20 * plan.seconds + _GRACE_S), str(plan.core)]
     process = subprocess.Popen(  # noqa: S603  our own program
-        [*place, str(programs / "source"), *asked],
+        [*launcher, str(programs / "source"), *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -205,7 +210,7 @@ def _noise(plan: Plan, programs: Path, level: float) -> Iterator[None]:
 
 
 def _end(process: "subprocess.Popen[Any]") -> None:
-    """End a process that we started, with those that it started itself."""
+    """Terminate a process group that we started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     try:
@@ -217,9 +222,9 @@ def _end(process: "subprocess.Popen[Any]") -> None:
 
 
 def _complaint(text: str) -> str:
-    """What somebody should read of complaints: the first line that names an error, else the first one.
+    """Return the line of an error output that names an error, else the first.
 
-    Open MPI draws a frame around its own and ends them with advice.
+    Open MPI frames its messages and appends advice.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip(" -=*\t")]
     telling = (

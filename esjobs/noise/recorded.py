@@ -1,4 +1,4 @@
-"""Reads recorded times: CSV with ``level`` (%), ``seconds``, and perhaps how long the slowest rank waited."""
+"""Recorded runs: CSV with ``level`` (%), ``seconds``, and optional waiting of the slowest rank."""
 
 import csv
 import io
@@ -10,18 +10,19 @@ from pathlib import Path
 from esjobs.core.errors import InputError, UsageError
 
 COLUMNS = ("level", "seconds", "run_delay_s", "involuntary_switches", "collective", "bytes", "count", "ranks")
-"""What a file of runs has; ``level`` and ``seconds`` are enough."""
+"""Columns of a file of runs; ``level`` and ``seconds`` are required."""
 GATE = 0.015
-"""Share of the time that the slowest rank of a run may have waited for a core."""
+"""Accepted share of the time that the slowest rank waits for a core."""
 _LARGEST_FILE = 64 << 20
 _LARGEST = 1e9
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: the noise level in per cent, the time of the slowest rank, the share of it waited for a core.
+    """Run: noise level in per cent, time of the slowest rank.
 
-    ``delay``: None where it was not recorded. ``configuration``: collective, bytes, count and ranks.
+    ``delay``: share of the time waited for a core, None if not recorded. ``configuration``: collective,
+    bytes, count and ranks.
     """
 
     level: float
@@ -31,30 +32,29 @@ class Run:
 
 
 def read_runs(files: Iterable[Path]) -> list[Run]:
-    """The runs of some files; all or none.
+    """Read the runs of files; all or none.
 
-    Raises :class:`InputError` with file and line for what cannot be read, has no runs, or mixes
-    configurations, whose times do not compare.
+    Raises :class:`InputError` with file and line for unreadable files, no runs, or different configurations.
     """
-    return alike([run for path in files for run in _runs(path)])
+    return same_configuration([run for path in files for run in _runs(path)])
 
 
-def alike(runs: list[Run]) -> list[Run]:
-    """The runs themselves; :class:`InputError` for none, or for those of several configurations."""
+def same_configuration(runs: list[Run]) -> list[Run]:
+    """Return the runs; raises :class:`InputError` for none, or for different configurations."""
     if not runs:
         raise InputError("the files have no runs; esjobs noise run makes them")
-    known = sorted({run.configuration for run in runs})
-    if len(known) > 1:
-        listed = " and ".join(" ".join(filter(None, each)) or "unnamed" for each in known[:2])
+    configurations = sorted({run.configuration for run in runs})
+    if len(configurations) > 1:
+        listed = " and ".join(" ".join(filter(None, each)) or "unnamed" for each in configurations[:2])
         raise InputError(f"times of different configurations do not compare: {listed}; analyse them apart")
     return runs
 
 
-def sound(runs: Sequence[Run], gate: float) -> tuple[list[Run], int]:
-    """The runs whose slowest rank waited for a core for no more than a share of the time, and how many did.
+def ungated(runs: Sequence[Run], gate: float) -> tuple[list[Run], int]:
+    """Return the runs whose slowest rank waited no longer than the gate, and the number of others.
 
-    The limit is the same for every level: one of its own for each would make differences of its own. Runs
-    that recorded no waiting stay. Raises :class:`UsageError` for a gate that is no share.
+    All levels share one gate: separate ones would cause differences. Runs without recorded waiting are kept.
+    Raises :class:`UsageError` for an invalid gate.
     """
     if not gate >= 0:
         raise UsageError(f"the gate is a share of the time from 0 on, not {gate:g}")
@@ -80,22 +80,22 @@ def _runs(path: Path) -> list[Run]:
         raise InputError(f"{path} is no CSV in UTF-8: {error}") from error
 
 
-def _run(row: Mapping[str, str | None], place: str) -> Run:
-    level = _number(row, "level", place, 0.0, 100.0)
-    seconds = _number(row, "seconds", place, 0.0, _LARGEST)
+def _run(row: Mapping[str, str | None], position: str) -> Run:
+    level = _number(row, "level", position, 0.0, 100.0)
+    seconds = _number(row, "seconds", position, 0.0, _LARGEST)
     if seconds == 0:
-        raise InputError(f"{place}: seconds is 0; a run takes time")
-    waited = _number(row, "run_delay_s", place, 0.0, _LARGEST) if row.get("run_delay_s") else None
+        raise InputError(f"{position}: seconds is 0; a run takes time")
+    waited = _number(row, "run_delay_s", position, 0.0, _LARGEST) if row.get("run_delay_s") else None
     names = tuple((row.get(name) or "") for name in ("collective", "bytes", "count", "ranks"))
     return Run(level, seconds, None if waited is None else waited / seconds, names)
 
 
-def _number(row: Mapping[str, str | None], name: str, place: str, least: float, most: float) -> float:
+def _number(row: Mapping[str, str | None], name: str, position: str, least: float, most: float) -> float:
     text = row.get(name) or ""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not least <= value <= most:
-        raise InputError(f"{place}: {name} is a number from {least:g} to {most:g}, not '{text:.40}'")
+        raise InputError(f"{position}: {name} is a number from {least:g} to {most:g}, not '{text:.40}'")
     return value

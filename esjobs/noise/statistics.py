@@ -1,4 +1,4 @@
-"""Statistics of repeated times: intervals, outliers, tests, what a detector can see. Pure."""
+"""Statistics of repeated times: intervals, outliers, tests, detection limits. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.99
-"""Of every interval."""
+"""Level of every interval."""
 _Z = 2.576
 _MOST_RUNS = 10**7
 
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of n times with the standard deviation of one, and its interval."""
+    """Mean of n times, standard deviation of one, and interval."""
 
     n: int
     mean: float
@@ -23,29 +23,29 @@ class Mean:
 
     @property
     def half_width(self) -> float:
-        """t(0.995, n - 1) sd / sqrt(n); infinite of a single time."""
+        """t(0.995, n - 1) sd / sqrt(n); infinite for one time."""
         if self.n < 2:
             return math.inf
         return float(stats.t.ppf(0.5 + CONFIDENCE / 2, self.n - 1)) * self.sd / math.sqrt(self.n)
 
     @property
     def low(self) -> float:
-        """The lower end of the 99 % interval."""
+        """Lower end of the 99 % interval."""
         return self.mean - self.half_width
 
     @property
     def high(self) -> float:
-        """Its upper end."""
+        """Upper end."""
         return self.mean + self.half_width
 
 
 @dataclass(frozen=True)
 class Times:
-    """What is told of repeated times.
+    """Statistics of repeated times.
 
-    ``median_low``, ``median_high``: its 99 % interval by ranks, None of too few times. ``normal_p``: of the
-    test of Shapiro and Wilk, None of fewer than 3 times or equal ones. ``n_outliers``: beyond 1.5
-    interquartile ranges (Tukey); they count like all others.
+    ``median_low``, ``median_high``: 99 % interval by ranks, None for too few times. ``normal_p``:
+    Shapiro-Wilk, None for fewer than 3 or equal times. ``n_outliers``: beyond 1.5 interquartile ranges
+    (Tukey); not excluded.
     """
 
     mean: Mean
@@ -56,8 +56,7 @@ class Times:
     n_outliers: int
 
 
-def told(values: Sequence[float]) -> Times:
-    """The statistics of one or more times."""
+def summary(values: Sequence[float]) -> Times:
     times = np.sort(np.asarray(values, float))
     n = len(times)
     mean = Mean(n, float(times.mean()), float(times.std(ddof=1)) if n > 1 else 0.0)
@@ -76,9 +75,9 @@ def told(values: Sequence[float]) -> Times:
 
 
 def runs_needed(mean: Mean, precision: float) -> int | None:
-    """So many runs make the half width of the interval ``precision`` of the mean; None: beyond ten million.
+    """Return the runs for which the half-width is ``precision`` of the mean; None: beyond ten million.
 
-    The smallest n with t(0.995, n - 1) sd / sqrt(n) <= precision x mean.
+    Smallest n with t(0.995, n - 1) sd / sqrt(n) <= precision x mean.
 
     >>> runs_needed(Mean(22, 431.0, 1.3), 0.002)
     19
@@ -98,17 +97,17 @@ def runs_needed(mean: Mean, precision: float) -> int | None:
 
 
 def disjoint(clean: Mean, other: Mean) -> bool:
-    """The verdict: the intervals have no time in common."""
+    """True if the intervals do not overlap."""
     return other.low > clean.high or other.high < clean.low
 
 
 def above(clean: Mean, other: Mean) -> bool:
-    """The laxer criterion: the mean lies above the interval without noise. It forgets the other's error."""
+    """True if the mean is above the interval without noise; ignores its own error."""
     return other.mean > clean.high
 
 
 def threshold(detected: Sequence[tuple[float, bool]]) -> float | None:
-    """The smallest level from which on every level was detected; None: not even the largest was.
+    """Return the smallest level from which every level was detected, None if the largest was not.
 
     >>> threshold([(0.01, True), (0.1, False), (0.3, True), (1.0, True)])
     0.3
@@ -122,13 +121,13 @@ def threshold(detected: Sequence[tuple[float, bool]]) -> float | None:
 
 
 def difference_p(clean: Sequence[float], other: Sequence[float]) -> float:
-    """The two-sided test of Mann and Whitney."""
+    """Return the two-sided p-value of Mann and Whitney."""
     return float(stats.mannwhitneyu(clean, other, alternative="two-sided").pvalue)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """How much longer something takes, as a part of the time without: 0.01 is 1 %; with a 99 % interval."""
+    """Relative overhead with 99 % interval: 0.01 is 1 %."""
 
     cost: float
     low: float
@@ -136,14 +135,14 @@ class Cost:
 
     @property
     def seen(self) -> bool:
-        """Whether the interval leaves 0 out."""
+        """True if the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
 def cost(off: Sequence[float], on: Sequence[float]) -> Cost:
-    """What a collector costs: the ratio of geometric means less 1, by Welch's t on logarithms.
+    """Return the ratio of geometric means minus 1, by Welch's t on logarithms.
 
-    Both need two times or more, all above 0.
+    Both need at least two times, all above 0.
     """
     a, b = np.log(np.asarray(off, float)), np.log(np.asarray(on, float))
     part_a, part_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)

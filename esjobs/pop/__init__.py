@@ -1,4 +1,4 @@
-"""Parallel efficiency of jobs by the POP metrics, from the reports that TALP (of the DLB library) writes."""
+"""Parallel efficiency of jobs (POP metrics) from reports of TALP, of the DLB library."""
 
 from esjobs.core.capability import Capability, Lazy, StepEntry
 

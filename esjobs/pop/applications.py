@@ -1,11 +1,10 @@
-"""What is known of an application over all of its runs: scaling and changes, written one at a time."""
+"""Scaling and changes of applications, from all of their runs."""
 
 from collections.abc import Sequence
 
-from esjobs.core.query import Count, In, Query
-from esjobs.core.tables import Table
+from esjobs.core.query import In
 from esjobs.pop.scaling import scaling_rows
-from esjobs.publish.publication import read_table, rows_table
+from esjobs.publish.publication import count_rows, read_table, rows_table
 from esjobs.schema.pop import POP, POP_CHANGES, SCALING
 from esjobs.store.base import Change, JobStore, Retired
 
@@ -19,7 +18,7 @@ _READ = (
 def update_applications(
     store: JobStore, applications: Sequence[str], significance: float, smallest: float
 ) -> None:
-    """Make ``scaling`` and ``pop_changes`` of applications again, from all of their runs, in one switch."""
+    """Recompute ``scaling`` and ``pop_changes`` of applications and publish them in one switch."""
     if not applications:
         return
     from esjobs.pop.changes import change_rows  # loads the fits, for which nobody waits who only ingests
@@ -35,12 +34,7 @@ def update_applications(
         ):
             if rows:
                 changes.append(store.replace(table, application, rows_table(table, rows).to_batches()))
-            elif _is_there(store, table, application):
+            elif count_rows(store, table, [In("application", (application,))]):
                 changes.append(Retired(table, application))
     if changes:
         store.publish(changes)
-
-
-def _is_there(store: JobStore, table: Table, application: str) -> bool:
-    query = Query((), (Count("n"),), where=(In("application", (application,)),), over=table)
-    return bool(store.aggregate(query).table.column("n")[0].as_py())

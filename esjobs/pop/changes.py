@@ -1,8 +1,8 @@
-"""Days from which on an application ran faster or slower, more or less efficiently.
+"""Change points in the speed or efficiency of applications.
 
-The method is that of changes of factors (:mod:`fitters`): the daily means of ln of the elapsed time and of
-the parallel efficiency, of runs of one application on one number of CPUs; their error from the spread of runs
-on one day; steps in the series that are larger than it by the threshold of the settings.
+Method of :mod:`fitters`: daily means of ln(elapsed time) and ln(parallel efficiency) of runs of one
+application on one number of CPUs, errors from the spread of runs on one day, steps above the significance
+threshold.
 """
 
 import math
@@ -19,14 +19,16 @@ from fitters import Series, Step
 Row = Mapping[str, Any]
 
 LEAST_DAYS = 8
-"""Days with runs that a series needs to be looked at."""
+"""Days with runs required."""
+# Nobody knows a day better than to so much: what one run a day leaves unknown
 _LEAST_SPREAD = 0.01
-"""Nobody knows a day better than to so much: what one run a day leaves unknown."""
 METRICS = ("elapsed_s", "parallel_efficiency")
 
 
 def change_rows(runs: Iterable[Row], significance: float, smallest: float) -> Iterator[dict[str, Any]]:
-    """A row per change. ``runs``: rows of ``pop``, of main regions; ``smallest``: what matters, relative."""
+    """Yield one row per change. ``runs``: rows of ``pop`` of main regions; ``smallest``: least relative
+    change.
+    """
     sets: dict[tuple[Any, ...], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         if run["application"] is not None and run["cpus"]:
@@ -39,11 +41,11 @@ def change_rows(runs: Iterable[Row], significance: float, smallest: float) -> It
                 continue
             for step in fitters.find_steps(series, series.scale, significance):
                 if step.exceeds(math.log1p(smallest)):
-                    yield {**_named(key, metric), **_told(step, metric), "n_days": len(series.day)}
+                    yield {**_named(key, metric), **_described(step, metric), "n_days": len(series.day)}
 
 
 def _series(days: Mapping[int, list[Row]], metric: str) -> Series | None:
-    """Daily means of a metric in ln; None for too few days."""
+    """Return daily means of ln of a metric, None for too few days."""
     values = {
         day: [math.log(run[metric]) for run in runs if run[metric] is not None and run[metric] > 0]
         for day, runs in days.items()
@@ -64,7 +66,7 @@ def _series(days: Mapping[int, list[Row]], metric: str) -> Series | None:
 
 
 def _spread(days: list[list[float]]) -> float:
-    """Standard deviation of runs of one day, over all days with several."""
+    """Return the standard deviation of runs of one day, pooled over days."""
     squares = sum(float(np.var(logs) * len(logs)) for logs in days)
     free = sum(len(logs) - 1 for logs in days)
     return max(_LEAST_SPREAD, math.sqrt(squares / free) if free else 0.0)
@@ -74,7 +76,7 @@ def _named(key: tuple[Any, ...], metric: str) -> dict[str, Any]:
     return {**dict(zip(("source", "application", "region", "cpus"), key, strict=True)), "metric": metric}
 
 
-def _told(step: Step, metric: str) -> dict[str, Any]:
+def _described(step: Step, metric: str) -> dict[str, Any]:
     worse = step.size > 0 if metric == "elapsed_s" else step.size < 0
     return {
         "day": date.fromordinal(step.day),

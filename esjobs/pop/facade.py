@@ -17,8 +17,8 @@ class Pop(Facade):
     ) -> RunReport:
         """Collect finished reports from spool folders (default: those of the settings), then join them.
 
-        ``source``: source of the job records, for spools that are named. ``join``: False where :meth:`join`
-        follows. Raises :class:`UsageError` without a spool, :class:`InputError` when none can be read.
+        ``source``: source of the job records, for named spools. Raises :class:`UsageError` without a spool,
+        :class:`InputError` if none can be read.
         """
         report = gather_reports(self._context, spools, source)
         return self._context.ingested(report) if join else report
@@ -27,6 +27,6 @@ class Pop(Facade):
     def join(self, *, rebuild: bool = False) -> RunReport:
         """Match reports with job records: tables ``pop``, ``orphans``, ``scaling``.
 
-        An ingest joins by itself. ``rebuild``: all days, also where records changed since.
+        An ingest joins automatically. ``rebuild``: all days, also those whose records changed.
         """
         return join_reports(self._context, rebuild=rebuild)

@@ -1,14 +1,14 @@
-"""The POP metrics of a region from its raw times: pure functions on a row.
+"""POP metrics of a region from its raw times: pure functions on a row.
 
-A row is a mapping with the names of :mod:`esjobs.schema.pop`; times in s, missing ones None. Which formulas
-hold follows from the times that a row has (``model``), not from the version that wrote it:
+A row has the names of :mod:`esjobs.schema.pop`, times in s, None if missing. The formulas (``model``) follow
+from the times present:
 
-- ``minimum``: since 3.6, with the least time in MPI of a process and of a node;
-- ``normalised``: 3.5, with the most useful time of a process and of a node, per CPU;
-- ``summed``: 3.3 and 3.4, sums over CPUs and those of the busiest process and node;
-- ``printed``: no raw times but the elapsed one; what was printed, to two decimals, is all there is.
+- ``minimum`` (3.6): least MPI time of a process and of a node;
+- ``normalised`` (3.5): largest useful time of a process and of a node, per CPU;
+- ``summed`` (3.3, 3.4): sums over CPUs, and those of the busiest process and node;
+- ``printed``: only printed values, to two decimals.
 
-Efficiencies are from 0 to 1. Where a formula divides by nothing there is no value, which is not 0.
+Efficiencies are 0 to 1; None, not 0, if the divisor is 0.
 """
 
 import math
@@ -20,12 +20,12 @@ from esjobs.schema.pop import EFFICIENCIES, METRICS, RATES, UNMEASURED
 Row = Mapping[str, Any]
 Values = dict[str, float | None]
 
+# By how much an efficiency may pass 1 (clocks of nodes differ) before it is not believed
 _TOLERANCE = 0.02
-"""By how much an efficiency may pass 1 (clocks of nodes differ) before it is not believed."""
 
 
 def efficiencies(row: Row) -> Values:
-    """Every efficiency that the raw times of a region give; None where there is none."""
+    """Return every efficiency of a region, None if undefined."""
     if row["model"] == "printed":
         return {name: row.get(name) for name in EFFICIENCIES}
     values: Values = dict.fromkeys(EFFICIENCIES)
@@ -38,7 +38,7 @@ def efficiencies(row: Row) -> Values:
 
 
 def rates(row: Row) -> Values:
-    """Instructions per cycle and frequency, of useful time; None without counters."""
+    """Return instructions per cycle and frequency in useful time, None without counters."""
     cycles, instructions = row.get("gigacycles"), row.get("gigainstructions")
     if not cycles or not instructions or cycles < 0 or instructions < 0:
         return dict.fromkeys(RATES)
@@ -46,18 +46,18 @@ def rates(row: Row) -> Values:
 
 
 def judged(row: Row) -> dict[str, Any]:
-    """Every metric of a region and why it has its value or none; what is never measured among them."""
+    """Return every metric with its status, including those that are never measured."""
     values: Values = {**efficiencies(row), **dict.fromkeys(UNMEASURED), **rates(row)}
-    told: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     for name in METRICS:
         status = _status(row, name, values[name])
-        told[name] = values[name] if status in ("computed", "printed") else None
-        told[f"{name}_status"] = status
-    return told
+        metrics[name] = values[name] if status in ("computed", "printed") else None
+        metrics[f"{name}_status"] = status
+    return metrics
 
 
 def active_time(row: Row) -> float | None:
-    """The time of CPUs, in s, of which the parallel efficiency is the useful part; None where it has none."""
+    """Return CPU time in s, of which parallel efficiency is the useful share; None if undefined."""
     if row["model"] == "printed" or is_empty(row):
         return None
     if row["model"] == "summed":
@@ -68,14 +68,14 @@ def active_time(row: Row) -> float | None:
 
 
 def is_empty(row: Row) -> bool:
-    """Whether a region was never entered: it is in the report all the same, with zeros."""
+    """True if the region was never entered; reports list it with zeros."""
     if row["model"] == "printed":
         return not row.get("elapsed_s")
     return not any(row.get(name) for name in ("elapsed_s", "useful_s", "mpi_s", "gpu_runtime_s"))
 
 
 def _of_cpus(row: Row) -> Values:
-    """What all CPUs did, whatever the model of MPI: the parallel efficiency, OpenMP and GPU branches."""
+    """Return parallel efficiency, OpenMP and GPU branches, which hold for every MPI model."""
     useful, mpi, gpu = _time(row, "useful_s"), _time(row, "mpi_s"), _time(row, "gpu_runtime_s")
     balance, scheduling, serial = (
         _time(row, f"omp_{name}_s") for name in ("load_imbalance", "scheduling", "serialization")
@@ -114,11 +114,11 @@ def _of_minimum(row: Row) -> Values:
     if not elapsed or not cpus:
         return {}
     outside = elapsed - (_time(row, "mpi_s") + _time(row, "mpi_worker_idle_s")) / cpus
-    whole: Values = {"mpi_parallel_efficiency": _ratio(outside, elapsed)}
+    total: Values = {"mpi_parallel_efficiency": _ratio(outside, elapsed)}
     if least is None or of_node is None:  # of one process, or one node: nothing to compare
-        return whole
+        return total
     return {
-        **whole,
+        **total,
         "mpi_communication_efficiency": _ratio(elapsed - least, elapsed),
         "mpi_load_balance": _ratio(outside, elapsed - least),
         "mpi_load_balance_in": _ratio(elapsed - of_node, elapsed - least),
@@ -140,7 +140,7 @@ def _of_normalised(row: Row) -> Values:
 
 
 def _of_sums(row: Row) -> Values:
-    """3.3 and 3.4: no OpenMP, no GPU; what is useful of the elapsed time is that of MPI."""
+    """Return metrics of 3.3 and 3.4: without OpenMP and GPU, MPI alone."""
     elapsed, cpus, nodes = row.get("elapsed_s"), row.get("cpus"), row.get("nodes")
     useful, most = row.get("useful_s"), row.get("useful_max_process_s")
     of_node = row.get("useful_max_node_s")
@@ -179,28 +179,27 @@ def _status(row: Row, name: str, value: float | None) -> str:
 
 
 def _branch_missing(row: Row, name: str) -> str:
-    """Why a branch of the tree has no value: the application did not use what it is about.
+    """Return the status of a branch that the application does not use, else "".
 
-    TALP prints 1 there (0 for GPUs), which would make a mean over jobs better or worse than any of them.
+    TALP prints 1 there (0 for GPUs), which would bias means over jobs.
     """
     if row["model"] in ("printed", "summed"):
         return ""
-    if name.startswith("omp_"):
-        used = row.get("omp_parallels") or any(
-            row.get(f"omp_{part}_s") for part in ("load_imbalance", "scheduling", "serialization")
-        )
-        return "" if used else "no_openmp"
-    if name.startswith("gpu_"):
-        return "" if row.get("gpus") else "no_gpu"
-    if name == "device_offload_efficiency":
-        return "" if row.get("gpus") or row.get("gpu_runtime_s") else "no_gpu"
-    if name.startswith("mpi_"):
-        return "" if row.get("mpi_calls") or row.get("mpi_s") or (row.get("ranks") or 0) > 1 else "no_mpi"
+    openmp = ("omp_parallels", "omp_load_imbalance_s", "omp_scheduling_s", "omp_serialization_s")
+    mpi = row.get("mpi_calls") or row.get("mpi_s") or (row.get("ranks") or 0) > 1
+    branches = {
+        "omp_": ("no_openmp", any(row.get(each) for each in openmp)),
+        "gpu_": ("no_gpu", row.get("gpus")),
+        "device_offload_efficiency": ("no_gpu", row.get("gpus") or row.get("gpu_runtime_s")),
+        "mpi_": ("no_mpi", mpi),
+    }
+    for prefix, (status, used) in branches.items():
+        if name.startswith(prefix) and not used:
+            return status
     return ""
 
 
 def _time(row: Row, name: str) -> float:
-    """A time that reports of older versions have not, and that is none then."""
     return float(row.get(name) or 0.0)
 
 

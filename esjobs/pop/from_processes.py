@@ -1,4 +1,4 @@
-"""The application, where a report has only its processes: times added up as DLB itself does it."""
+"""Application metrics from reports that have only processes, summed as DLB does."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,10 +14,10 @@ _ADDED = (
 
 
 def application_of(processes: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    """A row of the application per region. ``processes``: the rows of one launch, each process once a region.
+    """Yield one application row per region from the process rows of one launch.
 
-    Times and counts are added, the elapsed time is the largest, the least time in MPI that of a process and
-    that of a node per CPU. GPUs are left out: processes may share one, so that theirs cannot be added.
+    Times and counts are summed; elapsed time is the maximum; least MPI time is that of a process and of a
+    node, per CPU. GPUs are omitted: processes may share one.
     """
     regions: dict[str, list[Row]] = defaultdict(list)
     for row in processes:
@@ -27,35 +27,39 @@ def application_of(processes: Iterable[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _added(region: str, rows: list[Row]) -> dict[str, Any]:
-    # a region that a process never entered is in its report all the same; reports of 3.3 say no CPUs
+    # reports list regions that a process never entered, and those of 3.3 have no CPUs
     entered = [{**row, "cpus": row["cpus"] or 1} for row in rows if _entered(row)]
-    first = rows[0]
     nodes: dict[Any, list[Row]] = defaultdict(list)
     for row in entered:
         nodes[row["host"]].append(row)
-    bad = any(row["counters"] == "bad" for row in entered)
-    counted = bool(entered) and all(row["counters"] == "ok" for row in entered)
-    made: dict[str, Any] = {name: _sum(row[name] for row in entered) for name in _ADDED}
-    if not counted:
-        made |= {"gigacycles": None, "gigainstructions": None}
+    counters = _counters(entered)
+    sums: dict[str, Any] = {name: _sum(row[name] for row in entered) for name in _ADDED}
+    if counters != "ok":
+        sums |= {"gigacycles": None, "gigainstructions": None}
     return {
-        **first,
-        **made,
+        **rows[0],
+        **sums,
         "region": region,
         "level": "application",
         "unit": "",
         "host": None,
         "model": "minimum",
-        "main": first["main"],
         "elapsed_s": max((row["elapsed_s"] or 0.0 for row in entered), default=0.0),
         "ranks": len(rows),
         "nodes": len(nodes),
         "gpus": None,
         "min_mpi_process_s": min((_mpi_per_cpu([row]) for row in entered), default=None),
         "min_mpi_node_s": min((_mpi_per_cpu(of_node) for of_node in nodes.values()), default=None),
-        "counters": "bad" if bad else "ok" if counted else "none",
+        "counters": counters,
         "remark": f"added up from the reports of {len(rows)} processes",
     }
+
+
+def _counters(rows: list[dict[str, Any]]) -> str:
+    states = {row["counters"] for row in rows}
+    if "bad" in states:
+        return "bad"
+    return "ok" if states == {"ok"} else "none"
 
 
 def _entered(row: Row) -> bool:
@@ -68,6 +72,5 @@ def _mpi_per_cpu(rows: list[Row]) -> float:
 
 
 def _sum(values: Iterable[Any]) -> Any:
-    """The sum of what is there; None where nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    present = [value for value in values if value is not None]
+    return sum(present) if present else None

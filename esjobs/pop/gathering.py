@@ -1,4 +1,4 @@
-"""Reports from spools into the store: copied, stored, and only then removed where they came from."""
+"""Collection of reports from spools: copied, stored, then removed at their origin."""
 
 import json
 import logging
@@ -23,13 +23,13 @@ from esjobs.store.base import JobStore
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE = 500
-"""Files of a load."""
+# Files of a load
+_PER_LOAD = 500
 _COPIES = "esjobs-talp-"
+# Folders of copies that did not change for so long belong to nobody any more
 _LEFT_S = 86_400.0
-"""Folders of copies that did not change for so long belong to nobody any more."""
+# Files of a spool that are known to be none of ours; of more, some are logged again
 _REMEMBERED = 10_000
-"""Files of a spool that are known to be none of ours; of more, some are logged again."""
 
 _COUNTS = (
     *("gathered", "junk", "new junk", "still being written", "not readable", "not removed"),
@@ -37,20 +37,19 @@ _COUNTS = (
 )
 
 Store = Callable[[Sequence[Path], str | None], RunReport]
-"""Stores files as reports of jobs of a source; raises when the store has not got them."""
+"""Stores files as reports of jobs of a source; raises if it fails."""
 
 
 def gather(
     store: JobStore, settings: TalpSettings, spools: Sequence[SpoolSettings], put: Store, now: float
 ) -> RunReport:
-    """Take the finished reports of spools; each is removed after the store has acknowledged it.
+    """Collect finished reports of spools; each is removed after the store has acknowledged it.
 
-    What has another name than reports have is not opened; what has one and is no report stays, too. Both are
-    counted, and logged the first time. What may not be read stays and is counted. A spool that cannot be read
-    is counted, its reason is among the notes, and it does not keep the others from it.
+    Files with other names are not opened; invalid reports stay; both are counted, and logged once. Unreadable
+    files and spools are counted; a spool that fails does not affect others.
 
-    Raises :class:`InputError` when no spool could be read, and whatever the store raises: then nothing of the
-    load is removed, and it is stored again the next time, which changes nothing.
+    Raises :class:`InputError` if no spool can be read, and errors of the store: then nothing is removed, and
+    storing again changes nothing.
     """
     began = time.perf_counter()
     _sweep_copies(now)
@@ -88,32 +87,34 @@ def _gather_one(
     seen = spool.files()
     key = f"talp.junk.{content_id({'spool': spool.name})}"
     before = store.value(key)
-    known = _remembered(before)
+    remembered = _remembered(before)
     named = {name for name, each in seen.items() if each.regular and OURS.fullmatch(name)}
     junk = {name: each.mark for name, each in seen.items() if name not in named}
-    # looked at again every time: rights change without a mark that moves
+    # checked every time: permissions change without a change of the mark
     locked = sorted(name for name in named if not seen[name].readable)
     named.difference_update(locked)
     if locked:
         counts["not readable"] += len(locked)
         notes.append(f"{spool.name}: {len(locked):,} reports may not be read, and stay: {_some(locked)}")
-    # one that was looked at and is no report is not opened again until it changes
-    junk |= {name: seen[name].mark for name in named if known.get(name) == seen[name].mark}
+    # an invalid report is not opened again until it changes
+    junk |= {name: seen[name].mark for name in named if remembered.get(name) == seen[name].mark}
     ready = sorted(name for name in named if name not in junk and seen[name].settled)
     counts["still being written"] += sum(not seen[name].settled for name in named - junk.keys())
-    for place in range(0, len(ready), _AT_ONCE):
-        refused = _take(spool, ready[place : place + _AT_ONCE], seen, source, put, counts)
-        junk |= refused
-    fresh = {name: mark for name, mark in junk.items() if known.get(name) != mark}
-    for name in list(fresh)[:20]:
-        _log.warning("%s in %s is no report of TALP and stays there", visible(name), spool.name)
+    for start in range(0, len(ready), _PER_LOAD):
+        junk |= _take(spool, ready[start : start + _PER_LOAD], seen, source, put, counts)
     counts["junk"] += len(junk)
-    counts["new junk"] += len(fresh)
-    if fresh:
-        notes.append(f"{spool.name}: {len(fresh):,} files are no reports, and stay: {_some(list(fresh))}")
+    _report_junk(spool, [name for name, mark in junk.items() if remembered.get(name) != mark], counts, notes)
     after = json.dumps(dict(sorted(junk.items())[:_REMEMBERED])) if junk else None
     if after != before:
         store.compare_and_set(key, before, after)
+
+
+def _report_junk(spool: Spool, fresh: list[str], counts: dict[str, int], notes: list[str]) -> None:
+    counts["new junk"] += len(fresh)
+    for name in fresh[:20]:
+        _log.warning("%s in %s is no report of TALP and stays there", visible(name), spool.name)
+    if fresh:
+        notes.append(f"{spool.name}: {len(fresh):,} files are no reports, and stay: {_some(fresh)}")
 
 
 def _take(
@@ -124,7 +125,7 @@ def _take(
     put: Store,
     counts: dict[str, int],
 ) -> dict[str, str]:
-    """Store some files and remove them; the marks of those that are no reports."""
+    """Store and remove some files; return the marks of those that are not reports."""
     with tempfile.TemporaryDirectory(prefix=_COPIES) as folder:
         copies = Path(folder)
         marks = spool.copy(names, copies)
@@ -136,13 +137,15 @@ def _take(
             counts["regions rejected"] += stored.n_dropped
             counts["not removed"] += len(failed)
             if failed:
-                told = "%s: %d files are stored, but have changed since, or could not be removed"
-                _log.warning(told, spool.name, len(failed))
+                _log.warning(
+                    "%s: %d files are stored, but have changed since, or could not be removed",
+                    *(spool.name, len(failed)),
+                )
     return {name: seen[name].mark for name in marks if name not in good}
 
 
 def _sweep_copies(now: float) -> None:
-    """Remove folders of copies that killed processes have left; what was not stored is still in its spool."""
+    """Remove copies left by killed processes; unstored files are still in their spool."""
     with suppress(OSError):
         for entry in os.scandir(tempfile.gettempdir()):
             with suppress(OSError):
@@ -154,15 +157,15 @@ def _sweep_copies(now: float) -> None:
 
 
 def _is_report(path: Path) -> bool:
-    """Whether a file has anything that can be stored."""
+    """True if the file has a row to store."""
     return any(parsed.batch.num_rows for parsed in Talp().parse(path, {}))
 
 
 def _remembered(text: str | None) -> dict[str, str]:
     with suppress(ValueError):
-        known = json.loads(text or "{}")
-        if isinstance(known, dict):
-            return known
+        remembered = json.loads(text or "{}")
+        if isinstance(remembered, dict):
+            return remembered
     return {}
 
 

@@ -1,4 +1,4 @@
-"""The step: reports of TALP and records of jobs become efficiencies; what has no job is kept aside."""
+"""Pipeline step: TALP reports joined with job records; reports without a job are kept as orphans."""
 
 import time
 from collections import defaultdict
@@ -14,16 +14,16 @@ from esjobs.pop.applications import update_applications
 from esjobs.pop.formulas import active_time, is_empty, judged
 from esjobs.pop.from_processes import application_of
 from esjobs.pop.worst import worst_branch
-from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.publish.publication import count_rows, read_table, rows_table, tidy
 from esjobs.records.jobs.resolution import select
 from esjobs.schema.pop import ORPHANS, POP, POP_REPORTS
 from esjobs.store.base import Change, JobStore, Retired
 
 POP_VERSION = 2
-"""Of the formulas; moves when other numbers follow from the same reports."""
+"""Version of the formulas; a change makes stored days stale."""
 
-_AT_ONCE = 500
-"""Ids in a question: clusters refuse long lists."""
+# Ids in a question: clusters refuse long lists
+_IDS = 500
 _FACTS = ("source", "job_id", "queue", "user", "project", "application", "end_time", "wall_s", "cores")
 
 Row = Mapping[str, Any]
@@ -32,22 +32,20 @@ Row = Mapping[str, Any]
 def join(
     store: JobStore, *, rebuild: bool = False, significance: float = 3.5, smallest: float = 0.05
 ) -> RunReport:
-    """Bring ``pop`` and ``orphans`` up to date in one switch, ``scaling`` and ``pop_changes`` in the next.
+    """Update ``pop`` and ``orphans`` in one switch, then ``scaling`` and ``pop_changes``.
 
-    Made are the days of reports that came or went since, and those with reports that have no job yet;
-    ``rebuild``: every day, also for what changed in records of jobs. Done again, nothing changes.
-    ``significance``, ``smallest``: from which on a change is told.
+    Days are recomputed if reports came or went, or have no job yet; ``rebuild``: all days, also for changed
+    job records. Idempotent. ``significance``, ``smallest``: thresholds of changes.
 
-    Cost: four small questions, the reports of the days that are made, a day at a time in memory, and the main
-    columns of all runs of the applications in them.
+    Cost: four small queries, the reports of recomputed days, and the runs of their applications.
     """
     began = time.perf_counter()
     marks = _marks(store)
-    known = _known(store)
+    stored = _stored_marks(store)
     waiting = {day for (day,) in _groups(store, ORPHANS, "day")}
     touched: set[str | None] = set()
     stale = sorted(
-        day for day in {*marks, *known} if rebuild or day in waiting or known.get(day) != marks.get(day)
+        day for day in {*marks, *stored} if rebuild or day in waiting or stored.get(day) != marks.get(day)
     )
     changes: list[Change] = []
     n_in = n_pop = n_joined = n_orphans = 0
@@ -85,12 +83,12 @@ def join(
 
 
 def is_used(store: JobStore) -> bool:
-    """Whether there are reports at all, or what was made of some."""
+    """True if there are reports, or results of reports."""
     return any(_groups(store, table, "day") for table in (POP_REPORTS, POP, ORPHANS))
 
 
 def _marks(store: JobStore) -> dict[date, str]:
-    """By day that has reports, a text that moves when some come or go."""
+    """Return for each day with reports a digest that changes with them."""
     made_of: dict[date, list[list[str]]] = defaultdict(list)
     for day, load_id, n in _groups(store, POP_REPORTS, "day", "load_id", count=True):
         made_of[day].append([load_id, str(n)])
@@ -98,12 +96,12 @@ def _marks(store: JobStore) -> dict[date, str]:
 
 
 def day_mark(loads: Iterable[list[str]]) -> str:
-    """What the rows of a day follow from: its loads with their numbers of reports, formulas, columns."""
+    """Return a digest of everything the rows of a day depend on: loads, formulas, columns."""
     made_by = {"version": POP_VERSION, "layouts": [POP.layout, ORPHANS.layout]}
     return content_id({"loads": sorted(loads), **made_by})
 
 
-def _known(store: JobStore) -> dict[date, str | None]:
+def _stored_marks(store: JobStore) -> dict[date, str | None]:
     found: dict[date, str | None] = {}
     for table in (POP, ORPHANS):
         for day, mark in _groups(store, table, "day", "mark"):
@@ -123,12 +121,12 @@ def _groups(
 def _change(store: JobStore, table: Table, day: date, rows: list[dict[str, Any]]) -> list[Change]:
     if rows:
         return [store.replace(table, str(day), rows_table(table, rows).to_batches())]
-    there = store.aggregate(Query((), (Count("n"),), where=(Days("day", day, day),), over=table)).table
-    return [Retired(table, str(day))] if there.column("n")[0].as_py() else []
+    stored = count_rows(store, table, [Days("day", day, day)])
+    return [Retired(table, str(day))] if stored else []
 
 
 def _reports_of(store: JobStore, day: date) -> list[Row]:
-    """The rows of a day, those of a report that several loads brought once: as the last of them has it."""
+    """Return the rows of a day; of a report in several loads those of the last."""
     latest: dict[tuple[str, ...], Row] = {}
     rows = read_table(store, POP_REPORTS, [Days("day", day, day)]).to_pylist()
     for row in sorted(rows, key=lambda row: (row["loaded_at"], row["load_id"])):
@@ -139,10 +137,10 @@ def _reports_of(store: JobStore, day: date) -> list[Row]:
 
 
 def _first_days(store: JobStore, reports: Sequence[str]) -> dict[str, date]:
-    """The first day of each report: a copy of one without a time of its own may have a later one."""
+    """Return the first day of each report: copies without a time of their own may be later."""
     first: dict[str, date] = {}
-    for place in range(0, len(reports), _AT_ONCE):
-        where = [In("report", tuple(reports[place : place + _AT_ONCE]))]
+    for start in range(0, len(reports), _IDS):
+        where = [In("report", tuple(reports[start : start + _IDS]))]
         for row in read_table(store, POP_REPORTS, where, ["report", "day"]).to_pylist():
             first[row["report"]] = min(row["day"], first.get(row["report"], row["day"]))
     return first
@@ -150,8 +148,8 @@ def _first_days(store: JobStore, reports: Sequence[str]) -> dict[str, date]:
 
 def _records(store: JobStore, job_ids: Sequence[str]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = defaultdict(list)
-    for place in range(0, len(job_ids), _AT_ONCE):
-        where = [In("job_id", tuple(job_ids[place : place + _AT_ONCE]))]
+    for start in range(0, len(job_ids), _IDS):
+        where = [In("job_id", tuple(job_ids[start : start + _IDS]))]
         for record in select(store, list(_FACTS), None, where=where).read_all().to_pylist():
             found[record["job_id"]].append(record)
     return found
@@ -160,7 +158,7 @@ def _records(store: JobStore, job_ids: Sequence[str]) -> dict[str, list[Row]]:
 def _matched(
     rows: Sequence[Row], records: Mapping[str, list[Row]]
 ) -> tuple[list[tuple[Row, Row]], list[tuple[Row, str]]]:
-    """Rows with the record of their job, and those that have none with the reason."""
+    """Return rows with the record of their job, and rows without one with the reason."""
     joined: list[tuple[Row, Row]] = []
     orphans: list[tuple[Row, str]] = []
     for row in rows:
@@ -190,24 +188,29 @@ def _aside(orphans: Sequence[tuple[Row, str]]) -> Iterator[dict[str, Any]]:
 
 
 def _pop(joined: Sequence[tuple[Row, Row]]) -> Iterator[dict[str, Any]]:
-    """A row per row of a report; rows of the application are made where there are only its processes."""
+    """Yield one row per row of a report, and application rows made from processes if missing."""
     launches: dict[tuple[Any, ...], list[tuple[Row, Row]]] = defaultdict(list)
     for row, record in joined:
         part = row["part_of"]
-        # parts of one report are reports of their own, and belong together by their name
+        # parts of one launch are reports of their own, and belong together by their name
         launch = (row["report"],) if part is None else (row["job_id"], row["step"], part)
         launches[record["source"], *launch].append((row, record))
     for pairs in launches.values():
-        rows, record = [row for row, _ in pairs], pairs[0][1]
-        there = {row["region"] for row in rows if row["level"] == "application"}
-        lacking = [row for row in rows if row["level"] == "process" and row["region"] not in there]
-        made = list(application_of(lacking))
-        if made and rows[0]["part_of"] is not None:
-            parts = sorted({row["report"] for row in rows})
-            latest: datetime = max(row["time"] for row in rows)
-            made = [{**row, "report": content_id({"parts": parts}, 40), "time": latest} for row in made]
-        for row in (*rows, *made):
-            yield _row(row, record)
+        rows = [row for row, _ in pairs]
+        for row in (*rows, *_missing_applications(rows)):
+            yield _row(row, pairs[0][1])
+
+
+def _missing_applications(rows: Sequence[Row]) -> Iterator[Row]:
+    complete = {row["region"] for row in rows if row["level"] == "application"}
+    processes = [row for row in rows if row["level"] == "process" and row["region"] not in complete]
+    parts = sorted({row["report"] for row in rows})
+    latest: datetime = max(row["time"] for row in rows)
+    for row in application_of(processes):
+        if rows[0]["part_of"] is None:
+            yield row
+        else:
+            yield {**row, "report": content_id({"parts": parts}, 40), "time": latest}
 
 
 def _row(row: Row, record: Row) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reports of TALP, as a step of the night: gathered from spools, joined with the records of their jobs."""
+"""Nightly step: TALP reports collected from spools and joined with job records."""
 
 from datetime import UTC, timedelta
 
@@ -10,10 +10,9 @@ from esjobs.records.night import NightAccount, NightStep, NightWork
 
 
 def talp_night(work: NightWork) -> NightAccount:
-    """Gather reports where spools are set, then join what waits for the record of its job.
+    """Collect reports if spools are set, then join those that wait for a job record.
 
-    A spool that cannot be read is counted in the notes and fails no night: its reports stay where they are,
-    and are taken when it can be read again. Trouble with the store does, as in every step.
+    Unreadable spools are noted and do not fail the night; their reports stay.
     """
     notes = _gathered(work) if _is_due(work) else ()
     if not is_used(work.store):
@@ -38,9 +37,9 @@ def _gathered(work: NightWork) -> tuple[str, ...]:
 
 
 def _is_due(work: NightWork) -> bool:
-    """True if it is the newest night: of many that are made up for, one looks into the spools.
+    """True for the newest night: of several overdue nights only one reads the spools.
 
-    A host that does not answer would be waited for once in each of them.
+    A host that does not answer would delay each of them.
     """
     return work.night == work.clock().astimezone(UTC).date() - timedelta(days=1)
 

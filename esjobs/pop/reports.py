@@ -1,4 +1,4 @@
-"""Reports of TALP in a session: gathered from spools, joined with the records of their jobs."""
+"""Reports of TALP in a session: collected from spools, joined with job records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,10 +15,10 @@ from esjobs.records.jobs.ingest import ingest
 
 
 def gather_reports(context: Context, spools: Sequence[str] = (), source: str | None = None) -> RunReport:
-    """Take finished reports from spools, those of the settings unless named.
+    """Collect finished reports from spools, by default those of the settings.
 
-    ``source``: what records of jobs have as theirs, for spools that are named. Raises :class:`UsageError`
-    where there is no spool, :class:`InputError` when none can be read.
+    ``source``: source of the job records, for named spools. Raises :class:`UsageError` without a spool,
+    :class:`InputError` if none can be read.
     """
     settings = context.settings.section(TalpSettings)
     chosen = spools_of(spools, source) if spools else settings.spools
@@ -33,13 +33,13 @@ def gather_reports(context: Context, spools: Sequence[str] = (), source: str | N
 
 
 def join_reports(context: Context, *, rebuild: bool = False) -> RunReport:
-    """Join reports with the records of their jobs; ``rebuild``: of every day."""
+    """Join reports with job records; ``rebuild``: of all days."""
     significance, smallest = context.peers["drift.limits"](context.settings)
     return join(context.store, rebuild=rebuild, significance=significance, smallest=smallest)
 
 
 def joined(context: Context, report: RunReport) -> RunReport:
-    """The account of a load with what it means for reports, where there are any."""
+    """Return the report of a load, completed by the join if there are TALP reports."""
     if not is_used(context.store):
         return report
     done = join_reports(context)

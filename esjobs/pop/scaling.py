@@ -1,8 +1,7 @@
-"""Runs of one application at several sizes: how well it scales, and by what it loses; pure functions.
+"""Scaling of applications over numbers of CPUs; pure functions.
 
-A size is a number of CPUs. The smallest is the reference. As talp-pages has it, scaling is ``strong`` when
-the instructions grow by less than three quarters of what the CPUs do, else ``weak``; without counters nobody
-can tell.
+The smallest size is the reference. Scaling is ``strong`` if instructions grow by less than three quarters of
+the growth of CPUs, else ``weak`` (as in talp-pages); unknown without counters.
 
 - instruction scalability: I_ref / I (strong), (I_ref / P_ref) / (I / P) (weak);
 - IPC scalability: IPC / IPC_ref; frequency scalability: f / f_ref;
@@ -10,7 +9,7 @@ can tell.
 - global efficiency: parallel efficiency x computation scalability;
 - speedup: T_ref / T; its efficiency: T_ref P_ref / (T P) (strong), T_ref / T (weak).
 
-Nothing is cut to 1: more than 1 is told as it is. What cannot be divided is missing.
+Nothing is clipped to 1.
 """
 
 import math
@@ -22,7 +21,7 @@ from typing import Any
 Row = Mapping[str, Any]
 
 STRONG_BELOW = 0.75
-"""Growth of instructions over that of CPUs, below which scaling is strong."""
+"""Growth of instructions over that of CPUs below which scaling is strong."""
 
 _MEASURED = ("elapsed_s", "gigainstructions", "ipc", "frequency_ghz", "parallel_efficiency")
 _KEPT = (
@@ -34,9 +33,9 @@ _KEPT = (
 
 
 def scaling_rows(runs: Iterable[Row]) -> list[dict[str, Any]]:
-    """A row per source, application, region and number of CPUs; ``runs``: rows of ``pop``.
+    """Return one row per source, application, region and number of CPUs, from rows of ``pop``.
 
-    Of several runs of one size the medians are taken. An application with one size is its own reference.
+    Medians over runs of one size.
     """
     sets: dict[tuple[str, str, str], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
@@ -52,7 +51,7 @@ def scaling_rows(runs: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def scaling_mode(sizes: Sequence[Row]) -> str:
-    """``strong``, ``weak``, ``single`` for one size, ``unknown`` without counters; by the largest size."""
+    """Return ``strong``, ``weak``, ``single`` (one size) or ``unknown``, by the largest size."""
     first, last = sizes[0], sizes[-1]
     if len(sizes) == 1:
         return "single"
@@ -99,8 +98,8 @@ def _against(size: Row, first: Row, mode: str) -> dict[str, Any]:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+    present = [value for value in values if value is not None]
+    return median(present) if present else None
 
 
 def _ratio(part: float | None, total: float | None) -> float | None:

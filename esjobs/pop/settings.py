@@ -1,4 +1,4 @@
-"""What a user can set about reports of TALP."""
+"""Settings of TALP reports."""
 
 import re
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from esjobs.core.errors import UsageError
 from esjobs.core.setting_types import Count, Number, no_flag
 
 REMOTE = re.compile(r"(?P<host>[A-Za-z0-9][\w.@-]*):(?P<folder>/[^\s:]*)")
-"""A folder on another host, as rsync has it; anything else is a folder here."""
+"""Folder on another host, in the form of rsync."""
 
 
 class SpoolSettings(BaseModel):
-    """A folder in which reports arrive."""
+    """Folder in which reports arrive."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     folder: Annotated[str, Field(min_length=1)]
     """A folder here (``/scratch/talp``), or of another host (``login1:/scratch/talp``), read by rsync."""
     source: Annotated[str, Field(min_length=1)] | None = None
-    """What the records of its jobs have as ``source``; not set: jobs are looked for by their id alone."""
+    """Source of the job records; not set: jobs are matched by id alone."""
 
     @field_validator("folder")
     @classmethod
@@ -37,7 +37,7 @@ class SpoolSettings(BaseModel):
 
 
 def spools_of(folders: Sequence[str], source: str | None) -> tuple[SpoolSettings, ...]:
-    """Spools that somebody names, here or on other hosts; :class:`UsageError` for what is no folder."""
+    """Return spools from names of folders; raises :class:`UsageError` for invalid ones."""
     chosen = []
     for folder in folders:
         at = folder if REMOTE.fullmatch(folder) else str(Path(folder).absolute())
@@ -49,17 +49,17 @@ def spools_of(folders: Sequence[str], source: str | None) -> tuple[SpoolSettings
 
 
 class TalpSettings(BaseModel):
-    """Where reports of TALP come from, and how often they are gathered."""
+    """Spools of TALP reports, and how they are collected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     spools: tuple[SpoolSettings, ...] = ()
-    """Folders that ``esjobs talp gather`` empties; with one, ``esjobs serve`` does it, too."""
+    """Folders that ``esjobs talp gather`` and ``esjobs serve`` empty."""
     every_minutes: Count = 5
-    """How often ``esjobs serve`` gathers."""
+    """Minutes between collections by ``esjobs serve``."""
     settled_s: Number = 30
-    """Files that changed since so many seconds are left for the next time: they may be being written."""
+    """Seconds without changes before a file is collected: it may still be being written."""
     timeout_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 300.0
-    """How long one call of rsync may take."""
+    """Timeout of one call of rsync."""
     rsync: tuple[Annotated[str, Field(min_length=1)], ...] = ("rsync", "-e", "ssh -o BatchMode=yes")
-    """How rsync is called, before its options."""
+    """Command of rsync, before its options."""

@@ -1,8 +1,7 @@
-"""Folders in which reports arrive: what is there, private copies of some, and their removal.
+"""Spool folders of reports: listing, private copies, removal.
 
-Anybody may write into such a folder. Only regular files with names of reports are opened, links are not
-followed, and what is read is a copy that nobody else can change. A file is removed only if it is still the
-one that was copied.
+Anybody may write into a spool. Only regular files with names of reports are opened, links are not followed,
+and only private copies are read. A file is removed only if it is still the one copied.
 """
 
 import os
@@ -12,7 +11,6 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from esjobs.core.errors import InputError
 from esjobs.core.text import visible
@@ -24,9 +22,8 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Seen:
-    """A file of a spool: a mark that moves when it does, and whether it may still be being written.
-
-    ``readable``: whether its owner lets us; of another host that is not known.
+    """File of a spool. ``mark`` changes with its content; ``settled``: no longer being written; ``readable``:
+    True if unknown (other hosts).
     """
 
     mark: str
@@ -35,86 +32,58 @@ class Seen:
     readable: bool = True
 
 
-class Spool(Protocol):
-    """A folder of reports."""
-
-    @property
-    def name(self) -> str:
-        """As the settings have it."""
-
-    def files(self) -> Mapping[str, Seen]:
-        """What is there, by name. Raises :class:`InputError` when it cannot be looked at."""
-
-    def copy(self, names: Sequence[str], to: Path) -> Mapping[str, str]:
-        """Copy files; the marks of what was copied, by name. What is gone by now is left out."""
-
-    def remove(self, marks: Mapping[str, str], copies: Path) -> list[str]:
-        """Remove files that are still what was copied, with these marks; those that could not be removed.
-
-        ``copies``: the folder of the copies. What has changed meanwhile stays, for the next time.
-        """
-
-
-def spool_of(chosen: SpoolSettings, settings: TalpSettings, now: float) -> Spool:
-    """The spool of a setting. ``now``: seconds since 1970."""
-    remote = REMOTE.fullmatch(chosen.folder)
-    if remote is not None:
-        return RemoteSpool(chosen.folder, settings)
-    return LocalSpool(chosen.folder, now - settings.settled_s)
-
-
 @dataclass(frozen=True)
 class LocalSpool:
-    """A folder of this machine. ``until``: files changed later are not settled."""
+    """Folder of this machine. ``until``: files changed later are not settled."""
 
     name: str
     until: float
 
     def files(self) -> dict[str, Seen]:
-        """See :class:`Spool`."""
+        """Return the files by name. Raises :class:`InputError` if the folder cannot be read."""
         seen = {}
         try:
             with os.scandir(self.name) as entries:
                 for entry in entries:
                     try:
-                        known = entry.stat(follow_symlinks=False)
+                        status = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         continue
-                    regular = stat.S_ISREG(known.st_mode)
+                    regular = stat.S_ISREG(status.st_mode)
                     readable = not regular or os.access(entry.path, os.R_OK)
                     seen[entry.name] = Seen(
-                        _mark(known), regular, known.st_mtime <= self.until, readable=readable
+                        _mark(status), regular, status.st_mtime <= self.until, readable=readable
                     )
         except OSError as error:
             raise InputError(f"{visible(self.name)} cannot be looked at: {error.strerror}") from error
         return seen
 
     def copy(self, names: Sequence[str], to: Path) -> dict[str, str]:
-        """See :class:`Spool`."""
+        """Copy files and return their marks by name; missing ones are skipped."""
         copied = {}
         for name in names:
             try:
                 # not to wait for a pipe, and not to follow a link, that took its place since it was looked at
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                with os.fdopen(os.open(Path(self.name) / name, flags), "rb") as given:
-                    known = os.fstat(given.fileno())
-                    if not stat.S_ISREG(known.st_mode):
+                with os.fdopen(os.open(Path(self.name) / name, flags), "rb") as source:
+                    status = os.fstat(source.fileno())
+                    if not stat.S_ISREG(status.st_mode):
                         continue
                     with writing(to / name) as taken:
-                        while chunk := given.read(_CHUNK):
+                        while chunk := source.read(_CHUNK):
                             taken.write(chunk)
-                os.utime(to / name, (known.st_atime, known.st_mtime))
+                os.utime(to / name, (status.st_atime, status.st_mtime))
             except (FileNotFoundError, PermissionError):
                 continue
             except OSError as error:
                 raise InputError(
                     f"{name} in {visible(self.name)} cannot be read: {error.strerror}"
                 ) from error
-            copied[name] = _mark(known)
+            copied[name] = _mark(status)
         return copied
 
     def remove(self, marks: Mapping[str, str], copies: Path) -> list[str]:
-        """See :class:`Spool`."""
+        """Remove files that are still those copied to ``copies``; return those that could not be removed."""
         del copies
         failed = []
         for name, mark in marks.items():
@@ -129,8 +98,8 @@ class LocalSpool:
         return failed
 
 
-def _mark(known: os.stat_result) -> str:
-    return f"{known.st_size}-{known.st_mtime_ns}"
+def _mark(status: os.stat_result) -> str:
+    return f"{status.st_size}-{status.st_mtime_ns}"
 
 
 _LISTED = re.compile(
@@ -141,13 +110,12 @@ _LISTED = re.compile(
 
 @dataclass(frozen=True)
 class RemoteSpool:
-    """A folder of another host, by rsync. What is still being written is no report yet, and waits."""
+    """Folder of another host, by rsync, as :class:`LocalSpool`; unfinished files are not reports yet."""
 
     name: str
     settings: TalpSettings
 
     def files(self) -> dict[str, Seen]:
-        """See :class:`Spool`."""
         seen = {}
         for line in self._run(["-d", "--list-only", "--", f"{self.name}/"]).splitlines():
             listed = _LISTED.fullmatch(line)
@@ -157,25 +125,21 @@ class RemoteSpool:
         return seen
 
     def copy(self, names: Sequence[str], to: Path) -> dict[str, str]:
-        """See :class:`Spool`."""
         self._pull(names, to, [])
         return {name: _mark((to / name).lstat()) for name in names if (to / name).is_file()}
 
     def remove(self, marks: Mapping[str, str], copies: Path) -> list[str]:
-        """See :class:`Spool`. rsync removes what it need not copy, for it is here by its contents.
-
-        What has changed it would copy first, and remove then, and that copy nobody has stored yet. So it gets
-        a folder for its temporary files in which none can be made: what it cannot copy it leaves alone.
-        """
+        # rsync removes files whose content is here. It would copy changed ones first and remove them, too,
+        # unstored: without a usable folder for temporary files it cannot copy them and leaves them alone.
         nowhere = next((folder for folder in ("/proc", "/dev/fd") if os.path.isdir(folder)), "/")
         try:
             self._pull(list(marks), copies, ["--checksum", f"--temp-dir={nowhere}", "--remove-source-files"])
         except InputError:
             try:
-                there = self.files()
+                present = self.files()
             except InputError:
                 return list(marks)
-            return [name for name in marks if name in there]
+            return [name for name in marks if name in present]
         return []
 
     def _pull(self, names: Sequence[str], to: Path, options: Iterable[str]) -> None:
@@ -209,3 +173,13 @@ class RemoteSpool:
             said = visible((done.stderr.strip().splitlines() or ["no reason"])[0][:200])
             raise InputError(f"rsync of {self.name} failed ({done.returncode}): {said}")
         return done.stdout
+
+
+Spool = LocalSpool | RemoteSpool
+
+
+def spool_of(chosen: SpoolSettings, settings: TalpSettings, now: float) -> Spool:
+    """Return the spool of a setting. ``now``: seconds since 1970."""
+    if REMOTE.fullmatch(chosen.folder):
+        return RemoteSpool(chosen.folder, settings)
+    return LocalSpool(chosen.folder, now - settings.settled_s)

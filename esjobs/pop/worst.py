@@ -1,70 +1,117 @@
-"""The branch of the tree of efficiencies that costs most, and what people usually do about it."""
+"""Tree of the efficiencies: branches with their labels, the meaning of a low value and the usual remedy."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core.words import GOOD
 
-ADVICE: dict[str, tuple[str, str]] = {
-    "mpi_load_balance_in": (
-        "processes on the same node have unequal shares of the work",
-        "divide the domain by its cost, not its size, or let processes of a node share CPUs (DLB's LeWI)",
-    ),
-    "mpi_load_balance_out": (
-        "some nodes have more to do than others",
-        "divide the domain by its cost, and look for a slow node: run again on others and compare",
-    ),
-    "mpi_load_balance": (
-        "processes have unequal shares of the work",
-        "divide the domain by its cost instead of its size",
-    ),
-    "mpi_communication_efficiency": (
+
+@dataclass(frozen=True)
+class Efficiency:
+    """Efficiency in the tree: depth and label there; leaves have a name for sentences and advice."""
+
+    depth: int
+    label: str
+    name: str = ""
+    means: str = ""
+    helps: str = ""
+
+
+TREE: dict[str, Efficiency] = {
+    "parallel_efficiency": Efficiency(0, "Parallel efficiency"),
+    "mpi_parallel_efficiency": Efficiency(1, "MPI"),
+    "mpi_communication_efficiency": Efficiency(
+        2,
+        "communication",
+        "MPI communication",
         "even the process that communicates least spends a part of its time in MPI",
         "send fewer and larger messages, let communication run beside the work, or take fewer processes",
     ),
-    "omp_load_balance": (
+    "mpi_load_balance": Efficiency(
+        2,
+        "load balance",
+        "MPI load balance",
+        "processes have unequal shares of the work",
+        "divide the domain by its cost instead of its size",
+    ),
+    "mpi_load_balance_in": Efficiency(
+        3,
+        "inside nodes",
+        "MPI load balance inside nodes",
+        "processes on the same node have unequal shares of the work",
+        "divide the domain by its cost, not its size, or let processes of a node share CPUs (DLB's LeWI)",
+    ),
+    "mpi_load_balance_out": Efficiency(
+        3,
+        "between nodes",
+        "MPI load balance between nodes",
+        "some nodes have more to do than others",
+        "divide the domain by its cost, and look for a slow node: run again on others and compare",
+    ),
+    "omp_parallel_efficiency": Efficiency(1, "OpenMP"),
+    "omp_load_balance": Efficiency(
+        2,
+        "load balance of threads",
+        "OpenMP load balance",
         "threads have unequal shares of the loops",
         "try schedule(dynamic) or schedule(guided), or smaller pieces",
     ),
-    "omp_scheduling_efficiency": (
+    "omp_scheduling_efficiency": Efficiency(
+        2,
+        "scheduling",
+        "OpenMP scheduling",
         "handing out work to threads takes a lot of time",
         "make the pieces of loops and tasks larger, or use schedule(static)",
     ),
-    "omp_serialization_efficiency": (
+    "omp_serialization_efficiency": Efficiency(
+        2,
+        "serialization",
+        "OpenMP serialization",
         "threads wait while parts of the program run on one of them",
         "put OpenMP around more of the program, or take more processes with fewer threads each",
     ),
-    "device_offload_efficiency": (
+    "device_offload_efficiency": Efficiency(
+        1,
+        "Offloading to GPUs (host)",
+        "offloading to GPUs",
         "the host waits for calls of the GPU's runtime",
         "launch kernels asynchronously and let the host work meanwhile",
     ),
-    "gpu_load_balance": (
+    "gpu_parallel_efficiency": Efficiency(0, "Parallel efficiency of GPUs"),
+    "gpu_load_balance": Efficiency(
+        1,
+        "load balance of GPUs",
+        "load balance of GPUs",
         "GPUs have unequal shares of the work",
         "divide the work between GPUs by its cost",
     ),
-    "gpu_communication_efficiency": (
+    "gpu_communication_efficiency": Efficiency(
+        1,
+        "communication of GPUs",
+        "communication of GPUs",
         "GPUs move data for a large part of their time",
         "keep data on the GPU between kernels, and copy beside computing (streams)",
     ),
-    "gpu_orchestration_efficiency": (
+    "gpu_orchestration_efficiency": Efficiency(
+        1,
+        "orchestration",
+        "orchestration of GPUs",
         "GPUs have nothing to do for a large part of the time",
         "give the GPU larger or more kernels, or ask for fewer GPUs",
     ),
 }
-"""Leaves of the tree: what it means when one is low, and what usually helps."""
+"""Efficiencies by name. MPI and OpenMP are no factors of each other."""
 
 
 def worst_branch(metrics: Mapping[str, Any]) -> str | None:
-    """The leaf with the lowest efficiency; None where none is below the limit of what is good.
+    """Return the leaf with the lowest efficiency, None if all are good.
 
-    Where the parts of the load balance are known, it is told by them.
+    The parts of the load balance take precedence over it.
     """
     parts = ("mpi_load_balance_in", "mpi_load_balance_out")
     split = all(metrics.get(name) is not None for name in parts)
-    leaves = [
-        (value, name)
-        for name in ADVICE
-        if (value := metrics.get(name)) is not None and not (split and name == "mpi_load_balance")
-    ]
-    value, name = min(leaves, default=(1.0, None))
-    return name if value < GOOD else None
+    leaves = [name for name, each in TREE.items() if each.name and not (split and name == "mpi_load_balance")]
+    values = [(metrics[name], name) for name in leaves if metrics.get(name) is not None]
+    value, worst = min(values, default=(1.0, None))
+    return worst if value < GOOD else None

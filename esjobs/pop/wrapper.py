@@ -1,4 +1,4 @@
-"""The wrapper of launchers: run from here, or written as programs that take the launchers' names."""
+"""Launcher wrapper: run directly, or written as programs with the launchers' names."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,22 +9,22 @@ from esjobs.core.errors import InputError
 from esjobs.store.files.destination import writing
 
 SCRIPT = Path(__file__).with_name("launch.sh")
-"""All of it, for any shell of POSIX."""
+"""The wrapper, for any POSIX shell."""
 _MARK = b"\n# esjobs-talp-wrapper\n"
 NAMES = ("mpirun", "mpiexec", "srun")
 
 
 def run_under_talp(command: Sequence[str], chosen: Mapping[str, str]) -> NoReturn:
-    """Become a launcher under TALP: this process ends here. ``chosen``: ``ESJOBS_TALP_...`` by their ends."""
+    """Replace this process by a launcher under TALP. ``chosen``: ``ESJOBS_TALP_...`` by suffix."""
     environment = {**os.environ, **{f"ESJOBS_TALP_{name}": value for name, value in chosen.items()}}
     shell = "/bin/sh"
     os.execve(shell, [shell, str(SCRIPT), *command], environment)  # noqa: S606
 
 
 def write_wrappers(folder: Path) -> list[Path]:
-    """Write a program for each launcher; :class:`InputError` when the folder cannot be written.
+    """Write a program for each launcher; raises :class:`InputError` for an unwritable folder.
 
-    Nothing is written where a real launcher stands: it would be lost.
+    Real launchers are not overwritten.
     """
     script = SCRIPT.read_bytes()
     paths = [folder / name for name in NAMES]

@@ -1,4 +1,4 @@
-"""How well a centre provides its resources: waiting, losses, an index, effects."""
+"""Service quality of a centre: waiting, losses, an index, effects."""
 
 from esjobs.core.capability import Capability, Lazy
 

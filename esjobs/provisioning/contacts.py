@@ -1,4 +1,4 @@
-"""Who was contacted about their jobs and when, and what it changed."""
+"""Contacts of users and projects, and their effect."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +20,12 @@ from esjobs.schema.scores import BEST_IS_HIGH
 from esjobs.store.base import JobStore
 
 DAYS = 28
-"""Days before a contact, and after it."""
+"""Days before and after a contact."""
 LEAST_JOBS = 5
-"""Scored jobs of a name in each of both windows, without which it is no part of a comparison."""
+"""Scored jobs required in each window."""
 _LONGEST_TEXT = 4000
 Rank = Callable[..., Any]
-"""``rank(store, by, score, window=, top=)`` of the scores: an object with the ranked names as ``rows``."""
+"""``rank(store, by, score, window=, top=)`` of the scores, with the ranked names as ``rows``."""
 
 EFFECTS_SCHEMA = pa.schema(
     [
@@ -49,16 +49,16 @@ def enter_contact(
     acknowledged: date | None,
     now: datetime,
 ) -> RunReport:
-    """Keep that a user or project was contacted on a day; entered again it is replaced.
+    """Record that a user or project was contacted on a day; a second entry replaces the first.
 
-    Raises :class:`UsageError` for texts that are empty, too long or unreadable, and for an acknowledgement
-    before the contact.
+    Raises :class:`UsageError` for empty, too long or unreadable texts, and for an acknowledgement before the
+    contact.
     """
     began = time.perf_counter()
     if kind not in CONTACTED:
         raise UsageError(f"no kind '{kind}'; there are {', '.join(CONTACTED)}")
-    given = {"name": name.strip(), "who": by.strip(), "note": text.strip()}
-    for what, value in given.items():
+    texts = {"name": name.strip(), "who": by.strip(), "note": text.strip()}
+    for what, value in texts.items():
         if not value and what != "note":
             raise UsageError(f"{what} is empty; say it")
         if len(value) > _LONGEST_TEXT:
@@ -67,13 +67,13 @@ def enter_contact(
             raise UsageError(f"{what} is not readable text (UTF-8); type it again")
     if acknowledged is not None and acknowledged < on:
         raise UsageError(f"acknowledged on {acknowledged}, before the contact on {on}; give a later day")
-    contact = content_id({"kind": kind, "name": given["name"], "on": on.isoformat()})
+    contact = content_id({"kind": kind, "name": texts["name"], "on": on.isoformat()})
     row = {
         "contact": contact,
-        kind: given["name"],
+        kind: texts["name"],
         "contacted_on": on,
-        "entered_by": given["who"],
-        "text": given["note"],
+        "entered_by": texts["who"],
+        "text": texts["note"],
         "acknowledged_on": acknowledged,
         "entered_at": now,
     }
@@ -86,16 +86,15 @@ def enter_contact(
 def effects(
     store: JobStore, rank: Rank, score: str = "cpu_efficiency", days: int = DAYS
 ) -> tuple[pa.Table, Overall | None]:
-    """What changed for every user and project that was contacted, against others like them; and together.
+    """Return the effect of each contact against a control group, and the overall effect.
 
-    Scores are means over jobs weighted by node-hours, of ``days`` days before the contact and as many from
-    the day after it on. Others: of the same kind, not contacted within these days themselves, with 5 scored
-    jobs or more in both. ``verdict``: improved, worse, no change seen, not comparable (its score lies
-    outside those of the group), too few others, or too few jobs. Together: None where fewer than three can be
-    compared; of those who were contacted several times every contact counts.
+    Scores are means over jobs weighted by node-hours, of ``days`` days before the contact and after it.
+    Controls: same kind, not contacted within these days, at least 5 scored jobs in both. ``verdict``:
+    improved, worse, no change seen, not comparable (score outside those of the group), too few others, or too
+    few jobs. Overall is None below three comparable contacts.
 
-    Raises :class:`NoResultError` when nobody was contacted, :class:`UsageError` for an unknown score or fewer
-    than 1 day.
+    Raises :class:`NoResultError` without contacts, :class:`UsageError` for an unknown score or ``days`` below
+    1.
     """
     if days < 1:
         raise UsageError(f"{days} days are none; give 1 or more")
@@ -111,7 +110,7 @@ def effects(
 
 
 def contact_effects(store: JobStore, rank: Rank, period: Window) -> pa.Table:
-    """The same of the contacts of a period, on CPU efficiency; no rows where nobody was contacted."""
+    """Return effects on CPU efficiency of the contacts of a period."""
     contacts = read_table(store, CONTACTS).to_pylist()
     inside = [row for row in contacts if period.first_day <= row["contacted_on"] <= period.last_day]
     return _table(_effects(store, rank, inside, contacts, "cpu_efficiency", DAYS))
@@ -120,13 +119,13 @@ def contact_effects(store: JobStore, rank: Rank, period: Window) -> pa.Table:
 def _effects(
     store: JobStore,
     rank: Rank,
-    asked: list[dict[str, Any]],
+    chosen: list[dict[str, Any]],
     contacts: list[dict[str, Any]],
     score: str,
     days: int,
 ) -> list[tuple[dict[str, Any], Effect | None]]:
-    asked.sort(key=lambda row: (row["contacted_on"], row["contact"]))
-    return [_effect(store, rank, each, contacts, score, days) for each in asked]
+    chosen.sort(key=lambda row: (row["contacted_on"], row["contact"]))
+    return [_effect(store, rank, each, contacts, score, days) for each in chosen]
 
 
 def _table(pairs: Sequence[tuple[dict[str, Any], Effect | None]]) -> pa.Table:
@@ -182,12 +181,11 @@ def _effect(
 
 
 def _hours(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
-    """The node-hours of a name in both windows."""
     return float(before["node_h"] + after["node_h"])
 
 
 def _scores(store: JobStore, rank: Rank, kind: str, score: str, window: Window) -> dict[str, dict[str, Any]]:
-    """The weighted scores of the names that have enough jobs in a window."""
+    """Return the ranked rows of names with enough jobs in a window."""
     try:
         rows = rank(store, kind, score, window=window, top=None).rows.to_pylist()
     except NoResultError:

@@ -19,8 +19,8 @@ from esjobs.store.checks import writes
 class Provisioning(Facade):
     """Waiting, use, losses, quality indices and contacts.
 
-    ``by``: site, queue, project, user, application, or size (of jobs, in cores). ``window``: None is all that
-    is stored. ``where``: conditions as :meth:`Session.query` takes them as texts.
+    ``by``: site, queue, project, user, application, or size (of jobs, in cores). ``window``: None is all
+    data. ``where``: conditions as texts, as in :meth:`Session.query`.
     """
 
     def waiting(self, by: str, *, window: str | None = None, where: Sequence[str] = ()) -> Answer:
@@ -50,8 +50,7 @@ class Provisioning(Facade):
 
     def compare(self, first: str, second: str) -> Answer:
         """Compare two indices: :func:`~esjobs.provisioning.assessment.compare`."""
-        compared = compare(self._store, first, second)
-        return Answer(compared.rows, compared.notes, title=compared.title)
+        return compare(self._store, first, second)
 
     @writes
     def contact(
@@ -73,8 +72,7 @@ class Provisioning(Facade):
     def effects(self, score: str = "cpu_efficiency", *, days: int = DAYS) -> Answer:
         """Effect of contacts against a control group: :func:`~esjobs.provisioning.contacts.effects`.
 
-        ``details``: the effect of all contacts together (:func:`~esjobs.provisioning.overall.overall`), None
-        where too few can be compared.
+        ``details``: overall effect (:func:`~esjobs.provisioning.overall.overall`), None for too few contacts.
         """
         rows, overall = effects(self._store, self._rank, score, days)
         return Answer(rows, details=overall)

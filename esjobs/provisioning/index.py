@@ -1,4 +1,4 @@
-"""The index of the quality of provisioning: points of inputs, areas, all of them. Pure."""
+"""Points of inputs, areas and the quality index. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,10 @@ from esjobs.schema.provisioning_names import AREAS
 
 @dataclass(frozen=True)
 class Points:
-    """What an area or an index is worth, 0 to 100.
+    """Points of an area or index, 0 to 100.
 
-    ``points``: over what is known, None where nothing is. ``low``, ``high``: if all that is missing were at
-    its worst or best. ``coverage``: the part of the weight that is known.
+    ``points``: over present inputs, None without any. ``low``, ``high``: with all missing inputs at worst or
+    best. ``coverage``: weight of present inputs.
     """
 
     points: float | None
@@ -23,7 +23,7 @@ class Points:
 
 
 def points_of(value: float, worst: float, best: float) -> float:
-    """Points of a value, from 0 at the worst to 100 at the best; beyond these as much.
+    """Return the points of a value, from 0 at the worst to 100 at the best, clipped.
 
     >>> points_of(0.5, 0.25, 0.75), points_of(7200, 3600, 600), points_of(0, 3600, 600)
     (50.0, 0.0, 100.0)
@@ -32,21 +32,21 @@ def points_of(value: float, worst: float, best: float) -> float:
 
 
 def area_points(inputs: Sequence[Input], values: Sequence[float | None]) -> Points:
-    """The weighted mean over the inputs that are known; an area that nobody asks about is missing."""
+    """Return the weighted mean over present inputs."""
     total = math.fsum(each.weight for each in inputs)
-    known = [
+    present = [
         (each.weight, points_of(value, each.worst, each.best))
         for each, value in zip(inputs, values, strict=True)
         if value is not None
     ]
-    return _mean(known, total)
+    return _mean(present, total)
 
 
 def index_points(areas: Mapping[str, Points], weights: Mapping[str, float]) -> Points:
-    """The weighted mean over the areas that have points; an area counts as it is known, not by how much."""
+    """Return the weighted mean over areas with points, whatever their coverage."""
     total = math.fsum(weights[area] for area in AREAS)
-    known = [(weights[name], each.points) for name, each in areas.items() if each.points is not None]
-    mean = _mean(known, total)
+    present = [(weights[name], each.points) for name, each in areas.items() if each.points is not None]
+    mean = _mean(present, total)
     missing = {name: Points(None, 0.0, 100.0, 0.0) for name in AREAS}
     listed = [(weights[name], each) for name, each in {**missing, **areas}.items()]
     return Points(
@@ -57,10 +57,10 @@ def index_points(areas: Mapping[str, Points], weights: Mapping[str, float]) -> P
     )
 
 
-def _mean(known: Sequence[tuple[float, float]], total: float) -> Points:
-    weight = math.fsum(weight for weight, _ in known)
+def _mean(present: Sequence[tuple[float, float]], total: float) -> Points:
+    weight = math.fsum(weight for weight, _ in present)
     if weight <= 0:
         return Points(None, 0.0, 100.0, 0.0)
-    worth = math.fsum(weight * points for weight, points in known)
+    worth = math.fsum(weight * points for weight, points in present)
     missing = max(total - weight, 0.0)
     return Points(worth / weight, worth / total, (worth + 100.0 * missing) / total, min(weight / total, 1.0))

@@ -1,4 +1,4 @@
-"""What changed for one name, against names like it to which nothing happened. Pure."""
+"""Effect on one name against similar names without a contact. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,15 +8,15 @@ import numpy as np
 from scipy import stats
 
 MOST_MATCHED = 30
-"""Names in a comparison group at most: the nearest."""
+"""Largest control group: the nearest names."""
 LEAST_MATCHED = 8
-"""Names without which there is no interval."""
+"""Smallest control group with an interval."""
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Change:
-    """A score of a name before and after, and the hours of its jobs in both."""
+    """Score of a name before and after, and hours of its jobs in both."""
 
     name: str
     before: float
@@ -26,12 +26,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Effect:
-    """What is left of a change when what names like it did is taken off.
+    """Change of a name minus the change of its control group.
 
-    ``expected``: the change of a name of the same score before. ``effect``: change - expected, with its 95 %
-    interval. ``extrapolated``: no name of the group had a score as far out, so that nothing is decided.
-    ``common``: by name of the group, the error that its scatter puts into the effect, with its sign: effects
-    that are held against the same names share it.
+    ``expected``: change of a name with the same score before. ``effect``: change - expected, with 95 %
+    interval. ``extrapolated``: no control had a score as extreme. ``common``: by control, its signed
+    contribution to the error: effects against the same controls share it.
     """
 
     change: float
@@ -44,22 +43,26 @@ class Effect:
     common: Mapping[str, float] = field(default_factory=dict)
 
     def verdict(self, *, high_is_good: bool) -> str:
-        """``improved``, ``worse``, ``no change seen``, or ``not comparable``."""
+        """Return ``improved``, ``worse``, ``no change seen`` or ``not comparable``."""
         if self.extrapolated:
             return "not comparable"
-        if self.low > 0 or self.high < 0:
-            return "improved" if (self.low > 0) == high_is_good else "worse"
-        return "no change seen"
+        return verdict_of(self.low, self.high, high_is_good=high_is_good)
+
+
+def verdict_of(low: float, high: float, *, high_is_good: bool) -> str:
+    """Return ``improved``, ``worse``, or ``no change seen`` if the interval contains 0."""
+    if low > 0 or high < 0:
+        return "improved" if (low > 0) == high_is_good else "worse"
+    return "no change seen"
 
 
 def effect(contacted: Change, others: Sequence[Change]) -> Effect | None:
-    """The effect on a contacted name; None where fewer than 8 others can be compared.
+    """Return the effect on a contacted name, None with fewer than 8 controls.
 
-    The group are the 30 nearest by score before and logarithm of hours, each in its standard deviations. Who
-    is contacted did badly, and who did badly does better next time without any doing: the change of the group
-    is therefore a line through its scores before, taken at that of the contacted name. The interval is that
-    of a prediction for one more name, whose own scatter it contains:
-    s sqrt(1 + 1/n + (x - mean x)² / sum((x - mean x)²)), Student's t with n - 2 degrees of freedom.
+    Controls are the 30 nearest by score before and ln(hours), each in standard deviations. Names with bad
+    scores improve by chance (regression to the mean): the expected change is a line through the controls'
+    scores before. The interval is a prediction interval: s sqrt(1 + 1/n + (x - mean x)² / sum((x - mean
+    x)²)), Student's t with n - 2 degrees of freedom.
     """
     matched = _matched(contacted, others)
     n = len(matched)
@@ -86,12 +89,12 @@ def effect(contacted: Change, others: Sequence[Change]) -> Effect | None:
 
 
 def _matched(contacted: Change, others: Sequence[Change]) -> list[Change]:
-    """The nearest names, those of equal distance by name."""
+    """Return the nearest names; ties by name."""
     if len(others) < LEAST_MATCHED:
         return []
-    places = np.array([(each.before, math.log(each.hours)) for each in others])
-    scale = places.std(axis=0)
+    points = np.array([(each.before, math.log(each.hours)) for each in others])
+    scale = points.std(axis=0)
     scale[scale == 0] = 1.0
-    away = np.hypot(*((places - (contacted.before, math.log(contacted.hours))) / scale).T)
+    away = np.hypot(*((points - (contacted.before, math.log(contacted.hours))) / scale).T)
     order = sorted(range(len(others)), key=lambda number: (away[number], others[number].name))
     return [others[number] for number in order[:MOST_MATCHED]]

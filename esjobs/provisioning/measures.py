@@ -1,4 +1,4 @@
-"""Inputs of an index that the records give: metrics of jobs, and how people react to what they are told."""
+"""Inputs of an index from records: job metrics, and reactions to flags and contacts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from esjobs.store.base import JobStore
 
 @dataclass(frozen=True)
 class Measured:
-    """A value that the records give; None with a reason where they do not."""
+    """Value from records, or None with a reason."""
 
     value: float | None
     reason: str = ""
 
 
 def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
-    """Of the flags that opened in a period, the part about which somebody entered something since."""
+    """Return the share of flags opened in a period that somebody answered."""
     del rank
     opened = {
         (row["level"], row["name"], row["night"])
@@ -46,7 +46,7 @@ def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
 
 
 def contacts_acknowledged(store: JobStore, rank: Rank, period: Window) -> Measured:
-    """Of the contacts of a period, the part that was acknowledged."""
+    """Return the share of contacts of a period that were acknowledged."""
     del rank
     contacts = read_table(store, CONTACTS, [Days.of_window(period, "contacted_on")]).to_pylist()
     if not contacts:
@@ -55,12 +55,12 @@ def contacts_acknowledged(store: JobStore, rank: Rank, period: Window) -> Measur
 
 
 def contacts_improved(store: JobStore, rank: Rank, period: Window) -> Measured:
-    """Of the contacts of a period whose effect on CPU efficiency has an interval, the part that improved."""
+    """Return the share of contacts of a period that improved, among those with an interval."""
     rows = contact_effects(store, rank, period).to_pylist()
-    told = [row for row in rows if row["verdict"] in ("improved", "worse", "no change seen")]
-    if not told:
+    compared = [row for row in rows if row["verdict"] in ("improved", "worse", "no change seen")]
+    if not compared:
         return Measured(None, "no contact of the period has an effect that can be told")
-    return Measured(sum(row["verdict"] == "improved" for row in told) / len(told))
+    return Measured(sum(row["verdict"] == "improved" for row in compared) / len(compared))
 
 
 REACTIONS: Mapping[str, Callable[[JobStore, Rank, Window], Measured]] = {
@@ -68,24 +68,24 @@ REACTIONS: Mapping[str, Callable[[JobStore, Rank, Window], Measured]] = {
     "contacts_acknowledged": contacts_acknowledged,
     "contacts_improved": contacts_improved,
 }
-"""Measures that are no metric of jobs."""
+"""Measures that are not job metrics."""
 
 
-def require_measure(name: str, place: str = "") -> None:
-    """Raise :class:`UsageError` for a measure that nothing gives."""
+def require_measure(name: str, position: str = "") -> None:
+    """Raise :class:`UsageError` for an unknown measure."""
     if name in REACTIONS:
         return
     try:
         metric(name)
     except UsageError:
-        known = ", ".join((*REACTIONS, *(each.name for each in METRICS)))
+        names = ", ".join((*REACTIONS, *(each.name for each in METRICS)))
         raise UsageError(
-            f"{place}no measure '{name}'; there are {known}, and FUNCTION:FIELD such as p90:queue_s"
+            f"{position}no measure '{name}'; there are {names}, and FUNCTION:FIELD such as p90:queue_s"
         ) from None
 
 
 def measured(store: JobStore, rank: Rank, name: str, period: Window, where: Sequence[str] = ()) -> Measured:
-    """The value of a measure over the jobs of a period; missing, with the reason, where no job tells."""
+    """Return the value of a measure over a period, or the reason why it is missing."""
     reaction = REACTIONS.get(name)
     if reaction is not None:
         if where:

@@ -1,4 +1,4 @@
-"""What several contacts changed together: a mean over contacts that differ. Pure."""
+"""Overall effect of several contacts: a random-effects mean. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from esjobs.provisioning.matching import CONFIDENCE, Effect
+from esjobs.provisioning.matching import CONFIDENCE, Effect, verdict_of
 
 LEAST_CONTACTS = 3
-"""Of fewer the interval is too wide to say anything."""
+"""Contacts required for an interval."""
 
 
 @dataclass(frozen=True)
 class Overall:
-    """The mean effect over contacts with its 95 % interval, and how much effects differ beyond their errors.
+    """Mean effect over contacts with 95 % interval.
 
-    ``spread``: standard deviation of the effects themselves; 0 where their errors explain what is seen.
+    ``spread``: standard deviation of the effects beyond their errors.
     """
 
     n_contacts: int
@@ -29,29 +29,26 @@ class Overall:
     spread: float
 
     def verdict(self, *, high_is_good: bool) -> str:
-        """``improved``, ``worse``, or ``no change seen``."""
-        if self.low > 0 or self.high < 0:
-            return "improved" if (self.low > 0) == high_is_good else "worse"
-        return "no change seen"
+        """Return ``improved``, ``worse`` or ``no change seen``."""
+        return verdict_of(self.low, self.high, high_is_good=high_is_good)
 
 
 def shared_errors(
     effects: Sequence[Effect], kinds: Sequence[str], on: Sequence[date], days: int
 ) -> npt.NDArray[np.float64]:
-    """Covariances of the errors of effects that are held against the same names; 0 on the diagonal.
+    """Return covariances of errors of effects with common controls; 0 on the diagonal.
 
-    ``kinds``: names of another kind are other names. ``on``, ``days``: of contacts on different days only a
-    part of the jobs is the same. Of changes between two windows of so many days, d days apart, the
-    correlation is 1 - 3 d / (2 days), as of days that are independent; below 0 it is taken as 0.
+    Controls of different ``kinds`` differ. Contacts d days apart share part of the jobs: the correlation of
+    changes between two windows of ``days`` is 1 - 3 d / (2 days), at least 0, for independent days.
     """
     names = {pair: at for at, pair in enumerate(sorted({*_pairs(effects, kinds)}))}
     errors = np.zeros((len(effects), len(names)))
     for row, (each, kind) in enumerate(zip(effects, kinds, strict=True)):
         for name, error in each.common.items():
             errors[row, names[kind, name]] = error
-    place = np.array([day.toordinal() for day in on], np.float64)
-    alike = np.maximum(0.0, 1 - 1.5 * np.abs(place[:, None] - place) / days)
-    shared: npt.NDArray[np.float64] = (errors @ errors.T) * alike
+    ordinal = np.array([day.toordinal() for day in on], np.float64)
+    overlap = np.maximum(0.0, 1 - 1.5 * np.abs(ordinal[:, None] - ordinal) / days)
+    shared: npt.NDArray[np.float64] = (errors @ errors.T) * overlap
     np.fill_diagonal(shared, 0.0)
     return shared
 
@@ -61,17 +58,13 @@ def _pairs(effects: Sequence[Effect], kinds: Sequence[str]) -> list[tuple[str, s
 
 
 def overall(effects: Sequence[Effect], shared: npt.NDArray[np.float64] | None = None) -> Overall | None:
-    """The mean effect of contacts; None of fewer than three. Effects that are not comparable are left out.
+    """Return the mean effect of comparable contacts, None below three.
 
-    ``shared``: covariances of their errors (:func:`shared_errors`), none without it.
-
-    A model of random effects: each contact has an effect of its own around the mean, and an error, the half
-    width of its interval over Student's t. The spread is that of R. DerSimonian and N. Laird, Controlled
-    Clinical Trials 7 (1986) 177; the interval that of J. Hartung and G. Knapp, Statistics in Medicine 20
-    (2001) 3875: Student's t with n - 1 degrees of freedom on sqrt(sum(w (effect - mean)²) / ((n - 1) sum w)),
-    w = 1 / (error² + spread²), taken at least as large as sqrt(1 / sum w), the error that the intervals
-    themselves promise. What effects share by being held against the same names does not average out:
-    sum(w_i w_j shared_ij) / (sum w)² is added to the square of the error.
+    Random effects: each contact has its own effect, and an error from its interval. Spread after R.
+    DerSimonian and N. Laird, Controlled Clinical Trials 7 (1986) 177; interval after J. Hartung and G. Knapp,
+    Statistics in Medicine 20 (2001) 3875: Student's t with n - 1 degrees of freedom on sqrt(sum(w (effect -
+    mean)²) / ((n - 1) sum w)), w = 1 / (error² + spread²), at least sqrt(1 / sum w). ``shared`` covariances
+    (:func:`shared_errors`) add sum(w_i w_j shared_ij) / (sum w)² to the squared error.
     """
     places = [at for at, each in enumerate(effects) if not each.extrapolated]
     used = [effects[at] for at in places]
@@ -97,5 +90,5 @@ def overall(effects: Sequence[Effect], shared: npt.NDArray[np.float64] | None = 
 
 
 def _error(effect: Effect) -> float:
-    """The standard error of an effect, from the half width of its interval."""
+    """Return the standard error of an effect from its interval."""
     return (effect.high - effect.low) / 2 / float(stats.t.ppf(0.5 + CONFIDENCE / 2, effect.n_matched - 2))

@@ -1,4 +1,4 @@
-"""Reads a questionnaire about a centre: the inputs of an index, entered or measured, and weights."""
+"""Questionnaires: inputs of an index, entered or measured, and weights."""
 
 import math
 import tomllib
@@ -23,10 +23,10 @@ _INPUT_KEYS = ("area", "name", "value", "measure", "worst", "best", "weight")
 
 @dataclass(frozen=True)
 class Input:
-    """One thing that an index looks at.
+    """Input of an index.
 
-    ``value``: as it was entered, None: not known. ``measure``: a metric that the records give instead.
-    ``worst``, ``best``: the values worth 0 and 100 points; what lies beyond is worth as much.
+    ``value``: as entered, None if unknown. ``measure``: taken from records instead. ``worst``, ``best``:
+    values worth 0 and 100 points.
     """
 
     area: str
@@ -40,7 +40,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Questionnaire:
-    """Inputs of a centre in a period; ``where``: which of the stored jobs are of this centre."""
+    """Inputs of a centre in a period; ``where``: conditions that select its jobs."""
 
     centre: str
     period: Window
@@ -50,9 +50,9 @@ class Questionnaire:
 
 
 def read_questionnaire(path: Path, now: datetime) -> Questionnaire:
-    """The questionnaire in a file of TOML; ``now``: what words such as ``last-month`` are relative to.
+    """Read a questionnaire (TOML); ``now``: reference of periods such as ``last-month``.
 
-    Raises :class:`InputError` in one line with the file, the place in it, and what is accepted.
+    Raises :class:`InputError` in one line with file, position and what is accepted.
     """
     try:
         with path.open("rb") as stream:
@@ -62,20 +62,20 @@ def read_questionnaire(path: Path, now: datetime) -> Questionnaire:
     if len(content) > _LARGEST_FILE:
         raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; name a questionnaire")
     try:
-        given = tomllib.loads(content.decode("utf-8-sig"))
+        table = tomllib.loads(content.decode("utf-8-sig"))
     except RecursionError as error:
         raise InputError(f"{path} is nested too deeply; an input is a table of keys") from error
     except ValueError as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     try:
-        return _questionnaire(given, now)
+        return _questionnaire(table, now)
     except UsageError as error:
         raise InputError(f"{path}: {error}; esjobs provision questions prints one that is right") from error
 
 
-def _questionnaire(given: Mapping[str, Any], now: datetime) -> Questionnaire:
-    _refuse_unknown(given, _KEYS, "")
-    listed = given.get("input", [])
+def _questionnaire(table: Mapping[str, Any], now: datetime) -> Questionnaire:
+    _refuse_unknown(table, _KEYS, "")
+    listed = table.get("input", [])
     if not isinstance(listed, list) or not listed or not all(isinstance(each, dict) for each in listed):
         raise UsageError("there are no inputs; each is a table [[input]]")
     if len(listed) > _MOST_INPUTS:
@@ -85,15 +85,15 @@ def _questionnaire(given: Mapping[str, Any], now: datetime) -> Questionnaire:
     for area, name in names:
         if names.count((area, name)) > 1:
             raise UsageError(f"the input '{name}' of {area} is there twice")
-    where = given.get("where", [])
+    where = table.get("where", [])
     if not isinstance(where, list) or not all(isinstance(each, str) for each in where):
         raise UsageError("where is a list of conditions as texts")
-    period = Window.parse(_text(given, "period", ""), now)
-    return Questionnaire(_text(given, "centre", ""), period, _weights(given), inputs, tuple(where))
+    period = Window.parse(_text(table, "period", ""), now)
+    return Questionnaire(_text(table, "centre", ""), period, _weights(table), inputs, tuple(where))
 
 
-def _weights(given: Mapping[str, Any]) -> Mapping[str, float]:
-    own = given.get("weights", {})
+def _weights(table: Mapping[str, Any]) -> Mapping[str, float]:
+    own = table.get("weights", {})
     if not isinstance(own, dict):
         raise UsageError("weights is a table of areas")
     _refuse_unknown(own, tuple(AREAS), "weights: ")
@@ -104,49 +104,49 @@ def _weights(given: Mapping[str, Any]) -> Mapping[str, float]:
     return weights
 
 
-def _input(given: Mapping[str, Any], place: str) -> Input:
-    _refuse_unknown(given, _INPUT_KEYS, place)
-    area, name = _text(given, "area", place), _text(given, "name", place)
+def _input(table: Mapping[str, Any], position: str) -> Input:
+    _refuse_unknown(table, _INPUT_KEYS, position)
+    area, name = _text(table, "area", position), _text(table, "name", position)
     if area not in AREAS:
-        raise UsageError(f"{place}no area '{area}'; there are {', '.join(AREAS)}")
-    if "value" in given and "measure" in given:
-        raise UsageError(f"{place}value and measure exclude each other; leave one out")
-    measure = _text(given, "measure", place) if "measure" in given else None
+        raise UsageError(f"{position}no area '{area}'; there are {', '.join(AREAS)}")
+    if "value" in table and "measure" in table:
+        raise UsageError(f"{position}value and measure exclude each other; leave one out")
+    measure = _text(table, "measure", position) if "measure" in table else None
     if measure is not None:
-        require_measure(measure, place)
-    worst, best = _number(given, "worst", place), _number(given, "best", place)
+        require_measure(measure, position)
+    worst, best = _number(table, "worst", position), _number(table, "best", position)
     if worst == best:
-        raise UsageError(f"{place}worst and best are the same, {worst:g}; no value lies between them")
+        raise UsageError(f"{position}worst and best are the same, {worst:g}; no value lies between them")
     return Input(
         area,
         name,
         worst,
         best,
-        _number(given, "value", place) if "value" in given else None,
+        _number(table, "value", position) if "value" in table else None,
         measure,
-        _number({"weight": 1.0, **given}, "weight", place, least=1e-6, most=_LARGEST_WEIGHT),
+        _number({"weight": 1.0, **table}, "weight", position, least=1e-6, most=_LARGEST_WEIGHT),
     )
 
 
-def _text(given: Mapping[str, Any], key: str, place: str) -> str:
-    value = given.get(key)
+def _text(table: Mapping[str, Any], key: str, position: str) -> str:
+    value = table.get(key)
     if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_TEXT:
-        raise UsageError(f"{place}{key} is a text of 1 to {_LONGEST_TEXT} characters")
+        raise UsageError(f"{position}{key} is a text of 1 to {_LONGEST_TEXT} characters")
     return value.strip()
 
 
 def _number(
-    given: Mapping[str, Any], key: str, place: str, least: float = -1e18, most: float = 1e18
+    table: Mapping[str, Any], key: str, position: str, least: float = -1e18, most: float = 1e18
 ) -> float:
-    value = given.get(key)
+    value = table.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"{place}{key} is a number")
+        raise UsageError(f"{position}{key} is a number")
     if not math.isfinite(value) or not least <= value <= most:
-        raise UsageError(f"{place}{key} is a number from {least:g} to {most:g}, not {value!r:.40}")
+        raise UsageError(f"{position}{key} is a number from {least:g} to {most:g}, not {value!r:.40}")
     return float(value)
 
 
-def _refuse_unknown(given: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
-    for key in given:
-        if key not in known:
-            raise UsageError(f"{place}no key '{key}'; there are {', '.join(known)}")
+def _refuse_unknown(table: Mapping[str, Any], accepted: tuple[str, ...], position: str) -> None:
+    for key in table:
+        if key not in accepted:
+            raise UsageError(f"{position}no key '{key}'; there are {', '.join(accepted)}")

@@ -1,4 +1,4 @@
-"""Whether something that is measured once a day grows or shrinks, with an error that allows for memory."""
+"""Linear trends of daily values, with errors that allow for autocorrelation."""
 
 import math
 from collections.abc import Sequence
@@ -9,17 +9,16 @@ import numpy as np
 from scipy import stats
 
 LEAST_DAYS = 21
-"""Days without which no trend is told."""
+"""Days required for a trend."""
 CONFIDENCE = 0.95
 _WEEK = 7.0
 
 
 @dataclass(frozen=True)
 class Trend:
-    """The slope of a line through daily values, in units of the values a week.
+    """Slope of daily values, per week, with 95 % interval.
 
-    ``low``, ``high``: its 95 % interval. ``n_days``: days that it rests on; ``n_effective``: independent days
-    that carry as much information as these.
+    ``n_effective``: number of independent days with the same information.
     """
 
     per_week: float
@@ -30,7 +29,7 @@ class Trend:
 
     @property
     def verdict(self) -> str:
-        """``growing``, ``shrinking``, or ``no change seen`` where the interval holds 0.
+        """``growing``, ``shrinking``, or ``no change seen`` if the interval contains 0.
 
         >>> Trend(0.1, 0.02, 0.18, 30, 21.0).verdict
         'growing'
@@ -41,13 +40,12 @@ class Trend:
 
 
 def trend(days: Sequence[date], values: Sequence[float]) -> Trend | None:
-    """The trend of daily values by least squares; None of fewer than 21 days.
+    """Return the least-squares trend of daily values, None below 21 days.
 
-    Days that follow each other are alike, so that n of them tell less than n independent ones: with r, the
-    correlation of the residuals of neighbouring days, n (1 - r) / (1 + r). r is corrected for the line that
-    was taken out, which makes it too small by (2 + 4 r) / n, and never below 0. The error and Student's t
-    have n_effective - 2 degrees of freedom, at least 1 (B. D. Santer et al., J. Geophys. Res. 105 (2000)
-    7337).
+    Adjacent days are correlated: n_effective = n (1 - r) / (1 + r), with r the lag-1 correlation of the
+    residuals, corrected for the fitted line, which reduces it by (2 + 4 r) / n, and at least 0. Error and
+    Student's t have n_effective - 2 degrees of freedom, at least 1 (B. D. Santer et al., J. Geophys. Res. 105
+    (2000) 7337).
     """
     n = len(days)
     if n < LEAST_DAYS:
@@ -69,7 +67,7 @@ def trend(days: Sequence[date], values: Sequence[float]) -> Trend | None:
 
 
 def _memory(x: np.ndarray, residuals: np.ndarray) -> float:
-    """The correlation of the residuals of days one apart, freed of the line's share; 0 to 0.99."""
+    """Return the corrected lag-1 correlation of residuals, 0 to 0.99."""
     neighbours = np.diff(x) == 1
     n = len(x)
     spread = float(residuals @ residuals) / n

@@ -1,4 +1,4 @@
-"""How long jobs wait, what they use of what they ask for, what is lost in failures: from the job records."""
+"""Waiting times, used against requested resources, and losses by failures, from job records."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from esjobs.schema.provisioning_names import BY
 from esjobs.store.base import JobStore
 
 SIZES = (2, 9, 65, 513)
-"""Where classes of size begin, in cores."""
+"""Lower edges of classes of size, in cores."""
 SIZE_NAMES: Mapping[str | None, str] = {
     "< 2": "1 core",
     "2 to 9": "2 to 8 cores",
@@ -24,9 +24,9 @@ SIZE_NAMES: Mapping[str | None, str] = {
     ">= 513": "513 cores or more",
 }
 SOFTENING_S = 60.0
-"""Seconds added to a median before its logarithm is taken: changes among waits of seconds are none."""
+"""Seconds added to medians before the logarithm: changes among short waits do not matter."""
 LEAST_JOBS_A_DAY = 5
-"""Jobs of a day without which its median is no point of a trend."""
+"""Jobs of a day required for a point of a trend."""
 
 _LOST = ("failed", "lost_core_h", "lost_share")
 _PERCENTILES = ("median:queue_s", "p90:queue_s", "p99:queue_s")
@@ -54,29 +54,26 @@ LOST_SCHEMA = pa.schema(
 
 
 def waiting(store: JobStore, by: str, *, window: Window | None = None, where: Sequence[str] = ()) -> pa.Table:
-    """Median, 90 and 99 percentile of the time from submission to start per name, and its trend.
+    """Median, 90 and 99 percentile of the queue time per name, and its trend; longest median first.
 
-    ``n_jobs``: jobs that say how long they waited. ``change_per_week``: the relative change of the daily
-    median (plus a minute) a week, 0.1 is 10 % longer, with its 95 % interval; ``trend``: growing, shrinking,
-    no change seen, or too few days. Names come with the longest median first. Raises :class:`NoJobsError`
-    when no job of the window says how long it waited.
-
-    Cost: two questions, the second per name and day.
+    ``n_jobs``: jobs with a queue time. ``change_per_week``: relative change of the daily median (plus a
+    minute) per week, 0.1 is 10 % longer, with 95 % interval; ``trend``: growing, shrinking, no change seen,
+    or too few days. Raises :class:`NoJobsError` without queue times. Cost: two queries.
     """
-    known = (*where, "queue_s is present")
-    rows = _asked(store, by, ("jobs", *_PERCENTILES), known, window)
-    daily = _asked(store, by, ("jobs", _PERCENTILES[0]), known, window, also=("day",))
+    has_share = (*where, "queue_s is present")
+    rows = _rows(store, by, ("jobs", *_PERCENTILES), has_share, window)
+    daily = _rows(store, by, ("jobs", _PERCENTILES[0]), has_share, window, also=("day",))
     days: dict[str | None, list[Mapping[str, Any]]] = {}
     for row in daily:
         if row["jobs"] >= LEAST_JOBS_A_DAY:
             days.setdefault(row["name"], []).append(row)
-    told = [_waiting_row(row, days.get(row["name"], [])) for row in rows]
-    told.sort(key=lambda row: (-row["median_s"], row["name"] or ""))
-    return pa.Table.from_pylist(told, WAITING_SCHEMA)
+    listed = [_waiting_row(row, days.get(row["name"], [])) for row in rows]
+    listed.sort(key=lambda row: (-row["median_s"], row["name"] or ""))
+    return pa.Table.from_pylist(listed, WAITING_SCHEMA)
 
 
 def _waiting_row(row: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    moved = trend(
+    slope = trend(
         [day["day"] for day in days],
         [math.log(day["median:queue_s"] + SOFTENING_S) for day in days],
     )
@@ -87,32 +84,31 @@ def _waiting_row(row: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> d
         "p90_s": row["p90:queue_s"],
         "p99_s": row["p99:queue_s"],
         "n_days": len(days),
-        **_change(moved),
+        **_change(slope),
     }
 
 
-def _change(moved: Trend | None) -> dict[str, Any]:
-    if moved is None:
+def _change(slope: Trend | None) -> dict[str, Any]:
+    if slope is None:
         return {"trend": "too few days"}
     return {
-        "change_per_week": math.expm1(min(moved.per_week, 700.0)),
-        "change_low": math.expm1(min(moved.low, 700.0)),
-        "change_high": math.expm1(min(moved.high, 700.0)),
-        "trend": moved.verdict,
-        "days_effective": moved.n_effective,
+        "change_per_week": math.expm1(min(slope.per_week, 700.0)),
+        "change_low": math.expm1(min(slope.low, 700.0)),
+        "change_high": math.expm1(min(slope.high, 700.0)),
+        "trend": slope.verdict,
+        "days_effective": slope.n_effective,
     }
 
 
 def used(store: JobStore, by: str, *, window: Window | None = None, where: Sequence[str] = ()) -> pa.Table:
-    """What jobs used of the time, memory and cores that they asked for or were given, per name.
+    """Used over requested time, memory and cores per name; most core-hours first.
 
-    Ratios of sums over the jobs that say both: wall-clock time over that requested, largest memory over that
-    requested, CPU time over wall-clock time x cores. Missing where no job says both. Names with most
-    core-hours come first. Raises :class:`NoJobsError` when there are no jobs.
+    Ratios of sums over jobs with both terms: wall-clock over requested time, largest over requested memory,
+    CPU time over wall-clock time x cores. Raises :class:`NoJobsError` without jobs.
     """
     names = ("jobs", "core_h", "time_used", "memory_used", "efficiency")
-    rows = _asked(store, by, names, where, window)
-    told = [
+    rows = _rows(store, by, names, where, window)
+    listed = [
         {
             "name": row["name"],
             "n_jobs": row["jobs"],
@@ -123,36 +119,19 @@ def used(store: JobStore, by: str, *, window: Window | None = None, where: Seque
         }
         for row in rows
     ]
-    told.sort(key=lambda row: (-(row["core_h"] or 0.0), row["name"] or ""))
-    return pa.Table.from_pylist(told, USED_SCHEMA)
+    listed.sort(key=lambda row: (-(row["core_h"] or 0.0), row["name"] or ""))
+    return pa.Table.from_pylist(listed, USED_SCHEMA)
 
 
 def lost(store: JobStore, by: str, *, window: Window | None = None, where: Sequence[str] = ()) -> pa.Table:
-    """Core-hours of failed jobs per name and reason: the state that a job ended with, and its exit code.
+    """Core-hours of failed jobs per name and reason (final state, exit code); largest first.
 
-    ``lost_share``: over the core-hours of the jobs of the name that finished or failed. A name without losses
-    has one row, without a reason; null where no state of its jobs is known. The largest losses come first.
-    Raises :class:`NoJobsError` when there are
-    no jobs.
+    ``lost_share``: of the core-hours of the name's jobs that finished or failed. Names without losses have
+    one row without a reason; null if no state is known. Raises :class:`NoJobsError` without jobs.
     """
-    total = {row["name"]: row for row in _asked(store, by, _LOST, where, window)}
-    parts = _asked(store, by, ("jobs", "core_h"), where, window, also=("state", "exit_code"))
-    rows: list[dict[str, Any]] = []
-    for part in parts:
-        if part["state"] not in FAILED:
-            continue
-        whole = total[part["name"]]
-        known = part["core_h"] is not None and whole["lost_core_h"] and whole["lost_share"] is not None
-        rows.append(
-            {
-                "name": part["name"],
-                "reason": part["state"],
-                "n_jobs": part["jobs"],
-                "lost_core_h": part["core_h"],
-                "lost_share": part["core_h"] * whole["lost_share"] / whole["lost_core_h"] if known else None,
-                "exit_code": part["exit_code"],
-            }
-        )
+    total = {row["name"]: row for row in _rows(store, by, _LOST, where, window)}
+    parts = _rows(store, by, ("jobs", "core_h"), where, window, also=("state", "exit_code"))
+    rows = [_loss(part, total[part["name"]]) for part in parts if part["state"] in FAILED]
     losers = {row["name"] for row in rows}
     rows += [
         {
@@ -168,7 +147,21 @@ def lost(store: JobStore, by: str, *, window: Window | None = None, where: Seque
     return pa.Table.from_pylist(rows, LOST_SCHEMA)
 
 
-def _asked(
+def _loss(part: Mapping[str, Any], name: Mapping[str, Any]) -> dict[str, Any]:
+    share = None
+    if part["core_h"] is not None and name["lost_core_h"] and name["lost_share"] is not None:
+        share = part["core_h"] * name["lost_share"] / name["lost_core_h"]
+    return {
+        "name": part["name"],
+        "reason": part["state"],
+        "n_jobs": part["jobs"],
+        "lost_core_h": part["core_h"],
+        "lost_share": share,
+        "exit_code": part["exit_code"],
+    }
+
+
+def _rows(
     store: JobStore,
     by: str,
     metrics: Sequence[str],
@@ -177,7 +170,7 @@ def _asked(
     *,
     also: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Rows of a question, in which the column that was asked for is called ``name``; none without jobs."""
+    """Return rows of a query with the grouping column as ``name``; none without jobs."""
     if by not in BY:
         raise UsageError(f"no by '{by}'; there are {', '.join(BY)}")
     field = "cores" if by == "size" else by

@@ -19,7 +19,7 @@ from dashboards.targets.html.job import (
 from esjobs.core.text import visible
 from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Plot
-from esjobs.issues.rules.hints import told
+from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import launches
 from esjobs.render.text.job import found, plot_title, record_lines, score_lines
 
@@ -55,9 +55,9 @@ def _summary(story: JobStory, n_issues: int) -> str:
         return "There is no record of this job, only series."
     record = story.record
     who = " of ".join(visible(str(record[name])) for name in ("user", "project") if name in record)
-    ran = f"ran for {told(record['wall_s'], 'time')}" if "wall_s" in record else "ran"
+    ran = f"ran for {formatted(record['wall_s'], 'time')}" if "wall_s" in record else "ran"
     on = (
-        f" on {told(record['cores'])} {'core' if record['cores'] == 1 else 'cores'}"
+        f" on {formatted(record['cores'])} {'core' if record['cores'] == 1 else 'cores'}"
         if "cores" in record
         else ""
     )
@@ -77,7 +77,7 @@ def _tables(story: JobStory) -> Iterator[PlainTable]:
         yield PlainTable("Record", list(record_lines(story)))
     if story.footprints:
         rows = [
-            [f"{visible(row['metric'])} ({row['scope']})", *(told(row[name]) for name in _FIGURES)]
+            [f"{visible(row['metric'])} ({row['scope']})", *(formatted(row[name]) for name in _FIGURES)]
             for row in story.footprints
         ]
         about = "Figures over all samples of all units, in base units; ? is not known or has no meaning."
@@ -86,8 +86,8 @@ def _tables(story: JobStory) -> Iterator[PlainTable]:
         measured = [
             [
                 f"{row['detector']} ({row['variant']})",
-                told(row["value"]),
-                ", ".join(f"{name} {told(value)}" for name, value in row["numbers"] or ()),
+                formatted(row["value"]),
+                ", ".join(f"{name} {formatted(value)}" for name, value in row["numbers"] or ()),
                 visible(row["reason"] or ""),
             ]
             for row in story.measures
@@ -113,7 +113,7 @@ def _drawing(story: JobStory, plot: Plot) -> Drawing:
         _WIDTH,
         _BOTTOM + _TICKS + _TRACK * len(tracks),
         _BOTTOM,
-        told(plot.largest, _form(plot)),
+        formatted(plot.largest, _form(plot)),
         f"{plot.start:%Y-%m-%d %H:%M}",
         f"{plot.end:%Y-%m-%d %H:%M}",
         list(_bands(plot, top)) if plot.n_units > 1 else [],

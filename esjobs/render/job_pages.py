@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dashboards.targets.html.job import Around
 from esjobs.core.query import In, Present
-from esjobs.issues.many_jobs import Identity, job_stories
+from esjobs.issues.one_job import Identity, job_stories
 from esjobs.noise.budget import cost_sentences
 from esjobs.render.job_page import job_html
 from esjobs.schema.issues import ISSUES, SEVERITIES

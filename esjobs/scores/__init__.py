@@ -1,4 +1,4 @@
-"""How well jobs use what they are given: scores of counters and issues, rankings, what was asked for."""
+"""Scores of jobs: use of resources from counters and issues, rankings, requested against used."""
 
 from esjobs.core.capability import Capability, Lazy, StepEntry
 

@@ -1,4 +1,4 @@
-"""The counters of a batch of jobs as one column per event."""
+"""Hardware counters of a batch of jobs, one column per event."""
 
 from collections.abc import Sequence
 
@@ -11,17 +11,17 @@ from esjobs.scores.formulas import Flags, Floats
 
 
 class Counters:
-    """Counts by event, NaN where a job lacks it; only of events that some score needs.
+    """Counts by event, NaN where missing; only events that some score uses.
 
-    An event that a job names twice, in two spellings, counts with the larger of its values: a second pass of
-    the same measurement, or a part of it. Cost: one pass over the pairs of a batch.
+    An event in two spellings counts with the larger value: a second pass of the same measurement, or a part
+    of it.
     """
 
     def __init__(self, column: pa.MapArray) -> None:
         self._n_jobs = len(column)
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         lengths = np.diff(column.offsets.to_numpy())
-        self.given: Flags = valid & (lengths > 0)
+        self.present: Flags = valid & (lengths > 0)
         first, last = (column.offsets[0].as_py(), column.offsets[-1].as_py()) if len(column) else (0, 0)
         keys = column.keys.slice(first, last - first).dictionary_encode()
         # items below a null map belong to no job
@@ -30,7 +30,7 @@ class Counters:
         values = np.asarray(
             column.items.slice(first, last - first).to_numpy(zero_copy_only=False), np.float64
         )
-        number = {name: place for place, name in enumerate(WANTED)}
+        number = {name: index for index, name in enumerate(WANTED)}
         wanted = np.array([number.get(event_name(key), -1) for key in keys.dictionary.to_pylist()], np.int64)
         codes = wanted[keys.indices.to_numpy()] if len(keys) else np.empty(0, np.int64)
         codes = np.where(inside, codes, -1)
@@ -38,13 +38,12 @@ class Counters:
         bounds = np.searchsorted(codes[order], np.arange(len(WANTED) + 1))
         self._of_event = {
             name: (of_job[part], values[part])
-            for place, name in enumerate(WANTED)
-            if len(part := order[bounds[place] : bounds[place + 1]])
+            for index, name in enumerate(WANTED)
+            if len(part := order[bounds[index] : bounds[index + 1]])
         }
         self._columns: dict[str, Floats] = {}
 
     def column(self, event: str) -> Floats:
-        """The counts of an event."""
         if event not in self._columns:
             counts = np.full(self._n_jobs, np.nan)
             if event in self._of_event:
@@ -53,7 +52,7 @@ class Counters:
         return self._columns[event]
 
     def has_any(self, events: Sequence[str]) -> Flags:
-        """The jobs that have a count of one of the events."""
+        """Return the mask of jobs with a count of at least one of the events."""
         has = np.zeros(self._n_jobs, np.bool_)
         for event in events:
             if event in self._of_event:
@@ -63,12 +62,12 @@ class Counters:
     def first(
         self, events: Sequence[str], jobs: npt.NDArray[np.int64]
     ) -> tuple[Floats, npt.NDArray[np.int64]]:
-        """Of some jobs the counts of the first of the events that each has, and which that is; -1: none."""
+        """Return for each job the count of its first available event, and the event's index; -1: none."""
         counts = np.full(len(jobs), np.nan)
-        place = np.full(len(jobs), -1, np.int64)
+        index = np.full(len(jobs), -1, np.int64)
         for number, event in enumerate(events):
             if event in self._of_event:
                 mine = self.column(event)[jobs]
-                taken = (place < 0) & ~np.isnan(mine)
-                counts[taken], place[taken] = mine[taken], number
-        return counts, place
+                taken = (index < 0) & ~np.isnan(mine)
+                counts[taken], index[taken] = mine[taken], number
+        return counts, index

@@ -1,7 +1,5 @@
 """Scores of jobs in a session: ``s.scores``."""
 
-from typing import Any
-
 from esjobs.core.arguments import WindowLike, window_of
 from esjobs.core.report import RunReport
 from esjobs.records.answer import Answer
@@ -10,19 +8,20 @@ from esjobs.store.checks import writes
 
 
 class Scores(Facade):
-    """How well jobs used their allocation: 0 is best, 100 worst."""
+    """Scores of jobs: 0 is best, 100 worst."""
 
     @writes
     def compute(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
-        """Score the jobs of days without scores or with stale ones; ``rebuild``: of all days.
+        """Score jobs of days whose scores are missing or stale; ``rebuild``: of all days.
 
         ``s.tables.scores()`` has one row per job.
         """
-        from esjobs.scores.step import score_window
+        from esjobs.scores.score import score
 
         context = self._context
-        settings: Any = context.settings
-        return score_window(context.store, context.days(window), settings, rebuild, context.progress)
+        return score(
+            context.store, context.days(window), context.settings, rebuild=rebuild, progress=context.progress
+        )
 
     def rank(
         self,

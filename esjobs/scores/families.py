@@ -1,7 +1,7 @@
-"""Families of CPUs: which events make their scores, as ``events.toml`` says.
+"""CPU families and the events that make their scores, read from ``events.toml``.
 
-A name of an event is compared in one spelling (:func:`event_name`), so that ``UOPS_RETIRED.RETIRE_SLOTS``,
-``uops_retired_retire_slots`` and ``hsw_ep::UOPS_RETIRED:RETIRE_SLOTS:u`` are the same one.
+Event names are normalised (:func:`event_name`): ``UOPS_RETIRED.RETIRE_SLOTS``, ``uops_retired_retire_slots``
+and ``hsw_ep::UOPS_RETIRED:RETIRE_SLOTS:u`` are the same event.
 """
 
 import hashlib
@@ -16,23 +16,22 @@ _TEXT = files("esjobs.scores").joinpath("events.toml").read_text(encoding="utf-8
 _TABLES = tomllib.loads(_TEXT)
 
 EVENTS_VERSION: str = hashlib.sha256(_TEXT.encode()).hexdigest()[:8]
-"""Names what the table of events says: scores made under another one are made again."""
+"""Hash of the event table; a change makes stored scores stale."""
 
 EVENT_LISTS = (
     *("retired", "slots", "core_cycles", "any_cycles", "thread_cycles"),
     *("cycles", "load_stalls", "store_stalls"),
     *("memory_slots", "backend_slots", "load_not_complete", "not_complete"),
 )
-"""What events a family may name; of each list the first that a job has counts."""
+"""Event lists that a family may define; the first event of a list that a job has counts."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """CPUs whose scores have one definition.
+    """CPUs that share one definition of the scores.
 
-    ``width``: slots of the pipeline per core and cycle. ``events``: lists of names by what they count, in the
-    spelling of :func:`event_name`. ``variants``: lists of which another event than the first makes a variant
-    of its own. ``undefined``: why there are no scores, where there are none.
+    ``width``: pipeline slots per core and cycle. ``variants``: lists in which an alternative event makes a
+    variant. ``undefined``: reason why the family has no scores.
     """
 
     name: str
@@ -47,7 +46,7 @@ class Family:
 
 @dataclass(frozen=True)
 class WarpEvent:
-    """An event of GPUs, and what makes warps per SM and active cycle of it."""
+    """GPU event and its factor to warps per SM and active cycle."""
 
     event: str
     factor: float
@@ -59,7 +58,7 @@ _MARKS = re.compile(r"[^a-z0-9]+")
 
 
 def event_name(written: str) -> str:
-    """The one spelling of an event, however a tool writes it; what follows it (``:u``) is left out.
+    """Return the normalised spelling of an event, without modifiers (``:u``).
 
     >>> event_name("UOPS_RETIRED.RETIRE_SLOTS"), event_name("cpu/topdown-retiring/u")
     ('uops_retired_retire_slots', 'topdown_retiring')
@@ -93,17 +92,16 @@ def _family(name: str, row: Mapping[str, object]) -> Family:
 
 
 FAMILIES: tuple[Family, ...] = tuple(_family(name, row) for name, row in _TABLES["families"].items())
-"""Every family of the table, in its order."""
 
 GPU_EVENTS: Mapping[str, tuple[WarpEvent, ...]] = {
     key: tuple(WarpEvent(event_name(item["event"]), float(item["factor"])) for item in items)
     for key, items in _TABLES["gpu"].items()
     if key not in ("shares", "source")
 }
-"""Events of GPUs by what they count."""
+"""GPU events by quantity."""
 
 GPU_SHARES: tuple[str, ...] = _names(_TABLES["gpu"]["shares"])
-"""Events that look like warps and are shares of them."""
+"""Occupancy events: shares of warps, not warps."""
 
 WANTED: tuple[str, ...] = tuple(
     dict.fromkeys(
@@ -112,11 +110,10 @@ WANTED: tuple[str, ...] = tuple(
         + list(GPU_SHARES)
     )
 )
-"""Every event that some score needs, once."""
+"""All events used by some score."""
 
 
 def _written(value: object) -> Iterator[str]:
-    """Every text of a table, as it stands there."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -128,12 +125,12 @@ def _written(value: object) -> Iterator[str]:
 
 
 SPELLED: Mapping[str, str] = {event_name(text): text for text in _written(_TABLES)}
-"""How messages spell an event: as the table does."""
+"""Spelling of an event in messages: that of the table."""
 
 
 @lru_cache(maxsize=4096)
 def family_of(cpu_model: str | None) -> Family | None:
-    """The family of a canonical CPU model; None for one that the table does not know.
+    """Return the family of a canonical CPU model, None if unknown.
 
     >>> [family_of(model).name for model in ("Intel Xeon E5-2697 v3", "AMD EPYC 9654")]
     ['hsw', 'zen4']

@@ -1,4 +1,4 @@
-"""What detection says of the jobs of a day: their issues by area, and which jobs were watched at all."""
+"""Issues and footprints of a day as input of scores: issues by area, and which jobs were monitored."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -17,31 +17,31 @@ from esjobs.schema.issues import FOOTPRINTS, ISSUES
 from esjobs.scores import formulas
 from esjobs.scores.formulas import Floats
 from esjobs.scores.reasons import Reasons, codes_of, first
-from esjobs.scores.scoring import Places, Scored
+from esjobs.scores.scoring import Rows, Scored
 from esjobs.scores.settings import EfficiencySettings
 from esjobs.store.base import JobStore
 
 SCORED_AREAS = {"score_mpi": "mpi", "score_io": "io"}
-"""Scores that issues make, and the area of these issues."""
+"""Scores made from issues, and the issue area of each."""
+# The metrics of which a job must have one, so that no issue of an area means none
 _WATCHED = {
     "mpi": tuple(metric.name for metric in METRICS if metric.area == "network"),
     "io": tuple(metric.name for metric in METRICS if metric.area == "io"),
 }
-"""The metrics of which a job must have one, so that no issue of an area means none."""
 _NOT_WATCHED = {"mpi": "no monitoring data of the network", "io": "no monitoring data of input and output"}
 _BUSY_GPUS = "gpu_load"
+# Samples of a unit without which nobody can be said to have watched; rules do without them, too
 _FEWEST_SAMPLES = 3
-"""Samples of a unit without which nobody can be said to have watched; rules do without them, too."""
+# Share of the samples that may be missing for the same
 _MOST_MISSING = 0.5
-"""Share of the samples that may be missing for the same."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings of a day. Each is a column beside ``jobs``, keys of jobs as :func:`job_keys` makes them.
+    """Issues and footprints of a day; arrays run beside ``jobs``, keys of :func:`job_keys`.
 
-    ``issues``: area, weight and share of each issue, and its job. ``watched``: jobs by area. ``gpu_load``:
-    mean load of the GPUs of jobs.
+    ``issues``: per area job, weight and share of each issue. ``watched``: monitored jobs by area.
+    ``gpu_load``: mean GPU load.
     """
 
     issues: dict[str, tuple[pa.Array, Floats, Floats]]
@@ -50,12 +50,12 @@ class Findings:
 
 
 def job_keys(sources: pa.Array, jobs: pa.Array) -> pa.Array:
-    """One text per job, the same for the same source and id."""
+    """Return a unique text per job, from source and id."""
     return pc.binary_join_element_wise(sources.cast(pa.string()), jobs.cast(pa.string()), "\x1f")
 
 
 def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Findings:
-    """Read what detection left of a day. Memory: its issues, and a few columns of footprints."""
+    """Read issues and footprints of a day."""
     on_day = Days("day", day, day)
     areas = In("area", tuple(SCORED_AREAS.values()))
     columns = ["source", "job_id", "area", "severity", "share_frac"]
@@ -80,7 +80,7 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
 
 
 def _thin(seen: pa.Table) -> npt.NDArray[np.bool_]:
-    """Which footprints rest on so few samples that no issue in them does not mean none."""
+    """Return the mask of footprints with too few samples: no issue in them does not mean none."""
     n, units, gaps = (
         seen.column(name).cast(pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
         for name in ("n_samples", "n_units", "gap_frac")
@@ -91,10 +91,10 @@ def _thin(seen: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def marks_of(store: JobStore, window: Window) -> dict[date, str]:
-    """By day, a text that moves when what :func:`findings_of` reads does: sums that the store makes."""
+    """Return by day a digest that changes with the data behind :func:`findings_of`."""
     days = Days.of_window(window)
     areas = In("area", tuple(SCORED_AREAS.values()))
-    asked = (
+    queries = (
         Query(
             ("day", "area", "severity"),
             (Count("n"), Sum("share_frac", "share"), SumProduct("share_frac", "share_frac", "squares")),
@@ -104,7 +104,7 @@ def marks_of(store: JobStore, window: Window) -> dict[date, str]:
         Query(("day", "metric"), (Count("n"), Sum("mean", "share")), where=(days,), over=FOOTPRINTS),
     )
     rows: dict[date, list[str]] = {}
-    for query in asked:
+    for query in queries:
         for row in store.aggregate(query).table.to_pylist():
             # engines add up in the order in which their threads come
             sums = [None if row.get(name) is None else f"{row[name]:.9e}" for name in ("share", "squares")]
@@ -113,11 +113,11 @@ def marks_of(store: JobStore, window: Window) -> dict[date, str]:
 
 
 def scores_of_issues(keys: pa.Array, findings: Findings, mode: str, reasons: Reasons) -> dict[str, Scored]:
-    """``score_mpi`` and ``score_io`` of the jobs with these keys; none where nobody watched."""
+    """Return ``score_mpi`` and ``score_io`` of jobs; missing where nothing was monitored."""
     scored = {}
     for name, area in SCORED_AREAS.items():
         issue_keys, weights, shares = findings.issues[area]
-        job, mine = _places(issue_keys, keys)
+        job, mine = _shared_rows(issue_keys, keys)
         value = formulas.score_issues(weights[mine], shares[mine], job, len(keys), mode)
         codes = codes_of(len(keys))
         watched = pc.is_in(keys, findings.watched[area]).to_numpy(zero_copy_only=False)
@@ -127,20 +127,20 @@ def scores_of_issues(keys: pa.Array, findings: Findings, mode: str, reasons: Rea
 
 
 def gpu_load_of(keys: pa.Array, findings: Findings) -> Floats:
-    """Mean load of the GPUs of jobs, NaN where it is not known."""
+    """Return the mean GPU load of jobs, NaN if unknown."""
     load = np.full(len(keys), np.nan)
-    job, mine = _places(findings.gpu_load[0], keys)
+    job, mine = _shared_rows(findings.gpu_load[0], keys)
     load[job] = findings.gpu_load[1][mine]
     return load
 
 
-def _places(of: pa.Array, keys: pa.Array) -> tuple[Places, Places]:
-    """Of the keys ``of`` those that are among ``keys``: where there, and where here."""
+def _shared_rows(of: pa.Array, keys: pa.Array) -> tuple[Rows, Rows]:
+    """Return positions in ``keys`` and in ``of`` of the keys that both have."""
     if not len(of):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    place = pc.index_in(of, keys).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    mine = np.flatnonzero(place >= 0)
-    return place[mine], mine
+    index = pc.index_in(of, keys).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    mine = np.flatnonzero(index >= 0)
+    return index[mine], mine
 
 
 def _keys(rows: pa.Table) -> pa.Array:

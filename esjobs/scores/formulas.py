@@ -1,12 +1,11 @@
-"""The formulas of the scores: pure functions on columns, a number per job, NaN where one is missing.
+"""Score formulas: pure functions on columns, one number per job, NaN where a term is missing.
 
-A score says how far something keeps a job from computing: 0 is best, 100 is worst. Counts are sums over cores
-and samples, so that a score is a ratio of sums, never a mean of ratios. What is given back is unclipped;
-:func:`clipped` puts it into 0 to 100.
+A score says how far something keeps a job from computing: 0 is best, 100 worst. Counts are sums over cores
+and samples, so a score is a ratio of sums. Results are unclipped; :func:`clipped` limits them to 0 to 100.
 
 Sources: Voevodin, Shaikhislamov, Nikitenko, "How to assess the quality of supercomputer resource usage"
 (Supercomputing Frontiers and Innovations, 2022), formulas (1) to (4); Yasin, "A top-down method for
-performance analysis and counters architecture" (ISPASS 2014), on which they rest.
+performance analysis and counters architecture" (ISPASS 2014).
 """
 
 import numpy as np
@@ -16,22 +15,22 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 OUTSIDE = 1.0
-"""A score that lies further than this outside 0 to 100 is flagged: its counters do not fit each other."""
+"""A score further outside 0 to 100 is flagged: its counters are inconsistent."""
 
 
 def core_cycles(any_cycles: Floats, smt: Flags) -> Floats:
-    """Cycles of cores, from what each of their threads counted: twice with SMT, once without.
+    """Return cycles of cores from counts of their threads: half of them with SMT.
 
-    Right if the counters of both threads of a core were summed, as a monitor of a node does.
+    Valid if the counters of both threads of a core were summed, as a node monitor does.
     """
     return np.where(smt, any_cycles / 2, any_cycles)
 
 
 def score_cpu(retired: Floats, slots: Floats) -> Floats:
-    """100 x (1 - retired slots / slots): the share of the pipeline that did not end as useful work.
+    """100 x (1 - retired slots / slots): share of pipeline slots without useful work.
 
-    ``slots``: width of the pipeline x cycles of cores. With a width of 4, SMT and ``THREAD_ANY`` summed over
-    both threads that is ``2 x THREAD_ANY``, formula (1) of the paper.
+    ``slots``: pipeline width x core cycles. With width 4, SMT and ``THREAD_ANY`` summed over both threads
+    that is ``2 x THREAD_ANY``, formula (1) of the paper.
 
     >>> float(score_cpu(np.array([1.0]), np.array([4.0]))[0])
     75.0
@@ -40,9 +39,9 @@ def score_cpu(retired: Floats, slots: Floats) -> Floats:
 
 
 def score_mem_cycles(cycles: Floats, load_stalls: Floats, store_stalls: Floats) -> Floats:
-    """100 x (min(cycles, load stalls) + store stalls) / cycles: time spent waiting for memory.
+    """100 x (min(cycles, load stalls) + store stalls) / cycles: time waiting for memory.
 
-    Formula (2) of the paper, which prints it as a share. The stalls overlap, so that it can pass 100.
+    Formula (2) of the paper, in per cent. The stalls overlap, so the result can exceed 100.
 
     >>> float(score_mem_cycles(np.array([10.0]), np.array([3.0]), np.array([1.0]))[0])
     40.0
@@ -58,7 +57,7 @@ def score_mem_slots(memory_slots: Floats, slots: Floats) -> Floats:
 def score_mem_waiting(
     backend_slots: Floats, slots: Floats, load_not_complete: Floats, not_complete: Floats
 ) -> Floats:
-    """100 x backend-bound slots / slots x the share of waiting to retire that loads cause."""
+    """100 x backend-bound slots / slots x the share of retirement stalls caused by loads."""
     share = _ratio(load_not_complete, not_complete)
     return 100.0 * _ratio(backend_slots, slots) * share
 
@@ -74,7 +73,7 @@ def score_gpumem(dependency: Floats, throttle: Floats, active: Floats) -> Floats
 
 
 def clipped(unclipped: Floats) -> tuple[Floats, Flags]:
-    """A score in 0 to 100, and whether it lay outside by more than :data:`OUTSIDE`.
+    """Clip a score to 0 to 100; flag those outside by more than :data:`OUTSIDE`.
 
     >>> [float(part[0]) for part in clipped(np.array([104.0]))]
     [100.0, 1.0]
@@ -87,11 +86,10 @@ def clipped(unclipped: Floats) -> tuple[Floats, Flags]:
 def score_issues(
     weights: Floats, shares: Floats, job: npt.NDArray[np.int64], n_jobs: int, mode: str
 ) -> Floats:
-    """What issues cost jobs, from their criticality and their share of the time of a job, both 0 to 1.
+    """Score of issues from their criticality and their share of the job's time, both 0 to 1.
 
-    ``job``: the job of each issue. ``mode`` "product": 100 x (1 - prod(1 - weight x share)), which is
-    bounded, grows with every issue and does not depend on their order; "sum": 100 x min(1, sum(weight x
-    share)). A job without issues has 0.
+    ``job``: job of each issue. ``mode`` "product": 100 x (1 - prod(1 - weight x share)), bounded and
+    independent of order; "sum": 100 x min(1, sum(weight x share)). Jobs without issues have 0.
 
     >>> two = np.array([1.0, 0.6]), np.array([0.5, 0.5]), np.array([0, 0])
     >>> [round(float(score_issues(*two, 1, mode)[0]), 9) for mode in ("product", "sum")]
@@ -106,11 +104,11 @@ def score_issues(
 
 
 def cpu_efficiency(cpu_s: Floats, wall_s: Floats, cores: Floats) -> Floats:
-    """CPU time over wall-clock time x cores; above 1 something was recorded wrongly."""
+    """CPU time / (wall-clock time x cores); above 1 the record is wrong."""
     return _ratio(cpu_s, wall_s * cores)
 
 
 def _ratio(over: Floats, under: Floats) -> Floats:
-    """A quotient; NaN where the divisor is 0 or something is missing."""
+    """Return a quotient; NaN if a term is missing or the divisor is 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(under == 0, np.nan, over / under)

@@ -1,18 +1,15 @@
-"""Scores of jobs, measured and, where the settings say so, predicted, as a step of the night."""
+"""Nightly step: measured scores and, if enabled, predicted ones."""
 
 from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
 from esjobs.core.window import Window
 from esjobs.records.night import NightAccount, NightStep, NightWork, aggregated_days
+from esjobs.scores.score import score, score_digest
 from esjobs.scores.settings import EfficiencySettings
-from esjobs.scores.step import score_digest, score_window
 
 
 def score_night(work: NightWork) -> NightAccount:
-    """Score the jobs of the night, and of the days before it that changed since they were scored.
-
-    With ``[similar] nightly`` the scores that they lack are predicted after it, whoever has made the others.
-    """
+    """Score jobs of the night, and of earlier days that changed; then predict missing scores if enabled."""
     window = aggregated_days(work)
     account = _scored(work, window)
     predicted: tuple[str, ...] = work.context.peers["similar.predict_nightly"](work.context, window)
@@ -20,7 +17,7 @@ def score_night(work: NightWork) -> NightAccount:
 
 
 def score_inputs(work: NightWork) -> str:
-    """A digest of the jobs of these days, of what was detected of them, and of how scores are made."""
+    """Return a digest of jobs, issues and score settings of the night's days."""
     nightly = work.settings.section(EfficiencySettings).nightly
     digest = score_digest(work.store, aggregated_days(work), work.settings) if nightly else "left out"
     predicted = work.context.peers["similar.nightly_inputs"](work.context)
@@ -31,7 +28,7 @@ def _scored(work: NightWork, window: Window) -> NightAccount:
     if not work.settings.section(EfficiencySettings).nightly:
         return NightAccount(notes=("left out: [scores] nightly = false",))
     try:
-        report = score_window(work.store, window, work.settings)
+        report = score(work.store, window, work.settings)
     except NoJobsError:
         return NightAccount(notes=(f"no jobs in {window}",))
     return NightAccount(report.rows_in, report.rows_out, (f"days {window}", *report.notes))

@@ -1,45 +1,25 @@
-"""What is known of the nodes that jobs ran on: how many cores they have, and whether SMT is on."""
+"""Cores, SMT and CPU model of the nodes that jobs ran on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.records.clusters.description import Clusters, Subcluster
 from esjobs.records.names.cpu_models import CpuModel, resolve
 from esjobs.scores.formulas import Floats
 
-
-class DescribedNode(Protocol):
-    """What the description of a cluster says of a kind of node; None where it does not."""
-
-    @property
-    def cores_per_node(self) -> int | None:
-        """Physical cores of a node."""
-
-    @property
-    def smt(self) -> bool | None:
-        """Whether two threads of a core run."""
-
-    @property
-    def cpu_model(self) -> str | None:
-        """Its CPU, as somebody wrote it."""
-
-
-Described = Callable[[str | None, str | None], DescribedNode | None]
-"""The description of a part of a cluster, by the names of both; None without one."""
-
-
+# What tells kinds of nodes apart
 _KEYS = ("cluster", "subcluster", "cpu_raw")
-"""What tells kinds of nodes apart."""
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Of a batch of jobs: CPU models, SMT, cores per node, and where these are from."""
+    """CPU models, SMT and cores per node of a batch of jobs; ``origin``: source of the cores."""
 
     cpu_models: pa.StringArray
     smt: pa.BooleanArray
@@ -47,17 +27,16 @@ class Nodes:
     origin: pa.StringArray
 
 
-def nodes_of(batch: pa.RecordBatch, described: Described, assumed: int) -> Nodes:
-    """What is known of the nodes of the jobs of a batch.
+def nodes_of(batch: pa.RecordBatch, clusters: Clusters, assumed: int) -> Nodes:
+    """Return CPU model, SMT and cores per node of a batch of jobs.
 
-    SMT is what the record says, else what the description of the cluster does. Cores of a node: as described,
-    else as a pilot's CPU string tells, which counts those of all sockets (threads of them, with SMT), else
-    ``assumed``. Each kind of node is looked at once.
+    SMT comes from the record, else from the cluster description. Cores of a node: description, else the
+    pilot's CPU string (all sockets; threads with SMT), else ``assumed``.
     """
     kinds, kind = _kinds([batch.column(name) for name in _KEYS])
-    facts = [_facts(cluster, part, raw, described) for cluster, part, raw in kinds]
-    known = pa.Table.from_pylist(facts, _FACTS).take(pa.array(kind))
-    columns = {name: known.column(name).combine_chunks() for name in _FACTS.names}
+    facts = [_facts(clusters.described(cluster, part), raw) for cluster, part, raw in kinds]
+    of_jobs = pa.Table.from_pylist(facts, _FACTS).take(pa.array(kind))
+    columns = {name: of_jobs.column(name).combine_chunks() for name in _FACTS.names}
     return Nodes(
         columns["cpu_model"],
         pc.coalesce(batch.column("smt"), columns["smt"]),
@@ -71,10 +50,7 @@ _FACTS = pa.schema(
 )
 
 
-def _facts(
-    cluster: str | None, subcluster: str | None, cpu_raw: str | None, described: Described
-) -> dict[str, object]:
-    part = None if cluster is None and subcluster is None else described(cluster, subcluster)
+def _facts(part: Subcluster | None, cpu_raw: str | None) -> dict[str, object]:
     model = resolve(cpu_raw)
     if model is None and part is not None:
         model = resolve(part.cpu_model)
@@ -87,16 +63,16 @@ def _facts(
     }
 
 
-def _cores(model: CpuModel | None, part: DescribedNode | None) -> tuple[int | None, str]:
-    if part is not None and part.cores_per_node:
-        return part.cores_per_node, "cluster"
+def _cores(model: CpuModel | None, part: Subcluster | None) -> tuple[int | None, str]:
+    if part is not None and part.cores:
+        return part.cores, "cluster"
     if model is not None and model.sockets and model.cores:
         return model.cores * (2 if model.smt else 1), "cpu"
     return None, "assumed"
 
 
 def _kinds(columns: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], npt.NDArray[np.int64]]:
-    """The distinct rows of some columns of texts, and which of them each row is."""
+    """Return the distinct rows of text columns, and the index of each row among them."""
     rows = len(columns[0])
     combined = np.zeros(rows, np.int64)
     for column in columns:

@@ -1,8 +1,8 @@
-"""Rankings: who uses what they are given badly, weighted by what they are given."""
+"""Rankings of names by mean score, weighted by hours."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,17 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.numbers import many, percent
-from esjobs.core.query import Count, Days, Filter, In, Missing, Present, Query, Range, Sum, SumProduct
+from esjobs.core.query import Count, In, Missing, Present, Query, Sum
 from esjobs.core.rates import FEW_JOBS, said
 from esjobs.core.window import Window
+from esjobs.publish.publication import finite
+from esjobs.records.answer import Answer
 from esjobs.schema.scores import BEST_IS_HIGH, BY, RANKED, SCORE_CHOICES, SCORES, WEIGHTS
 from esjobs.schema.similar import PREDICTED_NAMES
-from esjobs.scores.findings import SCORED_AREAS
-from esjobs.scores.intervals import alike, means
+from esjobs.scores.intervals import cluster_columns, means
 from esjobs.scores.predictions import PREDICTED_SHARE, predicted_notes, predicted_sums, with_predicted_jobs
 from esjobs.scores.scoring import OUTSIDE
+from esjobs.scores.selection import Selection
 from esjobs.store.base import JobStore
 
 RANK_SCHEMA = pa.schema(
@@ -37,18 +39,10 @@ JOB_SCHEMA = pa.schema(
         *((name, pa.float64()) for name in RANKED),
     ]
 )
+# Reasons that a note has, those of most hours
 _REASONS = 3
-"""Reasons that a note has, those of most hours."""
+# A variance below this, against the square of the mean, is rounding
 _NEGLIGIBLE = 1e-12
-"""A variance below this, against the square of the mean, is rounding."""
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Names from the worst on, and what has to be said of them."""
-
-    rows: pa.Table
-    notes: tuple[str, ...]
 
 
 def rank(
@@ -61,136 +55,93 @@ def rank(
     weight: str = "node_h",
     variant: str | None = None,
     predicted: bool = False,
-) -> Ranking:
-    """Rank names by the mean of a score, weighted by the hours that their jobs took; the surely worst first.
+) -> Answer:
+    """Rank names by the mean of a score, weighted by hours; significantly worst first.
 
-    Per name: ``score`` is sum(score x hours) / sum(hours) over the jobs that have both; ``coverage`` the part
-    of the hours of all of its jobs that these have; ``spread`` the weighted standard deviation of the score
-    over jobs; ``node_h``, ``core_h``, ``n_jobs`` and ``idle_core_h`` are of all jobs,
-    ``n_scored`` of those with the score; ``idle_core_h`` adds up as ``idle_core_h`` of ``esjobs
-    query``. ``score_low`` and ``score_high`` are the ends of its 95 % interval, from clusters of jobs that
-    are alike (:mod:`esjobs.scores.intervals`), null for fewer than five jobs or clusters; ``differs`` is true
-    of a name more than three standard errors from the rest. The order is that of the better end, of
-    the score where there is no interval; names of fewer than five scored jobs come after the others, and
-    names without a score last. ``variant``: only jobs
-    whose score has this definition.
-    ``predicted``: scores that were not measured count, too, and the column
-    ``predicted_share`` is their part of the hours behind ``score``. Raises :class:`UsageError` for what
-    cannot be ranked, :class:`NoResultError` when no job of the window is scored at all.
+    Per name: ``score`` is sum(score x hours) / sum(hours) over jobs that have both; ``coverage`` their share
+    of the name's hours; ``spread`` the weighted standard deviation over jobs. ``node_h``, ``core_h``,
+    ``n_jobs`` and ``idle_core_h`` are of all jobs, ``n_scored`` of scored ones. ``score_low``,
+    ``score_high``: 95 % interval (:mod:`esjobs.scores.intervals`), null below five jobs or clusters;
+    ``differs``: more than three standard errors from the rest.
 
-    Cost: two grouped queries, and two small ones for the notes; of ``job`` the rows that are shown.
+    Order: the better end of the interval, else the score; then names with fewer than five scored jobs; then
+    names without a score. ``variant``: only jobs with this score definition. ``predicted``: include predicted
+    scores, with their share in ``predicted_share``. Raises :class:`UsageError` for invalid arguments,
+    :class:`NoResultError` if no job of the window is scored.
+
+    Cost: two grouped queries and two small ones; by ``job`` the rows shown.
     """
     _require("by", by, BY)
     _require("score", score, SCORE_CHOICES)
     _require("weight", weight, WEIGHTS)
-    column = "score_sum" if score == "sum" else score
-    defined = _defined(column)
-    if variant is not None and not defined:
+    chosen = Selection(store, score, weight, window, variant)
+    if variant is not None and not chosen.definition:
         raise UsageError(f"{score} has one definition; leave the variant out")
-    where: tuple[Filter, ...] = () if variant is None else (In(defined, (variant,)),)
     if predicted and score not in PREDICTED_NAMES:
         raise UsageError(f"{score} is never predicted; {' and '.join(PREDICTED_NAMES)} are")
-    if by == "job":
-        rows = _jobs(store, column, window, where, top)
-        if predicted:
-            rows = with_predicted_jobs(store, rows, column, window, variant, top)
-    else:
-        rows = _names(store, by, column, window, where, weight, predicted)
-        rows = rows if top is None else rows.slice(0, top)
+    rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, top, predicted)
     if not rows.num_rows:
         of = "" if variant is None else f" of the variant {variant}"
-        raise NoResultError(f"no job{of} is scored{_inside(window)}; make scores: esjobs score")
-    notes = _notes(store, score, column, defined, window, weight, variant)
-    if by != "job" and not predicted:
-        notes = (*_differing(rows), *notes)
+        inside = "" if window is None else f" in {window}"
+        raise NoResultError(f"no job{of} is scored{inside}; make scores: esjobs score")
+    notes = [*_missing(chosen), *_mixed(chosen)]
     if predicted:
-        notes += predicted_notes(store, column, window, weight, variant)
-    return Ranking(rows, notes)
+        notes += predicted_notes(chosen)
+    elif by != "job":
+        notes = [*_differing(rows), *notes]
+    return Answer(rows, tuple(notes))
 
 
-def _names(
-    store: JobStore,
-    by: str,
-    column: str,
-    window: Window | None,
-    where: Sequence[Filter],
-    weight: str,
-    predicted: bool,
-) -> pa.Table:
+def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.Table:
+    column = chosen.column
     hours = (Sum("node_h", "node_h"), Sum("core_h", "core_h"))
-    everything = store.aggregate(
-        Query((by,), (Count("n_jobs"), *hours, Sum("idle_core_h", "wasted")), window, over=SCORES)
-    ).table
-    scored = store.aggregate(
-        Query(
-            (by,),
-            (
-                Count("n_scored"),
-                Sum(weight, "weights"),
-                SumProduct(column, weight, "weighted"),
-                SumProduct(f"{column}_sq", weight, "squares"),
-            ),
-            window,
-            (*where, Present(column), Present(weight)),
-            over=SCORES,
-        )
-    ).table
-    of_name = {row[by]: row for row in scored.to_pylist()}
-    shares: dict[str | None, float] = {}
-    measured = _intervals(store, by, column, window, where, weight) if not predicted else {}
+    metrics = (Count("n_jobs"), *hours, Sum("idle_core_h", "wasted"))
+    totals = chosen.store.aggregate(Query((by,), metrics, chosen.window, over=SCORES)).table.to_pylist()
+    sums: dict[str | None, Mapping[str, Any]] = {
+        row[by]: row for row in chosen.sums((by,), column, (Present(column),), SCORES)
+    }
+    schema = RANK_SCHEMA
     if predicted:
-        variants = [each for each in where if isinstance(each, In)]
-        of_name, shares = predicted_sums(store, by, column, window, variants, weight, of_name)
+        sums, shares = predicted_sums(chosen, by, sums)
+        beside = {row[by]: {PREDICTED_SHARE: shares.get(row[by])} for row in totals}
+        schema = schema.append(pa.field(PREDICTED_SHARE, pa.float64()))
+    else:
+        beside = _intervals(chosen, by)
     rows = [
-        _row(row[by], row, of_name.get(row[by], {}), weight) | measured.get(row[by], {})
-        for row in everything.to_pylist()
+        _row(row[by], row, sums.get(row[by], {}), chosen.weight) | beside.get(row[by], {}) for row in totals
     ]
+    rows.sort(key=partial(_order, column=column, weight=chosen.weight))
+    return pa.Table.from_pylist(rows if top is None else rows[:top], schema)
+
+
+def _order(row: Mapping[str, Any], column: str, weight: str) -> tuple[Any, ...]:
     sign, better = (1, "score_high") if column in BEST_IS_HIGH else (-1, "score_low")
-    rows.sort(
-        key=lambda row: (
-            row["score"] is None,
-            (row["n_scored"] or 0) < FEW_JOBS,
-            sign * (row["score"] or 0.0 if row.get(better) is None else row[better]),
-            sign * (row["score"] or 0.0),
-            -(row[weight] or 0.0),
-            row["name"] or "",
-        )
-    )
-    ranked = pa.Table.from_pylist(rows, RANK_SCHEMA)
-    if not predicted:
-        return ranked
-    return ranked.append_column(
-        PREDICTED_SHARE, pa.array([shares.get(row["name"]) for row in rows], pa.float64())
-    )
+    score = row["score"] or 0.0
+    end = score if row.get(better) is None else row[better]
+    few = (row["n_scored"] or 0) < FEW_JOBS
+    return row["score"] is None, few, sign * end, sign * score, -(row[weight] or 0.0), row["name"] or ""
 
 
-def _intervals(
-    store: JobStore, by: str, column: str, window: Window | None, where: Sequence[Filter], weight: str
-) -> dict[str | None, dict[str, Any]]:
-    """By name the interval of its mean, and whether it differs from the rest."""
-    keys = (by, *alike(by))
-    asked = Query(
-        keys,
-        (Count("n_jobs"), Sum(weight, "weights"), SumProduct(column, weight, "weighted")),
-        window,
-        (*where, Present(column), Present(weight)),
-        over=SCORES,
-    )
-    cells = store.aggregate(asked).table
-    if not cells.num_rows:
+def _intervals(chosen: Selection, by: str) -> dict[str | None, dict[str, Any]]:
+    """Return interval and significance of the mean by name."""
+    column = chosen.column
+    keys = (by, *cluster_columns(by))
+    clusters = chosen.sums(keys, column, (Present(column),), SCORES, squares=False)
+    if not clusters:
         return {}
-    names = cells.column(by).to_pylist()
-    place = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    index = {name: number for number, name in enumerate(dict.fromkeys(row[by] for row in clusters))}
     weighted, weights, n_jobs = (
-        np.nan_to_num(cells.column(name).to_numpy().astype(float))
-        for name in ("weighted", "weights", "n_jobs")
+        np.nan_to_num(np.array([row[name] for row in clusters], float))
+        for name in ("weighted", "weights", "n_scored")
     )
-    found = means(np.array([place[name] for name in names]), weighted, weights, n_jobs, len(place))
-    ends = {"score_low": found.low, "score_high": found.high}
+    found = means(np.array([index[row[by]] for row in clusters]), weighted, weights, n_jobs, len(index))
     return {
-        name: {"differs": found.differs[number]}
-        | {end: None if np.isnan(values[number]) else float(values[number]) for end, values in ends.items()}
-        for name, number in place.items()
+        name: {
+            "differs": found.differs[number],
+            "score_low": finite(found.low[number]),
+            "score_high": finite(found.high[number]),
+        }
+        for name, number in index.items()
     }
 
 
@@ -214,136 +165,97 @@ def _row(
 
 
 def _deviation(mean: float, square: float) -> float:
-    """The standard deviation from a mean and a mean of squares; what is rounding alone is none."""
     variance = square - mean * mean
+    # what is left of equal scores is rounding
     return math.sqrt(variance) if variance > _NEGLIGIBLE * max(square, mean * mean) else 0.0
 
 
-def _jobs(
-    store: JobStore, column: str, window: Window | None, where: Sequence[Filter], top: int | None
-) -> pa.Table:
-    """The worst jobs; the ones with more node-hours first among equals."""
-    order = (column if column in BEST_IS_HIGH else f"-{column}", "-node_h", "source", "job_id")
-    filters: list[Filter] = [*where, Present(column)]
-    if window is not None:
-        filters.append(Days.of_window(window))
-    whole = window is None or window.whole_days
-    read = store.read(SCORES, filters, order=order, limit=top if whole else None)
+def _jobs(chosen: Selection, top: int | None, predicted: bool) -> pa.Table:
     rows: list[dict[str, Any]] = []
-    for batch in read:
+    for row in _worst_jobs(chosen, top):
+        if top is not None and len(rows) == top:
+            break
+        rows.append(row)
+    table = pa.Table.from_pylist(rows, JOB_SCHEMA)
+    return with_predicted_jobs(chosen, table, top) if predicted else table
+
+
+def _worst_jobs(chosen: Selection, top: int | None) -> Iterator[dict[str, Any]]:
+    """Yield the worst jobs; among equals those with more node-hours first."""
+    column, window = chosen.column, chosen.window
+    order = (column if column in BEST_IS_HIGH else f"-{column}", "-node_h", "source", "job_id")
+    filters = (*chosen.where, Present(column), *chosen.days)
+    # filters select whole days: jobs outside a window that ends within one are skipped here
+    limit = top if window is None or window.whole_days else None
+    for batch in chosen.store.read(SCORES, filters, order=order, limit=limit):
         for row in batch.to_pylist():
             if window is None or window.start <= row["end_time"] < window.end:
-                rows.append(_job_row(row, column))
-            if top is not None and len(rows) == top:
-                return pa.Table.from_pylist(rows, JOB_SCHEMA)
-    return pa.Table.from_pylist(rows, JOB_SCHEMA)
-
-
-def _job_row(row: Mapping[str, Any], column: str) -> dict[str, Any]:
-    same = {name: row[name] for name in JOB_SCHEMA.names if name in row}
-    return {
-        **same,
-        "name": row["job_id"],
-        "score": row[column],
-        "coverage": 1.0,
-        "n_jobs": 1,
-        "n_scored": 1,
-        "spread": 0.0,
-    }
+                same = {name: row[name] for name in JOB_SCHEMA.names if name in row}
+                own = {"name": row["job_id"], "score": row[column], "spread": 0.0}
+                yield {**same, **own, "coverage": 1.0, "n_jobs": 1, "n_scored": 1}
 
 
 def _differing(rows: pa.Table) -> Iterator[str]:
-    """How many names differ from the rest, and how many are too few jobs to be ranked."""
-    told = [each for each in rows.column("differs").to_pylist() if each is not None]
-    if told:
-        yield said(sum(told), len(told)) + ("" if any(told) else ": their order says nothing")
-    without = rows.num_rows - rows.column("score").null_count - len(told)
-    if without and told:
+    """Yield notes on names that differ, and on names with too few jobs."""
+    compared = [each for each in rows.column("differs").to_pylist() if each is not None]
+    if not compared:
+        return
+    yield said(sum(compared), len(compared)) + ("" if any(compared) else ": their order says nothing")
+    without = rows.num_rows - rows.column("score").null_count - len(compared)
+    if without:
         yield f"no interval: {many(without, 'name')} of fewer than {FEW_JOBS} jobs or groups of similar jobs"
 
 
-def _notes(
-    store: JobStore,
-    score: str,
-    column: str,
-    defined: str,
-    window: Window | None,
-    weight: str,
-    variant: str | None,
-) -> tuple[str, ...]:
-    """What mixes definitions, sums of unlike scores, and hours of nodes that nobody described."""
-    hours = weight.replace("_", "-")
-    known: tuple[Filter, ...] = (Present(column),)
-    notes = []
-    if f"{column}_reason" in SCORES.column_names:
-        missing = _shares(store, f"{column}_reason", (Missing(column),), window, weight)
-        if missing:
-            few = dict(list(missing.items())[:_REASONS])
-            notes.append(f"{score} is missing because of: {_listed(few)} of the {hours} without it")
-        beyond = _hours(store, (*known, In(f"{column}_reason", (OUTSIDE,))), window, weight)
-        if beyond:
-            share = beyond / _hours(store, known, window, weight)
-            notes.append(
-                f"{percent(share)} of the {hours} scored are of jobs whose counters do not fit each "
-                f"other: their {score} lies outside 0 to 100 and counts as 0 or 100"
-            )
-    if defined and variant is None:
-        shares = _shares(store, defined, known, window, weight)
+def _missing(chosen: Selection) -> Iterator[str]:
+    """Yield notes on reasons of missing scores, and on clipped ones."""
+    reason, has_score = f"{chosen.column}_reason", Present(chosen.column)
+    if reason not in SCORES.column_names:
+        return
+    score, hours = chosen.score, chosen.weight.replace("_", "-")
+    missing = chosen.shares(reason, (Missing(chosen.column),))
+    if missing:
+        few = dict(list(missing.items())[:_REASONS])
+        yield f"{score} is missing because of: {_listed(few)} of the {hours} without it"
+    beyond = chosen.hours((has_score, In(reason, (OUTSIDE,))))
+    if beyond:
+        share = percent(beyond / chosen.hours((has_score,)))
+        yield (
+            f"{share} of the {hours} scored are of jobs whose counters do "
+            f"not fit each other: their {score} lies outside 0 to 100 and counts as 0 or 100"
+        )
+
+
+def _mixed(chosen: Selection) -> Iterator[str]:
+    """Yield notes on mixed definitions, sums of different numbers of scores, and assumed node sizes."""
+    hours, has_score = chosen.weight.replace("_", "-"), (Present(chosen.column),)
+    if chosen.definition and chosen.variant is None:
+        shares = chosen.shares(chosen.definition, has_score)
         if len(shares) > 1:
-            notes.append(
-                f"{score} has several definitions here, which do not compare: {_listed(shares)} of the "
-                f"{hours} scored; --variant takes one"
+            yield (
+                f"{chosen.score} has several definitions here, which do not compare: {_listed(shares)} of "
+                f"the {hours} scored; --variant takes one"
             )
-    if column == "score_sum":
-        shares = _shares(store, "n_scores", known, window, weight)
+    if chosen.column == "score_sum":
+        shares = chosen.shares("n_scores", has_score)
         if len(shares) > 1:
-            notes.append(
+            yield (
                 f"sums of unlike numbers of scores: {_listed(shares)} of the {hours} scored have so many; a "
                 "job of which more is known has more to add up"
             )
-    if weight == "node_h":
-        shares = _shares(store, "node_h_from", known, window, weight)
-        assumed = shares.get("assumed", 0.0)
-        if assumed:
-            notes.append(
-                f"{percent(assumed)} of the node-hours are core-hours over an assumed size of nodes "
-                "(scores.cores_per_node): what compares are the means, not the node-hours"
-            )
-    return tuple(notes)
-
-
-def _shares(
-    store: JobStore, key: str, where: Sequence[Filter], window: Window | None, weight: str
-) -> dict[str, float]:
-    """How the hours of some jobs are divided among the values of a column, the largest part first."""
-    filters = (*where, Present(key), Range(weight, gt=0))
-    asked = Query((key,), (Sum(weight, "hours"),), window, filters, over=SCORES)
-    parts = {str(row[key]): row["hours"] for row in store.aggregate(asked).table.to_pylist()}
-    total = math.fsum(parts.values())
-    return {name: part / total for name, part in sorted(parts.items(), key=lambda item: (-item[1], item[0]))}
-
-
-def _hours(store: JobStore, where: Sequence[Filter], window: Window | None, weight: str) -> float:
-    """The hours of some jobs."""
-    asked = Query((), (Sum(weight, "hours"),), window, tuple(where), over=SCORES)
-    return float(store.aggregate(asked).table.column("hours")[0].as_py() or 0.0)
+    assumed = 0.0
+    if chosen.weight == "node_h":
+        assumed = chosen.shares("node_h_from", has_score).get("assumed", 0.0)
+    if assumed:
+        yield (
+            f"{percent(assumed)} of the node-hours are core-hours over an assumed size of nodes "
+            "(scores.cores_per_node): what compares are the means, not the node-hours"
+        )
 
 
 def _listed(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
 
 
-def _defined(column: str) -> str:
-    """The column that names the definition of a score; empty where there is one definition."""
-    if column in SCORED_AREAS:
-        return "issues_variant"
-    return "variant" if column in ("score_cpu", "score_mem", "score_sum") else ""
-
-
-def _inside(window: Window | None) -> str:
-    return "" if window is None else f" in {window}"
-
-
-def _require(what: str, given: str, accepted: Sequence[str]) -> None:
-    if given not in accepted:
-        raise UsageError(f"no {what} '{given}'; there are {', '.join(accepted)}")
+def _require(what: str, name: str, accepted: Sequence[str]) -> None:
+    if name not in accepted:
+        raise UsageError(f"no {what} '{name}'; there are {', '.join(accepted)}")

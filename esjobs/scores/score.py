@@ -1,7 +1,7 @@
-"""The step: scores of the jobs of each day, of what was counted and what was detected of them."""
+"""Pipeline step: daily scores from counters and issues."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -14,8 +14,12 @@ from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, Days, In, Metric, Moment, Query, Select
 from esjobs.core.report import RunReport
+from esjobs.core.sections import Sections
 from esjobs.core.window import Window
 from esjobs.publish.publication import tidy
+from esjobs.records.clusters.description import Clusters
+from esjobs.records.clusters.reading import read_clusters
+from esjobs.records.clusters.settings import ClustersSettings
 from esjobs.records.jobs.aggregate import forgotten_days
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.scores import MEASURES, RANKED, SCORE_NAMES, SCORES
@@ -23,15 +27,24 @@ from esjobs.schema.similar import PREDICTED_SCORES
 from esjobs.scores.families import EVENTS_VERSION
 from esjobs.scores.findings import Findings, findings_of, gpu_load_of, job_keys, marks_of, scores_of_issues
 from esjobs.scores.formulas import Floats
-from esjobs.scores.nodes import Described, Nodes, nodes_of
+from esjobs.scores.nodes import Nodes, nodes_of
 from esjobs.scores.reasons import NONE, Reasons
 from esjobs.scores.scoring import Scored, score_counters
 from esjobs.scores.settings import EfficiencySettings
-from esjobs.scores.usage import BEYOND, PAST_REQUEST, efficiency, hours, shares, time_used, used_memory
+from esjobs.scores.usage import (
+    BEYOND,
+    PAST_REQUEST,
+    efficiency,
+    gpu_share,
+    hours,
+    shares,
+    time_used,
+    used_memory,
+)
 from esjobs.store.base import Change, JobStore, Retired
 
 SCORES_VERSION = 4
-"""Of the formulas; moves when other numbers follow from the same jobs."""
+"""Version of the formulas; a change makes stored scores stale."""
 
 _KEPT = (
     "source",
@@ -53,7 +66,7 @@ _NUMBERS = (
     *("requested_wall_s", "requested_memory_b", "requested_cores", "requested_gpus"),
 )
 FIELDS = tuple(dict.fromkeys((*_KEPT, *_KEPT_NUMBERS, *_NUMBERS, "cpu_raw", "smt", "counters")))
-"""What is read of a job."""
+"""Job fields read."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -61,40 +74,37 @@ Progress = Callable[[str, int, int], None]
 def score(
     store: JobStore,
     window: Window,
-    settings: EfficiencySettings,
-    described: Described,
+    settings: Sections,
     *,
-    clusters: str = "",
     rebuild: bool = False,
     progress: Progress | None = None,
 ) -> RunReport:
-    """Score the jobs of the days of a window whose scores are missing or stale, in one switch.
+    """Score jobs of days whose scores are missing or stale, and publish them in one switch.
 
-    ``described``: what is known of the nodes of clusters; ``clusters``: a digest of that. A day is stale when
-    its jobs, what was detected of them, the settings, the descriptions or the formulas changed since;
-    ``rebuild`` takes every day as stale. Days that have no jobs any more lose their scores. Raises
+    A day is stale if its jobs, their issues, settings, cluster descriptions (digest: ``clusters``) or
+    formulas changed; ``rebuild``: all days are. Days whose jobs are gone lose their scores. Raises
     :class:`NoJobsError` for a window without jobs.
 
-    Cost: the jobs of stale days are read once, a batch at a time; memory beside that: what was detected on a
-    day.
+    Cost: one pass over jobs of stale days, in batches.
     """
     began = time.perf_counter()
     window.require_whole_days("score")
-    marks = day_marks(store, window, settings, clusters)
-    known = _known(store, window)
-    # an archive that forgets its jobs keeps what was made of them
-    emptied = set(known) - set(marks)
+    weights, clusters = settings.section(EfficiencySettings), _clusters(settings)
+    marks = day_marks(store, window, weights, _digest(clusters))
+    stored = _stored_marks(store, window)
+    emptied = set(stored) - set(marks)
+    # scores outlive jobs that an archive has dropped
     emptied -= set() if rebuild else forgotten_days(store, emptied)
     gone = [Retired(SCORES, str(day)) for day in sorted(emptied)]
     if not marks:
         store.publish(gone)
         raise NoJobsError(f"no jobs in {window}, so none to score; esjobs doctor says what is stored")
-    stale = [day for day in sorted(marks) if rebuild or known.get(day) != {marks[day]}]
+    stale = [day for day in sorted(marks) if rebuild or stored.get(day) != {marks[day]}]
     changes: list[Change] = [*gone]
     for number, day in enumerate(stale):
         if progress:
             progress("scoring", number, len(stale))
-        rows = _scored_day(store, day, marks[day], settings, described)
+        rows = _scored_day(store, day, marks[day], weights, clusters)
         changes.append(store.replace(SCORES, str(day), rows))
     if progress:
         progress("scoring", len(stale), len(stale))
@@ -103,10 +113,24 @@ def score(
     return _report(store, window, len(marks), len(stale), began)
 
 
+def score_digest(store: JobStore, window: Window, settings: Sections) -> str:
+    """Return a digest of everything the scores of a window depend on."""
+    marks = day_marks(store, window, settings.section(EfficiencySettings), _digest(_clusters(settings)))
+    return content_id({"days": {str(day): mark for day, mark in marks.items()}})
+
+
+def _clusters(settings: Sections) -> Clusters:
+    return read_clusters(settings.section(ClustersSettings).files)
+
+
+def _digest(clusters: Clusters) -> str:
+    return content_id({"parts": sorted(map(repr, clusters.parts))})
+
+
 def day_marks(
     store: JobStore, window: Window, settings: EfficiencySettings, clusters: str
 ) -> dict[date, str]:
-    """By day that has jobs, a text that moves with anything that its scores are made from."""
+    """Return for each day with jobs a digest of everything its scores depend on."""
     made_of = {
         **settings.model_dump(exclude={"nightly"}),
         "clusters": clusters,
@@ -119,7 +143,7 @@ def day_marks(
 
 
 def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: float) -> RunReport:
-    """The account of the window: what stands there, however much of it was made now."""
+    """Report on all rows of the window, also those made earlier."""
     faults = In("cpu_efficiency_reason", (BEYOND,))
     past = In("time_used_reason", (PAST_REQUEST,))
     counts: list[Metric] = [
@@ -128,8 +152,8 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
         Moment((), "past", where=(past,)),
         *(Moment((), name, having=(name,)) for name in MEASURES),
     ]
-    asked = Query((), tuple(counts), where=(Days.of_window(window),), over=SCORES)
-    (found,) = store.aggregate(asked).table.to_pylist()
+    query = Query((), tuple(counts), where=(Days.of_window(window),), over=SCORES)
+    (found,) = store.aggregate(query).table.to_pylist()
     n_jobs, n_faults, n_past = (int(found[name]) for name in ("jobs", "faults", "past"))
     notes = []
     if n_faults:
@@ -162,26 +186,21 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
     )
 
 
-def _known(store: JobStore, window: Window) -> dict[date, set[str]]:
-    """What the stored scores of each day were made from."""
-    asked = Query(("day", "mark"), (Count("n"),), where=(Days.of_window(window),), over=SCORES)
-    known: dict[date, set[str]] = {}
-    for row in store.aggregate(asked).table.to_pylist():
-        known.setdefault(row["day"], set()).add(row["mark"])
-    return known
+def _stored_marks(store: JobStore, window: Window) -> dict[date, set[str]]:
+    query = Query(("day", "mark"), (Count("n"),), where=(Days.of_window(window),), over=SCORES)
+    marks: dict[date, set[str]] = {}
+    for row in store.aggregate(query).table.to_pylist():
+        marks.setdefault(row["day"], set()).add(row["mark"])
+    return marks
 
 
 def _scored_day(
-    store: JobStore,
-    day: date,
-    mark: str,
-    settings: EfficiencySettings,
-    described: Described,
+    store: JobStore, day: date, mark: str, settings: EfficiencySettings, clusters: Clusters
 ) -> Iterator[pa.RecordBatch]:
     findings = findings_of(store, day, settings)
     for batch in store.select(Select(FIELDS, Window.of_days(day, day))):
         if batch.num_rows:
-            yield scored_jobs(batch, day, mark, findings, settings, described)
+            yield scored_jobs(batch, day, mark, findings, settings, clusters)
 
 
 def scored_jobs(
@@ -190,36 +209,26 @@ def scored_jobs(
     mark: str,
     findings: Findings,
     settings: EfficiencySettings,
-    described: Described,
+    clusters: Clusters,
 ) -> pa.RecordBatch:
-    """The rows of a batch of jobs (:data:`FIELDS`) of a day."""
+    """Return score rows of a batch of jobs (:data:`FIELDS`) of a day."""
     reasons = Reasons()
-    given = {name: _number(jobs.column(name)) for name in _NUMBERS}
-    nodes = nodes_of(jobs, described, settings.cores_per_node)
-    cores_from = _complete_cores(given, nodes)
+    recorded = {name: _number(jobs.column(name)) for name in _NUMBERS}
+    nodes = nodes_of(jobs, clusters, settings.cores_per_node)
+    cores_from = _complete_cores(recorded, nodes)
     keys = job_keys(jobs.column("source"), jobs.column("job_id"))
-    named = pc.coalesce(nodes.cpu_models, jobs.column("cpu_raw"))
-    counted = score_counters(jobs.column("counters"), named, nodes.smt, reasons)
+    models = pc.coalesce(nodes.cpu_models, jobs.column("cpu_raw"))
+    counted = score_counters(jobs.column("counters"), models, nodes.smt, reasons)
     scored: dict[str, Scored] = {
         **counted.scores,
         **scores_of_issues(keys, findings, settings.issues, reasons),
-        "cpu_efficiency": efficiency(given, reasons),
+        "cpu_efficiency": efficiency(recorded, reasons),
     }
-    values = {name: scored[name].value for name in SCORE_NAMES}
-    faults = scored["cpu_efficiency"].codes == reasons.code(BEYOND)
-    sound = scored["cpu_efficiency"].codes == NONE
-    values["cpu_efficiency"] = np.where(sound, scored["cpu_efficiency"].unclipped, np.nan)
-    values["score_sum"], n_scores = _sum([values[name] for name in SCORE_NAMES])
-    of_hours = hours(given, nodes.cores)
-    of_shares = shares(given)
-    time = time_used(given, reasons)
-    of_shares["time_used_frac"] = np.where(time.codes == NONE, time.unclipped, np.nan)
-    of_shares["cores_used_frac"] = np.where(faults, np.nan, of_shares["cores_used_frac"])
-    busy = gpu_load_of(keys, findings) * given["gpus"]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        asked = np.where(np.isnan(given["requested_gpus"]), given["gpus"], given["requested_gpus"])
-        of_shares["gpus_used_frac"] = np.where(asked > 0, busy / asked, np.nan)
-    issues_known = ~np.isnan(values["score_mpi"]) | ~np.isnan(values["score_io"])
+    values = _values(scored)
+    monitored = ~np.isnan(values["score_mpi"]) | ~np.isnan(values["score_io"])
+    of_hours = hours(recorded, nodes.cores)
+    time_share = time_used(recorded, reasons)
+    text = pa.string()
     columns: dict[str, Any] = {
         **{name: jobs.column(name) for name in (*_KEPT, *_KEPT_NUMBERS)},
         "cpu_model": nodes.cpu_models,
@@ -230,43 +239,54 @@ def scored_jobs(
         **{f"{name}_sq": values[name] ** 2 for name in RANKED},
         **{f"{name}_from": _tenth(values[name], 1 if name in SCORE_NAMES else 100) for name in MEASURES},
         **of_hours,
-        **of_shares,
-        "used_memory_b": used_memory(given),
+        **shares(recorded),
+        "time_used_frac": np.where(time_share.codes == NONE, time_share.unclipped, np.nan),
+        "gpus_used_frac": gpu_share(recorded, gpu_load_of(keys, findings)),
+        "used_memory_b": used_memory(recorded),
         "node_h_from": pc.if_else(
             pa.array(np.isnan(of_hours["node_h"])),
-            pa.scalar(None, pa.string()),
+            pa.scalar(None, text),
             pc.if_else(jobs.column("nodes").is_valid(), pa.scalar("nodes"), nodes.origin),
         ),
-        # below 0 where a record says more CPU time than cores could give: sums are those of all jobs
-        "idle_core_h": of_hours["core_h"] - given["cpu_s"] / 3600.0,
-        "issues_variant": pc.if_else(
-            pa.array(issues_known), pa.scalar(settings.issues), pa.scalar(None, pa.string())
-        ),
-        "n_scores": n_scores,
-        "time_used_reason": reasons.column(time.codes),
+        # below 0 where a record has more CPU time than cores could give: sums are those of all jobs
+        "idle_core_h": of_hours["core_h"] - recorded["cpu_s"] / 3600.0,
+        "issues_variant": pc.if_else(pa.array(monitored), pa.scalar(settings.issues), pa.scalar(None, text)),
+        "n_scores": sum(~np.isnan(values[name]) for name in SCORE_NAMES),
+        "time_used_reason": reasons.column(time_share.codes),
         "cores_from": cores_from,
         "day": pa.repeat(pa.scalar(day), jobs.num_rows),
         "mark": pa.repeat(pa.scalar(mark), jobs.num_rows),
     }
+    beyond = scored["cpu_efficiency"].codes == reasons.code(BEYOND)
+    columns["cores_used_frac"] = np.where(beyond, np.nan, columns["cores_used_frac"])
     schema = table_schema(SCORES)
-    return pa.RecordBatch.from_arrays(
-        [_column(columns[item.name], item.type) for item in schema], schema=schema
-    )
+    arrays = [_column(columns[item.name], item.type) for item in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _complete_cores(given: dict[str, Floats], nodes: Nodes) -> pa.Array:
-    """Put nodes x described cores where the record names no cores; where the cores of each job are from."""
-    recorded = ~np.isnan(given["cores"])
+def _values(scored: Mapping[str, Scored]) -> dict[str, Floats]:
+    """Return clipped scores, their sum, and the CPU efficiency of correct records."""
+    values = {name: scored[name].value for name in SCORE_NAMES}
+    correct = scored["cpu_efficiency"].codes == NONE
+    stacked = np.stack([values[name] for name in SCORE_NAMES])
+    missing = np.isnan(stacked).all(axis=0)
+    values["cpu_efficiency"] = np.where(correct, scored["cpu_efficiency"].unclipped, np.nan)
+    values["score_sum"] = np.where(missing, np.nan, np.nansum(stacked, axis=0))
+    return values
+
+
+def _complete_cores(numbers: dict[str, Floats], nodes: Nodes) -> pa.Array:
+    """Fill missing cores with nodes x described cores; return the source of each job's cores."""
+    recorded = ~np.isnan(numbers["cores"])
     described = pc.equal(nodes.origin, "cluster").to_numpy(zero_copy_only=False)
-    known = ~recorded & described & (given["nodes"] > 0)
-    given["cores"] = np.where(known, given["nodes"] * nodes.cores, given["cores"])
-    return pa.array(
-        np.select([recorded, known], ["cores", "cluster"], ""), pa.string(), mask=~(recorded | known)
-    )
+    filled = ~recorded & described & (numbers["nodes"] > 0)
+    numbers["cores"] = np.where(filled, numbers["nodes"] * nodes.cores, numbers["cores"])
+    origin = np.select([recorded, filled], ["cores", "cluster"], "")
+    return pa.array(origin, pa.string(), mask=~(recorded | filled))
 
 
 def _tenth(values: Floats, percent: int) -> Floats:
-    """The lower end of the ten per cent in which a value lies; 100 belongs to the last."""
+    """Return the lower edge of a value's 10 % bin; 100 belongs to the last bin."""
     return np.asarray(np.minimum(np.floor(values * percent / 10) * 10, 90.0), np.float64)
 
 
@@ -274,15 +294,8 @@ def _number(column: pa.Array) -> Floats:
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
 
 
-def _sum(scores: Sequence[Floats]) -> tuple[Floats, np.ndarray]:
-    """The sum of the scores that jobs have, NaN of none, and how many these are."""
-    stacked = np.stack(scores)
-    known = (~np.isnan(stacked)).sum(axis=0)
-    return np.where(known > 0, np.nansum(stacked, axis=0), np.nan), known
-
-
 def _column(values: Any, kind: pa.DataType) -> pa.Array:
-    """A column as it is stored: nothing that is no number, null instead."""
+    """Return a column as stored, with null for non-finite numbers."""
     if isinstance(values, np.ndarray):
         finite = np.isfinite(values)
         return pa.array(values, kind, mask=~finite)

@@ -1,4 +1,4 @@
-"""What a user can set about scores."""
+"""Settings of scores."""
 
 from typing import Annotated, Literal
 
@@ -10,25 +10,24 @@ _Weight = Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1)]
 
 
 class EfficiencySettings(BaseModel):
-    """How issues add up, and how large a node is that nothing is known of."""
+    """Score settings: weights of issues, default node size."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     nightly: bool = True
-    """Whether nights score the jobs: a row per job and night. Without, ``esjobs score`` does it on demand."""
+    """Score jobs every night; otherwise on demand by ``esjobs score``."""
     issues: Literal["product", "sum"] = "product"
-    """How issues make ``score_mpi`` and ``score_io``: 100 x (1 - prod(1 - weight x share of the job's time)),
+    """Formula of ``score_mpi`` and ``score_io``: 100 x (1 - prod(1 - weight x share of the job's time)),
     or 100 x the sum of weight x share, 100 at most."""
     weight_critical: _Weight = 1.0
-    """What an issue of this severity weighs."""
+    """Weight of an issue of this severity."""
     weight_major: _Weight = 0.6
     weight_minor: _Weight = 0.3
     weight_info: _Weight = 0.0
     cores_per_node: Count = 64
-    """Cores of a node where neither the record nor a description of the cluster nor the CPU string tells."""
+    """Cores of a node if record, cluster description and CPU string have none."""
 
     @property
     def weights(self) -> dict[str, float]:
-        """By severity."""
         names = ("critical", "major", "minor", "info")
         return {name: float(getattr(self, f"weight_{name}")) for name in names}

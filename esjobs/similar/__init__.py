@@ -1,4 +1,4 @@
-"""Jobs that behave alike, from their time series."""
+"""Jobs that behave similarly, from their time series."""
 
 from esjobs.core.capability import Capability, Lazy
 

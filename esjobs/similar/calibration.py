@@ -1,7 +1,7 @@
-"""Errors of predictions that say what they promise: split conformal intervals, wider where neighbours differ.
+"""Calibrated errors of predictions: split conformal intervals, scaled by the spread of neighbours.
 
 J. Lei, M. G'Sell, A. Rinaldo, R. J. Tibshirani, L. Wasserman, Distribution-Free Predictive Inference for
-Regression, JASA 113 (2018), sections 2.2 and 5.2 (residuals in units of a local scale).
+Regression, JASA 113 (2018), sections 2.2 and 5.2.
 """
 
 import math
@@ -13,17 +13,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEVELS = (0.68, 0.95)
-"""Parts of the cases in which the measured score lies within the error."""
+"""Coverage of the errors."""
+# Per cent: scores are not measured better
 _LEAST_SCALE = 0.1
-"""Per cent: scores are not measured better."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Errors of new predictions, from residuals of ``n`` known ones.
+    """Errors of new predictions, from ``n`` residuals.
 
-    ``base``: what is added to the spread of neighbours; ``usual``: the spread taken for a single neighbour;
-    ``factors``: by level the multiple of both together; None where too few residuals tell.
+    ``base``: added to the spread of neighbours; ``usual``: spread of a single neighbour; ``factors``:
+    multiple of both by level, None for too few residuals.
     """
 
     n: int
@@ -32,16 +32,16 @@ class Calibration:
     factors: tuple[float | None, ...]
 
     def errors(self, spread: float) -> tuple[float | None, ...]:
-        """Half the interval by level; scores end at 0 and 100, so that it is never above 100."""
+        """Return the half-widths of the intervals by level, at most 100."""
         scale = self.base + (self.usual if math.isnan(spread) else spread)
         return tuple(None if factor is None else min(100.0, factor * scale) for factor in self.factors)
 
 
 def calibrated(residuals: Floats, spreads: Floats) -> Calibration:
-    """From predictions of jobs whose score is known, each without what is too much like itself.
+    """Calibrate errors on predictions of jobs with measured scores.
 
-    The factor of a level is the ceil((n + 1) x level)-th smallest of |residual| / (base + spread): with it at
-    least that part of new cases is within, whatever the distribution, if they are drawn like the known ones.
+    The factor of a level is the ceil((n + 1) x level)-th smallest |residual| / (base + spread): it covers at
+    least that share of exchangeable new cases, whatever the distribution.
 
     >>> calibrated(np.arange(1.0, 4.0), np.full(3, np.nan)).factors[1] is None
     True

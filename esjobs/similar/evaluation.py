@@ -1,7 +1,8 @@
-"""How good predictions are: jobs of the knowledge base predicted from others, in all nine combinations."""
+"""Evaluation of predictions: cross-validation on the knowledge base, in nine combinations."""
 
 import zlib
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,17 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError
 from esjobs.schema.similar import AGGREGATIONS, APPROACHES, PREDICTED_NAMES
-from esjobs.similar.alike import NONE_KNOWN, Alike, alike
 from esjobs.similar.calibration import LEVELS, calibrated
+from esjobs.similar.cross_validation import LeftOut, left_out, limits_of, near_each, spaced, without_limits
 from esjobs.similar.knowledge import KnowledgeBase, knowledge_base
-from esjobs.similar.leaving_out import LeftOut, left_out, limits_of, near_each, spaced, without_limits
 from esjobs.similar.limits import FAR_APART
-from esjobs.similar.neighbours import Limits, told_limit
+from esjobs.similar.neighbours import Limits, shown_limit
+from esjobs.similar.program_similarity import NO_PROGRAMS, ProgramSimilarity, program_similarity
 from esjobs.similar.settings import SimilarSettings
 from esjobs.store.base import JobStore
 
 LEFT_OUT = ("run", "user")
-"""With each job its run is left out, or everything of its user."""
+"""Held-out group of each job: its run, or all jobs of its user."""
 _FOLDS = 5
 
 EVALUATION = pa.schema(
@@ -32,20 +33,18 @@ EVALUATION = pa.schema(
         *(("coarse", pa.float64()), ("fine", pa.float64()), ("reason", pa.string())),
     ]
 )
-"""``over_10_frac``: of the predicted jobs; ``cover``: the part within errors calibrated on others."""
+"""``over_10_frac``: of predicted jobs; ``cover``: share within errors calibrated on others."""
 
 
 def evaluate(store: JobStore, settings: SimilarSettings, most: int | None = 2000) -> pa.Table:
-    """A row per score, what is left out, approach and aggregation (:data:`EVALUATION`).
+    """Return one row per score, held-out group, approach and aggregation (:data:`EVALUATION`).
 
-    Predicted are jobs of the half of the runs that had no part in the limits. ``most``: so many of them,
-    evenly spaced over the knowledge base; None: all. Raises
-    :class:`NoResultError` where there is no knowledge base. Cost: a search for each of the jobs, and what
-    :func:`~esjobs.similar.knowledge.knowledge_base` reads.
+    Predicted are jobs of the half of the runs that did not determine the limits; ``most``: at most so many,
+    evenly spaced. Raises :class:`NoResultError` without a knowledge base. Cost: one search per job.
     """
     base = knowledge_base(store, settings)
     try:
-        programs = alike(store, base.keys, (), settings.programs)
+        programs = program_similarity(store, base.keys, (), settings.programs)
     except NoResultError:
         programs = None
     return pa.Table.from_pylist(
@@ -55,42 +54,38 @@ def evaluate(store: JobStore, settings: SimilarSettings, most: int | None = 2000
 
 
 def _of_score(
-    base: KnowledgeBase, name: str, settings: SimilarSettings, most: int | None, programs: Alike | None
+    base: KnowledgeBase,
+    name: str,
+    settings: SimilarSettings,
+    most: int | None,
+    programs: ProgramSimilarity | None,
 ) -> list[dict[str, Any]]:
-    known = np.flatnonzero(~np.isnan(base.scores[name]))
     unseen = without_limits(base, name)
-    places = unseen if most is None else spaced(unseen, most)
-    rows: list[dict[str, Any]] = []
+    jobs = unseen if most is None else spaced(unseen, most)
     static = None if programs is None else programs.of
     limits: Limits | None = None
     reason = f"no job with a measured {name} and time series"
-    if len(known):
+    if not np.isnan(base.scores[name]).all():
         try:
             limits = limits_of(base, name, settings, static)
         except NoResultError as error:
             reason = str(error)
-    near = {} if limits is None else near_each(base, places, limits.farthest)
-    for what in LEFT_OUT:
-        groups = base.runs if what == "run" else base.users
-        for approach in APPROACHES:
-            for how in AGGREGATIONS:
-                row: dict[str, Any] = {
-                    "score_name": name,
-                    "left_out": what,
-                    "approach": approach,
-                    "aggregation": how,
-                    "n_jobs": len(places),
-                }
-                if limits is None:
-                    row["reason"] = reason
-                elif approach != "dynamic" and static is None:
-                    row["reason"] = NONE_KNOWN
-                else:
-                    found = left_out(base, name, near, limits, approach, how, groups, static)
-                    row |= {"static": limits.static}
-                    row |= {"coarse": told_limit(limits.coarse), "fine": told_limit(limits.fine)}
-                    row |= _accuracy(found) | _coverage(found, _folds(base, found.places))
-                rows.append(row)
+    near = {} if limits is None else near_each(base, jobs, limits.farthest)
+    rows: list[dict[str, Any]] = []
+    for group, approach, how in product(LEFT_OUT, APPROACHES, AGGREGATIONS):
+        row: dict[str, Any] = {"score_name": name, "left_out": group, "approach": approach}
+        row |= {"aggregation": how, "n_jobs": len(jobs)}
+        if limits is None:
+            row["reason"] = reason
+        elif approach != "dynamic" and static is None:
+            row["reason"] = NO_PROGRAMS
+        else:
+            groups = base.runs if group == "run" else base.users
+            found = left_out(base, name, near, limits, approach, how, groups, static)
+            row |= {"static": limits.static}
+            row |= {"coarse": shown_limit(limits.coarse), "fine": shown_limit(limits.fine)}
+            row |= _accuracy(found) | _coverage(found, _folds(base, found.places))
+        rows.append(row)
     return rows
 
 
@@ -99,7 +94,7 @@ def _accuracy(found: LeftOut) -> dict[str, Any]:
     if not len(errors):
         return {"predicted_frac": 0.0, "reason": "no job has a neighbour"}
     return {
-        "predicted_frac": float(found.known.mean()),
+        "predicted_frac": float(found.has_value.mean()),
         "mae": float(errors.mean()),
         "mse": float(np.square(errors).mean()),
         "over_10_frac": float((errors > FAR_APART).mean()),
@@ -107,8 +102,8 @@ def _accuracy(found: LeftOut) -> dict[str, Any]:
 
 
 def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
-    """The part of the jobs of each fold within the errors that the other folds give."""
-    residuals, spreads, folds = found.residuals, found.spreads[found.known], folds[found.known]
+    """Return the share of jobs of each fold within the errors from the other folds."""
+    residuals, spreads, folds = found.residuals, found.spreads[found.has_value], folds[found.has_value]
     inside: list[list[bool]] = [[] for _ in LEVELS]
     for fold in np.unique(folds).tolist():
         mine = folds == fold
@@ -125,6 +120,6 @@ def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def _folds(base: KnowledgeBase, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Jobs in parts in which no run is in two, the same whenever it is asked."""
-    names: Sequence[str] = [str(base.runs[place]) for place in places.tolist()]
+    """Return folds of whole runs, by hash."""
+    names: Sequence[str] = [str(base.runs[index]) for index in places.tolist()]
     return np.array([zlib.crc32(name.encode()) % _FOLDS for name in names], np.int64)

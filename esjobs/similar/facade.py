@@ -12,7 +12,7 @@ from esjobs.store.checks import writes
 
 
 class Similar(Facade):
-    """Jobs that are similar by time series or by program, and scores predicted from them."""
+    """Jobs similar by time series or by program, and scores predicted from them."""
 
     def jobs(
         self,
@@ -25,10 +25,9 @@ class Similar(Facade):
     ) -> Answer:
         """Jobs whose time series are nearest to those of a job, nearest first.
 
-        ``window``: when they ended; None: at any time. ``metrics``: those compared; none: every metric of the
-        job. ``top`` None: all jobs. ``details`` counts the jobs compared and not compared. Raises
-        :class:`NoResultError` when nothing can be compared, :class:`UsageError` for an unknown metric or an
-        ambiguous job.
+        ``window``: when they ended; None: at any time. ``metrics``: default: all of the job. ``top`` None:
+        all jobs. ``details`` counts jobs compared and not compared. Raises :class:`NoResultError` if nothing
+        can be compared, :class:`UsageError` for an unknown metric or an ambiguous job.
         """
         from esjobs.similar.similar import similar_jobs
 

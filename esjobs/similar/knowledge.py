@@ -1,4 +1,4 @@
-"""The knowledge base: jobs whose scores were measured and that have time series, side by side."""
+"""Knowledge base: jobs with measured scores and time series."""
 
 import zlib
 from collections import Counter
@@ -18,9 +18,17 @@ from esjobs.records.jobs.resolution import select
 from esjobs.records.series.blocks import blocks
 from esjobs.schema.scores import SCORES
 from esjobs.schema.similar import PREDICTED_NAMES
-from esjobs.similar.comparable import BAND, DURATION, LEAST_S, node_class
-from esjobs.similar.prepared import PreparedJob, measured, prepared
-from esjobs.similar.scaling import Scale, scale_of
+from esjobs.similar.prepared import (
+    BAND,
+    DURATION,
+    LEAST_S,
+    PreparedJob,
+    Scale,
+    measured,
+    node_class,
+    prepared,
+    scale_of,
+)
 from esjobs.similar.settings import SimilarSettings
 from esjobs.store.base import JobStore
 from fitters import WarpedSeries
@@ -30,8 +38,8 @@ Places = npt.NDArray[np.int64]
 Key = tuple[str, str]
 Row = Mapping[str, Any]
 
+# A metric that a smaller part of the knowledge base has would cost more jobs than it tells of the others
 _COMMON = 0.8
-"""A metric that a smaller part of the knowledge base has would cost more jobs than it tells of the others."""
 _FACTS = (
     *("source", "job_id", "queue", "user", "project", "application", "processing_type", "cpu_model"),
     *("end_time", "node_h", "core_h", "nodes", "variant", "day", "mark", *PREDICTED_NAMES),
@@ -40,7 +48,7 @@ _FACTS = (
 
 @dataclass(frozen=True)
 class Near:
-    """Comparable jobs of the knowledge base not beyond some distance: places and distances, nearest first."""
+    """Jobs of the knowledge base within a distance: indices and distances, nearest first."""
 
     places: Places
     distances: Floats
@@ -49,10 +57,9 @@ class Near:
 class KnowledgeBase:
     """Jobs with measured scores and their series.
 
-    ``facts``: rows of ``scores``; ``keys``: source and id of each; ``places``: where a job stands;
-    ``scores``: by name, NaN where not measured. ``runs``, ``users``: numbers that are equal for jobs of one
-    array or one series of submissions, of one user. ``limiting``: jobs of one half of the runs, which tell
-    the limits; those of the other half have had no part in them, and tell the errors.
+    ``facts``: rows of ``scores``; ``scores``: by name, NaN if not measured. ``runs``, ``users``: group
+    numbers of job arrays (or submission series) and users. ``limiting``: one half of the runs, which
+    determines limits; the other half determines errors.
     """
 
     def __init__(
@@ -68,7 +75,7 @@ class KnowledgeBase:
         self.scale.apply(values)
         self.facts = tuple(facts)
         self.keys: tuple[Key, ...] = tuple((row["source"], row["job_id"]) for row in facts)
-        self.places = {key: place for place, key in enumerate(self.keys)}
+        self.places = {key: index for index, key in enumerate(self.keys)}
         self.series = WarpedSeries(values, BAND)
         self.scores = {
             name: np.array([np.nan if row[name] is None else row[name] for row in facts], np.float64)
@@ -86,32 +93,32 @@ class KnowledgeBase:
         return len(self.facts)
 
     def comparable(self, length_s: float, nodes: int) -> Places:
-        """Jobs of half to twice a duration and of a class of nodes."""
+        """Return jobs of half to twice a duration and of a class of nodes."""
         ratio = self._lengths / length_s
         fits = (ratio >= DURATION[0]) & (ratio <= DURATION[1]) & (self._nodes == nodes)
         return np.flatnonzero(fits)
 
     def near(self, values: npt.NDArray[np.float32], distance: float, among: Places) -> Near:
-        """Those of some jobs that are within a distance of a job, given as scaled values."""
+        """Return the jobs among ``among`` within a distance of scaled series."""
         found = self.series.within(values, distance, among)
         return Near(found.places, found.distances)
 
-    def comparable_to(self, place: int) -> Places:
-        """The same for a job of its own, which is not among them."""
-        found = self.comparable(float(self._lengths[place]), int(self._nodes[place]))
-        others: Places = found[found != place]
+    def comparable_to(self, index: int) -> Places:
+        """Return the jobs comparable to one of the knowledge base."""
+        found = self.comparable(float(self._lengths[index]), int(self._nodes[index]))
+        others: Places = found[found != index]
         return others
 
 
 def knowledge_base(store: JobStore, settings: SimilarSettings) -> KnowledgeBase:
-    """All jobs of a store with a measured score and comparable series, the newest if there are too many.
+    """Return the newest jobs with a measured score and comparable series.
 
-    Raises :class:`NoResultError` where there is none, :class:`UsageError` for a metric that is none. Cost:
-    the series of all jobs are read once, twice where the settings name no metrics.
+    Raises :class:`NoResultError` without any, :class:`UsageError` for an unknown metric. Cost: the series of
+    all jobs once, twice if the settings name no metrics.
     """
     for name in settings.metrics:
         metric(name)
-    facts = {key: row for key, row in scored_jobs(store, None).items() if _known(row)}
+    facts = {key: row for key, row in scored_jobs(store, None).items() if _has_score(row)}
     newest = sorted(facts, key=lambda key: (facts[key]["end_time"], key), reverse=True)
     chosen = set(newest[: settings.most_jobs])
     if not chosen:
@@ -133,18 +140,18 @@ def knowledge_base(store: JobStore, settings: SimilarSettings) -> KnowledgeBase:
 
 
 def scored_jobs(store: JobStore, window: Window | None) -> dict[Key, Row]:
-    """Rows of ``scores`` by job, in the columns that predictions need."""
+    """Return rows of ``scores`` by job, in the columns of predictions."""
     where: list[Filter] = [] if window is None else [Days.of_window(window)]
     rows = read_table(store, SCORES, where, _FACTS).to_pylist()
     return {(row["source"], row["job_id"]): row for row in rows}
 
 
 def nodes_of(row: Row, job: PreparedJob) -> int:
-    """Nodes of a job by its record, else those that its series name, else one."""
+    """Return the nodes of a job: record, else series, else one."""
     return int(row["nodes"] or job.nodes or 1)
 
 
-def _known(row: Row) -> bool:
+def _has_score(row: Row) -> bool:
     return any(row[name] is not None for name in PREDICTED_NAMES)
 
 
@@ -154,16 +161,16 @@ def _prepared(store: JobStore, window: Window | None, names: Sequence[str]) -> I
 
 
 def _common(store: JobStore, chosen: set[Key]) -> tuple[str, ...]:
-    """The metrics that most of some jobs have samples enough of, in the order of the catalogue."""
+    """Return the metrics that most jobs have enough samples of, in catalogue order."""
     listed = [each.name for each in METRICS]
     counts: Counter[str] = Counter()
     n_jobs = 0
     for block in blocks(store, None, listed):
         keys = zip(*(block.jobs.column(name).to_pylist() for name in ("source", "job_id")), strict=True)
-        for place, key in enumerate(keys):
+        for index, key in enumerate(keys):
             if key in chosen:
                 n_jobs += 1
-                counts.update(measured(block, place, listed))
+                counts.update(measured(block, index, listed))
     return tuple(name for name in listed if n_jobs and counts[name] >= _COMMON * n_jobs)
 
 
@@ -176,7 +183,7 @@ def _tasks(store: JobStore) -> dict[Key, str | None]:
 
 
 def _run(row: Row, tasks: Mapping[Key, str | None]) -> tuple[Any, ...]:
-    """What jobs of one array share; without a task those of a user, an application and a day count as one."""
+    """Return the group of a job array; without a task one user, application and day are a group."""
     key = (row["source"], row["job_id"])
     if task := tasks.get(key):
         return row["source"], "task", task
@@ -190,7 +197,7 @@ def _user(row: Row) -> tuple[Any, ...]:
 
 
 def _half(runs: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.bool_]:
-    """Which jobs are of one half of the runs: by a hash, so that neither names nor times decide."""
+    """Return the mask of one half of the runs, by hash."""
     ordered = sorted(set(runs), key=lambda run: (zlib.crc32(repr(run).encode()), repr(run)))
     chosen = set(ordered[: (len(ordered) + 1) // 2])
     return np.array([run in chosen for run in runs], np.bool_)

@@ -1,9 +1,8 @@
-"""How alike programs are by vectors that Doc2Vec learns from the names of their symbols: gensim, an extra.
+"""Program similarity from vectors that Doc2Vec learns from symbol names (gensim, optional).
 
-Q. Le, T. Mikolov, Distributed Representations of Sentences and Documents, ICML 2014: the distributed bag of
-words. D. Shaikhislamov, V. Voevodin, Solving the Problem of Detecting Similar Supercomputer Applications
-Using Machine Learning Methods, CCIS 1263, 2020, take Doc2Vec for names of symbols. Names have no order that
-says anything, hence the variant without contexts.
+Q. Le, T. Mikolov, Distributed Representations of Sentences and Documents, ICML 2014 (distributed bag of
+words); D. Shaikhislamov, V. Voevodin, Solving the Problem of Detecting Similar Supercomputer Applications
+Using Machine Learning Methods, CCIS 1263, 2020. Symbol names have no meaningful order, hence no contexts.
 """
 
 import zlib
@@ -18,23 +17,21 @@ Floats = npt.NDArray[np.float64]
 
 _DIMENSIONS = 64
 _PASSES = (20, 300)
+# Passes over all names, within limits as many as it takes to learn from so many: 20 over few names leave all
+# vectors where they began, next to each other
 _WORDS = 300_000
-"""Passes over all names, within limits as many as it takes to learn from so many: 20 over few names leave all
-vectors where they began, next to each other."""
 _SEED = 1
+# Words of a document that gensim reads; what follows would be left out without a word
 _LONGEST = 10_000
-"""Words of a document that gensim reads; what follows would be left out without a word."""
 
 
 class LearnedSimilarity:
-    """Similarities among ``n`` fingerprints, as :class:`~esjobs.similar.static.StaticSimilarity` has them.
+    """Similarities among ``n`` fingerprints, as :class:`~esjobs.similar.static.StaticSimilarity`.
 
-    Vectors are learned anew from the different fingerprints, in an order of their contents, by one thread
-    with a fixed seed: the same fingerprints give the same numbers, whatever their order, and one more or less
-    gives others. A name that one fingerprint alone has says nothing of another and is left out.
+    Deterministic: sorted distinct fingerprints, one thread, fixed seed. Names of a single fingerprint are
+    ignored.
 
-    Raises :class:`UsageError` where gensim is not installed. Cost: 20 passes over the names of all different
-    fingerprints, more over few.
+    Raises :class:`UsageError` without gensim. Cost: 20 or more passes over all names.
     """
 
     def __init__(self, fingerprints: Sequence[Collection[str] | None]) -> None:
@@ -48,20 +45,20 @@ class LearnedSimilarity:
         return len(self._row)
 
     def similarity(self, i: int) -> Floats:
-        """Cosines of fingerprint ``i`` with all, (n,), those below 0 as 0; NaN where either is missing."""
+        """Return cosines of fingerprint ``i`` with all, (n,), at least 0; NaN if either is missing."""
         result = np.full(len(self), np.nan)
         row = self._row[i]
         if row >= 0:
             cosines = np.clip(self._vectors @ self._vectors[row], 0.0, 1.0)
             # what is equal is 1, not 1 less rounding
             cosines[row] = 1.0
-            known = self._row >= 0
-            result[known] = cosines[self._row[known]]
+            present = self._row >= 0
+            result[present] = cosines[self._row[present]]
         return result
 
 
 def _learned(documents: Sequence[Sequence[str]]) -> Floats:
-    """A vector of length 1 for each document; zeros where nothing is known but that it is unlike others."""
+    """Return a unit vector per document; zeros if it only has names of its own."""
     try:
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Prediction of the scores that the jobs of a night lack; part of the step that scores them."""
+"""Prediction of missing scores as part of the nightly score step."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from esjobs.similar.settings import SimilarSettings
 
 
 def nightly_inputs(context: Context) -> dict[str, Any]:
-    """Settings that decide what is predicted; empty where nights predict nothing."""
+    """Return the settings of predictions; empty if disabled."""
     settings = context.settings.section(SimilarSettings)
     return settings.model_dump() if settings.nightly else {}
 
 
 def predict_nightly(context: Context, window: Window) -> tuple[str, ...]:
-    """Predict missing scores of a window where nights do so; notes for readers of the ledger."""
+    """Predict missing scores of a window if enabled; return notes."""
     settings = context.settings.section(SimilarSettings)
     if not settings.nightly:
         return ()

@@ -1,4 +1,4 @@
-"""The step: scores of jobs that were not measured, predicted from jobs of the knowledge base."""
+"""Pipeline step: missing scores predicted from the knowledge base."""
 
 import time
 from collections import Counter
@@ -17,18 +17,17 @@ from esjobs.core.window import Window
 from esjobs.publish.publication import finite, rows_table, tidy
 from esjobs.records.series.blocks import blocks
 from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
-from esjobs.similar.alike import Alike, alike
 from esjobs.similar.calibration import Calibration, calibrated
-from esjobs.similar.comparable import LEAST_S, node_class
-from esjobs.similar.knowledge import Floats, KnowledgeBase, Row, knowledge_base, nodes_of, scored_jobs
-from esjobs.similar.leaving_out import left_out, limits_of, near_each, spaced, without_limits
-from esjobs.similar.neighbours import Limits, neighbours, predicted, told_limit
-from esjobs.similar.prepared import PreparedJob, prepared
+from esjobs.similar.cross_validation import left_out, limits_of, near_each, spaced, without_limits
+from esjobs.similar.knowledge import Floats, KnowledgeBase, Places, Row, knowledge_base, nodes_of, scored_jobs
+from esjobs.similar.neighbours import Limits, neighbours, predicted, shown_limit
+from esjobs.similar.prepared import LEAST_S, PreparedJob, node_class, prepared
+from esjobs.similar.program_similarity import ProgramSimilarity, program_similarity
 from esjobs.similar.settings import SimilarSettings
 from esjobs.store.base import Change, JobStore, Retired
 
+# Jobs of the knowledge base whose residuals calibrate errors
 _CALIBRATED = 1000
-"""Jobs of the knowledge base whose residuals calibrate errors."""
 _COPIED = (
     *("source", "job_id", "queue", "user", "project", "application", "processing_type", "cpu_model"),
     *("end_time", "node_h", "core_h", "day", "mark"),
@@ -37,16 +36,16 @@ _COPIED = (
 
 @dataclass(frozen=True)
 class Way:
-    """How one score is predicted: within which limits, and with which errors."""
+    """Limits and errors of the predictions of a score."""
 
     limits: Limits
     errors: Calibration
-    n_known: int
+    n_measured: int
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A job of which scores are missing. ``similarities``: of its program to those of the knowledge base."""
+class Target:
+    """Job with missing scores. ``similarities``: of its program to the knowledge base."""
 
     facts: Row
     job: PreparedJob
@@ -55,14 +54,13 @@ class Asked:
 
 
 def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunReport:
-    """Predict the missing scores of the jobs of a window and publish them, a day in place of what was there.
+    """Predict missing scores of the jobs of a window and publish them by day.
 
-    Rows in are scores that are missing: of each job of ``scores`` two at most. Each is predicted or counted
-    with a reason. Run again it leaves the same rows. Raises :class:`NoResultError` where no job of the
-    window is scored, there is no knowledge base, or none to say how near is near.
+    Rows in are missing scores; each is predicted or dropped with a reason. Idempotent. Raises
+    :class:`NoResultError` without scored jobs, without a knowledge base, or if it is too small for limits.
 
-    Cost: that of :func:`~esjobs.similar.knowledge.knowledge_base`, some hundred searches for limits and
-    errors, the series of the window, and a search for each of its jobs with a missing score.
+    Cost: that of :func:`~esjobs.similar.knowledge.knowledge_base`, a few hundred searches for limits and
+    errors, the series of the window, one search per job.
     """
     began = time.perf_counter()
     window.require_whole_days("similar predict")
@@ -82,8 +80,8 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
             names = [name for name in PREDICTED_NAMES if (key, name) in left]
             if names:
                 left -= {(key, name) for name in names}
-                asked = Asked(targets[key], job, names, None if programs is None else programs.to(key))
-                _predict_job(base, ways, unready, settings, asked, rows, dropped)
+                target = Target(targets[key], job, names, None if programs is None else programs.to(key))
+                _predict_job(base, ways, unready, settings, target, rows, dropped)
     if left:
         dropped["without time series in any of the metrics"] += len(left)
     _publish(store, window, rows)
@@ -92,12 +90,12 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
 
 def _programs(
     store: JobStore, base: KnowledgeBase, settings: SimilarSettings, targets: set[tuple[str, str]]
-) -> Alike | None:
-    """The static similarities that the approach needs; None: it needs none."""
+) -> ProgramSimilarity | None:
+    """Return the program similarities that the approach needs."""
     if settings.approach == "dynamic":
         return None
     try:
-        return alike(store, base.keys, targets, settings.programs)
+        return program_similarity(store, base.keys, targets, settings.programs)
     except NoResultError as error:
         raise NoResultError(
             f"{error}; the approach {settings.approach} needs it; or set similar.approach to dynamic"
@@ -105,15 +103,15 @@ def _programs(
 
 
 def _ways(
-    base: KnowledgeBase, settings: SimilarSettings, programs: Alike | None
+    base: KnowledgeBase, settings: SimilarSettings, programs: ProgramSimilarity | None
 ) -> tuple[dict[str, Way], dict[str, str]]:
-    """How each score is predicted, or why none can be."""
+    """Return limits and errors by score, or the reason why it cannot be predicted."""
     ways: dict[str, Way] = {}
     unready: dict[str, str] = {}
     static = None if programs is None else programs.of
     for name in PREDICTED_NAMES:
-        known = np.flatnonzero(~np.isnan(base.scores[name]))
-        if not len(known):
+        own = np.flatnonzero(~np.isnan(base.scores[name]))
+        if not len(own):
             unready[name] = f"no job with a measured {name} and time series"
             continue
         try:
@@ -124,7 +122,7 @@ def _ways(
         near = near_each(base, spaced(without_limits(base, name), _CALIBRATED), limits.farthest)
         approach, how = settings.approach, settings.aggregation
         found = left_out(base, name, near, limits, approach, how, base.runs, static)
-        ways[name] = Way(limits, calibrated(found.residuals, found.spreads[found.known]), len(known))
+        ways[name] = Way(limits, calibrated(found.residuals, found.spreads[found.has_value]), len(own))
     if not ways:
         raise NoResultError("; ".join(unready.values()))
     return ways, unready
@@ -135,76 +133,87 @@ def _predict_job(
     ways: dict[str, Way],
     unready: dict[str, str],
     settings: SimilarSettings,
-    asked: Asked,
+    target: Target,
     rows: list[dict[str, Any]],
     dropped: Counter[str],
 ) -> None:
     """Add rows for the scores of one job that can be predicted, and count the others."""
-    facts, job, names = asked.facts, asked.job, asked.names
+    job = target.job
     reason = ""
+    if job.length_s < LEAST_S:
+        reason = f"with series of less than {LEAST_S / 60:.0f} min"
     if job.values is None:
         reason = "without all of the metrics"
-    elif job.length_s < LEAST_S:
-        reason = f"with series of less than {LEAST_S / 60:.0f} min"
     if reason or job.values is None:
-        dropped[reason] += len(names)
+        dropped[reason] += len(target.names)
         return
     base.scale.apply(job.values)
-    others = base.comparable(job.length_s, node_class(nodes_of(facts, job)))
+    others = base.comparable(job.length_s, node_class(nodes_of(target.facts, job)))
     # a job of which one score was measured is no neighbour of itself
     others = others[others != base.places.get((job.source, job.job_id), -1)]
-    farthest = max(way.limits.farthest for way in ways.values())
-    near = base.near(job.values, farthest, others)
+    near = base.near(job.values, max(way.limits.farthest for way in ways.values()), others)
     distances = np.full(len(base), np.inf)
     distances[near.places] = near.distances
-    for name in names:
+    for name in target.names:
         if name not in ways:
             dropped[unready[name]] += 1
             continue
-        scores = base.scores[name]
-        mine = others[~np.isnan(scores[others])]
-        if not len(mine):
-            dropped["no measured job of its duration and nodes"] += 1
-            continue
-        way = ways[name]
-        known = None if asked.similarities is None else asked.similarities[mine]
-        chosen, step = neighbours(distances[mine], known, way.limits, settings.approach)
-        if not chosen.any():
-            dropped[step] += 1
-            continue
-        found = predicted(scores[mine[chosen]], distances[mine[chosen]], settings.aggregation)
-        errors = way.errors.errors(found.spread)
-        variants = {base.facts[place]["variant"] for place in mine[chosen].tolist()}
-        rows.append(
-            {
-                **{each: facts[each] for each in _COPIED},
-                "score_name": name,
-                "value": found.value,
-                "value_sq": found.value**2,
-                "error_68": errors[0],
-                "error_95": errors[1],
-                "n_neighbours": found.n_neighbours,
-                "spread": finite(found.spread),
-                "nearest": found.nearest,
-                "approach": settings.approach,
-                "step": step,
-                "aggregation": settings.aggregation,
-                "static": way.limits.static,
-                "coarse": told_limit(way.limits.coarse),
-                "fine": told_limit(way.limits.fine),
-                "variant": variants.pop() if len(variants) == 1 else "several",
-                "metrics": ",".join(base.metrics),
-                "n_known": way.n_known,
-                "n_errors": way.errors.n,
-            }
-        )
+        measured = others[~np.isnan(base.scores[name][others])]
+        row = _predicted_score(base, name, ways[name], settings, target, measured, distances)
+        if isinstance(row, str):
+            dropped[row] += 1
+        else:
+            rows.append(row)
+
+
+def _predicted_score(
+    base: KnowledgeBase,
+    name: str,
+    way: Way,
+    settings: SimilarSettings,
+    target: Target,
+    measured: Places,
+    distances: Floats,
+) -> dict[str, Any] | str:
+    """Return the row of a score predicted from measured jobs, or the reason why it cannot be."""
+    if not len(measured):
+        return "no measured job of its duration and nodes"
+    similarities = None if target.similarities is None else target.similarities[measured]
+    chosen, step = neighbours(distances[measured], similarities, way.limits, settings.approach)
+    if not chosen.any():
+        return step
+    jobs = measured[chosen]
+    found = predicted(base.scores[name][jobs], distances[jobs], settings.aggregation)
+    errors = way.errors.errors(found.spread)
+    variants = {base.facts[job]["variant"] for job in jobs.tolist()}
+    return {
+        **{each: target.facts[each] for each in _COPIED},
+        "score_name": name,
+        "value": found.value,
+        "value_sq": found.value**2,
+        "error_68": errors[0],
+        "error_95": errors[1],
+        "n_neighbours": found.n_neighbours,
+        "spread": finite(found.spread),
+        "nearest": found.nearest,
+        "approach": settings.approach,
+        "step": step,
+        "aggregation": settings.aggregation,
+        "static": way.limits.static,
+        "coarse": shown_limit(way.limits.coarse),
+        "fine": shown_limit(way.limits.fine),
+        "variant": variants.pop() if len(variants) == 1 else "several",
+        "metrics": ",".join(base.metrics),
+        "n_known": way.n_measured,
+        "n_errors": way.errors.n,
+    }
 
 
 def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) -> None:
-    """Put the rows in the place of those of the window, in one switch."""
+    """Replace the rows of the window in one switch."""
     days = Days.of_window(window)
-    asked = Query(("day",), (Count("n"),), where=(days,), over=PREDICTED_SCORES)
-    before: set[date] = {row["day"] for row in store.aggregate(asked).table.to_pylist()}
+    query = Query(("day",), (Count("n"),), where=(days,), over=PREDICTED_SCORES)
+    before: set[date] = {row["day"] for row in store.aggregate(query).table.to_pylist()}
     by_day: dict[date, list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (row["source"], row["job_id"], row["score_name"])):
         by_day.setdefault(row["day"], []).append(row)
@@ -218,15 +227,15 @@ def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) ->
 
 
 def _said(name: str, way: Way, settings: SimilarSettings) -> str:
-    """Within which limits a score was predicted, and from how many jobs."""
-    fine, coarse = told_limit(way.limits.fine), told_limit(way.limits.coarse)
+    """Return a note on the limits and the number of jobs behind a score."""
+    fine, coarse = shown_limit(way.limits.fine), shown_limit(way.limits.coarse)
     within = [] if coarse is None else [f"{coarse:.4g} of jobs of programs that are alike"]
     if settings.approach != "combined-2" and fine is not None:
         within.append(f"{fine:.4g}{' of any' if within else ''}")
     if not within:
         return f"the jobs that behave most alike differ in {name}: it is predicted from none"
     return (
-        f"{name} within a distance of {' and '.join(within)}, from {way.n_known:,} measured jobs, "
+        f"{name} within a distance of {' and '.join(within)}, from {way.n_measured:,} measured jobs, "
         f"errors from {way.errors.n:,} of them"
     )
 

@@ -1,4 +1,4 @@
-"""Series of jobs made comparable: a value per node and instant, as many samples of each job."""
+"""Series of jobs made comparable: a value per node and instant, equally many samples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,33 +10,41 @@ from esjobs.core.metrics import metric
 from esjobs.records.series.blocks import Block
 
 N_SAMPLES = 500
-"""Samples of every job that is compared."""
+"""Samples of every job."""
 
+LEAST_S = 1800.0
+"""Least length of series."""
+BAND = N_SAMPLES // 10
+"""Samples that a path of dynamic time warping may be off the diagonal."""
+DURATION = (0.5, 2.0)
+"""Accepted ratios of durations."""
+
+# A metric of which a larger part of the samples is missing is not there
 _MOST_MISSING = 0.5
-"""A metric of which a larger part of the samples is missing is not there."""
 
+# Samples beyond are broken, as they are in records; their sums over units would leave float32
 _LARGEST = 1e18
-"""Samples beyond are broken, as they are in records; their sums over units would leave float32."""
 
 Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class PreparedJob:
-    """A job's series, (``N_SAMPLES``, metrics) as float32; None where it lacks one of the metrics.
+    """Series of a job, (``N_SAMPLES``, metrics) as float32; None if it lacks a metric.
 
-    ``length_s``: of the series; ``nodes``: those that units name, None where series are of the job in one.
+    ``length_s``: of the series; ``nodes``: from the units, None for series of scope job.
     """
 
     source: str
     job_id: str
     length_s: float
     nodes: int | None
-    values: npt.NDArray[np.float32] | None
+    values: Floats32 | None
 
 
 def prepared(block: Block, metrics: Sequence[str]) -> Iterator[PreparedJob]:
-    """The jobs of a block in some metrics, rates as log(1 + value), gaps bridged by straight lines."""
+    """Yield the jobs of a block; rates as log(1 + value), gaps interpolated."""
     sources, ids = (block.jobs.column(name).to_pylist() for name in ("source", "job_id"))
     for row, (source, job_id) in enumerate(zip(sources, ids, strict=True)):
         nodes = _nodes(block, row)
@@ -51,12 +59,12 @@ def prepared(block: Block, metrics: Sequence[str]) -> Iterator[PreparedJob]:
 
 
 def measured(block: Block, row: int, metrics: Sequence[str]) -> tuple[str, ...]:
-    """Which of the metrics a job of a block has samples enough of."""
+    """Return the metrics of which a job has enough samples."""
     return tuple(name for name in metrics if _of_a_node(block, row, name, 1) is not None)
 
 
 def resampled(values: Floats, n_samples: int) -> Floats:
-    """Means over ``n_samples`` equal parts of the time; a sample lasts until the next.
+    """Return means over ``n_samples`` equal intervals; a sample lasts until the next.
 
     >>> resampled(np.array([1.0, 3.0, 5.0]), 2).round(3).tolist()
     [1.667, 4.333]
@@ -67,7 +75,6 @@ def resampled(values: Floats, n_samples: int) -> Floats:
 
 
 def _nodes(block: Block, row: int) -> int | None:
-    """How many nodes the units of a job name."""
     named = {
         unit.split("/", 1)[0]
         for name, listed in block.units.items()
@@ -79,20 +86,55 @@ def _nodes(block: Block, row: int) -> int | None:
 
 
 def _of_a_node(block: Block, row: int, name: str, nodes: int) -> Floats | None:
-    """What one node does on average, at ``N_SAMPLES`` instants; None where too little is measured."""
+    """Return the mean of one node at ``N_SAMPLES`` instants, None with too few samples."""
     values = block.values[name][row].astype(np.float64)
     present = np.abs(values) <= _LARGEST
     counts = present.sum(axis=0)
-    known = counts > 0
-    if not len(values) or not known.any() or np.mean(~known) > _MOST_MISSING:
+    measured_at = counts > 0
+    if not len(values) or not measured_at.any() or np.mean(~measured_at) > _MOST_MISSING:
         return None
-    means = np.where(present, values, 0.0).sum(axis=0)[known] / counts[known]
+    means = np.where(present, values, 0.0).sum(axis=0)[measured_at] / counts[measured_at]
     described = metric(name)
     if described.over_units == "sum":
         # of units that are missing at an instant the mean of the others stands in
         means *= len(block.units[name][row]) / nodes
-    instants = np.arange(len(known))
-    bridged = np.interp(instants, instants[known], means)
+    instants = np.arange(len(measured_at))
+    bridged = np.interp(instants, instants[measured_at], means)
     if described.unit.endswith("/s"):
         bridged = np.log1p(np.maximum(bridged, 0.0))
     return resampled(bridged, N_SAMPLES)
+
+
+def node_class(nodes: int) -> int:
+    """Return the class of a number of nodes: 1, 2, 3 to 4, 5 to 8, ... as 0, 1, 2, 3, ..."""
+    return (nodes - 1).bit_length()
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Median and spread of each metric."""
+
+    middle: Floats32
+    spread: Floats32
+
+    def apply(self, values: Floats32) -> None:
+        """Scale values (..., metrics) in place."""
+        values -= self.middle
+        values /= self.spread
+
+
+def scale_of(values: Floats32) -> Scale:
+    """Return the scale of samples (jobs, samples, metrics).
+
+    Nearly constant metrics use their standard deviation, or 1.
+    """
+    middles, spreads = [], []
+    for number in range(values.shape[2]):
+        column = values[:, :, number]
+        low, middle, high = np.quantile(column, (0.25, 0.5, 0.75)).tolist()
+        # what differs by less than float32 can tell is rounding
+        least = 1e-5 * max(abs(low), abs(high))
+        spread = high - low if high - low > least else float(column.std(dtype=np.float64))
+        middles.append(middle)
+        spreads.append(spread if spread > least else 1.0)
+    return Scale(np.array(middles, np.float32), np.array(spreads, np.float32))

@@ -1,4 +1,4 @@
-"""Jobs that ran programs like that of one, by the symbols of executables, else by their names."""
+"""Jobs with similar programs, by symbols of executables, else by names."""
 
 import heapq
 import zlib
@@ -44,16 +44,17 @@ COLUMNS = pa.schema(
         ("source", pa.string()),
     ]
 )
-"""Columns of the answer. ``by``: symbols; name, module where either program has none: ``similarity`` is null.
-``shared``: the names of symbols that add most to it."""
+"""Columns of the answer. ``by``: symbols; name or module if a program has none (``similarity`` is null).
+``shared``: symbols that contribute most.
+"""
 
 
 @dataclass(frozen=True)
 class SimilarPrograms:
-    """The nearest jobs (``COLUMNS``), the nearest first.
+    """Nearest jobs (``COLUMNS``), nearest first.
 
-    ``program``: what the job asked for ran. ``n_compared``: with how many jobs. ``left_out``: how many were
-    not compared by their symbols, by reason; of these those of the same name or module are rows all the same.
+    ``program``: of the job. ``left_out``: jobs not compared by symbols, by reason; those of the same name or
+    module are rows nevertheless.
     """
 
     rows: pa.Table
@@ -63,51 +64,51 @@ class SimilarPrograms:
 
 
 class Programs:
-    """The scanned executables, found by what records of jobs name.
+    """Scanned executables, found by the names in job records.
 
-    Memory: the names of all symbols of all of them.
+    Memory: all names of symbols.
     """
 
     def __init__(self, store: JobStore) -> None:
         wanted = ["path", "name", "module", "digest", "packed"]
         rows = read_table(store, EXECUTABLES, (), wanted).to_pylist()
         self.rows: list[dict[str, Any]] = sorted(rows, key=lambda row: str(row["path"]))
-        self._by_path = {row["path"]: place for place, row in enumerate(self.rows)}
+        self._by_path = {row["path"]: index for index, row in enumerate(self.rows)}
         self._by_name: dict[str, list[int]] = {}
-        for place, row in enumerate(self.rows):
-            self._by_name.setdefault(row["name"], []).append(place)
+        for index, row in enumerate(self.rows):
+            self._by_name.setdefault(row["name"], []).append(index)
         same: dict[str | None, list[str] | None] = {None: None}
         for row in self.rows:
             if row["digest"] not in same:
                 same[row["digest"]] = unpacked(row["packed"])
         self.fingerprints = [same[row["digest"]] for row in self.rows]
 
-    def place(self, executable: str | None, application: str | None) -> int | str:
-        """Which of the rows a job ran, or the reason why none is known.
+    def executable_of(self, executable: str | None, application: str | None) -> int | str:
+        """Return the index of the executable a job ran, or the reason why it is unknown.
 
-        By the path, where the record has one and it was scanned; else by the name of the file, of the
-        executable and then of the application, if all scanned files of that name have the same symbols.
+        By path, else by file name of the executable, then of the application, if all scanned files of that
+        name have the same symbols.
         """
         if executable in self._by_path:
             return self._by_path[executable]
         named = [name for each in (executable, application) if (name := PurePosixPath(each or "").name)]
         for name in named:
-            places = self._by_name.get(name, [])
-            if places:
-                alike = len({self.rows[place]["digest"] for place in places}) == 1
-                return places[0] if alike else AMBIGUOUS
+            indices = self._by_name.get(name, [])
+            if indices:
+                same_symbols = len({self.rows[index]["digest"] for index in indices}) == 1
+                return indices[0] if same_symbols else AMBIGUOUS
         return UNSCANNED if named else UNNAMED
 
 
 def similarity_of(
     fingerprints: Sequence[Sequence[str] | None], method: str
 ) -> StaticSimilarity | LearnedSimilarity:
-    """Similarities among fingerprints by the method that the settings name."""
+    """Return the similarities among fingerprints by a method of the settings."""
     return LearnedSimilarity(fingerprints) if method == "doc2vec" else StaticSimilarity(fingerprints)
 
 
 def unpacked(packed: bytes) -> list[str]:
-    """The names of a stored fingerprint; :class:`StoreError` for bytes that are none."""
+    """Return the names of a stored fingerprint; raises :class:`StoreError` for damaged bytes."""
     try:
         return zlib.decompress(packed).decode().split("\0")
     except (zlib.error, UnicodeDecodeError) as error:
@@ -123,18 +124,16 @@ def similar_programs(
     top: int | None = 10,
     method: str = "tf-idf",
 ) -> SimilarPrograms:
-    """The ``top`` jobs of a window (None: all that ended at any time) whose programs are most like a job's.
+    """Return the ``top`` jobs of a window (None: all) whose programs are most similar to that of a job.
 
-    The more similar first, then by source and id. Where the program of either has no names of symbols, jobs
-    of the same name of program follow, then those of its module, with no similarity. ``method``: as the
-    settings name it (``similar.programs``). Raises
-    :class:`NoResultError` for a job that is not stored, whose record names no program, or where nothing is
-    alike; :class:`UsageError` when a source is to be named. Cost: the executables once, the jobs once.
+    Most similar first. Jobs without symbols follow if they have the same program name, then the same module.
+    Raises :class:`NoResultError` for an unknown job, a record without a program, or no result;
+    :class:`UsageError` for an ambiguous job. Cost: executables once, jobs once.
     """
-    asked = _asked(store, job_id, source)
+    job_asked = _job(store, job_id, source)
     programs = Programs(store)
-    place = programs.place(asked["executable"], asked["application"])
-    if not _name(asked):
+    index = programs.executable_of(job_asked["executable"], job_asked["application"])
+    if not _name(job_asked):
         raise NoResultError(
             f"the record of job '{job_id}' names no program (executable, application); "
             "similar jobs by their series: esjobs similar --dynamic"
@@ -142,14 +141,14 @@ def similar_programs(
     # learned vectors cannot say why: what is shared is told by weights, whatever tells how alike programs are
     weighted = StaticSimilarity(programs.fingerprints)
     near = np.full(len(programs.rows), np.nan)
-    if isinstance(place, int):
+    if isinstance(index, int):
         similarity = weighted if method == "tf-idf" else similarity_of(programs.fingerprints, method)
-        near = similarity.similarity(place)
-    best, n_compared, left_out = _ranked(store, programs, asked, place, near, window, top)
+        near = similarity.similarity(index)
+    best, n_compared, left_out = _ranked(store, programs, job_asked, index, near, window, top)
     if not best:
-        told = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
         raise NoResultError(
-            f"no job to compare '{job_id}' with: {told or 'no other job is stored'}; "
+            f"no job to compare '{job_id}' with: {reasons or 'no other job is stored'}; "
             "executables are made known by: esjobs symbols scan"
         )
     ids = In("job_id", tuple({row["job_id"] for row in best}))
@@ -161,16 +160,16 @@ def similar_programs(
     for rank, row in enumerate(best, start=1):
         other = row.pop("place")
         shared = None
-        if row["by"] == "symbols" and isinstance(place, int):
-            shared = ", ".join(each.name for each in weighted.shared(place, other, _N_SHARED))
-        known = scores.get((row["source"], row["job_id"]), {})
-        rows.append({**known, **row, "rank": rank, "shared": shared})
+        if row["by"] == "symbols" and isinstance(index, int):
+            shared = ", ".join(each.name for each in weighted.shared(index, other, _N_SHARED))
+        measured = scores.get((row["source"], row["job_id"]), {})
+        rows.append({**measured, **row, "rank": rank, "shared": shared})
     return SimilarPrograms(
-        pa.Table.from_pylist(rows, schema=COLUMNS), _name(asked), n_compared, dict(left_out)
+        pa.Table.from_pylist(rows, schema=COLUMNS), _name(job_asked), n_compared, dict(left_out)
     )
 
 
-def _asked(store: JobStore, job_id: str, source: str | None) -> dict[str, Any]:
+def _job(store: JobStore, job_id: str, source: str | None) -> dict[str, Any]:
     where = [In("job_id", (job_id,)), *([] if source is None else [In("source", (source,))])]
     rows = select(store, ["source", "job_id", *_RECORD], None, where=where).read_all().to_pylist()
     if not rows:
@@ -182,7 +181,7 @@ def _asked(store: JobStore, job_id: str, source: str | None) -> dict[str, Any]:
 
 
 def _name(job: Mapping[str, Any]) -> str:
-    """What the record calls the program: last part of a path; empty: nothing."""
+    """Return the program's name in the record, "" if it has none."""
     named = (PurePosixPath(job[field] or "").name for field in ("executable", "application"))
     return next(filter(None, named), "")
 
@@ -190,29 +189,29 @@ def _name(job: Mapping[str, Any]) -> str:
 def _ranked(
     store: JobStore,
     programs: Programs,
-    asked: Mapping[str, Any],
-    place: int | str,
+    job_asked: Mapping[str, Any],
+    index: int | str,
     near: npt.NDArray[np.float64],
     window: Window | None,
     top: int | None,
 ) -> tuple[list[dict[str, Any]], int, Counter[str]]:
-    """The nearest jobs, how many were compared, and the others by reason."""
+    """Return the nearest jobs, the number compared, and the others by reason."""
     left_out: Counter[str] = Counter()
     n_compared = 0
     unknown = None
-    if not isinstance(place, int):
-        unknown = f"with this job, {place}"
+    if not isinstance(index, int):
+        unknown = f"with this job, {index}"
     elif np.isnan(near).all():
         unknown = f"with this job, {NAMELESS}"
-    module = programs.rows[place]["module"] if isinstance(place, int) else None
-    known: dict[tuple[str | None, str | None], tuple[int | str, float | None, str | None]] = {}
+    module = programs.rows[index]["module"] if isinstance(index, int) else None
+    measured: dict[tuple[str | None, str | None], tuple[int | str, float | None, str | None]] = {}
     kept: list[dict[str, Any]] = []
 
     def judged(job: Mapping[str, Any]) -> tuple[int | str, float | None, str | None]:
-        other = programs.place(job["executable"], job["application"])
+        other = programs.executable_of(job["executable"], job["application"])
         if isinstance(other, int) and not np.isnan(near[other]):
             return other, float(near[other]), "symbols"
-        if _name(job) == _name(asked):
+        if _name(job) == _name(job_asked):
             return other, None, "name"
         if module is not None and isinstance(other, int) and programs.rows[other]["module"] == module:
             return other, None, "module"
@@ -220,12 +219,12 @@ def _ranked(
 
     for batch in select(store, ["source", "job_id", *_RECORD], window):
         for job in batch.to_pylist():
-            if (job["source"], job["job_id"]) == (asked["source"], asked["job_id"]):
+            if (job["source"], job["job_id"]) == (job_asked["source"], job_asked["job_id"]):
                 continue
             key = (job["executable"], job["application"])
-            if key not in known:
-                known[key] = judged(job)
-            other, value, by = known[key]
+            if key not in measured:
+                measured[key] = judged(job)
+            other, value, by = measured[key]
             if by == "symbols":
                 n_compared += 1
             else:

@@ -1,4 +1,4 @@
-"""The scan of executables: files below paths become rows of ``executables``, or are counted with a reason."""
+"""Scan of executables: files become rows of ``executables``, or are rejected with a reason."""
 
 import hashlib
 import os
@@ -15,24 +15,23 @@ from esjobs.core.errors import InputError, UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
-from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.publish.publication import count_rows, rows_table, tidy
 from esjobs.schema.similar import EXECUTABLES
 from esjobs.similar.symbols import NoProgramError, Symbols, read_symbols
 from esjobs.store.base import JobStore
 
-_AT_ONCE = 100
-_AT_ONCE_B = 32 * 2**20
-"""Files that are published in one step, and bytes of their packed names, which bounds memory."""
+_PER_STEP = 100
+# Files that are published in one step, and bytes of their packed names, which bounds memory
+_PER_STEP_B = 32 * 2**20
 _LONGEST_PATH = 4096
 
 
 def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: datetime) -> RunReport:
-    """Keep the names of the symbols of all programs at ``paths``, folders searched.
+    """Store the symbol names of all programs at ``paths``; folders are searched.
 
-    ``module``: what provides them. A file that is known is updated; one that is met again in the same scan,
-    by a link or by its path, is rejected as such. Links to folders are not followed. Files = stored +
-    updated + rejected. Raises :class:`InputError` for a path that does not exist, :class:`UsageError` for a
-    module without a name.
+    Known files are updated; files met twice are rejected. Links to folders are not followed. Files = stored +
+    updated + rejected. Raises :class:`InputError` for a missing path, :class:`UsageError` for an unreadable
+    module name.
     """
     began = time.perf_counter()
     if module is not None and not (module.strip() and module.isprintable()):
@@ -58,7 +57,7 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
         counts["stripped"] += row["stripped"]
         counts["without names"] += not row["n_symbols"]
         rows.append(row)
-        if len(rows) == _AT_ONCE or sum(len(each["packed"] or b"") for each in rows) > _AT_ONCE_B:
+        if len(rows) == _PER_STEP or sum(len(each["packed"] or b"") for each in rows) > _PER_STEP_B:
             _publish(store, rows, counts)
             rows = []
     _publish(store, rows, counts)
@@ -89,7 +88,7 @@ _LINK = "a link to a folder, not followed"
 
 
 def _files(paths: Sequence[Path], rejected: Counter[str]) -> Iterator[str]:
-    """Everything that is no folder, in an order of its own; folders that cannot be read are counted."""
+    """Yield every file below paths; unreadable folders are counted."""
 
     def unreadable(_: OSError) -> None:
         rejected[_FOLDER] += 1
@@ -105,7 +104,7 @@ def _files(paths: Sequence[Path], rejected: Counter[str]) -> Iterator[str]:
 
 
 def _resolved(path: str) -> str:
-    """The file behind links; nothing is opened unless it is a regular one."""
+    """Return the regular file behind links."""
     try:
         real = os.path.realpath(path, strict=True)
         status = os.stat(real)
@@ -139,17 +138,17 @@ def _publish(store: JobStore, rows: Sequence[dict[str, Any]], counts: Counter[st
     if not rows:
         return
     ids = tuple(row["executable"] for row in rows)
-    known = set(read_table(store, EXECUTABLES, [In("executable", ids)], ["executable"]).column(0).to_pylist())
+    n_stored = count_rows(store, EXECUTABLES, [In("executable", ids)])
     store.publish(
         [
             store.replace(EXECUTABLES, row["executable"], rows_table(EXECUTABLES, [row]).to_batches())
             for row in rows
         ]
     )
-    counts["updated"] += len(known)
-    counts["stored"] += len(rows) - len(known)
+    counts["updated"] += n_stored
+    counts["stored"] += len(rows) - n_stored
 
 
 def _text(path: str | Path) -> str:
-    """A path as text that every store can keep."""
+    """Return a path as valid text."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""What a user can set about scores that are predicted from similar jobs."""
+"""Settings of predicted scores."""
 
 from typing import Annotated, Literal
 
@@ -12,28 +12,28 @@ _Fraction = Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1)]
 
 
 class SimilarSettings(BaseModel):
-    """How scores are predicted. What is not set of the limits follows from the knowledge base."""
+    """Prediction of scores; limits that are not set follow from the knowledge base."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     nightly: bool = False
-    """Whether every night predicts the scores that the jobs of its days lack, once it has scored them."""
+    """Predict missing scores every night."""
     approach: Literal["combined-1", "combined-2", "dynamic"] = "dynamic"
-    """Which jobs a score is predicted from: docs/similar.md#predicted-scores."""
+    """Choice of neighbours: docs/similar.md#predicted-scores."""
     aggregation: Literal["softmax", "median", "mean"] = "softmax"
-    """What is made of their scores."""
+    """Aggregation of the scores of neighbours."""
     programs: Literal["tf-idf", "doc2vec"] = "tf-idf"
-    """How programs are compared by their symbols: docs/similar_programs.md. The second needs an extra."""
+    """Comparison of programs: docs/similar_programs.md. ``doc2vec`` needs an extra."""
     static: _Fraction | None = None
-    """Programs are alike from this static similarity on."""
+    """Least program similarity of similar programs."""
     coarse: _Distance | None = None
-    """Jobs of programs that are alike are similar up to this distance."""
+    """Largest distance of similar jobs of similar programs."""
     fine: _Distance | None = None
-    """Any other jobs are similar up to this distance, much the smaller one."""
+    """Largest distance of any other similar jobs, much smaller."""
     metrics: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """In which jobs are compared; none: in all that four of five jobs of the knowledge base have."""
+    """Metrics compared; none: those of four of five jobs of the knowledge base."""
     most_jobs: Count = 20_000
-    """Jobs of the knowledge base at most, the newest: 2,000 bytes each and metric."""
+    """Largest knowledge base, of the newest jobs: 2,000 bytes per job and metric."""
 
     @field_validator("metrics")
     @classmethod

@@ -1,4 +1,4 @@
-"""The jobs that behaved most like one, and in what they differ most."""
+"""Jobs that behaved most like one, and their largest difference."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,16 @@ from esjobs.records.jobs.resolution import select
 from esjobs.records.series.blocks import blocks
 from esjobs.schema.scores import SCORES
 from esjobs.schema.series import SERIES
-from esjobs.similar.comparable import BAND, DURATION, LEAST_S, node_class
-from esjobs.similar.prepared import PreparedJob, measured, prepared
-from esjobs.similar.scaling import scale_of
+from esjobs.similar.prepared import (
+    BAND,
+    DURATION,
+    LEAST_S,
+    PreparedJob,
+    measured,
+    node_class,
+    prepared,
+    scale_of,
+)
 from esjobs.store.base import JobStore
 
 _RECORD = ("user", "project", "application")
@@ -39,15 +46,14 @@ COLUMNS = pa.schema(
         ("source", pa.string()),
     ]
 )
-"""Columns of the answer; ``distance`` in the spread that the jobs have, ``differs_frac`` of its square."""
+"""Columns of the answer; ``distance`` in units of the spread over jobs, ``differs_frac`` of its square."""
 
 
 @dataclass(frozen=True)
 class SimilarJobs:
-    """The nearest jobs (``COLUMNS``), the nearest first.
+    """Nearest jobs (``COLUMNS``), nearest first.
 
-    ``metrics``: in which jobs were compared. ``n_compared``: with how many; ``n_warped``: of these those
-    that no bound excluded. ``left_out``: how many were not compared, by reason.
+    ``n_compared``: candidates; ``n_warped``: those that no bound excluded; ``left_out``: others, by reason.
     """
 
     rows: pa.Table
@@ -66,41 +72,41 @@ def similar_jobs(
     top: int | None = 10,
     metrics: Sequence[str] = (),
 ) -> SimilarJobs:
-    """The ``top`` jobs of a window (None: all that ended at any time) most like a job; top None: all.
+    """Return the ``top`` jobs of a window (None: all) most similar to a job; ``top`` None: all jobs.
 
-    ``metrics``: in which they are compared; none: every one of the catalogue that the job has. Compared are
-    jobs of half to twice its duration and of its class of nodes: 1, 2, 3 to 4, 5 to 8, ... Raises
-    :class:`NoResultError` where the job has no series, too short ones, or nothing to compare them with,
-    :class:`UsageError` for a metric that is none. Memory: 4 bytes x 500 x metrics a job of the window.
+    ``metrics``: default: all of the job. Candidates have half to twice its duration and its class of nodes
+    (1, 2, 3 to 4, 5 to 8, ...). Raises :class:`NoResultError` for a job without usable series or without
+    candidates, :class:`UsageError` for an unknown metric. Memory: 4 bytes x 500 x metrics per job of the
+    window.
     """
     for name in metrics:
         metric(name)
-    asked, names = _asked(store, job_id, source, metrics)
-    nodes = _recorded_nodes(store, window, asked)
-    own_nodes = nodes.get((asked.source, asked.job_id)) or asked.nodes or 1
+    target, names = _target(store, job_id, source, metrics)
+    nodes = _recorded_nodes(store, window, target)
+    own_nodes = nodes.get((target.source, target.job_id)) or target.nodes or 1
     left_out: Counter[str] = Counter()
-    alike: list[PreparedJob] = []
+    candidates: list[PreparedJob] = []
     for block in blocks(store, window, names):
         for job in prepared(block, names):
             key = (job.source, job.job_id)
-            if key == (asked.source, asked.job_id):
+            if key == (target.source, target.job_id):
                 continue
-            reason = _unlike(job, asked, nodes.get(key) or job.nodes or 1, own_nodes)
+            reason = _unlike(job, target, nodes.get(key) or job.nodes or 1, own_nodes)
             if reason:
                 left_out[reason] += 1
             else:
-                alike.append(job)
-    if not alike:
-        told = ", ".join(f"{count:,} {reason}" for reason, count in left_out.most_common())
-        raise NoResultError(f"no job to compare '{job_id}' with: {told or 'no other has time series'}")
-    alike.sort(key=lambda job: (job.source, job.job_id))
-    return _answer(store, asked, alike, names, nodes, left_out, top)
+                candidates.append(job)
+    if not candidates:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.most_common())
+        raise NoResultError(f"no job to compare '{job_id}' with: {reasons or 'no other has time series'}")
+    candidates.sort(key=lambda job: (job.source, job.job_id))
+    return _answer(store, target, candidates, names, nodes, left_out, top)
 
 
-def _asked(
+def _target(
     store: JobStore, job_id: str, source: str | None, metrics: Sequence[str]
 ) -> tuple[PreparedJob, tuple[str, ...]]:
-    """The job asked for, and in which metrics it is compared."""
+    """Return the job and the metrics in which it is compared."""
     where: list[Filter] = [In("job_id", (job_id,))]
     if source is not None:
         where.append(In("source", (source,)))
@@ -110,7 +116,25 @@ def _asked(
         raise NoResultError(f"no time series of a job '{job_id}' are stored; esjobs show series lists them")
     if len(sources) > 1:
         raise UsageError(f"several sources have a job '{job_id}': {', '.join(sources)}; name one: --source")
-    stored = set(rows.column("metric").to_pylist())
+    wanted = _metrics(job_id, set(rows.column("metric").to_pylist()), metrics)
+    where = [In("job_id", (job_id,)), In("source", (sources[0],))]
+    block = next(iter(blocks(store, None, wanted, where=where)), None)
+    if block is None:
+        raise NoResultError(f"the series of job '{job_id}' have no samples")
+    names = measured(block, 0, wanted)
+    few = [name for name in wanted if name not in names]
+    if not names or (metrics and few):
+        raise NoResultError(f"job '{job_id}' has too few samples of {', '.join(few)}")
+    job = next(prepared(block, names))
+    if job.length_s < LEAST_S:
+        raise NoResultError(
+            f"the series of job '{job_id}' last {job.length_s:.0f} s; "
+            f"jobs are compared from {LEAST_S:.0f} s on"
+        )
+    return job, names
+
+
+def _metrics(job_id: str, stored: set[str], metrics: Sequence[str]) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(metrics)) or tuple(each.name for each in METRICS if each.name in stored)
     missing = [name for name in wanted if name not in stored]
     if missing or not wanted:
@@ -118,27 +142,14 @@ def _asked(
         raise NoResultError(
             f"job '{job_id}' has no series of {', '.join(missing) or 'any known metric'}; it has {has}"
         )
-    where = [In("job_id", (job_id,)), In("source", (sources[0],))]
-    for block in blocks(store, None, wanted, where=where):
-        names = measured(block, 0, wanted)
-        few = [name for name in wanted if name not in names]
-        if not names or (metrics and few):
-            raise NoResultError(f"job '{job_id}' has too few samples of {', '.join(few)}")
-        job = next(prepared(block, names))
-        if job.length_s < LEAST_S:
-            raise NoResultError(
-                f"the series of job '{job_id}' last {job.length_s:.0f} s; "
-                f"jobs are compared from {LEAST_S:.0f} s on"
-            )
-        return job, names
-    raise NoResultError(f"the series of job '{job_id}' have no samples")
+    return wanted
 
 
 def _recorded_nodes(
-    store: JobStore, window: Window | None, asked: PreparedJob
+    store: JobStore, window: Window | None, target: PreparedJob
 ) -> dict[tuple[str, str], int | None]:
-    """Nodes of the jobs by their records, the job asked for among them."""
-    one = [In("source", (asked.source,)), In("job_id", (asked.job_id,))]
+    """Return the nodes of jobs by their records."""
+    one = [In("source", (target.source,)), In("job_id", (target.job_id,))]
     names = ["source", "job_id", "nodes"]
     found: dict[tuple[str, str], int | None] = {}
     for rows in (select(store, names, window), select(store, names, None, where=one)):
@@ -148,11 +159,11 @@ def _recorded_nodes(
     return found
 
 
-def _unlike(job: PreparedJob, asked: PreparedJob, nodes: int, own_nodes: int) -> str:
-    """Why a job is not compared; empty: it is."""
+def _unlike(job: PreparedJob, target: PreparedJob, nodes: int, own_nodes: int) -> str:
+    """Return the reason for excluding a job, "" if compared."""
     if job.length_s < LEAST_S:
         return f"with series of less than {LEAST_S / 60:.0f} min"
-    if not DURATION[0] <= job.length_s / asked.length_s <= DURATION[1]:
+    if not DURATION[0] <= job.length_s / target.length_s <= DURATION[1]:
         return "of less than half or more than twice its duration"
     if node_class(nodes) != node_class(own_nodes):
         return "of another number of nodes"
@@ -161,8 +172,8 @@ def _unlike(job: PreparedJob, asked: PreparedJob, nodes: int, own_nodes: int) ->
 
 def _answer(
     store: JobStore,
-    asked: PreparedJob,
-    alike: Sequence[PreparedJob],
+    target: PreparedJob,
+    candidates: Sequence[PreparedJob],
     names: tuple[str, ...],
     nodes: Mapping[tuple[str, str], int | None],
     left_out: Mapping[str, int],
@@ -170,11 +181,11 @@ def _answer(
 ) -> SimilarJobs:
     from fitters import WarpedSeries
 
-    values = np.stack([job.values for job in (asked, *alike) if job.values is not None])
+    values = np.stack([job.values for job in (target, *candidates) if job.values is not None])
     scale_of(values).apply(values)
     series = WarpedSeries(values[1:], BAND)
-    nearest = series.nearest(values[0], len(alike) if top is None else top)
-    chosen = [alike[place] for place in nearest.places.tolist()]
+    nearest = series.nearest(values[0], len(candidates) if top is None else top)
+    chosen = [candidates[index] for index in nearest.places.tolist()]
     ids = tuple({job.job_id for job in chosen})
     records = _by_job(
         select(store, ["source", "job_id", *_RECORD], None, where=[In("job_id", ids)]).read_all()
@@ -182,8 +193,8 @@ def _answer(
     scored = ["source", "job_id", *_SHOWN_SCORES]
     scores = _by_job(read_table(store, SCORES, [In("job_id", ids)], scored))
     rows = []
-    for rank, (job, place) in enumerate(zip(chosen, nearest.places.tolist(), strict=True), start=1):
-        shares = series.shares(values[0], place)
+    for rank, (job, index) in enumerate(zip(chosen, nearest.places.tolist(), strict=True), start=1):
+        shares = series.shares(values[0], index)
         key, most = (job.source, job.job_id), int(shares.argmax())
         rows.append(
             {
@@ -200,7 +211,7 @@ def _answer(
             }
         )
     return SimilarJobs(
-        pa.Table.from_pylist(rows, schema=COLUMNS), names, len(alike), nearest.n_warped, dict(left_out)
+        pa.Table.from_pylist(rows, schema=COLUMNS), names, len(candidates), nearest.n_warped, dict(left_out)
     )
 
 

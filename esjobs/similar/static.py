@@ -1,10 +1,8 @@
-"""How alike programs are by the names of their symbols: TF-IDF over hashed names, and the cosine.
+"""Program similarity by symbol names: TF-IDF over hashed names, and the cosine.
 
-Term frequencies are binary, for a name is in a symbol table or it is not. The weight of a name is
-ln((1 + n) / (1 + d)) + 1, where d of n different fingerprints have it: the smoothed inverse document
-frequency of G. Salton, C. Buckley, *Term-weighting approaches in automatic text retrieval*, Information
-Processing & Management 24 (1988), in the form that scikit-learn uses. Names that everybody has (``_start``)
-count little, names that few have count much.
+Term frequencies are binary. The weight of a name that d of n distinct fingerprints have is ln((1 + n) / (1 +
+d)) + 1, the smoothed inverse document frequency of G. Salton, C. Buckley, *Term-weighting approaches in
+automatic text retrieval*, Information Processing & Management 24 (1988), as in scikit-learn.
 """
 
 import zlib
@@ -15,27 +13,24 @@ import numpy as np
 import numpy.typing as npt
 
 N_HASHES = 2**18
-"""Names are counted in so many places; one shares its own with any of 10,000 others with probability 4 %."""
+"""Hash values of names; with 10,000 names a collision has probability 4 %."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SharedName:
-    """A name that two fingerprints have; ``share``: what it adds to their similarity."""
+    """Name in two fingerprints; ``share``: its part of their similarity."""
 
     name: str
     share: float
 
 
 class StaticSimilarity:
-    """Similarities among ``n`` fingerprints, each the names of the symbols of a program.
+    """Similarities among ``n`` fingerprints, the symbol names of programs; NaN for empty ones.
 
-    A fingerprint that is None or empty says nothing: its similarities are NaN. Fingerprints may repeat, as
-    where many jobs ran one program: equal ones are computed once, and weights follow from different ones, so
-    that no number depends on how often a program was run. Deterministic; order changes nothing.
-
-    Memory: 12 bytes a name of each different fingerprint, beside the names themselves, which are not copied.
+    Weights follow from distinct fingerprints, so no result depends on how often a program was run or on
+    order. Memory: 12 bytes per name of each distinct fingerprint.
 
     >>> programs = StaticSimilarity([["main", "dgemm"], ["main", "dgemm", "mpi"], ["main", "sort"], None])
     >>> programs.similarity(0).round(3).tolist()
@@ -60,13 +55,10 @@ class StaticSimilarity:
         return len(self._fingerprints)
 
     def similarity(self, i: int) -> Floats:
-        """Cosines of fingerprint ``i`` with all, (n,), in [0, 1]; NaN where either is missing.
-
-        Cost: one pass over the names of all different fingerprints.
-        """
+        """Return cosines of fingerprint ``i`` with all, (n,), in [0, 1]; NaN if either is missing."""
         result = np.full(len(self), np.nan)
-        known = self._row >= 0
-        if not known[i]:
+        present = self._row >= 0
+        if not present[i]:
             return result
         row = self._row[i]
         own = slice(self._starts[row], self._starts[row + 1])
@@ -77,14 +69,11 @@ class StaticSimilarity:
         cosines = np.clip(cosines, 0.0, 1.0)
         # what is equal is 1, not 1 less rounding
         cosines[row] = 1.0
-        result[known] = cosines[self._row[known]]
+        result[present] = cosines[self._row[present]]
         return result
 
     def shared(self, i: int, j: int, top: int | None = 10) -> list[SharedName]:
-        """Names that two fingerprints have, those first that add most to their similarity; top None: all.
-
-        Shares of all add up to the similarity, unless names of one fingerprint share a hash.
-        """
+        """Return names of both fingerprints, largest part of their similarity first; top None: all."""
         one, other = self._fingerprints[i], self._fingerprints[j]
         if not one or not other:
             return []
@@ -92,14 +81,14 @@ class StaticSimilarity:
         norms = self._norms[self._row[i]] * self._norms[self._row[j]]
         shares = self._weights[hashed(names)] ** 2 / norms
         order = np.argsort(-shares, kind="stable")[:top]
-        return [SharedName(names[place], float(shares[place])) for place in order.tolist()]
+        return [SharedName(names[index], float(shares[index])) for index in order.tolist()]
 
     def _distinct(self, fingerprints: Sequence[Collection[str] | None]) -> list[npt.NDArray[np.int32]]:
-        """Sorted hashes of each different fingerprint; fills which of them each is."""
+        """Return sorted hashes of each distinct fingerprint; sets the row of each fingerprint."""
         rows: dict[bytes, int] = {}
         seen: dict[int, int] = {}
         columns: list[npt.NDArray[np.int32]] = []
-        for place, names in enumerate(fingerprints):
+        for index, names in enumerate(fingerprints):
             if not names:
                 continue
             # one object stands for all jobs of a program, most of the time
@@ -110,14 +99,11 @@ class StaticSimilarity:
                 if row == len(columns):
                     columns.append(each)
                 seen[id(names)] = row
-            self._row[place] = row
+            self._row[index] = row
         return columns
 
 
 def hashed(names: Collection[str]) -> npt.NDArray[np.int32]:
-    """Places of names among ``N_HASHES``, by CRC-32: the same in every process, on every machine.
-
-    Names may hold what is no text in UTF-8, as symbol tables do.
-    """
+    """Return CRC-32 hashes of names below ``N_HASHES``; names need not be valid UTF-8."""
     places = (zlib.crc32(name.encode("utf-8", "surrogatepass")) % N_HASHES for name in names)
     return np.fromiter(places, dtype=np.int32, count=len(names))

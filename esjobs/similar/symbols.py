@@ -1,7 +1,7 @@
-"""Names of the symbols of an ELF file: what a linker or a debugger calls its functions and variables.
+"""Symbol names of ELF files.
 
-Headers are read by pyelftools; the tables of symbols as arrays, not as an object a symbol, for a file may
-have a million. Nothing of a file is trusted: what is read is bounded, offsets are checked.
+Headers are read by pyelftools, symbol tables as arrays: a file may have a million symbols. Files are not
+trusted: sizes are bounded, offsets checked.
 """
 
 import os
@@ -20,29 +20,29 @@ from elftools.elf.elffile import ELFFile
 from esjobs.core.errors import InputError
 
 MOST_KEPT = 100_000
-"""Of more names those of the least hashes are kept: versions of a program keep the same ones."""
+"""Names kept, those of least hashes: versions of a program keep the same ones."""
 MOST_B = 256 * 2**20
-"""Bytes of one table of symbols or names that are read."""
+"""Bytes read of one table of symbols or names."""
 MOST_NAMES_B = 128 * 2**20
-"""Bytes of all names of a file, as they are kept: a byte that is no text is four."""
+"""Bytes of all names of a file; an invalid byte counts four."""
 LONGEST = 1024
-"""Bytes of a name; the rest is cut off."""
+"""Bytes of a name; longer ones are cut."""
+# Flag of a section, SHF_COMPRESSED
 _COMPRESSED = 0x800
-"""Flag of a section, SHF_COMPRESSED."""
 _MOST_SECTIONS = 20_000
 _PROGRAMS = ("ET_EXEC", "ET_DYN")
 _TABLES = {"SHT_SYMTAB": "symtab", "SHT_DYNSYM": "dynsym"}
+# Types of symbols that name a section or a source file, STT_SECTION and STT_FILE
 _NO_NAMES = (3, 4)
-"""Types of symbols that name a section or a source file, STT_SECTION and STT_FILE."""
 
 
 class NoProgramError(InputError):
-    """A file has no fingerprint; the message is the reason, by which such files are counted."""
+    """File without a fingerprint; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Symbols:
-    """Names of a program; ``symbols_from``: symtab, dynsym or none. ``n_symbols``: different names."""
+    """Symbol names of a program; ``symbols_from``: symtab, dynsym or none."""
 
     names: tuple[str, ...]
     symbols_from: str
@@ -51,15 +51,15 @@ class Symbols:
 
     @property
     def stripped(self) -> bool:
-        """Whether the table of all symbols is missing."""
+        """True if the full symbol table is missing."""
         return self.symbols_from != "symtab"
 
 
 def read_symbols(path: Path) -> Symbols:
-    """The names of an executable or shared library, sorted, without their versions (``@GLIBC_2.2.5``).
+    """Return the symbol names of an executable or shared library, sorted, without versions.
 
-    Only a regular file is opened, without waiting. Raises :class:`NoProgramError` for everything that is no
-    readable program. Memory: the tables of symbols, at most ``MOST_B`` each; the size of the file is free.
+    Opens regular files only. Raises :class:`NoProgramError` for anything but a readable program. Memory: at
+    most ``MOST_B`` per table.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -92,12 +92,12 @@ def read_symbols(path: Path) -> Symbols:
     kept = names
     if len(names) > MOST_KEPT:
         places = np.array([zlib.crc32(name.encode()) for name in names])
-        kept = [names[place] for place in sorted(np.argsort(places, kind="stable")[:MOST_KEPT].tolist())]
+        kept = [names[index] for index in sorted(np.argsort(places, kind="stable")[:MOST_KEPT].tolist())]
     return Symbols(tuple(kept), kind, len(names), status.st_size)
 
 
 def _found(elf: ELFFile, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
-    """Names by the kind of the table that they are from."""
+    """Return names by the kind of their table."""
     if elf["e_type"] not in _PROGRAMS:
         raise NoProgramError("no program: an object file or a core dump")
     n_sections = elf.num_sections()
@@ -120,7 +120,6 @@ def _found(elf: ELFFile, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
 
 
 def _part(file: IO[bytes], header: Any, size_b: int) -> bytes:
-    """The bytes of a section."""
     start, length = header["sh_offset"], header["sh_size"]
     if start + length > size_b:
         raise NoProgramError("damaged ELF")
@@ -133,7 +132,7 @@ def _part(file: IO[bytes], header: Any, size_b: int) -> bytes:
 
 
 def _names(entries: bytes, texts: bytes, width: int, little_endian: bool, room: int) -> Iterator[str]:
-    """Names of a table of symbols; :class:`NoProgramError` where they are longer than ``room`` together."""
+    """Yield names of a symbol table; raises :class:`NoProgramError` if longer than ``room`` in total."""
     order = "<" if little_endian else ">"
     # System V ABI, symbol table: the name is first, the type the lower half of st_info
     offset, size = (4, 24) if width == 64 else (12, 16)

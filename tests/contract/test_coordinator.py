@@ -469,6 +469,6 @@ def test_core_hours_without_cpu_time_follow_from_core_hours_and_efficiency(store
     answer = ask(store, question)
     rows = {row["queue"]: row for row in answer.table.to_pylist()}
     assert (rows["A"]["idle_core_h"], rows["B"]["idle_core_h"]) == (pytest.approx(4.0), None)
-    assert rows["A"]["wasted_core_h_err"] == pytest.approx(np.hypot(6.0, 2.0))
+    assert rows["A"]["idle_core_h_err"] == pytest.approx(np.hypot(6.0, 2.0))
     assert rows["total"]["idle_core_h"] == pytest.approx(4.0)
     assert [note.split(" jobs")[0] for note in answer.notes] == ["idle_core_h: 2 of 4"]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from esjobs.issues.alike import alike
+from esjobs.issues.block_jobs import split_by_metrics
 from esjobs.issues.footprints import footprints
 from esjobs.records.series.blocks import Block
 
@@ -101,7 +101,7 @@ def test_jobs_are_put_with_those_that_have_the_same_metrics() -> None:
         scopes={**block.scopes, "gpu_load": ("", "accelerator", "", "")},
         resampled=block.resampled,
     )
-    parts = {tuple(part.jobs.column("job_id").to_pylist()): part for part in alike(both)}
+    parts = {tuple(part.jobs.column("job_id").to_pylist()): part for part in split_by_metrics(both)}
     assert set(parts) == {("a", "c", "d"), ("b",)}
     assert set(parts["a", "c", "d"].values) == {"cpu_load"}
     assert parts["b",].values["cpu_load"].shape == (1, 1, 50)

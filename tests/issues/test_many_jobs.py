@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import esjobs
-from esjobs.issues.many_jobs import job_stories
+from esjobs.issues.one_job import job_stories
 from esjobs.render.job_pages import FOLDER
 from tests.issues.conftest import HOSTILE
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from esjobs.noise.analysis import verdicts
-from esjobs.noise.statistics import Mean, above, cost, disjoint, runs_needed, threshold, told
+from esjobs.noise.statistics import Mean, above, cost, disjoint, runs_needed, summary, threshold
 
 LEVELS = (0.0, 0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 1.0)
 TABLES = {
@@ -70,7 +70,7 @@ def test_collectives_that_the_paper_gave_up() -> None:
 
 def test_intervals_are_those_of_scipy() -> None:
     values = np.random.default_rng(1).normal(10, 1, 30)
-    found = told(list(values))
+    found = summary(list(values))
     low, high = stats.t.interval(0.99, 29, values.mean(), stats.sem(values))
     assert (found.mean.low, found.mean.high) == pytest.approx((low, high))
     assert found.normal_p == pytest.approx(stats.shapiro(values).pvalue)
@@ -83,7 +83,7 @@ def test_intervals_of_medians_hold_the_median() -> None:
     rng = np.random.default_rng(2)
     held = 0
     for _ in range(500):
-        found = told(list(rng.lognormal(0, 1, 40)))
+        found = summary(list(rng.lognormal(0, 1, 40)))
         assert found.median_low is not None
         assert found.median_high is not None
         held += found.median_low <= 1 <= found.median_high
@@ -91,11 +91,11 @@ def test_intervals_of_medians_hold_the_median() -> None:
 
 
 def test_outliers_are_counted_and_count() -> None:
-    found = told([10.0, 10.1, 9.9, 10.0, 10.2, 9.8, 30.0])
+    found = summary([10.0, 10.1, 9.9, 10.0, 10.2, 9.8, 30.0])
     assert found.n_outliers == 1
     assert found.mean.mean == pytest.approx(90 / 7)
-    assert told([5.0]).median_low is None
-    assert told([5.0, 5.0, 5.0]).normal_p is None
+    assert summary([5.0]).median_low is None
+    assert summary([5.0, 5.0, 5.0]).normal_p is None
 
 
 @pytest.mark.parametrize("precision", [0.05, 0.01, 0.002, 0.0005])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from esjobs.scores import formulas
@@ -219,6 +219,15 @@ _JOBS = st.lists(
 
 
 @given(_JOBS)
+@example(
+    [
+        (
+            {"gpu_theoretical_warps": 1.0, "eligible_warps_per_cycle": 0.0, "achieved_occupancy": -1.0},
+            None,
+            None,
+        )
+    ]
+)
 def test_columns_say_what_a_loop_over_jobs_says(jobs: list[tuple[Any, str | None, bool | None]]) -> None:
     for row, (counters, model, smt) in zip(scores(jobs), jobs, strict=True):
         expected = scores_of_job(counters, model, smt)

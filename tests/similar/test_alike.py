@@ -11,8 +11,8 @@ import pytest
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
-from esjobs.similar.alike import alike
 from esjobs.similar.knowledge import knowledge_base
+from esjobs.similar.program_similarity import program_similarity
 from esjobs.similar.settings import SimilarSettings
 from tests.conftest import memory_session
 from tests.contract.jobs import job, put
@@ -88,7 +88,7 @@ def truth() -> dict[str, float]:
 
 def test_similarities_are_those_of_the_programs(session: Session) -> None:
     base = knowledge_base(session.store, SimilarSettings())
-    found = alike(session.store, base.keys, {("c", "3ta0")})
+    found = program_similarity(session.store, base.keys, {("c", "3ta0")})
     programs = np.array([row["application"] for row in base.facts])
     for place in (0, 25, 59):
         near = found.of(place)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from esjobs.core.errors import UsageError
 from esjobs.similar.calibration import calibrated
-from esjobs.similar.limits import NONE_ALIKE, farthest_alike, least_static
-from esjobs.similar.neighbours import NO_PROGRAM_ALIKE, TOO_FAR, Limits, neighbours, predicted
+from esjobs.similar.limits import NONE_SIMILAR, farthest_similar, least_static
+from esjobs.similar.neighbours import NO_SIMILAR_PROGRAM, TOO_FAR, Limits, neighbours, predicted
 from tests.messages import raised
 
 LIMITS = Limits(0.8, 0.5, 0.1)
@@ -23,7 +23,7 @@ LIMITS = Limits(0.8, 0.5, 0.1)
         ([0.4, 0.05], [0.9, 0.2], "combined-2", [0], "A"),
         ([0.4, 0.05], [0.9, 0.2], "dynamic", [1], "B"),
         ([0.4, 0.05], [0.3, np.nan], "combined-1", [1], "B"),
-        ([0.4, 0.05], [0.3, np.nan], "combined-2", [], NO_PROGRAM_ALIKE),
+        ([0.4, 0.05], [0.3, np.nan], "combined-2", [], NO_SIMILAR_PROGRAM),
         # a program that is alike ends the search, though none of its jobs is near
         ([0.6, 0.05], [0.9, 0.2], "combined-1", [], TOO_FAR),
         ([0.4, 0.2], [np.nan, np.nan], "combined-1", [], TOO_FAR),
@@ -70,11 +70,11 @@ def test_the_limit_is_where_scores_begin_to_differ() -> None:
     rng = np.random.default_rng(0)
     near, far = rng.uniform(0, 0.2, 500), rng.uniform(0.3, 1, 500)
     differences = np.r_[rng.uniform(0, 5, 500), rng.uniform(11, 50, 500)]
-    limit = farthest_alike(np.r_[near, far], differences, 0.04)
+    limit = farthest_similar(np.r_[near, far], differences, 0.04)
     assert limit is not None
     assert limit == near.max()
-    assert farthest_alike(near, np.full(500, 30.0), 0.04) == NONE_ALIKE
-    assert farthest_alike(near[:49], differences[:49], 0.04) is None
+    assert farthest_similar(near, np.full(500, 30.0), 0.04) == NONE_SIMILAR
+    assert farthest_similar(near[:49], differences[:49], 0.04) is None
 
 
 def test_programs_are_alike_from_where_they_are_the_same() -> None:

@@ -13,9 +13,9 @@ from esjobs.api.session import Session
 from esjobs.cli.main import main
 from esjobs.core.errors import NoResultError, SettingsError, UsageError
 from esjobs.entry import load
-from esjobs.issues.many_jobs import job_stories
-from esjobs.similar.alike import NONE_KNOWN
+from esjobs.issues.one_job import job_stories
 from esjobs.similar.knowledge import knowledge_base
+from esjobs.similar.program_similarity import NO_PROGRAMS
 from esjobs.similar.settings import SimilarSettings
 from tests.conftest import memory_session
 from tests.issues.made_jobs import START, put_series, series
@@ -159,7 +159,7 @@ def test_evaluation_has_all_ways_and_finds_the_planted_noise(families: Session) 
         # those of the half of the runs that had no part in the limits
         assert row["n_jobs"] == len(MEASURED) / 2
         if row["approach"] != "dynamic":
-            assert row["reason"] == NONE_KNOWN
+            assert row["reason"] == NO_PROGRAMS
             continue
         assert row["predicted_frac"] > 0.95
         # of Gaussian noise around a mean of many the mean absolute error is 0.8 standard deviations

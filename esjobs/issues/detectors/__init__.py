@@ -1,19 +1,27 @@
-"""Detectors of inefficient jobs: arrays of samples in, an answer per job out, whatever thresholds say.
+"""Detectors of inefficient jobs: arrays of samples in, :class:`Measured` per job out.
 
-Each takes a batch of jobs with equally many samples, shape (jobs, units, samples), NaN where there is none,
-and gives :class:`Measured`. Jobs do not influence each other. No detector raises or warns because of samples,
-and none fires on missing ones. Thresholds are compared afterwards, with :func:`flagged` or by rules.
+Each takes jobs with equally many samples, shape (jobs, units, samples), NaN if missing. Jobs do not influence
+each other; no samples make a detector raise or warn, and missing ones never flag a job. Thresholds are
+compared afterwards, by rules or :func:`flagged`.
 """
 
 from esjobs.issues.detectors.collapse import collapse
 from esjobs.issues.detectors.congestion import congestion
-from esjobs.issues.detectors.eligibility import eligibility
+from esjobs.issues.detectors.detector import Detector, Range
 from esjobs.issues.detectors.idle import idle
 from esjobs.issues.detectors.imbalance import imbalance
 from esjobs.issues.detectors.late_start import late_start
 from esjobs.issues.detectors.leak import TRIM, Lines, leak, memory_lines
 from esjobs.issues.detectors.limits import PUBLISHED, Limit, flagged
-from esjobs.issues.detectors.measured import NONE, REASONS, Measured, Reason
+from esjobs.issues.detectors.measured import (
+    NONE,
+    REASONS,
+    Measured,
+    Reason,
+    measured,
+    require_measured,
+    unassessed,
+)
 from esjobs.issues.detectors.periodic import Phases, inverse_phases, io_blocking, synchronous_offloading
 from esjobs.issues.detectors.samples import Samples, samples
 from esjobs.issues.detectors.spectra import LoadPhases, load_phases
@@ -24,16 +32,17 @@ __all__ = [
     "PUBLISHED",
     "REASONS",
     "TRIM",
+    "Detector",
     "Limit",
     "Lines",
     "LoadPhases",
     "Measured",
     "Phases",
+    "Range",
     "Reason",
     "Samples",
     "collapse",
     "congestion",
-    "eligibility",
     "flagged",
     "idle",
     "imbalance",
@@ -42,8 +51,11 @@ __all__ = [
     "late_start",
     "leak",
     "load_phases",
+    "measured",
     "memory_lines",
+    "require_measured",
     "samples",
     "synchronous_offloading",
+    "unassessed",
     "unused",
 ]

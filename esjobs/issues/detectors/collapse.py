@@ -1,36 +1,32 @@
-"""Work that stops while the job goes on: a hang, a crash of one node, an input that ran out.
+"""Work that stops while the job goes on: a hang, a crashed node, exhausted input.
 
-The idea is the homogeneity of XDMoD and the catastrophe of TACC stats: the smallest ratio of the rate after
-an instant to the rate before it, over instants and nodes.
+After the homogeneity of XDMoD and the catastrophe of TACC stats: the smallest ratio of the rate after an
+instant to that before, over instants and nodes.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
+from esjobs.issues.detectors.detector import COUNT, SHARE, Detector
 from esjobs.issues.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured
 from esjobs.issues.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, chunks, cleaned, samples
 
 _LEAST_SIDE = 2
+# In float64 a chunk leaves the nearest cache; smaller ones cost more in calls than they save
 _ARRAYS = 1
-"""In float64 a chunk leaves the nearest cache; smaller ones cost more in calls than they save."""
 
 
 def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.05) -> Measured:
-    """Smallest ratio of the mean from a sample on to the mean before it, over samples and units.
+    """Smallest ratio of the mean after a sample to the mean before it, over samples and units.
 
-    1: steady; 0: nothing happens after. Numbers: ``before``, ``after`` (means, in the unit of the rates),
-    ``job`` (the ratio of the mean over units), ``job_begin`` (its sample), ``job_share`` (part of the time
-    from there on). Evidence: the unit, and the samples from the split to the end, whose part of the time is
-    ``share``.
+    1: steady; 0: no work afterwards. Numbers: ``before``, ``after`` (means), ``job`` (ratio of the mean over
+    units), ``job_begin`` (its sample), ``job_share`` (share of the time after it). Evidence: the unit, from
+    the split to the end.
 
-    Parameters
-    ----------
-    rates
-        What work looks like: load of a node, floating-point operations, memory bandwidth; shape (n_jobs,
-        n_units, n_samples). Of cores, one that ends early is enough; give nodes to ask for the others. Gaps
-        of a unit concern that unit alone.
-    before, after
-        Share of the samples, 2 at least, that must lie on either side of the split. The end of a job is
-        quiet: fewer samples after it are no collapse.
+    ``rates``: load, FLOP/s or memory bandwidth, (n_jobs, n_units, n_samples); gaps of a unit affect that unit
+    alone. ``before``, ``after``: share of samples, at least 2, required on either side of the split: the end
+    of a job is quiet.
     """
     rates = samples(rates)
     jobs, units, n = rates.shape
@@ -40,12 +36,12 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     count = np.zeros((jobs, units), np.int64)
     for rows in chunks(jobs, _ARRAYS * units * n):
         values = rates.values[rows].astype(np.float64)
-        there = None
+        present = None
         if not (rates.even_units[rows] == units).all():
             values = cleaned(values)
-            there = ~np.isnan(values)
+            present = ~np.isnan(values)
         count[rows], ratio[rows], split[rows], means[0][rows], means[1][rows] = _smallest(
-            values, there, sides
+            values, present, sides
         )
     fits = (count >= max(LEAST_SAMPLES, sum(sides))) & (count >= LEAST_SHARE * n)
     ratio = np.where(fits, ratio, np.inf)
@@ -55,9 +51,9 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     job, job_begin = value, begin
     if units > 1:
         mean = rates.mean[:, None, :]
-        _, smallest, place, _, _ = _smallest(mean, ~np.isnan(mean), sides)
-        job, job_begin = smallest[:, 0], place[:, 0]
-    known = np.isfinite(job)
+        _, smallest, split_at, _, _ = _smallest(mean, ~np.isnan(mean), sides)
+        job, job_begin = smallest[:, 0], split_at[:, 0]
+    valid = np.isfinite(job)
     return measured(
         _reasons(rates, count, fits, np.isfinite(value), sum(sides)),
         value,
@@ -68,9 +64,9 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
         numbers={
             "before": means[0][at],
             "after": means[1][at],
-            "job": np.where(known, job, np.nan),
-            "job_begin": np.where(known, job_begin, np.nan),
-            "job_share": np.where(known, (n - job_begin) / n, np.nan),
+            "job": np.where(valid, job, np.nan),
+            "job_begin": np.where(valid, job_begin, np.nan),
+            "job_share": np.where(valid, (n - job_begin) / n, np.nan),
         },
     )
 
@@ -86,23 +82,23 @@ def _reasons(rates: Samples, count: Ints, fits: Values, assessed: Values, least:
 
 
 def _smallest(
-    rates: Floats, known: Bools | None, sides: tuple[int, ...]
+    rates: Floats, valid: Bools | None, sides: tuple[int, ...]
 ) -> tuple[Ints, Floats, Ints, Floats, Floats]:
-    """Per unit: known samples, the smallest ratio (inf: none), its sample, the means before and after.
+    """Per unit: number of samples, smallest ratio (inf: none), its sample, means before and after.
 
-    ``known``: where there is a sample; None: everywhere.
+    ``valid``: mask of samples; None: all.
     """
     shape, n = rates.shape[:2], rates.shape[2]
-    count = np.full(shape, n) if known is None else np.count_nonzero(known, axis=2)
+    count = np.full(shape, n) if valid is None else np.count_nonzero(valid, axis=2)
     blank = np.full(shape, np.nan)
     if n < sum(sides):
         return count, np.full(shape, np.inf), np.zeros(shape, np.int64), blank, blank
     complete = bool((count == n).all())
-    if complete or known is None:
+    if complete or valid is None:
         counts = np.arange(1, n + 1)[None, None, :]
     else:
-        rates = np.where(known, rates, 0.0)
-        counts = np.cumsum(known, axis=2)
+        rates = np.where(valid, rates, 0.0)
+        counts = np.cumsum(valid, axis=2)
     sums = np.cumsum(rates, axis=2)
     # splits with so many samples of the job on either side, and of the unit as well
     s = slice(sides[0] - 1, n - sides[1])
@@ -126,3 +122,21 @@ def _smallest(
     left = left / np.maximum(before, 1)
     exact = right / np.where(left > 0, left, 1.0)
     return count, np.where(np.isfinite(found), exact, np.inf), at[:, :, 0] + sides[0], left, right
+
+
+COLLAPSE = Detector(
+    "collapse",
+    "smallest ratio of the load after an instant to before it",
+    "1",
+    ("cpu_load",),
+    {**dict.fromkeys(("before", "after", "job", "job_begin"), COUNT), "job_share": SHARE},
+    measure=lambda batch, _: collapse(batch.raw_load),
+    low=0.0,
+)
+GPU_COLLAPSE = replace(
+    COLLAPSE,
+    name="gpu-collapse",
+    meaning="smallest ratio of the load of GPUs after an instant to before it",
+    metrics=("gpu_load",),
+    measure=lambda batch, _: collapse(batch.gpu_load),
+)

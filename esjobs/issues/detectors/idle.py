@@ -1,25 +1,23 @@
-"""Idle time of cores and GPUs (PIKA): samples at which a unit does nothing, added up over units."""
+"""Idle time of cores and GPUs (PIKA)."""
+
+from dataclasses import replace
 
 import numpy as np
 
+from esjobs.issues.detectors.detector import COUNT, DURATION, SHARE, Detector
 from esjobs.issues.detectors.measured import NONE, Measured, Values, measured, steps
 from esjobs.issues.detectors.runs import longest_run
 from esjobs.issues.detectors.samples import Device, Samples, samples
 
 
 def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu") -> Measured:
-    """Share of the time of all units at which they were idle: a core below a load of 0.01, a GPU at 0.
+    """Share of unit time that is idle: a core below a load of 0.01, a GPU at 0.
 
-    The value is idle samples / samples, over all units. Numbers: ``idle_s`` (step x idle samples, seconds of
-    units; NaN without a length of the step), ``idle_samples``, ``units``, ``unit_share`` (of the unit that
-    was idle most). That unit, and the longest time it was idle without a break, are the evidence.
+    Numbers: ``idle_s`` (step x idle samples; NaN without a step), ``idle_samples``, ``units``, ``unit_share``
+    (of the most idle unit). Evidence: that unit and its longest idle interval.
 
-    Parameters
-    ----------
-    load
-        Shape (n_jobs, n_units, n_samples): per core with its hardware threads merged, or per GPU.
-    step_s
-        Seconds between samples, per job.
+    ``load``: (n_jobs, n_units, n_samples), per core with hardware threads merged, or per GPU. ``step_s``:
+    seconds between samples.
     """
     load = samples(load)
     jobs, _, n = load.shape
@@ -45,3 +43,23 @@ def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu")
             "unit_share": unit_share[at],
         },
     )
+
+
+_NUMBERS = {"idle_s": DURATION, "idle_samples": COUNT, "units": COUNT, "unit_share": SHARE}
+CPU_IDLE = Detector(
+    "cpu-idle",
+    "part of the cores' time with a load below 0.01",
+    "1",
+    ("cpu_load",),
+    _NUMBERS,
+    measure=lambda batch, _: idle(batch.raw_load, batch.step_s),
+    low=0.0,
+    high=1.0,
+)
+GPU_IDLE = replace(
+    CPU_IDLE,
+    name="gpu-idle",
+    meaning="part of the GPUs' time with a load of 0",
+    metrics=("gpu_load",),
+    measure=lambda batch, _: idle(batch.gpu_load, batch.step_s, "gpu"),
+)

@@ -1,7 +1,10 @@
-"""Load that is spread unevenly over the cores or GPUs of a job (PIKA)."""
+"""Uneven load of cores or GPUs (PIKA)."""
+
+from dataclasses import replace
 
 import numpy as np
 
+from esjobs.issues.detectors.detector import COUNT, SHARE, Detector
 from esjobs.issues.detectors.measured import NONE, Bools, Floats, Measured, Values, measured
 from esjobs.issues.detectors.runs import longest_run
 from esjobs.issues.detectors.samples import Device, Samples, masked_spread, over_time, samples
@@ -11,14 +14,13 @@ from esjobs.issues.detectors.unused import unused_units
 def imbalance(load: Values | Samples, device: Device = "cpu", *, level: float = 0.2) -> Measured:
     """Mean over time of the standard deviation (n - 1) of the load across units; 0 of one unit.
 
-    With n instead of n - 1 it could not pass 0.5 on loads of 0 to 1, and PIKA's tables show more; loads up to
-    2 (two hardware threads added up) allow up to 1.42.
+    With n it could not exceed 0.5 on loads of 0 to 1, and PIKA's tables show more; loads up to 2 (two
+    hardware threads) allow 1.42.
 
-    Numbers: ``used_only`` (the same without unused units; 0 where fewer than two are left), ``lost`` (part of
-    the time of all units that those that worked were less busy than the busiest of them), ``largest`` (of any
-    instant), ``mean_load``. Evidence, of units that worked: the one whose mean is furthest from that of all,
-    and the longest time at which the deviation was above ``level``; ``share`` is the part of all time at
-    which it was.
+    Numbers: ``used_only`` (without unused units; 0 of fewer than two), ``lost`` (share of unit time in which
+    used units were less busy than the busiest), ``largest`` (of any instant), ``mean_load``. Evidence, of
+    used units: the one furthest from the mean, and the longest interval above ``level``; ``share``: all time
+    above it.
     """
     load = samples(load)
     survey = load.survey(device)
@@ -28,7 +30,7 @@ def imbalance(load: Values | Samples, device: Device = "cpu", *, level: float = 
     above = spread > level
     begin, end = longest_run(above)
     # the busiest of those that worked; where fewer than two did there is nothing uneven in them
-    worked = load.there & ~without
+    worked = load.present & ~without
     means = np.where(worked, survey.unit_mean, np.nan)
     n_worked = worked.sum(axis=1)
     some = np.maximum(n_worked, 1)
@@ -53,7 +55,7 @@ def imbalance(load: Values | Samples, device: Device = "cpu", *, level: float = 
 
 
 def _of_used(load: Samples, without: Bools, spread: Floats, value: Floats) -> tuple[Floats, Floats]:
-    """The deviation at each instant and its mean over time, of units that worked; 0 of fewer than two."""
+    """Return deviation per instant and its mean over time, of used units; 0 of fewer than two."""
     rows = np.flatnonzero(without.any(axis=1))
     if not len(rows):
         return spread, value
@@ -63,3 +65,23 @@ def _of_used(load: Samples, without: Bools, spread: Floats, value: Floats) -> tu
         spread[few] = masked_spread(values, used & ~without[few][:, :, None])
         value[few] = over_time(spread[few], np.count_nonzero(~np.isnan(spread[few]), axis=1))
     return spread, value
+
+
+CPU_IMBALANCE = Detector(
+    "cpu-imbalance",
+    "mean over time of the standard deviation of the load across cores",
+    "1",
+    ("cpu_load",),
+    {"used_only": COUNT, "lost": SHARE, "largest": COUNT, "mean_load": COUNT},
+    measure=lambda batch, _: imbalance(batch.load),
+    low=0.0,
+    per_core=True,
+)
+GPU_IMBALANCE = replace(
+    CPU_IMBALANCE,
+    name="gpu-imbalance",
+    meaning="mean over time of the standard deviation of the load across GPUs",
+    metrics=("gpu_load",),
+    measure=lambda batch, _: imbalance(batch.gpu_load, "gpu"),
+    per_core=False,
+)

@@ -1,8 +1,11 @@
-"""Jobs whose work begins long after they do: time in which everything they were given waits."""
+"""Jobs whose work begins long after the job."""
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from esjobs.issues.detectors.detector import COUNT, DURATION, SHARE, Detector
 from esjobs.issues.detectors.measured import NONE, Ints, Measured, Reason, Values, measured, steps
 from esjobs.issues.detectors.samples import Device, Samples, samples
 
@@ -10,15 +13,14 @@ _LEADING_ZEROS = np.array([8 - int(byte).bit_length() for byte in range(256)])
 
 
 def late_start(load: Values | Samples, step_s: Values | float, device: Device = "cpu") -> Measured:
-    """Share of the time that had passed before any unit worked.
+    """Share of the time before any unit works.
 
-    A unit works from its first busy sample on, or from its second if idle ones lie between them: one busy
-    sample may be a script that starts. Units with one busy sample or none never work; without any other the
-    job is not assessed, for that is idle time.
+    A unit works from its first busy sample, or from its second if idle ones lie between: one busy sample may
+    be a start script. Units with at most one busy sample never work; without any other the job is not
+    assessed (idle time).
 
-    Numbers: ``wait_s`` (seconds until the first unit works), ``last_share`` and ``last_s`` (until the last of
-    those that work does), ``never`` (units that never work). Evidence: the unit that works first, and the
-    samples before; gaps are not waiting.
+    Numbers: ``wait_s``, ``last_share`` and ``last_s`` (until the last unit works), ``never`` (units that
+    never work). Evidence: the first unit that works, and the time before; gaps are not waiting.
     """
     load = samples(load)
     jobs, _, n = load.shape
@@ -26,7 +28,7 @@ def late_start(load: Values | Samples, step_s: Values | float, device: Device = 
     first, bits = _pop_first(active.busy_bits, n)
     second, _ = _pop_first(bits, n)
     begins = np.where(second > first + 1, second, first)
-    works = load.there & (active.busy > 1)
+    works = load.present & (active.busy > 1)
     earliest = np.where(works, begins, n)
     unit = np.argmin(earliest, axis=1)
     start = earliest[np.arange(jobs), unit]
@@ -48,25 +50,43 @@ def late_start(load: Values | Samples, step_s: Values | float, device: Device = 
             "wait_s": waited * step,
             "last_share": waited_last / n_known,
             "last_s": waited_last * step,
-            "never": (load.there & ~works).sum(axis=1),
+            "never": (load.present & ~works).sum(axis=1),
         },
     )
 
 
 def _instants_before(load: Samples, sample: Ints) -> Ints:
-    """Instants that count before a sample, of each job."""
     counted = np.maximum(sample, 0)
-    odd = np.flatnonzero(load.even_units == 0)
-    before = np.arange(load.shape[2]) < sample[odd, None]
-    counted[odd] = (before & ~np.isnan(load.mean[odd])).sum(axis=1)
+    gappy = np.flatnonzero(load.even_units == 0)
+    before = np.arange(load.shape[2]) < sample[gappy, None]
+    counted[gappy] = (before & ~np.isnan(load.mean[gappy])).sum(axis=1)
     return counted
 
 
 def _pop_first(bits: NDArray[np.uint8], n: int) -> tuple[Ints, NDArray[np.uint8]]:
-    """The first bit that is set, in each row of the last axis, n if none is, and the bits without it."""
+    """Return the first set bit of each row (n: none), and the bits without it."""
     byte = np.argmax(bits != 0, axis=-1)[..., None]
     value = np.take_along_axis(bits, byte, axis=-1)
     bit = _LEADING_ZEROS[value]
     rest = bits.copy()
     np.put_along_axis(rest, byte, value & ~(np.uint8(128) >> np.minimum(bit, 7).astype(np.uint8)), axis=-1)
     return np.where(value > 0, byte * 8 + bit, n)[..., 0], rest
+
+
+LATE_START = Detector(
+    "late-start",
+    "part of the time before any core worked",
+    "1",
+    ("cpu_load",),
+    {"wait_s": DURATION, "last_share": SHARE, "last_s": DURATION, "never": COUNT},
+    measure=lambda batch, _: late_start(batch.raw_load, batch.step_s),
+    low=0.0,
+    high=1.0,
+)
+GPU_LATE_START = replace(
+    LATE_START,
+    name="gpu-late-start",
+    meaning="part of the time before any GPU worked",
+    metrics=("gpu_load",),
+    measure=lambda batch, _: late_start(batch.gpu_load, batch.step_s, "gpu"),
+)

@@ -1,10 +1,9 @@
-"""Memory that grows along a straight line for the whole length of a job: suspicion of a leak (PIKA).
+"""Memory that grows linearly over the whole job: suspected leak (PIKA).
 
-PIKA draws a corridor around the line through normalised memory and time, whose width follows from a point P
-below the line. All distances share a factor, so that the geometry collapses: with y = memory / its maximum,
-t from 0 to 1 and the least-squares line y = m t + b,
+PIKA draws a corridor around the line through normalised memory and time. All distances share a factor, so the
+geometry reduces to: with y = memory / maximum, t from 0 to 1 and the least-squares line y = m t + b,
 
-    leak  <=>  0.01 <= m <= 1  and  max |y - (m t + b)| < min(0.1, m)
+leak <=> 0.01 <= m <= 1 and max abs(y - (m t + b)) < min(0.1, m)
 """
 
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from esjobs.issues.detectors.detector import COUNT, Detector, Range
 from esjobs.issues.detectors.measured import (
     NONE,
     Bools,
@@ -26,30 +26,24 @@ from esjobs.issues.detectors.measured import (
 from esjobs.issues.detectors.samples import LARGEST, LEAST_SAMPLES, LEAST_SHARE, chunks, plain
 
 SLOPES = (0.01, 1.0)
-"""Of a leak, both included."""
+"""Slopes of a leak, inclusive."""
 CORRIDOR = 0.1
-"""Half-width of the corridor at most; less where the line is flatter."""
+"""Largest half-width of the corridor; flatter lines have a smaller one."""
 TRIM = 0.02
-"""Share of the samples that the ``trim`` variant drops at either end."""
+"""Share of samples dropped at either end by the ``trim`` variant."""
+# share that ``trim-start`` drops at the beginning
+_TRIM_START = 0.15
 
+# So many arrays of the size of the samples are in use at a time
 _ARRAYS = 4
-"""So many arrays of the size of the samples are in use at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The line through the memory of each node, shape (n_jobs, n_nodes) each; NaN where there is none.
+    """Line through the memory of each node, arrays (n_jobs, n_nodes), NaN if there is none.
 
-    Attributes
-    ----------
-    slope, intercept
-        m and b of the normalised line.
-    residual
-        Largest distance of a sample from it, along y.
-    peak_b
-        Largest sample, which y is divided by.
-    first, last
-        First and last sample that the line is through; -1: none.
+    ``slope``, ``intercept``: m and b of the normalised line; ``residual``: largest distance of a sample along
+    y; ``peak_b``: largest sample; ``first``, ``last``: samples at its ends, -1 if there is none.
     """
 
     slope: Floats
@@ -61,36 +55,28 @@ class Lines:
 
     @property
     def ratio(self) -> Floats:
-        """Residual over half-width of the corridor: below 1 all samples are inside; NaN where m <= 0."""
+        """Residual / half-width of the corridor: below 1 all samples are inside; NaN if m <= 0."""
         growing = self.slope > 0
         half = np.where(growing, np.minimum(self.slope, CORRIDOR), 1.0)
         return np.where(growing, self.residual / half, np.nan)
 
     @property
     def leaking(self) -> Bools:
-        """Nodes that the published rule suspects."""
+        """Mask of nodes that the published rule suspects."""
         suspected: Bools = (self.slope >= SLOPES[0]) & (self.slope <= SLOPES[1]) & (self.ratio < 1)
         return suspected
 
 
 def leak(memory_b: Values, step_s: Values | float, *, trim: float | tuple[float, float] = 0.0) -> Measured:
-    """Slope m of the normalised memory, of the node with the largest one.
+    """Slope m of the normalised memory, of the node with the largest one; suspected nodes first.
 
-    Nodes that the rule suspects go before others. Numbers: ``residual``, ``ratio`` (residual / min(0.1, m); a
-    leak needs less than 1), ``intercept``, ``bytes_per_hour`` (m x maximum / hours: how bad it is),
-    ``peak_b``, ``leaking`` (nodes that the rule suspects), ``leaking_bytes_per_hour`` (sum over them).
-    Evidence: the node, and the samples that the line is through.
+    Numbers: ``residual``, ``ratio`` (residual / min(0.1, m), below 1 for a leak), ``intercept``,
+    ``bytes_per_hour`` (m x maximum / hours), ``peak_b``, ``leaking`` (suspected nodes),
+    ``leaking_bytes_per_hour`` (their sum). Evidence: the node and the samples of the line.
 
-    Parameters
-    ----------
-    memory_b
-        Memory in use, shape (n_jobs, n_nodes, n_samples). Gaps of a node concern that node alone; it needs
-        half of its samples.
-    step_s
-        Seconds between samples, per job.
-    trim
-        Share of the samples to leave out at the beginning and at the end, or one of each: five samples of
-        warm-up, or a last one after everything was freed, hide a leak. 0 is the published rule.
+    ``memory_b``: (n_jobs, n_nodes, n_samples); a node needs half of its samples. ``trim``: share of samples
+    dropped at both ends, or one of each: warm-up, or a last sample after memory was freed, hide a leak. 0 is
+    the published rule.
     """
     memory_b = plain(memory_b)
     jobs, _, n = memory_b.shape
@@ -123,7 +109,7 @@ def leak(memory_b: Values, step_s: Values | float, *, trim: float | tuple[float,
 
 
 def memory_lines(memory_b: Values, trim: float | tuple[float, float] = 0.0) -> tuple[Lines, NDArray[np.int8]]:
-    """The line of each node, and why a job has none."""
+    """Return the line of each node, and reason codes of jobs without one."""
     memory_b = plain(memory_b)
     jobs, nodes, n = memory_b.shape
     start, stop = _kept(n, trim)
@@ -133,11 +119,11 @@ def memory_lines(memory_b: Values, trim: float | tuple[float, float] = 0.0) -> t
     reason = np.full(jobs, Reason.TOO_FEW_SAMPLES, np.int8)
     for rows in chunks(jobs if kept.shape[2] else 0, _ARRAYS * nodes * max(kept.shape[2], 1)):
         y = np.array(kept[rows], dtype=np.float64, order="C")
-        known = (y >= 0) & (y <= LARGEST)
-        count = np.count_nonzero(known, axis=2)
+        valid = (y >= 0) & (y <= LARGEST)
+        count = np.count_nonzero(valid, axis=2)
         fits = (count >= LEAST_SAMPLES) & (count >= LEAST_SHARE * kept.shape[2])
         reason[rows] = _reasons(count, fits)
-        *numbers, i, j = _line(y, known, count)
+        *numbers, i, j = _line(y, valid, count)
         for column, number in zip((slope, intercept, residual, peak), numbers, strict=True):
             column[rows] = np.where(fits, number, np.nan)
         first[rows], last[rows] = np.where(fits, i + start, NONE), np.where(fits, j + start, NONE)
@@ -157,24 +143,24 @@ def _reasons(count: Ints, fits: Bools) -> NDArray[np.int8]:
     return np.where(fits.any(axis=1), Reason.ASSESSED, why).astype(np.int8)
 
 
-def _line(y: Floats, known: Bools, count: Ints) -> tuple[Floats, Floats, Floats, Floats, Ints, Ints]:
-    """Slope, intercept, residual, maximum, first and last sample, along the last axis."""
+def _line(y: Floats, valid: Bools, count: Ints) -> tuple[Floats, Floats, Floats, Floats, Ints, Ints]:
+    """Return slope, intercept, residual, maximum, first and last sample, along the last axis."""
     n = y.shape[2]
     index = np.arange(n)
     complete = bool((count == n).all())
     first, last = np.zeros((1, 1), np.int64), np.full((1, 1), n - 1)
     if not complete:
-        first, last = np.argmax(known, axis=2), n - 1 - np.argmax(known[:, :, ::-1], axis=2)
-        y = np.where(known, y, 0.0)
+        first, last = np.argmax(valid, axis=2), n - 1 - np.argmax(valid[:, :, ::-1], axis=2)
+        y = np.where(valid, y, 0.0)
     count = count.clip(min=1)
     peak = y.max(axis=2)
     y /= np.where(peak > 0, peak, 1.0)[:, :, None]
     t = (index - first[:, :, None]) / np.maximum(last - first, 1)[:, :, None]
-    t_mean = (t if complete else known * t).sum(axis=2) / count
+    t_mean = (t if complete else valid * t).sum(axis=2) / count
     y_mean = y.sum(axis=2) / count
     t_off, y_off = t - t_mean[:, :, None], y - y_mean[:, :, None]
     if not complete:
-        t_off, y_off = known * t_off, known * y_off
+        t_off, y_off = valid * t_off, valid * y_off
     square = (t_off * t_off).sum(axis=2)
     slope = (t_off * y_off).sum(axis=2) / np.where(square > 0, square, 1.0)
     # measured from the middle of the line, which goes through both means
@@ -182,3 +168,27 @@ def _line(y: Floats, known: Bools, count: Ints) -> tuple[Floats, Floats, Floats,
     residual = np.abs(y_off, out=y_off).max(axis=2)
     first, last = np.broadcast_to(first, peak.shape), np.broadcast_to(last, peak.shape)
     return slope, y_mean - slope * t_mean, residual, peak, first, last
+
+
+_TRIMS: dict[str, float | tuple[float, float]] = {
+    "pika": 0.0,
+    "trim": TRIM,
+    "trim-start": (_TRIM_START, TRIM),
+}
+MEMORY_LEAK = Detector(
+    "memory-leak",
+    "slope of the memory in use, of a job of length 1 and a largest value of 1",
+    "1",
+    ("mem_used_b",),
+    {
+        "residual": COUNT,
+        "ratio": COUNT,
+        "intercept": Range("1", -np.inf),
+        "bytes_per_hour": Range("B/h", -np.inf),
+        "peak_b": Range("B"),
+        "leaking": COUNT,
+        "leaking_bytes_per_hour": Range("B/h"),
+    },
+    variants=tuple(_TRIMS),
+    measure=lambda batch, variant: leak(batch.block.values["mem_used_b"], batch.step_s, trim=_TRIMS[variant]),
+)

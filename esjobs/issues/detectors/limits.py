@@ -1,4 +1,4 @@
-"""Numbers compared with limits: whether a finding counts. Rules bring limits; the published ones are here."""
+"""Comparison of measurements with limits; the published limits."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Comparison = Literal[">", ">=", "<", "<="]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A number of a finding (``value``, or a name in its numbers) and what it must be."""
+    """Required range of a number: ``value`` or a further number."""
 
     number: str
     comparison: Comparison
@@ -33,7 +33,7 @@ _OFFLOADING = (*_PHASES, Limit("other_mean", ">=", 0.1), Limit("other_range", ">
 
 
 def adaptive(limits: Iterable[Limit]) -> tuple[Limit, ...]:
-    """The limits of the ``adaptive`` variant of periodic phases."""
+    """Return limits of the ``adaptive`` variant of periodic phases."""
     return tuple(
         Limit("median_adaptive", each.comparison, each.limit) if each.number == "median" else each
         for each in limits
@@ -49,13 +49,13 @@ PUBLISHED: Mapping[str, tuple[Limit, ...]] = {
     "synchronous_offloading adaptive": adaptive(_OFFLOADING),
     "leak": (Limit("value", ">=", 0.01), Limit("value", "<=", 1.0), Limit("ratio", "<", 1.0)),
 }
-"""The limits of PIKA, by detector; the others have none that was published."""
+"""Limits published by PIKA."""
 
 
 def flagged(found: Measured, limits: Iterable[Limit]) -> Bools:
-    """Jobs that were assessed and pass every limit; a number that is missing passes none.
+    """Return the mask of assessed jobs that meet every limit; a missing number meets none.
 
-    Raises ``KeyError`` for a number that the detector does not give.
+    Raises ``KeyError`` for a number that the detector does not have.
     """
     flags: Bools = found.reason == Reason.ASSESSED
     for limit in limits:
@@ -64,7 +64,6 @@ def flagged(found: Measured, limits: Iterable[Limit]) -> Bools:
 
 
 def passed(found: Measured, limit: Limit) -> Bools:
-    """Jobs whose number is as the limit wants it."""
     number = found.value if limit.number == "value" else found.numbers[limit.number]
     compare = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}[limit.comparison]
     met: Bools = compare(number, limit.limit)

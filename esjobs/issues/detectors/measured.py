@@ -1,6 +1,6 @@
-"""What a detector says of each job of a batch, and the reasons why it says nothing."""
+"""Answers of detectors per job, and reasons why a job was not assessed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -12,14 +12,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Values = NDArray[Any]
-"""Samples as they come: any numbers, float32 as a rule."""
+"""Samples in any numeric type, usually float32."""
 
 NONE = -1
-"""In the place of a unit or a sample: none shows it."""
+"""Index of no unit or sample."""
 
 
 class Reason(IntEnum):
-    """Why a job was not assessed. Codes are stored and never change their meaning."""
+    """Reason why a job was not assessed; codes keep their meaning."""
 
     ASSESSED = 0
     NO_DATA = 1
@@ -27,6 +27,7 @@ class Reason(IntEnum):
     GAPS = 3
     FLAT = 4
     NEVER_BUSY = 5
+    FAILED = 6
     UNKNOWN_DURATION = 10
     SHORT = 11
     UNKNOWN_CORES = 12
@@ -42,6 +43,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.GAPS: "too many gaps",
     Reason.FLAT: "a series does not change",
     Reason.NEVER_BUSY: "never busy",
+    Reason.FAILED: "the detector failed",
     Reason.UNKNOWN_DURATION: "duration unknown",
     Reason.SHORT: "shorter than an hour",
     Reason.UNKNOWN_CORES: "number of cores unknown",
@@ -49,30 +51,16 @@ REASONS: Mapping[Reason, str] = {
     Reason.UNKNOWN_STATE: "final state unknown",
     Reason.OTHER_STATE: "not completed, out of memory or out of time",
 }
-"""What people read for a code."""
+"""Texts of reasons."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a detector measured, an entry per job, whatever any threshold says.
+    """Answers of a detector, one entry per job, whatever the thresholds.
 
-    Where ``reason`` is not 0 nothing was measured: ``value`` and all ``numbers`` are NaN, ``share`` is 0, and
-    there is no evidence. No number is infinite.
-
-    Attributes
-    ----------
-    value
-        What the detector is about, in its unit.
-    unit
-        Index of the unit that shows it best; -1: no single one.
-    begin, end
-        Samples ``begin`` to ``end - 1`` show it; -1: none do.
-    share
-        Part of the job's time that it concerns, 0 to 1.
-    reason
-        Code of :class:`Reason`.
-    numbers
-        Further numbers by name, shape (n_jobs,) each: what thresholds are compared with, beside ``value``.
+    ``unit``: index of the unit that is the evidence, in samples ``begin`` to ``end - 1``; -1: none.
+    ``share``: share of the job's time concerned. ``numbers``: further numbers by name. Not assessed
+    (``reason`` not 0): value and numbers NaN, share 0. Nothing is infinite.
     """
 
     value: Floats
@@ -94,7 +82,7 @@ def measured(
     share: Values | float,
     numbers: Mapping[str, Values],
 ) -> Measured:
-    """The answer of a detector, blank where a job was not assessed."""
+    """Return answers, blank for jobs that were not assessed."""
     assessed = reason == Reason.ASSESSED
     return Measured(
         value=_blanked(assessed, value),
@@ -107,11 +95,39 @@ def measured(
     )
 
 
+def unassessed(reason: Reason, n_jobs: int, numbers: Iterable[str]) -> Measured:
+    """Return blank answers: no job was assessed, for one reason."""
+    blank = np.full(n_jobs, np.nan)
+    codes = np.full(n_jobs, reason, np.int8)
+    return measured(codes, blank, share=0.0, numbers=dict.fromkeys(numbers, blank))
+
+
+def require_measured(found: object, n_jobs: int, numbers: Iterable[str]) -> None:
+    """Refuse what is not the answer of a detector for so many jobs, with these numbers.
+
+    Raises :class:`TypeError` or :class:`ValueError`. Cost: one pass over the answers.
+    """
+    if not isinstance(found, Measured):
+        raise TypeError(f"it returned {type(found).__name__}, not Measured of esjobs.issues.detectors")
+    if set(found.numbers) != set(numbers):
+        raise ValueError(f"it returned the numbers {sorted(found.numbers)}, not {sorted(numbers)}")
+    columns: list[NDArray[Any]] = [found.value, found.unit, found.begin, found.end, found.share, found.reason]
+    if any(column.shape != (n_jobs,) for column in (*columns, *found.numbers.values())):
+        raise ValueError(f"it returned columns that are not of shape ({n_jobs},)")
+    if not set(np.unique(found.reason).tolist()) <= set(Reason):
+        raise ValueError("it returned reasons that are not in Reason")
+    assessed = found.reason == Reason.ASSESSED
+    if not all(np.isfinite(column[assessed]).all() for column in (found.value, found.share)):
+        raise ValueError("it returned values or shares of assessed jobs that are not finite")
+    if any(np.isinf(column).any() for column in (found.value, *found.numbers.values())):
+        raise ValueError("it returned infinite numbers")
+
+
 def _blanked(assessed: Bools, number: Values) -> Floats:
     return np.where(assessed, np.asarray(number, dtype=np.float64), np.nan)
 
 
 def steps(step_s: Values | float, n_jobs: int) -> Floats:
-    """Seconds between samples, per job; NaN where they are no length of time."""
+    """Return seconds between samples per job, NaN if invalid."""
     step = np.broadcast_to(np.asarray(step_s, dtype=np.float64), (n_jobs,))
     return np.where(np.isfinite(step) & (step > 0), step, np.nan)

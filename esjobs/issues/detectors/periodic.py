@@ -1,18 +1,17 @@
-"""Phases that come back in a period and in which the cores wait: I/O blocking, synchronous offloading (PIKA).
+"""Periodic phases in which cores wait: I/O blocking, synchronous offloading (PIKA).
 
-Two series of a job, the mean load of its cores and what they may wait for, are inverse and periodic if their
-spectra have one frequency in common that stands out and they are anticorrelated:
+Two series, the mean core load and what it may wait for, are inverse and periodic if their spectra share one
+dominant frequency and they are anticorrelated:
 
-1. c = load rounded to one decimal; y = I/O with values strictly below its mean set to 0, or the mean load of
-GPUs. 2. Means removed, A = |rfft(c)|, B = |rfft(y)| without k = 0, each divided by its maximum; S = A + B. 3.
-``peak`` = S at k* = argmax S, ``median`` = median of S, ``r`` = Pearson correlation of c and y,
-   ``periods`` = k* / (n dt) x duration.
+1. c = load rounded to one decimal; y = I/O with values below its mean set to 0, or the mean GPU load. 2.
+Means removed, A = |rfft(c)|, B = |rfft(y)| without k = 0, each divided by its maximum; S = A + B. 3. ``peak``
+= S at k* = argmax S, ``median`` = median of S, ``r`` = Pearson correlation of c and y, ``periods`` = k* / (n
+dt) x duration.
 
-Published limits (``pika``): peak of 1.8 to 2, median <= 0.1, r <= -0.4, periods >= 10, and of the series as
-they came: mean load >= 0.1, its range >= 0.7, mean I/O >= 1 MB/s (1e6 B) or 1 operation/s. The median of
-spectra falls with the number of samples, so that short jobs with a little jitter are missed: ``adaptive``
-allows 0.1 sqrt(480 / n) where n < 480, which is the same as 0.1 on ``median_adaptive`` = median / max(1,
-sqrt(480 / n)).
+Published limits (``pika``): peak 1.8 to 2, median <= 0.1, r <= -0.4, periods >= 10, and of the raw series:
+mean load >= 0.1, range >= 0.7, mean I/O >= 1 MB/s (1e6 B) or 1 operation/s. The median falls with the number
+of samples, so short jobs with jitter are missed: ``adaptive`` allows 0.1 sqrt(480 / n) for n < 480, the same
+as 0.1 on ``median_adaptive`` = median / max(1, sqrt(480 / n)).
 """
 
 from collections.abc import Mapping
@@ -22,6 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from esjobs.issues.detectors.batch import Batch
+from esjobs.issues.detectors.detector import COUNT, DURATION, Detector, Range
 from esjobs.issues.detectors.limits import PUBLISHED, Limit, passed
 from esjobs.issues.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured, steps
 from esjobs.issues.detectors.runs import first_and_last
@@ -42,15 +43,12 @@ from esjobs.issues.detectors.spectra import (
 Partner = Literal["io", "gpu"]
 
 ADAPTIVE_BELOW = 480
-"""Samples of jobs from which on both variants are the same."""
+"""Samples from which both variants are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """I/O blocking of a job: with each kind of I/O, and with the one that shows it best.
-
-    ``strongest.numbers["pair"]`` is the index of that kind in ``pairs``.
-    """
+    """I/O blocking by kind of I/O; ``strongest.numbers["pair"]`` is the index in ``pairs``."""
 
     strongest: Measured
     pairs: Mapping[str, Measured]
@@ -64,11 +62,10 @@ def io_blocking(
     duration_s: Values | float | None = None,
     limits: tuple[Limit, ...] = PUBLISHED["io_blocking"],
 ) -> Phases:
-    """Periods in which cores wait for I/O: the largest number of any kind of I/O that passes the limits.
+    """Periods in which cores wait for I/O: the largest number of any kind that passes the limits.
 
-    Where none passes, the kind that fails fewest limits is given. ``io``: rates by name, summed over nodes
-    here; of names that end with ``ops_s``, the least mean is 1 a second, of others 1e6 (``io_ratio`` is the
-    mean over it). Others as in :func:`inverse_phases`.
+    If none passes, the kind that fails fewest limits. ``io``: rates by name; the least mean is 1/s for names
+    ending with ``ops_s``, else 1e6 (``io_ratio``: mean over it). Others as in :func:`inverse_phases`.
     """
     phases = load if isinstance(load, LoadPhases) else load_phases(load)
     pairs = {
@@ -95,10 +92,9 @@ def synchronous_offloading(
     *,
     duration_s: Values | float | None = None,
 ) -> Measured:
-    """Periods in which cores wait for GPUs and GPUs for cores; ``gpu_load`` per GPU, 0 to 1.
+    """Periods in which cores and GPUs wait for each other; ``gpu_load`` per GPU, 0 to 1.
 
-    Further numbers: ``other_range`` (of the mean load of the GPUs), for which the limits of the load hold as
-    well.
+    The limits of the load also apply to ``other_range``, of the mean GPU load.
     """
     phases = load if isinstance(load, LoadPhases) else load_phases(load)
     return inverse_phases(phases, gpu_load, step_s, partner="gpu", duration_s=duration_s)
@@ -113,34 +109,26 @@ def inverse_phases(
     least: float = 1e6,
     duration_s: Values | float | None = None,
 ) -> Measured:
-    """Number of periods in which load and another series take turns, rounded.
+    """Number of periods, rounded, in which load and another series alternate.
 
     Numbers: ``peak``, ``median``, ``median_adaptive``, ``r``, ``frequency_index`` (k*), ``periods`` (not
     rounded), ``period_s``, ``load_mean``, ``load_range``, ``other_mean``, ``other_range``, ``io_ratio`` (mean
-    / least). Whether these are phases is for limits to say: k* of noise is a number as well. Evidence: from
-    the first to the last sample with I/O above its mean (a GPU above its mean load), and the unit with most
-    of it; ``share`` is the part of the time with it.
+    / least). Limits decide whether these are phases: noise has a k*, too. Evidence: first to last sample with
+    I/O (GPU load) above its mean, and the unit with most of it. Not assessed: fewer than 95 % of the
+    instants, or a constant series.
 
-    Not assessed: fewer than 95 % of the instants, or a series that does not change.
-
-    Parameters
-    ----------
-    load
-        Of the cores, shape (n_jobs, n_units, n_samples).
-    other
-        I/O per node, or load per GPU; equally many jobs and samples, at the same times.
-    step_s, duration_s
-        Seconds between samples, and length of the job where the samples do not span it; per job.
+    ``other``: I/O per node or load per GPU, at the times of ``load``. ``duration_s``: length of the job if
+    samples do not span it.
     """
     load = load if isinstance(load, LoadPhases) else load_phases(load)
     other = samples(other)
     if (other.shape[0], other.shape[2]) != (load.samples.shape[0], load.samples.shape[2]):
         raise ValueError("load and its partner need equally many jobs and samples")
     jobs, _, n = other.shape
-    series, known = job_series(other)
+    series, valid = job_series(other)
     # of I/O the mean over nodes that report, times nodes: a node that is silent once is no dip
     nodes = other.n_units if partner == "io" else np.ones(jobs)
-    mean = mean_of(series, known)
+    mean = mean_of(series, valid)
     kind = np.promote_types(load.rounded.dtype, other.values.dtype)
     numbers = {name: np.full(jobs, np.nan) for name in ("peak", "median", "r")}
     k, flat = np.ones(jobs, np.int64), np.ones(jobs, bool)
@@ -159,9 +147,9 @@ def inverse_phases(
     length = span if duration_s is None else steps(duration_s, jobs)
     periods = k * np.where(np.isfinite(span) & np.isfinite(length), length / span, 1.0)
     is_load = partner == "gpu"
-    unit_mean = np.where(other.there & np.isfinite(other.unit_mean), other.unit_mean, -1.0)
+    unit_mean = np.where(other.present & np.isfinite(other.unit_mean), other.unit_mean, -1.0)
     return measured(
-        _reason(load, other, known, flat),
+        _reason(load, other, valid, flat),
         np.round(periods),
         unit=np.argmax(unit_mean, axis=1),
         begin=begin,
@@ -186,11 +174,11 @@ def _least(name: str) -> float:
     return 1.0 if name.endswith("ops_s") else 1e6
 
 
-def _reason(load: LoadPhases, other: Samples, known: Bools | None, flat: Bools) -> NDArray[np.int8]:
+def _reason(load: LoadPhases, other: Samples, valid: Bools | None, flat: Bools) -> NDArray[np.int8]:
     reason = np.where(load.flat | flat, Reason.FLAT, Reason.ASSESSED)
-    if load.known is not None or known is not None:
+    if load.valid is not None or valid is not None:
         both = np.ones(other.shape[::2], bool)
-        for each in (load.known, known):
+        for each in (load.valid, valid):
             both &= True if each is None else each
         reason = np.where(both.mean(axis=1) < COMPLETE, Reason.GAPS, reason)
     for of in (other, load.samples):
@@ -199,14 +187,14 @@ def _reason(load: LoadPhases, other: Samples, known: Bools | None, flat: Bools) 
 
 
 def _closeness(found: Measured, limits: tuple[Limit, ...]) -> Floats:
-    """Orders pairs: those that were assessed, by limits passed, then by periods, from 0 to 1."""
+    """Order pairs by assessed, limits passed, periods."""
     met = np.sum([passed(found, limit) for limit in limits], axis=0) if limits else np.zeros(len(found.value))
     periods = np.nan_to_num(found.numbers["frequency_index"]) / (1e12)
     return np.where(found.reason == Reason.ASSESSED, met + 1 + periods, 0.0)
 
 
 def _chosen(pairs: list[Measured], pair: Ints) -> Measured:
-    """The entry of one of several answers, per job."""
+    """Return the entry of one of several answers per job."""
 
     def choose(columns: list[Values]) -> Values:
         chosen: Values = np.take_along_axis(np.stack(columns), pair[None, :], axis=0)[0]
@@ -224,3 +212,44 @@ def _chosen(pairs: list[Measured], pair: Ints) -> Measured:
         numbers={name: choose([each.numbers[name] for each in pairs]) for name in names}
         | {"pair": np.where(assessed, pair, np.nan)},
     )
+
+
+_NUMBERS = {
+    **dict.fromkeys(("peak", "median", "median_adaptive"), Range("1", 0.0, 2.0)),
+    "r": Range("1", -1.0, 1.0),
+    **dict.fromkeys(("frequency_index", "periods"), COUNT),
+    "period_s": DURATION,
+    **dict.fromkeys(("load_mean", "load_range"), COUNT),
+    **dict.fromkeys(("other_mean", "other_range"), Range(None)),
+    "io_ratio": COUNT,
+}
+
+
+def _measure_io(batch: Batch, variant: str) -> Measured:
+    rates = {metric: batch.block.values[metric] for metric in batch.present(IO_BLOCKING.any_metrics)}
+    limits = PUBLISHED["io_blocking" if variant == "pika" else "io_blocking adaptive"]
+    return io_blocking(batch.phases, rates, batch.step_s, limits=limits).strongest
+
+
+IO_BLOCKING = Detector(
+    "io-blocking",
+    "periods in which the cores wait for I/O",
+    "periods",
+    ("cpu_load",),
+    {**_NUMBERS, "pair": COUNT},
+    ("read_b_s", "write_b_s", "metadata_ops_s"),
+    ("pika", "adaptive"),
+    measure=_measure_io,
+    low=0.0,
+    per_core=True,
+)
+SYNC_OFFLOADING = Detector(
+    "sync-offloading",
+    "periods in which cores and GPUs wait for each other",
+    "periods",
+    ("gpu_load", "cpu_load"),
+    _NUMBERS,
+    measure=lambda batch, _: synchronous_offloading(batch.phases, batch.gpu_load, batch.step_s),
+    low=0.0,
+    per_core=True,
+)

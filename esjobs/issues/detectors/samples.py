@@ -1,12 +1,11 @@
-"""The samples of one metric of a batch of jobs: which of them count, and what several detectors need of them.
+"""Samples of one metric of a batch of jobs: which count, and shared intermediate results.
 
-A sample that is not finite, negative, or larger than anything a machine can do is a gap. A unit with fewer
-than half of its samples is taken for one that is not there. An instant counts if every unit has a value;
-where that would cost more than half of the instants (many nodes, each with gaps of its own), an instant
-counts if half of the units have one, and each unit is judged by its own samples.
+A sample that is not finite, negative, or impossibly large is a gap. A unit with fewer than half of its
+samples is treated as absent. An instant counts if every unit has a value; if that excludes more than half of
+the instants, it counts if half of the units have one, and each unit is judged by its own samples.
 
-Jobs without any gap, nearly all, take a short way in the precision in which they come; others a general one
-in float64. The way of a job depends on its own samples alone.
+Jobs without gaps, nearly all, take a fast path in their own precision; others a general one in float64. The
+path of a job depends on its samples alone.
 """
 
 from collections.abc import Iterator
@@ -23,36 +22,26 @@ Device = Literal["cpu", "gpu"]
 
 LEAST_SAMPLES = 3
 LEAST_SHARE = 0.5
-"""Of the samples of a unit, of the units at an instant, of the instants of a job."""
+"""Required share of a unit's samples, of units at an instant, of a job's instants."""
 CPU_IDLE_BELOW = 0.01
-"""A core with less load is idle; a GPU only at 0."""
+"""Load below which a core is idle; a GPU is idle at 0."""
 LARGEST = 1e18
-"""Larger values of a unit are faults of a sensor. Float32 can add up squares of those below."""
+"""Largest value of a unit; larger ones are sensor faults. Squares below it fit float32."""
 
+# So many squares add up in float32 to a few parts in a million
 _FEW_UNITS = 256
-"""So many squares add up in float32 to a few parts in a million."""
+# Samples that are worked on at a time: these stay in the caches of a core
 _CHUNK_VALUES = 1 << 17
-"""Samples that are worked on at a time: these stay in the caches of a core."""
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What the detectors of loads need, worked out in one pass over the samples.
+    """Statistics of loads from one pass over the samples.
 
-    Attributes
-    ----------
-    mean, spread
-        Mean and standard deviation (n - 1) across units at each instant, shape (n_jobs, n_samples); NaN where
-        it does not count, spread 0 of one unit.
-    unit_mean
-        Mean over the samples that count, shape (n_jobs, n_units); NaN of a unit that is not there.
-    idle
-        Idle samples of each unit among those that count, shape (n_jobs, n_units).
-    busy
-        Busy samples of each unit, all of its own.
-    idle_bits, busy_bits
-        The same, a bit per sample (:func:`numpy.packbits`), with zeros behind them; shape (n_jobs, n_units,
-        bytes).
+    ``mean``, ``spread``: mean and standard deviation (n - 1) across units, (n_jobs, n_samples), NaN at
+    instants that do not count. ``unit_mean``, ``idle``: over samples that count, (n_jobs, n_units); ``busy``:
+    all busy samples. ``idle_bits``, ``busy_bits``: one bit per sample (:func:`numpy.packbits`), (n_jobs,
+    n_units, bytes).
     """
 
     mean: Floats
@@ -66,29 +55,17 @@ class Survey:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The samples of a metric, of jobs with equally many; made by :func:`samples`.
+    """Samples of a metric, of jobs with equally many; made by :func:`samples`.
 
-    Attributes
-    ----------
-    values
-        As they came, shape (n_jobs, n_units, n_samples).
-    even_units
-        Units of a job without any gap, whose other units, after them, are not there; 0: a job with gaps.
-    there
-        Units that are there, shape (n_jobs, n_units).
-    n
-        Instants that count, per job.
-    n_units
-        Units that are there, per job.
-    unit_n
-        Samples of each unit that count, shape (n_jobs, n_units).
-    reason
-        Why nothing can be said of a job, whatever a detector is about.
+    ``values``: (n_jobs, n_units, n_samples). ``even_units``: leading units without gaps if the others are
+    absent, 0 for a job with gaps. ``present``: mask of units; ``n``: instants that count; ``n_units``:
+    present units; ``unit_n``: samples of each unit that count. ``reason``: reason codes of jobs that no
+    detector can assess.
     """
 
     values: Values
     even_units: Ints
-    there: Bools
+    present: Bools
     n: Ints
     n_units: Ints
     unit_n: Ints
@@ -103,53 +80,50 @@ class Samples:
 
     @cached_property
     def regular(self) -> bool:
-        """Whether every job has all units and no gap."""
+        """True if every job has all units and no gap."""
         return bool((self.even_units == self.shape[1]).all())
 
     @cached_property
     def mean(self) -> Floats:
-        """Mean over units at each instant, shape (n_jobs, n_samples); NaN where it does not count."""
-        known = next(iter(self._surveys.values()), None)
-        return self.means(LEAST_SHARE) if known is None else known.mean
+        """Mean over units per instant (n_jobs, n_samples); NaN where it does not count."""
+        survey = next(iter(self._surveys.values()), None)
+        return self.means(LEAST_SHARE) if survey is None else survey.mean
 
     def totals(self) -> Iterator[tuple[slice | Ints, Values]]:
-        """Jobs, a chunk at a time, with the sum over the units that have a value at each of their instants.
-
-        -1 where the instant does not count.
-        """
+        """Yield chunks of jobs with the sum over units per instant; -1 where it does not count."""
         for rows, values in self._even():
             single = values.shape[1] == 1
             yield rows, values[:, 0] if single else np.add.reduce(values, axis=1, dtype=np.float64)
-        for odd in self._odd():
-            values, used = self.used(odd)
-            yield odd, np.where(used.any(axis=1), np.where(used, values, 0.0).sum(axis=1), -1.0)
+        for gappy in self._gappy():
+            values, used = self.used(gappy)
+            yield gappy, np.where(used.any(axis=1), np.where(used, values, 0.0).sum(axis=1), -1.0)
 
     def means(self, complete: float) -> Floats:
-        """As ``mean``, for who wants so large a share of instants at which every unit has a value."""
+        """Return ``mean``, requiring another share of complete instants."""
         jobs, _, n = self.shape
         out = np.empty((jobs, n))
         for rows, values in self._even():
             out[rows] = _mean(values)
-        for odd in self._odd():
-            out[odd] = _masked_mean(*self.used(odd, complete))
+        for gappy in self._gappy():
+            out[gappy] = _masked_mean(*self.used(gappy, complete))
         return out
 
     @cached_property
     def unit_mean(self) -> Floats:
-        """Mean over the samples that count, of each unit; NaN of a unit that is not there."""
-        known = next(iter(self._surveys.values()), None)
-        if known is not None:
-            return known.unit_mean
+        """Mean of each unit over samples that count; NaN of absent units."""
+        survey = next(iter(self._surveys.values()), None)
+        if survey is not None:
+            return survey.unit_mean
         jobs, units, n = self.shape
         out = np.full((jobs, units), np.nan)
         for rows, values in self._even():
             out[rows, : values.shape[1]] = np.add.reduce(values, axis=2) / n
-        for odd in self._odd():
-            out[odd] = _unit_means(*self.used(odd))
+        for gappy in self._gappy():
+            out[gappy] = _unit_means(*self.used(gappy))
         return out
 
     def survey(self, device: Device) -> Survey:
-        """What detectors of loads share: a core is idle below 0.01, a GPU at 0."""
+        """Return the statistics shared by detectors of loads."""
         if device not in self._surveys:
             self._surveys[device] = self._survey(device)
         return self._surveys[device]
@@ -157,7 +131,7 @@ class Samples:
     def _survey(self, device: Device) -> Survey:
         jobs, units, n = self.shape
         # what was asked for before the first survey is there already
-        known: Floats | None = self.__dict__.get("mean")
+        cached: Floats | None = self.__dict__.get("mean")
         mean, spread = np.empty((jobs, n)), np.zeros((jobs, n))
         unit_mean = np.full((jobs, units), np.nan)
         # whole words, so that bits are counted eight bytes at a time
@@ -173,26 +147,26 @@ class Samples:
             idle_bits[rows, :width, :n_bytes] = bits
             busy_bits[rows, :width, :n_bytes] = bits ^ all_bits
             unit_mean[rows, :width] = np.add.reduce(values, axis=2) / n
-            mean[rows] = _mean(values) if known is None else known[rows]
+            mean[rows] = _mean(values) if cached is None else cached[rows]
             if width > 1:
                 spread[rows] = _spread(values, mean[rows])
-        for odd in self._odd():
-            values, used = self.used(odd)
+        for gappy in self._gappy():
+            values, used = self.used(gappy)
             idle = values < limit if device == "cpu" else values <= 0
-            idle_bits[odd, :, :n_bytes] = np.packbits(idle & used, axis=2)
-            busy_bits[odd, :, :n_bytes] = np.packbits(~idle & np.isfinite(values), axis=2)
-            unit_mean[odd] = _unit_means(values, used)
-            mean[odd] = _masked_mean(values, used) if known is None else known[odd]
-            spread[odd] = masked_spread(values, used)
+            idle_bits[gappy, :, :n_bytes] = np.packbits(idle & used, axis=2)
+            busy_bits[gappy, :, :n_bytes] = np.packbits(~idle & np.isfinite(values), axis=2)
+            unit_mean[gappy] = _unit_means(values, used)
+            mean[gappy] = _masked_mean(values, used) if cached is None else cached[gappy]
+            spread[gappy] = masked_spread(values, used)
         return Survey(mean, spread, unit_mean, _count(idle_bits), _count(busy_bits), idle_bits, busy_bits)
 
     def used(self, rows: Ints, complete: float = LEAST_SHARE) -> tuple[Floats, Bools]:
-        """Samples of some jobs in float64, NaN at gaps, and which of them count."""
+        """Return samples of some jobs in float64, NaN at gaps, and the mask of those that count."""
         values = cleaned(self.values[rows])
-        return values, _counting(values, self.there[rows], complete)
+        return values, _counting(values, self.present[rows], complete)
 
     def _even(self) -> Iterator[tuple[slice | Ints, Values]]:
-        """Jobs without gaps, and the samples of the units that are there, a chunk at a time."""
+        """Yield chunks of jobs without gaps, with the samples of present units."""
         _, units, n = self.shape
         if self.regular:
             for rows in chunks(len(self.values), units * n):
@@ -203,17 +177,16 @@ class Samples:
             for part in chunks(len(jobs), int(width) * n):
                 yield jobs[part], self.values[jobs[part], :width]
 
-    def _odd(self) -> Iterator[Ints]:
-        """Jobs with gaps, a chunk at a time."""
+    def _gappy(self) -> Iterator[Ints]:
         jobs = np.flatnonzero(self.even_units == 0)
         for part in chunks(len(jobs), self.shape[1] * self.shape[2]):
             yield jobs[part]
 
 
 def samples(values: Values | Samples) -> Samples:
-    """Sort out which samples count; given once per batch, several detectors share what it works out.
+    """Determine which samples count; the result is shared by detectors.
 
-    ``values``: shape (n_jobs, n_units, n_samples), NaN where there is no sample or no such unit.
+    ``values``: (n_jobs, n_units, n_samples), NaN without a sample or unit.
     """
     if isinstance(values, Samples):
         return values
@@ -222,18 +195,18 @@ def samples(values: Values | Samples) -> Samples:
     even_units = np.empty(jobs, np.int64)
     for part in chunks(jobs, units * n):
         even_units[part] = _even_units(values[part])
-    there = np.arange(units) < even_units[:, None]
-    unit_n = np.where(there, n, 0)
+    present = np.arange(units) < even_units[:, None]
+    unit_n = np.where(present, n, 0)
     counted = np.full(jobs, n)
     some = np.ones(jobs, bool)
-    odd = np.flatnonzero(even_units == 0)
-    for part in chunks(len(odd), units * n):
-        rows = odd[part]
+    gappy = np.flatnonzero(even_units == 0)
+    for part in chunks(len(gappy), units * n):
+        rows = gappy[part]
         clean = cleaned(values[rows])
-        known = np.isfinite(clean).sum(axis=2)
-        some[rows] = known.any(axis=1)
-        there[rows] = (known > 0) & (known >= LEAST_SHARE * n)
-        used = _counting(clean, there[rows], LEAST_SHARE)
+        valid = np.isfinite(clean).sum(axis=2)
+        some[rows] = valid.any(axis=1)
+        present[rows] = (valid > 0) & (valid >= LEAST_SHARE * n)
+        used = _counting(clean, present[rows], LEAST_SHARE)
         unit_n[rows] = used.sum(axis=2)
         counted[rows] = used.any(axis=1).sum(axis=1)
     reason = np.full(jobs, Reason.ASSESSED, np.int8)
@@ -242,11 +215,11 @@ def samples(values: Values | Samples) -> Samples:
     if n < LEAST_SAMPLES:
         reason[:] = Reason.TOO_FEW_SAMPLES
     reason[~some] = Reason.NO_DATA
-    return Samples(values, even_units, there, counted, there.sum(axis=1), unit_n, reason)
+    return Samples(values, even_units, present, counted, present.sum(axis=1), unit_n, reason)
 
 
 def masked_spread(values: Floats, used: Bools) -> Floats:
-    """Standard deviation (n - 1) across the units that are used, at each instant; 0 of one, NaN of none."""
+    """Return the standard deviation (n - 1) across used units per instant; 0 of one, NaN of none."""
     mean = _masked_mean(values, used)
     off = np.where(used, values - mean[:, None, :], 0.0)
     count = used.sum(axis=1)
@@ -255,7 +228,7 @@ def masked_spread(values: Floats, used: Bools) -> Floats:
 
 
 def over_time(series: Floats, n: Ints) -> Floats:
-    """Mean over the instants that count, of series with NaN at the others; 0 where none counts."""
+    """Return the mean over instants that count (others are NaN); 0 without any."""
     sums: Floats = series.sum(axis=1)
     gaps = np.flatnonzero(np.isnan(sums))
     sums[gaps] = np.where(np.isnan(series[gaps]), 0.0, series[gaps]).sum(axis=1)
@@ -263,7 +236,7 @@ def over_time(series: Floats, n: Ints) -> Floats:
 
 
 def plain(values: Values) -> Values:
-    """Contiguous float32 or float64 of this machine, with at least one unit and one sample."""
+    """Return contiguous float32 or float64 with at least one unit and one sample."""
     values = np.asarray(values)
     kind = np.float32 if values.dtype in (np.float32, np.float16) else np.float64
     values = np.ascontiguousarray(values, dtype=kind)
@@ -272,12 +245,7 @@ def plain(values: Values) -> Values:
 
 
 def _even_units(values: Values) -> Ints:
-    """Units of each job without a gap, if none after them has any sample; else 0.
-
-    Without a gap: 0 or more, and not too large. Read as integers, floats of one sign are
-    in the order of their size, and negative ones and NaN come after every finite one: the largest integer
-    tells everything in one pass.
-    """
+    """Return the number of leading units without gaps if all others are empty, else 0."""
     jobs, units, _ = values.shape
     as_integers = values.view(f"u{values.itemsize}")
     largest = values.dtype.type(LARGEST).view(f"u{values.itemsize}")
@@ -291,21 +259,21 @@ def _even_units(values: Values) -> Ints:
 
 
 def cleaned(values: Values) -> Floats:
-    """Samples in float64, those that cannot be NaN."""
+    """Return samples in float64, with NaN for impossible ones."""
     values = values.astype(np.float64)
     values[~((values >= 0) & (values <= LARGEST))] = np.nan
     return values
 
 
-def _counting(values: Floats, there: Bools, complete: float) -> Bools:
-    """Which samples count: see the top of the module."""
-    known = np.isfinite(values) & there[:, :, None]
-    n_units = there.sum(axis=1)[:, None]
-    reporting = known.sum(axis=1)
+def _counting(values: Floats, present: Bools, complete: float) -> Bools:
+    """Return the mask of samples that count: see the module."""
+    valid = np.isfinite(values) & present[:, :, None]
+    n_units = present.sum(axis=1)[:, None]
+    reporting = valid.sum(axis=1)
     every = (reporting == n_units) & (n_units > 0)
     half = (reporting >= LEAST_SHARE * n_units) & (n_units > 0)
     most = every.sum(axis=1) >= complete * values.shape[2]
-    counts: Bools = known & np.where(most[:, None], every, half)[:, None, :]
+    counts: Bools = valid & np.where(most[:, None], every, half)[:, None, :]
     return counts
 
 
@@ -342,6 +310,6 @@ def _count(bits: NDArray[np.uint8]) -> Ints:
 
 
 def chunks(jobs: int, job_values: int) -> Iterator[slice]:
-    """Jobs, of so many samples each, that fit into the caches of a core together."""
+    """Yield slices of jobs that fit into the cache of a core."""
     size = max(_CHUNK_VALUES // job_values, 1)
     return (slice(begin, begin + size) for begin in range(0, jobs, size))

@@ -1,6 +1,6 @@
-"""The series of a job as periodic phases are looked for in them, and their spectra.
+"""Series of jobs and their spectra, for the search for periodic phases.
 
-Everything is worked out in the precision of the samples, a chunk of jobs at a time.
+Computed in the precision of the samples, in chunks of jobs.
 """
 
 from dataclasses import dataclass
@@ -12,43 +12,30 @@ from esjobs.issues.detectors.measured import Bools, Floats, Values
 from esjobs.issues.detectors.samples import Samples, chunks, samples
 
 COMPLETE = 0.95
-"""Share of the instants that must have values; the others are filled in on a line."""
+"""Share of instants that must have values; others are interpolated."""
 
+# Loads are off by so much in float32 and float64, and so is their range; by bytes of a number
 _SNAP = {4: 2e-7, 8: 1e-9}
-"""Loads are off by so much in float32 and float64, and so is their range; by bytes of a number."""
+# Amplitudes below this share of n times the largest sample are rounding
 _FLAT = {4: 1e-6, 8: 1e-9}
-"""Amplitudes below this share of n times the largest sample are rounding."""
+# A train of short pulses has harmonics of one height: the lowest is its frequency, rounding picks any
 _SAME_PEAK = {4: 1e-5, 8: 1e-9}
-"""A train of short pulses has harmonics of one height: the lowest is its frequency, rounding picks any."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoadPhases:
-    """The load of jobs as their partners take it; made by :func:`load_phases`, several partners share it.
+    """Load of jobs prepared for comparison with partners; made by :func:`load_phases`.
 
-    Attributes
-    ----------
-    samples
-        Of the load, per core.
-    rounded
-        Mean load per instant, to one decimal, over the largest of them and without its mean; shape (n_jobs,
-        n_samples).
-    spectrum
-        Its amplitudes without k = 0, the largest 1; 0 where it does not change.
-    known
-        Instants with a value; None: all.
-    mean, spread
-        Mean, and largest minus smallest, of what was there.
-    size
-        Length of ``rounded`` as a vector.
-    flat
-        Jobs whose load does not change.
+    ``rounded``: mean load per instant to one decimal, divided by its maximum, mean removed, (n_jobs,
+    n_samples); ``size``: its length as a vector. ``spectrum``: amplitudes without k = 0, maximum 1.
+    ``valid``: instants with a value, None: all. ``mean``, ``spread``: mean and range of the load. ``flat``:
+    constant load.
     """
 
     samples: Samples
     rounded: Values
     spectrum: Values
-    known: Bools | None
+    valid: Bools | None
     mean: Floats
     spread: Floats
     size: Values
@@ -56,10 +43,9 @@ class LoadPhases:
 
 
 def load_phases(load: Values | Samples) -> LoadPhases:
-    """What all partners of a load share."""
     load = samples(load)
     jobs, _, n = load.shape
-    series, known = job_series(load)
+    series, valid = job_series(load)
     kind = load.values.dtype
     rounded, spectrum = np.empty((jobs, n), kind), np.empty((jobs, n // 2), kind)
     flat, size = np.empty(jobs, bool), np.empty(jobs, kind)
@@ -71,53 +57,55 @@ def load_phases(load: Values | Samples) -> LoadPhases:
         load,
         rounded,
         spectrum,
-        known,
-        snapped(mean_of(series, known), kind),
+        valid,
+        snapped(mean_of(series, valid), kind),
         snapped(range_of(series), kind),
         size,
         flat,
     )
 
 
-def job_series(given: Samples) -> tuple[Values, Bools | None]:
-    """Mean over units per instant, gaps filled on a line; and where it was known, None: everywhere."""
-    kind = given.values.dtype
-    if given.regular:
-        return (given.values[:, 0] if given.shape[1] == 1 else given.mean.astype(kind)), None
-    series = given.means(COMPLETE)
-    known = ~np.isnan(series)
+def job_series(load_samples: Samples) -> tuple[Values, Bools | None]:
+    """Return the mean over units per instant, gaps interpolated, and the mask of measured instants (None:
+    all).
+    """
+    kind = load_samples.values.dtype
+    if load_samples.regular:
+        return (
+            load_samples.values[:, 0] if load_samples.shape[1] == 1 else load_samples.mean.astype(kind)
+        ), None
+    series = load_samples.means(COMPLETE)
+    valid = ~np.isnan(series)
     n = series.shape[1]
     index = np.arange(n)
-    before = np.maximum.accumulate(np.where(known, index, -1), axis=1)
-    after = np.minimum.accumulate(np.where(known, index, n)[:, ::-1], axis=1)[:, ::-1]
+    before = np.maximum.accumulate(np.where(valid, index, -1), axis=1)
+    after = np.minimum.accumulate(np.where(valid, index, n)[:, ::-1], axis=1)[:, ::-1]
     # before the first value and after the last, that value
     before, after = np.where(before < 0, after, before), np.where(after >= n, before, after)
     before, after = before.clip(0, n - 1), after.clip(0, n - 1)
     left, right = np.take_along_axis(series, before, 1), np.take_along_axis(series, after, 1)
     part = (index - before) / np.maximum(after - before, 1)
-    filled = np.where(known, series, left + (right - left) * part)
-    return np.where(np.isnan(filled), 0.0, filled).astype(kind), known
+    filled = np.where(valid, series, left + (right - left) * part)
+    return np.where(np.isnan(filled), 0.0, filled).astype(kind), valid
 
 
-def mean_of(series: Values, known: Bools | None) -> Floats:
-    """Mean over the instants that had a value."""
-    count = series.shape[1] if known is None else np.maximum(known.sum(axis=1), 1)
+def mean_of(series: Values, valid: Bools | None) -> Floats:
+    count = series.shape[1] if valid is None else np.maximum(valid.sum(axis=1), 1)
     zero = series.dtype.type(0)
-    sums: Floats = (series if known is None else np.where(known, series, zero)).sum(axis=1)
+    sums: Floats = (series if valid is None else np.where(valid, series, zero)).sum(axis=1)
     mean: Floats = sums.astype(np.float64) / count
     return mean
 
 
 def range_of(series: Values) -> Floats:
-    """Largest minus smallest; what was filled in lies between its neighbours."""
     spread: Floats = series.max(axis=1).astype(np.float64) - series.min(axis=1)
     return spread
 
 
 def amplitudes(series: Values) -> tuple[Values, Bools]:
-    """Amplitudes of series, the largest 1, and which do not change.
+    """Return amplitudes (maximum 1) and the mask of constant series.
 
-    Works in place: the largest sample becomes 1, so that no square leaves the range of float32; the mean 0.
+    In place: the largest sample becomes 1, so that squares fit float32; the mean 0.
     """
     n = series.shape[1]
     size = series.max(axis=1)
@@ -131,7 +119,7 @@ def amplitudes(series: Values) -> tuple[Values, Bools]:
 
 
 def dominant(summed: Values) -> tuple[Values, Values, Values]:
-    """Largest sum of amplitudes, its frequency index from 1 on, and the median. Sorts the sums."""
+    """Return the largest sum of amplitudes, its frequency index (from 1), and the median; sorts the sums."""
     peak = summed.max(axis=1)
     index = np.argmax(summed >= (peak - _SAME_PEAK[summed.itemsize])[:, None], axis=1) + 1
     n = summed.shape[1]
@@ -140,7 +128,7 @@ def dominant(summed: Values) -> tuple[Values, Values, Values]:
 
 
 def correlation(rounded: Values, size: Values, y: Values) -> Values:
-    """Pearson's r of series without means, ``size`` the length of the first; 0 where one does not change."""
+    """Return Pearson's r of centred series; ``size``: norm of the first; 0 for constant series."""
     scale = size * _length(y)
     r: Values = np.einsum("jn,jn->j", rounded, y) / np.where(scale > 0, scale, 1.0)
     clipped: Values = np.clip(r, -1.0, 1.0)
@@ -148,7 +136,7 @@ def correlation(rounded: Values, size: Values, y: Values) -> Values:
 
 
 def snapped(number: Floats, kind: np.dtype[np.floating]) -> Floats:
-    """Numbers that are off by rounding only, on the decimals that limits are written with."""
+    """Round numbers that differ from six decimals by rounding errors only: limits are written so."""
     near = np.round(number, 6)
     return np.where(np.abs(number - near) <= _SNAP[kind.itemsize], near, number)
 

@@ -1,7 +1,10 @@
-"""Units that a job was given and did not use (PIKA)."""
+"""Allocated units that a job does not use (PIKA)."""
+
+from dataclasses import replace
 
 import numpy as np
 
+from esjobs.issues.detectors.detector import COUNT, Detector
 from esjobs.issues.detectors.measured import NONE, Bools, Measured, Values, measured
 from esjobs.issues.detectors.samples import LEAST_SAMPLES, Device, Samples, samples
 
@@ -9,13 +12,10 @@ _LENIENT = 0.01
 
 
 def unused(load: Values | Samples, device: Device = "cpu") -> Measured:
-    """Share of the units that were idle at all samples but one at most: a script that starts may blip.
+    """Share of units with at most one busy sample: a start script may blip.
 
-    The value is unused units / units that are there. Numbers: ``unused``, ``used``, ``units`` (both), and
-    ``unused_lenient`` (units with at most 1 % busy samples, for jobs of many hours). The first of the unused
-    ones is the evidence.
-
-    A busy sample counts even at an instant that is left out because another unit has a gap.
+    Numbers: ``unused``, ``used``, ``units``, ``unused_lenient`` (at most 1 % busy samples, for long jobs).
+    Evidence: the first unused unit. Busy samples count also at instants that another unit's gap excludes.
     """
     load = samples(load)
     _, _, n = load.shape
@@ -40,10 +40,29 @@ def unused(load: Values | Samples, device: Device = "cpu") -> Measured:
 
 
 def unused_units(load: Samples, device: Device, busy: int = 1) -> Bools:
-    """Units with at most so many ``busy`` samples, shape (n_jobs, n_units)."""
+    """Return the mask of units with at most ``busy`` busy samples, (n_jobs, n_units)."""
     active = load.survey(device)
     idle_enough = active.idle >= load.unit_n - busy
     found: Bools = (
-        load.there & idle_enough & (active.busy <= busy) & (load.unit_n >= max(LEAST_SAMPLES, busy + 1))
+        load.present & idle_enough & (active.busy <= busy) & (load.unit_n >= max(LEAST_SAMPLES, busy + 1))
     )
     return found
+
+
+CPU_UNUSED = Detector(
+    "cpu-unused",
+    "part of the cores with one busy sample at most",
+    "1",
+    ("cpu_load",),
+    dict.fromkeys(("unused", "used", "units", "unused_lenient"), COUNT),
+    measure=lambda batch, _: unused(batch.raw_load),
+    low=0.0,
+    high=1.0,
+)
+GPU_UNUSED = replace(
+    CPU_UNUSED,
+    name="gpu-unused",
+    meaning="part of the GPUs with one busy sample at most",
+    metrics=("gpu_load",),
+    measure=lambda batch, _: unused(batch.gpu_load, "gpu"),
+)

@@ -1,12 +1,15 @@
-"""Makes rules of what stands in their tables; says which key is wrong, and why."""
+"""Rules from their TOML tables, with the key and reason of each error."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from esjobs.issues.catalogue import DETECTORS, Detector, detector_named, unit_and_range
+from esjobs.core.errors import UsageError
+from esjobs.issues.catalogue import detector_named, detector_names
+from esjobs.issues.detectors.detector import Detector
 from esjobs.issues.rules.expressions import Expression, ExpressionError, Kind, read_expression
-from esjobs.issues.rules.hints import Hint, HintError, read_hint
+from esjobs.issues.rules.hints import Hint, read_hint
 from esjobs.issues.rules.measures import HOURS, NAMES, NUMBER, Dimension, Measure, checked, dimension_of, fits
 from esjobs.issues.rules.quantities import quantity, quantity_and_unit
 from esjobs.issues.rules.rule import Condition, Graded, Rule
@@ -17,41 +20,39 @@ BUILT = (
     *("detector", "variant", "area", "meaning", "when", "limits", "value", "threshold", "severity", "hint"),
     *("idle_core_h", "idle_gpu_h", "metric", "any_job", "enabled"),
 )
-"""The keys of a rule."""
+"""Keys of a rule."""
+_WASTED = ("idle_core_h", "idle_gpu_h")
 _REQUIRED = ("area", "when", "severity", "hint")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _LIMIT = re.compile(r"[a-z][a-z0-9_]{0,63}")
+# Names that every detector gives, beside its own numbers
 _OF_MEASURE = ("value", "share", "n_samples")
-"""Names that every detector gives, beside its own numbers."""
 _OF_HINT = ("threshold", "job_id", "source", "unit", "metric", "begin", "until", "wasted", "scope")
 _WORDS = (
-    "and",
-    "or",
-    "not",
-    "in",
-    "is",
-    "if",
-    "else",
-    "value",
-    "share",
-    "threshold",
-    "known",
-    "min",
-    "max",
-    "abs",
+    *("and", "or", "not", "in", "is", "if", "else", "value", "share", "threshold", "known"),
+    *("min", "max", "abs"),
 )
 
 
 class RuleError(Exception):
-    """What is wrong with a rule; ``path``: the key that it is about."""
+    """Error in a rule; ``path``: the key that it is about."""
 
     def __init__(self, path: tuple[str, ...], reason: str) -> None:
         super().__init__(reason)
         self.path = path
 
 
+@contextmanager
+def _at(*path: str) -> Iterator[None]:
+    """Raise errors of expressions, hints and quantities as errors of a key."""
+    try:
+        yield
+    except ValueError as error:
+        raise RuleError(path, str(error)) from None
+
+
 def tag_name(name: str) -> str:
-    """How conditions name a rule after ``tag.``.
+    """Return the name of a rule in conditions, after ``tag.``.
 
     >>> tag_name("memory-bound")
     'memory_bound'
@@ -60,45 +61,43 @@ def tag_name(name: str) -> str:
 
 
 Units = dict[str, Dimension]
-"""What limits that have a unit count, by name."""
+"""Dimensions of limits that have a unit, by name."""
 
 
-def limits_of(given: object) -> tuple[dict[str, float], Units]:
-    """Limits in base units, and what they count, by name; :class:`RuleError` for what is none."""
-    if not isinstance(given, dict):
+def limits_of(table: object) -> tuple[dict[str, float], Units]:
+    """Return limits in base units and their dimensions; raises :class:`RuleError` for invalid ones."""
+    if not isinstance(table, dict):
         raise RuleError(("limits",), "limits are a table of names and numbers")
     limits: dict[str, float] = {}
     units: Units = {}
-    for name, value in given.items():
+    for name, value in table.items():
         if not _LIMIT.fullmatch(name) or name in _WORDS:
             raise RuleError(("limits", name), f"'{name:.40}' is no name of a limit")
         if kind_of_fact(name) is not None:
             raise RuleError(("limits", name), f"'{name}' is a field of jobs; name the limit otherwise")
-        try:
+        with _at("limits", name):
             limits[name], unit = quantity_and_unit(value)
-        except ValueError as error:
-            raise RuleError(("limits", name), str(error)) from None
         if unit is not None:
             units[name] = unit
     return limits, units
 
 
 def unit_names(units: Units) -> dict[str, str]:
-    """The units of limits as people write them; those that count things have none."""
+    """Return the units of limits for people; counts have none."""
     return {limit: NAMES.get(unit, "") for limit, unit in units.items() if unit != NUMBER}
 
 
 def built_condition(reason: str, text: object, limits: Mapping[str, float], units: Units) -> Condition:
-    """A condition that jobs must meet."""
+    """Return a condition of eligible jobs; adds dimensions of its limits to ``units``."""
 
-    def known(name: str) -> Kind | None:
+    def kind(name: str) -> Kind | None:
         return "number" if name in limits else kind_of_fact(name)
 
     def measure(name: str) -> Measure:
         return Measure(units.get(name)) if name in limits else measure_of_fact(name)
 
     path = ("require", reason)
-    condition = Condition(reason, _expression(path, text, known, "truth"))
+    condition = Condition(reason, _expression(path, text, kind, "truth"))
     units.update(_checked(path, condition.expression, measure, limits)[1])
     return condition
 
@@ -110,9 +109,9 @@ def built_rule(
     others: tuple[str, ...],
     older: frozenset[str] = frozenset(),
 ) -> Rule:
-    """A rule from its table; ``tags``: the rules before it, ``others``: the names of all.
+    """Build a rule from its table. ``tags``: earlier rules; ``others``: names of all rules.
 
-    ``older``: limits of a file before the one that says when it fires, which may leave them unused.
+    ``older``: limits from a file before that of the condition, which may be unused.
     """
     if not _NAME.fullmatch(name):
         raise RuleError((), f"'{name:.70}' is no name of a rule: small letters, digits and -")
@@ -121,38 +120,26 @@ def built_rule(
             raise RuleError((), f"the rule '{name}' lacks {key}{_meant(name, others)}")
     detector = _detector(content)
     limits, units = limits_of(content.get("limits", {}))
-    numbers = {} if detector is None else dict.fromkeys((*_OF_MEASURE, *detector.numbers), "number")
-    own = {**dict.fromkeys(limits, "number"), **numbers}
+    numbers = set(limits) | (set() if detector is None else {*_OF_MEASURE, *detector.numbers})
 
-    def known(wanted: str) -> Kind | None:
-        if wanted in own:
-            return "number"
-        if wanted == "value" and "value" in content:
+    def kind(wanted: str) -> Kind | None:
+        if wanted in numbers:
             return "number"
         first, dot, second = wanted.partition(".")
         if dot and first == "tag":
             return "truth" if second in tags else None
         return kind_of_fact(wanted)
 
-    value = None
-    if "value" in content:
-        value = _expression(
-            ("value",), content["value"], lambda n: None if n == "value" else known(n), "number"
-        )
-    when = _expression(("when",), content["when"], known, "truth")
-    wasted = {
-        key: _expression((key,), content[key], known, "number") if key in content else None
-        for key in ("idle_core_h", "idle_gpu_h")
-    }
-    severity = _severity(content["severity"], lambda n: "number" if n in wasted else known(n))
-    measured = _Measures(detector, limits, units, wasted)
-    if value is not None:
-        measured.of_value = measured.checked(("value",), value)
-    for key, expression in (("when", when), *wasted.items(), ("of", severity.of)):
-        if expression is not None:
-            given = measured.checked(("severity", key) if key == "of" else (key,), expression)
-            if key == "of":
-                _fitting_bounds(severity, given, content["severity"])
+    def number(key: str, kinds: Callable[[str], Kind | None]) -> Expression | None:
+        return _expression((key,), content[key], kinds, "number") if key in content else None
+
+    # a formula of the value cannot use the value
+    value = number("value", lambda name: None if name == "value" else kind(name))
+    numbers |= {"value"} & set(content)
+    when = _expression(("when",), content["when"], kind, "truth")
+    wasted = {key: number(key, kind) for key in _WASTED}
+    severity = _severity(content["severity"], lambda name: "number" if name in wasted else kind(name))
+    _check_units(_Measures(detector, limits, units, wasted), value, when, severity, content["severity"])
     threshold = _threshold(content, limits)
     rule = Rule(
         name,
@@ -160,7 +147,7 @@ def built_rule(
         _text(content, "meaning"),
         when,
         severity,
-        _hint(content["hint"], lambda n: n in _OF_HINT or n in wasted or known(n) is not None),
+        _hint(content["hint"], lambda name: name in (*_OF_HINT, *wasted) or kind(name) is not None),
         limits,
         "" if detector is None else detector.name,
         _variant(content, detector),
@@ -180,19 +167,23 @@ def built_rule(
 
 
 class _Measures:
-    """What the names of a rule count; ``units``: of its limits, completed by what they are compared with."""
+    """Units and ranges of the names of a rule; limits without a unit get that of their counterpart."""
 
     def __init__(
-        self, detector: Detector | None, limits: Mapping[str, float], units: Units, wasted: Collection[str]
+        self,
+        detector: Detector | None,
+        limits: Mapping[str, float],
+        units: Units,
+        wasted: Mapping[str, Expression | None],
     ) -> None:
         self._detector = detector
         self._limits = limits
         self._units = units
-        self._wasted = wasted
+        self.wasted = wasted
         self.of_value: Measure | None = None
 
     def checked(self, path: tuple[str, ...], expression: Expression) -> Measure:
-        """What an expression gives; :class:`RuleError` where its units do not fit."""
+        """Return unit and range of an expression; raises :class:`RuleError` if its units do not fit."""
         measure, meant = _checked(path, expression, self._of, self._limits)
         for limit, unit in meant.items():
             self._units.setdefault(limit, unit)
@@ -202,15 +193,33 @@ class _Measures:
         if name in self._limits:
             value = self._limits[name]
             return Measure(self._units.get(name), value, value)
-        if name in self._wasted:
+        if name in self.wasted:
             return Measure(HOURS, 0.0)
         detector = self._detector
         if name == "value" and self.of_value is not None:
             return self.of_value
         if detector is not None and (name in _OF_MEASURE or name in detector.numbers):
-            unit, low, high = unit_and_range(detector, name)
-            return Measure(None if unit is None else dimension_of(unit), low, high)
+            number = detector.range_of(name)
+            unit = None if number.unit is None else dimension_of(number.unit)
+            return Measure(unit, number.low, number.high)
         return measure_of_fact(name)
+
+
+def _check_units(
+    measures: _Measures, value: Expression | None, when: Expression, severity: Graded, bounds: Any
+) -> None:
+    if value is not None:
+        measures.of_value = measures.checked(("value",), value)
+    measures.checked(("when",), when)
+    for key, expression in measures.wasted.items():
+        if expression is not None:
+            measures.checked((key,), expression)
+    if severity.of is None:
+        return
+    measure = measures.checked(("severity", "of"), severity.of)
+    for name, bound in severity.bounds:
+        with _at("severity", name):
+            fits(f"the bound '{name}'", measure, severity.of.text, bound, quantity_and_unit(bounds[name])[1])
 
 
 def _checked(
@@ -226,16 +235,6 @@ def _checked(
         raise RuleError(("limits", limit[1]) if limit else path, str(error)) from None
 
 
-def _fitting_bounds(severity: Graded, of: Measure, given: Mapping[str, Any]) -> None:
-    """Refuse bounds of another unit than that of the number they are about."""
-    text = "" if severity.of is None else severity.of.text
-    for name, bound in severity.bounds:
-        try:
-            fits(f"the bound '{name}'", of, text, bound, quantity_and_unit(given[name])[1])
-        except ExpressionError as error:
-            raise RuleError(("severity", name), str(error)) from None
-
-
 def _meant(name: str, others: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
@@ -243,9 +242,9 @@ def _meant(name: str, others: tuple[str, ...]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-def _expression(path: tuple[str, ...], text: object, known: Any, kind: Kind) -> Expression:
+def _expression(path: tuple[str, ...], text: object, kinds: Any, kind: Kind) -> Expression:
     try:
-        expression = read_expression(text, known)
+        expression = read_expression(text, kinds)
     except ExpressionError as error:
         raise RuleError(path, f"{error}{_close(str(error))}") from None
     if expression.kind != kind:
@@ -265,8 +264,10 @@ def _detector(content: Mapping[str, Any]) -> Any:
         return None
     try:
         return detector_named(content["detector"])
+    except UsageError as error:
+        raise RuleError(("detector",), str(error)) from None
     except KeyError:
-        names = ", ".join(detector.name for detector in DETECTORS)
+        names = ", ".join(detector_names())
         raise RuleError(
             ("detector",), f"there is no detector {content['detector']!r:.60}; there are {names}"
         ) from None
@@ -277,66 +278,63 @@ def _variant(content: Mapping[str, Any], detector: Any) -> str:
         if "variant" in content:
             raise RuleError(("variant",), "a tag has no variant; only detectors have")
         return ""
-    given = content.get("variant", detector.variants[0])
-    if given not in detector.variants:
+    value = content.get("variant", detector.variants[0])
+    if value not in detector.variants:
         raise RuleError(
             ("variant",),
-            f"{detector.name} has no variant {given!r:.60}; there are {', '.join(detector.variants)}",
+            f"{detector.name} has no variant {value!r:.60}; there are {', '.join(detector.variants)}",
         )
-    return str(given)
+    return str(value)
 
 
-def _severity(given: object, known: Any) -> Graded:
-    if isinstance(given, str):
-        _severity_name(given)
-        return Graded(given)
-    if not isinstance(given, dict) or "of" not in given:
+def _severity(table: object, kinds: Any) -> Graded:
+    if isinstance(table, str):
+        return Graded(_severity_name(table))
+    if not isinstance(table, dict) or "of" not in table:
         raise RuleError(
             ("severity",), f"severity is one of {', '.join(SEVERITIES)}, or a table with of and bounds"
         )
-    for key in given:
+    for key in table:
         if key not in ("of", "otherwise", *SEVERITIES[1:]):
             raise RuleError(
                 ("severity", key),
                 f"severity has no '{key}'; there are of, otherwise, {', '.join(SEVERITIES[1:])}",
             )
-    of = _expression(("severity", "of"), given["of"], known, "number")
-    otherwise = given.get("otherwise", "info")
-    _severity_name(otherwise)
-    bounds = []
-    for severity in SEVERITIES[1:]:
-        if severity in given:
-            try:
-                bounds.append((severity, quantity(given[severity])))
-            except ValueError as error:
-                raise RuleError(("severity", severity), str(error)) from None
-    values = [bound for _, bound in bounds]
+    of = _expression(("severity", "of"), table["of"], kinds, "number")
+    return Graded(_severity_name(table.get("otherwise", "info")), of, _bounds(table))
+
+
+def _bounds(table: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    bounds: dict[str, float] = {}
+    for severity in filter(table.__contains__, SEVERITIES[1:]):
+        with _at("severity", severity):
+            bounds[severity] = quantity(table[severity])
+    values = list(bounds.values())
     if not values:
         raise RuleError(("severity",), f"severity names no bound; there are {', '.join(SEVERITIES[1:])}")
     if len(set(values)) < len(values) or values not in (sorted(values), sorted(values, reverse=True)):
         raise RuleError(("severity",), "the bounds of severity are to rise or to fall from minor to critical")
-    return Graded(otherwise, of, tuple(bounds))
+    return tuple(bounds.items())
 
 
-def _severity_name(given: object) -> None:
-    if given not in SEVERITIES:
+def _severity_name(name: object) -> str:
+    if name not in SEVERITIES:
         raise RuleError(
-            ("severity",), f"there is no severity {given!r:.40}; there are {', '.join(SEVERITIES)}"
+            ("severity",), f"there is no severity {name!r:.40}; there are {', '.join(SEVERITIES)}"
         )
+    return str(name)
 
 
 def _threshold(content: Mapping[str, Any], limits: Mapping[str, float]) -> str:
-    given = content.get("threshold", next(iter(limits), ""))
-    if not isinstance(given, str) or (given and given not in limits):
-        raise RuleError(("threshold",), f"threshold names one of the limits; {given!r:.40} is none")
-    return given
+    limit = content.get("threshold", next(iter(limits), ""))
+    if not isinstance(limit, str) or (limit and limit not in limits):
+        raise RuleError(("threshold",), f"threshold names one of the limits; {limit!r:.40} is none")
+    return limit
 
 
-def _hint(given: object, known: Any) -> Hint:
-    try:
-        return read_hint(given, known)
-    except HintError as error:
-        raise RuleError(("hint",), str(error)) from None
+def _hint(text: object, kinds: Any) -> Hint:
+    with _at("hint"):
+        return read_hint(text, kinds)
 
 
 def _one_of(content: Mapping[str, Any], key: str, values: tuple[str, ...]) -> str:
@@ -346,14 +344,14 @@ def _one_of(content: Mapping[str, Any], key: str, values: tuple[str, ...]) -> st
 
 
 def _text(content: Mapping[str, Any], key: str) -> str:
-    given = content.get(key, "")
-    if not isinstance(given, str) or len(given) > 500:
+    value = content.get(key, "")
+    if not isinstance(value, str) or len(value) > 500:
         raise RuleError((key,), f"{key} is a text of up to 500 characters")
-    return given
+    return value
 
 
 def _flag(content: Mapping[str, Any], key: str, *, default: bool) -> bool:
-    given = content.get(key, default)
-    if not isinstance(given, bool):
+    value = content.get(key, default)
+    if not isinstance(value, bool):
         raise RuleError((key,), f"{key} is true or false")
-    return given
+    return value

@@ -1,12 +1,12 @@
-"""Conditions and formulas of rules: a small closed language over columns, with missing values.
+"""Expressions of rules: a small closed language over columns, with missing values.
 
-Its grammar is a part of Python's, read by Python's own parser and never run by Python: numbers, texts, names
-(``cores``, ``mem_bw_b_s.mean``), ``+ - * /``, comparisons, ``in [...]``, ``and``, ``or``, ``not``, and the
-functions ``min``, ``max``, ``abs`` and ``known``. Everything else is refused when the rule is read.
+Grammar: a part of Python's, parsed by Python and never executed: numbers, texts, names (``cores``,
+``mem_bw_b_s.mean``), ``+ - * /``, comparisons, ``in [...]``, ``and``, ``or``, ``not``, and the functions
+``min``, ``max``, ``abs`` and ``kinds``. Anything else is refused on reading.
 
-Numbers are float64 columns in which NaN is missing; a number that is not finite is missing, too (nothing is
-divided by 0). A truth is 1, 0 or 0.5, unknown: ``and`` takes the smaller, ``or`` the larger, ``not`` turns it
-round (Kleene's logic). So a comparison with something missing is unknown, and what is unknown does not fire.
+Numbers are float64 columns, NaN if missing or not finite. Truth is 1, 0 or 0.5 (unknown), with Kleene's
+logic: ``and`` is the minimum, ``or`` the maximum. A comparison with a missing value is unknown, and unknown
+never flags.
 """
 
 import ast
@@ -20,27 +20,27 @@ import numpy.typing as npt
 
 Kind = Literal["number", "text", "truth"]
 Column = npt.NDArray[Any]
-"""Numbers and truths: float64; texts: objects, None where one is missing."""
+"""Numbers and truth: float64; texts: objects, None if missing."""
 Columns = Callable[[str], Column]
-"""The column of a name."""
-Known = Callable[[str], Kind | None]
-"""What kind of value a name has; None: there is no such name."""
+"""Column of a name."""
+Kinds = Callable[[str], Kind | None]
+"""Kind of a name; None if it does not exist."""
 
 UNKNOWN = 0.5
 LONGEST = 1000
-"""Characters of an expression; nobody reads a longer one."""
+"""Characters of an expression."""
 _DEEPEST = 24
 _LARGEST = 1e30
 _FUNCTIONS = ("min", "max", "abs", "known")
 
 
 class ExpressionError(ValueError):
-    """Why a text is no expression; the reader of the rules adds file and line."""
+    """Error in an expression; the reader of rules adds file and line."""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that was read: its text, the kind of its value, and the names in it."""
+    """Parsed expression with the kind of its value and its names."""
 
     text: str
     kind: Kind
@@ -48,7 +48,7 @@ class Expression:
     _value: Callable[[Columns], Column]
 
     def of(self, columns: Columns, n: int) -> Column:
-        """Its value for each of ``n`` rows."""
+        """Return the value for each of ``n`` rows."""
         with np.errstate(all="ignore"):
             return np.broadcast_to(self._value(columns), (n,))
 
@@ -56,8 +56,8 @@ class Expression:
 _Part = tuple[Kind, Callable[[Columns], Column]]
 
 
-def read_expression(text: object, known: Known) -> Expression:
-    """Read an expression; :class:`ExpressionError` says what is wrong with it.
+def read_expression(text: object, kinds: Kinds) -> Expression:
+    """Parse an expression; raises :class:`ExpressionError`.
 
     >>> names = {"cores": "number", "load": "number"}
     >>> busy = read_expression("load / cores > 0.5", names.get)
@@ -75,7 +75,7 @@ def read_expression(text: object, known: Known) -> Expression:
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "nested too deeply"
         raise ExpressionError(f"'{_short(text)}' cannot be read: {reason}") from None
     names: set[str] = set()
-    kind, value = _Reader(text, known, names).read(body, 0)
+    kind, value = _Reader(text, kinds, names).read(body, 0)
     return Expression(text.strip(), kind, frozenset(names), value)
 
 
@@ -85,11 +85,11 @@ def _short(text: str) -> str:
 
 
 class _Reader:
-    """Turns the parts of a tree into functions, the innermost first."""
+    """Compiles a syntax tree into functions, innermost first."""
 
-    def __init__(self, text: str, known: Known, names: set[str]) -> None:
+    def __init__(self, text: str, kinds: Kinds, names: set[str]) -> None:
         self._text = text
-        self._known = known
+        self._kinds = kinds
         self._names = names
 
     def read(self, node: ast.expr, depth: int) -> _Part:
@@ -101,17 +101,17 @@ class _Reader:
             case ast.Name() | ast.Attribute():
                 return self._name(node)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                inner = self._truth(operand, depth)
+                inner = self._of("truth", operand, depth)
                 return "truth", lambda columns: 1.0 - inner(columns)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                number = self._number(operand, depth)
+                number = self._of("number", operand, depth)
                 return "number", lambda columns: -number(columns)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
-                first, second = self._number(left, depth), self._number(right, depth)
+                first, second = self._of("number", left, depth), self._of("number", right, depth)
                 operation = _OPERATIONS[type(op)]
                 return "number", lambda columns: _finite(operation(first(columns), second(columns)))
             case ast.BoolOp(op=op, values=values):
-                parts = [self._truth(value, depth) for value in values]
+                parts = [self._of("truth", value, depth) for value in values]
                 together = np.minimum if isinstance(op, ast.And) else np.maximum
                 return "truth", lambda columns: _folded(together, parts, columns)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
@@ -147,17 +147,11 @@ class _Reader:
         name = dotted(node)
         if name is None:
             raise self._refused(node)
-        kind = self._known(name)
+        kind = self._kinds(name)
         if kind is None:
             raise ExpressionError(f"there is no '{name}'")
         self._names.add(name)
         return kind, lambda columns: columns(name)
-
-    def _number(self, node: ast.expr, depth: int) -> Callable[[Columns], Column]:
-        return self._of("number", node, depth)
-
-    def _truth(self, node: ast.expr, depth: int) -> Callable[[Columns], Column]:
-        return self._of("truth", node, depth)
 
     def _of(self, wanted: Kind, node: ast.expr, depth: int) -> Callable[[Columns], Column]:
         kind, value = self.read(node, depth + 1)
@@ -205,7 +199,7 @@ class _Reader:
             kind, value = self.read(arguments[0], depth + 1)
             missing = {"number": _is_nan, "text": _is_none, "truth": _is_unknown}[kind]
             return "truth", lambda columns: np.where(missing(value(columns)), 0.0, 1.0)
-        numbers = [self._number(argument, depth) for argument in arguments]
+        numbers = [self._of("number", argument, depth) for argument in arguments]
         if name == "abs" and len(numbers) == 1:
             return "number", lambda columns: np.abs(numbers[0](columns))
         if name == "abs" or len(numbers) < 2:
@@ -215,7 +209,7 @@ class _Reader:
 
 
 def dotted(node: ast.expr) -> str | None:
-    """The name that a tree spells, with dots; None for anything else."""
+    """Return the dotted name of a node; None for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -276,9 +270,10 @@ _COMPARISONS: Mapping[type[ast.cmpop], Any] = {
 
 
 def finite_number(value: object) -> bool:
-    """Whether a value is a number that rules can count with."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """True if rules can count with the value."""
+    if isinstance(value, bool):
         return False
-    return (
-        math.isfinite(value) and abs(value) <= _LARGEST if isinstance(value, float) else abs(value) < 10**31
-    )
+    if isinstance(value, float):
+        return math.isfinite(value) and abs(value) <= _LARGEST
+    # a larger integer may have no float
+    return isinstance(value, int) and abs(value) < 10**31

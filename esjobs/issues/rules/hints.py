@@ -1,4 +1,6 @@
-"""Hints of issues: sentences with places for numbers, such as ``{value:percent}``.
+"""Hints of issues: sentences with placeholders such as ``{value:percent}``.
+
+Placeholders contain names only, no attributes, calls or conversions, and an optional form:
 
 Only names stand in the places, no attributes, calls or conversions; each may say how it is written:
 
@@ -26,30 +28,30 @@ LONGEST = 2000
 
 
 class HintError(ValueError):
-    """Why a text is no hint; the reader of the rules adds file and line."""
+    """Error in a hint; the reader of rules adds file and line."""
 
 
 @dataclass(frozen=True)
 class Hint:
-    """A hint that was read: texts, each followed by a name and its form; the last may have none."""
+    """Parsed hint: texts, each followed by a name and its form."""
 
     text: str
     parts: tuple[tuple[str, str, str], ...]
 
     @property
     def names(self) -> frozenset[str]:
-        """The names in it."""
+        """Names of the placeholders."""
         return frozenset(name for _, name, _ in self.parts if name)
 
     def filled(self, value: Callable[[str], object]) -> str:
-        """The sentence, with what ``value`` gives for each name."""
+        """Return the sentence with the values of all names."""
         return "".join(
-            before + (told(value(name), form) if name else "") for before, name, form in self.parts
+            before + (formatted(value(name), form) if name else "") for before, name, form in self.parts
         )
 
 
-def read_hint(text: object, known: Callable[[str], bool]) -> Hint:
-    """Read a hint; :class:`HintError` says what is wrong with it.
+def read_hint(text: object, exists: Callable[[str], bool]) -> Hint:
+    """Parse a hint; raises :class:`HintError`.
 
     >>> read_hint("{value:percent} of the cores", {"value"}.__contains__).filled(lambda name: 0.5)
     '50 % of the cores'
@@ -65,21 +67,25 @@ def read_hint(text: object, known: Callable[[str], bool]) -> Hint:
     parts = []
     for before, name, form, conversion in parsed:
         if name is not None:
-            if conversion or not known(name):
-                raise HintError(f"the hint has a place for '{name:.40}', which there is not")
-            if (form or "number") not in FORMS:
-                raise HintError(
-                    f"'{{{name}:{form:.20}}}': there is no such form; there are {', '.join(FORMS)}"
-                )
+            _require_place(name, form or "number", conversion, exists)
         parts.append((before, name or "", form or "number"))
     return Hint(" ".join(text.split()), tuple(parts))
 
 
-def told(value: object, form: str = "number") -> str:
-    """A value as a sentence has it.
+def _require_place(name: str, form: str, conversion: str | None, exists: Callable[[str], bool]) -> None:
+    if conversion or not exists(name):
+        raise HintError(f"the hint has a place for '{name:.40}', which there is not")
+    if form not in FORMS:
+        raise HintError(f"'{{{name}:{form:.20}}}': there is no such form; there are {', '.join(FORMS)}")
 
-    >>> told(0.4449, "percent"), told(3.2e9, "bytes"), told(7500.0, "time"), told(None), told(1250.4)
-    ('44 %', '3.2 GB', '2.1 h', '?', '1,250')
+
+def formatted(value: object, form: str = "number") -> str:
+    """Format a value for a sentence.
+
+    >>> [formatted(0.4449, "percent"), formatted(3.2e9, "bytes"), formatted(7500.0, "time")]
+    ['44 %', '3.2 GB', '2.1 h']
+    >>> formatted(None), formatted(1250.4)
+    ('?', '1,250')
     """
     if value is None:
         return "?"
@@ -105,4 +111,4 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "hours": lambda value: f"{amount(value)} h",
     "time": duration,
 }
-"""How numbers are written, by name."""
+"""Formats of numbers, by name."""

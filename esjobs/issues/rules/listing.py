@@ -1,23 +1,23 @@
-"""Rules as a table for people."""
+"""Tables of rules and their differences."""
 
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
 from esjobs.core.errors import UsageError
-from esjobs.issues.rules.hints import told
+from esjobs.issues.rules.hints import formatted
 from esjobs.issues.rules.rule import Graded, Rule, Rules
 
 _COLUMNS = (
     *("name", "kind", "area", "meaning", "detector", "variant", "when", "value", "limits", "severity"),
     *("idle_core_h", "idle_gpu_h", "any_job", "hint"),
 )
+# Keys too long to be told twice
 _PROSE = ("hint", "meaning")
-"""Keys too long to be told twice."""
 
 
 def rules_table(rules: Rules, name: str | None = None) -> pa.Table:
-    """A row per rule, in their order; :class:`UsageError` for a name that no rule has."""
+    """Return one row per rule; raises :class:`UsageError` for an unknown name."""
     chosen = [rule for rule in rules.rules if name in (None, rule.name)]
     if not chosen:
         raise UsageError(
@@ -28,7 +28,7 @@ def rules_table(rules: Rules, name: str | None = None) -> pa.Table:
 
 
 def changes(before: Rules, after: Rules) -> dict[str, list[str]]:
-    """The names of rules that are new, changed, or left out, in their order."""
+    """Return the names of new, changed and omitted rules."""
     old = {rule.name: _keys(rule) for rule in before.rules}
     new = {rule.name: _keys(rule) for rule in after.rules}
     return {
@@ -39,7 +39,7 @@ def changes(before: Rules, after: Rules) -> dict[str, list[str]]:
 
 
 def change_lines(before: Rules, after: Rules) -> Iterator[str]:
-    """What is changed, a line per rule or condition: each key with what it was and what it becomes."""
+    """Yield one line per changed rule or condition, with old and new keys."""
     for rule in after.rules:
         earlier = before.rule(rule.name)
         if earlier is not None and (parts := list(_changed_keys(_keys(earlier), _keys(rule)))):
@@ -61,7 +61,7 @@ def _changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> Iterat
 
 
 def _keys(rule: Rule) -> dict[str, str]:
-    """What a rule says, key by key; limits one by one, with the units that they are in."""
+    """Return the keys of a rule; limits individually, with units."""
     row = {key: "none" if value is None else str(value) for key, value in _row(rule).items()}
     del row["limits"]
     limits = {
@@ -81,16 +81,16 @@ def _keys_of_eligible(rules: Rules) -> dict[str, str]:
 
 
 def _with_unit(value: float, unit: str) -> str:
-    """A limit with its unit, in one that people read.
+    """Return a limit with a readable unit.
 
     >>> _with_unit(64e9, "B"), _with_unit(3600, "s"), _with_unit(0.25, "")
     ('64 GB', '60 min', '0.25')
     """
     first, _, second = unit.partition("/")
     if first == "B":
-        return told(value, "bytes") + (f"/{second}" if second else "")
+        return formatted(value, "bytes") + (f"/{second}" if second else "")
     if unit == "s":
-        return told(value, "time")
+        return formatted(value, "time")
     return f"{value:g}" + (f" {unit.partition(',')[0]}" if unit else "")
 
 

@@ -1,8 +1,7 @@
-"""Units and ranges of what conditions compare: a limit in hours says nothing about bytes.
+"""Units and ranges in rules: a limit in hours cannot apply to bytes.
 
-Of each name it is known what it counts and between which numbers it lies; of a formula both follow. Bare
-numbers in conditions and limits without a unit fit everything, and so does what is multiplied by one: that
-may be a conversion. What is refused is certain to be a mistake.
+Unit and range are defined for each name and derived for formulas. Bare numbers, and products with one, fit
+every unit: they may be conversions. Only certain errors are refused.
 """
 
 import ast
@@ -37,7 +36,7 @@ NAMES: Mapping[Dimension, str] = {
     HOURS: "core-h, GPU-h or node-h",
     BYTES_AN_HOUR: "B/h",
 }
-"""What people call the units that names and limits have."""
+"""Units for people."""
 
 _OF_UNITS: Mapping[str, Dimension] = {
     **dict.fromkeys(("", "1", "fraction", "cores", "nodes", "GPUs", "events", "attempts"), NUMBER),
@@ -55,7 +54,7 @@ _OF_UNITS: Mapping[str, Dimension] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """What a number counts (None: anything), and between what it lies."""
+    """Dimension (None: any) and range of a number."""
 
     dimension: Dimension | None = None
     low: float = -math.inf
@@ -64,11 +63,11 @@ class Measure:
 
 ANYTHING = Measure()
 Facts = Callable[[str], Measure]
-"""What is known of a name."""
+"""Dimension and range of a name."""
 
 
 def dimension_of(unit: str) -> Dimension | None:
-    """The dimension of a unit without prefix; None for one that is compared with nothing else.
+    """Return the dimension of a unit; None for units without conversion.
 
     >>> dimension_of("B/s"), dimension_of("HS06 s")
     ((1, -1, 0, 0), None)
@@ -77,10 +76,9 @@ def dimension_of(unit: str) -> Dimension | None:
 
 
 def checked(text: str, facts: Facts, limits: Mapping[str, float]) -> tuple[Measure, dict[str, Dimension]]:
-    """What an expression gives, and what its limits without a unit are compared with.
+    """Return dimension and range of an expression, and dimensions of its limits without a unit.
 
-    Raises :class:`ExpressionError` where units do not fit, or where a limit lies beyond all that it is
-    compared with. ``text``: one that was read.
+    Raises :class:`ExpressionError` if units do not fit, or a limit is out of range.
     """
     body = ast.parse(text, mode="eval").body
     meant: dict[str, Dimension] = {}
@@ -94,7 +92,7 @@ def checked(text: str, facts: Facts, limits: Mapping[str, float]) -> tuple[Measu
 
 
 def fits(name: str, number: Measure, of: str, limit: float, dimension: Dimension | None) -> None:
-    """Refuse a limit of another unit than that of a number, or beyond all that the number can be."""
+    """Refuse a limit with another unit than the number, or outside its range."""
     both = (number.dimension, dimension)
     if None not in both and both[0] != both[1]:
         raise ExpressionError(f"{name} is in {_named(dimension)}, and '{of}' in {_named(number.dimension)}")
@@ -173,13 +171,13 @@ def _product(left: Measure, right: Measure, power: int) -> Measure:
 
 
 def _same(text: str, node: ast.expr, parts: list[Measure]) -> Dimension | None:
-    known = {part.dimension for part in parts if part.dimension is not None}
-    if len(known) > 1:
+    dimensions = {part.dimension for part in parts if part.dimension is not None}
+    if len(dimensions) > 1:
         raise ExpressionError(
-            f"'{_source(text, node)}' takes {' and '.join(sorted(map(_named, known)))} together"
+            f"'{_source(text, node)}' takes {' and '.join(sorted(map(_named, dimensions)))} together"
         )
     # a bare number beside it is of the same unit
-    return next(iter(known), None)
+    return next(iter(dimensions), None)
 
 
 def _named(dimension: Dimension | None) -> str:

@@ -1,4 +1,4 @@
-"""Where something stands in a TOML file: Python's reader gives values without lines."""
+"""Line numbers of TOML keys: Python's reader returns values without lines."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 
 
 class Places:
-    """The lines of tables and keys of a file, counted from 1."""
+    """Lines of tables and keys of a file, from 1."""
 
     def __init__(self, text: str) -> None:
         self._lines: dict[tuple[str, ...], int] = {}
@@ -27,7 +27,7 @@ class Places:
             quote = _open_quote(line, quote)
 
     def line(self, path: Sequence[str]) -> int:
-        """The line of a key, or of the innermost table around it that has one; 1 where nothing is known.
+        """Return the line of a key, or of the innermost enclosing table; 1 if unknown.
 
         >>> Places('a = 1\\n[b]\\nc.d = 2').line(["b", "c", "d"]), Places("[b]").line(["b", "c"])
         (3, 1)
@@ -47,19 +47,19 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _open_quote(line: str, quote: str) -> str:
-    """The quotation marks that a text of several lines is open in after a line."""
-    place = 0
+    """Return the quotation marks of a multi-line text that are open after a line."""
+    position = 0
     while True:
         if quote:
-            end = line.find(quote, place)
+            end = line.find(quote, position)
             if end < 0:
                 return quote
-            place, quote = end + 3, ""
+            position, quote = end + 3, ""
         else:
             starts = [
-                (line.find(mark, place), mark) for mark in ('"""', "'''") if line.find(mark, place) >= 0
+                (line.find(mark, position), mark) for mark in ('"""', "'''") if line.find(mark, position) >= 0
             ]
             if not starts:
                 return ""
             start, quote = min(starts)
-            place = start + 3
+            position = start + 3

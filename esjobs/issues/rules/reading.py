@@ -1,7 +1,7 @@
-"""Reads files of rules, all of them or none: what is wrong is told with file, line and reason.
+"""Rule files: read all or none; errors name file, line and reason.
 
-The rules that come with esjobs (``default.toml``) are read first; a file of the user adds rules, or changes
-keys of one that is there. ``docs/rules.md`` describes the form.
+The default rules (``default.toml``) come first; user files add rules or change single keys. Form:
+``docs/rules.md``.
 """
 
 import re
@@ -25,17 +25,17 @@ from esjobs.issues.rules.building import (
 from esjobs.issues.rules.places import Places
 from esjobs.issues.rules.rule import Rule, Rules
 
+# Bytes of a file of rules
 _LARGEST_FILE = 256 << 10
-"""Bytes of a file of rules."""
 _MOST_RULES = 500
 DEFAULTS = "default.toml"
-"""The rules that come with esjobs."""
+"""File of the default rules."""
 
 _Path = tuple[str, ...]
 
 
 class _Source:
-    """A file of rules, with the lines of what stands in it."""
+    """Rule file with line numbers."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -53,9 +53,9 @@ class _Source:
 
 
 def read_rules(paths: Iterable[Path] = (), *, defaults: bool = True) -> Rules:
-    """The rules of esjobs with those of some files; a later file changes those before it.
+    """Read the default rules and rule files; later files change earlier ones.
 
-    Raises :class:`InputError` in one line with file, line and reason; nothing is in force then.
+    Raises :class:`InputError` in one line with file, line and reason.
     """
     texts = [(DEFAULTS, _shipped())] if defaults else []
     return _read((*texts, *((str(path), _text(Path(path))) for path in paths)))
@@ -63,7 +63,6 @@ def read_rules(paths: Iterable[Path] = (), *, defaults: bool = True) -> Rules:
 
 @lru_cache(maxsize=4)
 def _read(texts: tuple[tuple[str, str], ...]) -> Rules:
-    """The rules of texts with the names of their files; every night asks for the same ones several times."""
     sources = [_Source(*each) for each in texts]
     merged: dict[str, dict[str, Any]] = {}
     conditions: dict[str, Any] = {}
@@ -115,46 +114,55 @@ def _merge(
     for name, content in source.content.get("rule", {}).items():
         if not isinstance(content, dict):
             source.refuse(("rule", name), "a rule is a table: [rule.NAME]")
-        rule = merged.setdefault(name, {})
         owners.setdefault(("rule", name), source)
-        for key, value in content.items():
-            if key not in BUILT:
-                source.refuse(("rule", name, key), f"a rule has no '{key}'; there are {', '.join(BUILT)}")
-            owners["rule", name, key] = source
-            if key == "limits" and isinstance(value, dict):
-                earlier = rule.get("limits")
-                rule["limits"] = {**(earlier if isinstance(earlier, dict) else {}), **value}
-                owners.update({("rule", name, "limits", limit): source for limit in value})
-            else:
-                rule[key] = value
+        _merge_rule(source, name, content, merged.setdefault(name, {}), owners)
 
 
-def _require_tables(source: _Source, path: _Path, content: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def _merge_rule(
+    source: _Source,
+    name: str,
+    content: Mapping[str, Any],
+    rule: dict[str, Any],
+    owners: dict[_Path, _Source],
+) -> None:
+    for key, value in content.items():
+        if key not in BUILT:
+            source.refuse(("rule", name, key), f"a rule has no '{key}'; there are {', '.join(BUILT)}")
+        owners["rule", name, key] = source
+        # limits are merged one by one, any other key is replaced
+        if key == "limits" and isinstance(value, dict):
+            earlier = rule.get("limits")
+            rule["limits"] = {**(earlier if isinstance(earlier, dict) else {}), **value}
+            owners.update({("rule", name, "limits", limit): source for limit in value})
+        else:
+            rule[key] = value
+
+
+def _require_tables(
+    source: _Source, path: _Path, content: Mapping[str, Any], accepted: tuple[str, ...]
+) -> None:
     for key, inner in content.items():
-        if key not in known:
-            source.refuse((*path, key), f"there is no '{key}' here; there are {', '.join(known)}")
+        if key not in accepted:
+            source.refuse((*path, key), f"there is no '{key}' here; there are {', '.join(accepted)}")
         if not isinstance(inner, dict):
             source.refuse((*path, key), f"{key} is to be a table")
 
 
-def _refuse_idle(
+def _refuse_unused(
     sources: list[_Source], limits: Mapping[str, float], refuse: Callable[[_Path, str], NoReturn]
 ) -> None:
-    """Refuse limits that no condition of any file has, and a ``false`` for a condition that none has."""
+    """Refuse limits without a condition, and a ``false`` for a condition that no file has."""
     required = [source.content.get("eligible", {}).get("require", {}) for source in sources]
     texts = [text for each in required for text in each.values() if isinstance(text, str)]
     for limit in limits:
         if not any(re.search(rf"\b{limit}\b", text) for text in texts):
             refuse(("eligible", "limits", limit), f"no condition of jobs that count has a limit '{limit}'")
     written = {reason for each in required for reason, text in each.items() if text is not False}
-    for each in required:
-        for reason in each:
-            if reason not in written:
-                there = ", ".join(f"'{other}'" for other in sorted(written))
-                refuse(
-                    ("eligible", "require", reason),
-                    f"there is no condition '{reason:.80}'; there are {there}",
-                )
+    unknown = [reason for each in required for reason in each if reason not in written]
+    if unknown:
+        names = ", ".join(f"'{other}'" for other in sorted(written))
+        path = ("eligible", "require", unknown[0])
+        refuse(path, f"there is no condition '{unknown[0]:.80}'; there are {names}")
 
 
 def _built(
@@ -177,17 +185,17 @@ def _built(
             return refused((*path, *error.path), str(error))
 
     def older(name: str) -> frozenset[str]:
-        """The limits of a rule that an earlier file than that of its condition gives."""
-        place = {id(source): number for number, source in enumerate(sources)}
-        condition = place.get(id(owners.get(("rule", name, "when"))), 0)
+        """Return limits of a rule from a file before that of its condition."""
+        order = {id(source): number for number, source in enumerate(sources)}
+        condition = order.get(id(owners.get(("rule", name, "when"))), 0)
         return frozenset(
             path[3]
             for path, source in owners.items()
-            if path[:3] == ("rule", name, "limits") and len(path) == 4 and place[id(source)] < condition
+            if path[:3] == ("rule", name, "limits") and len(path) == 4 and order[id(source)] < condition
         )
 
     own, units = tried(("eligible",), limits_of, limits)
-    _refuse_idle(sources, own, refused)
+    _refuse_unused(sources, own, refused)
     eligible = [
         tried(("eligible",), built_condition, reason, text, own, units)
         for reason, text in conditions.items()
@@ -202,7 +210,7 @@ def _built(
             rules.append(rule)
             tags.add(tag_name(name))
     texts = {"rules": merged, "eligible": dict(conditions), "limits": dict(limits)}
-    given = {
+    n_keys = {
         source.name: sum(
             len(inner) if isinstance(inner, dict) else 1
             for table in source.content.values()
@@ -210,4 +218,4 @@ def _built(
         )
         for source in sources
     }
-    return Rules(tuple(rules), tuple(eligible), own, texts, unit_names(units), given)
+    return Rules(tuple(rules), tuple(eligible), own, texts, unit_names(units), n_keys)

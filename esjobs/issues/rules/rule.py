@@ -1,4 +1,4 @@
-"""What a rule is: a condition, its limits, how bad it is, and what to tell."""
+"""Rules: condition, limits, severity and hint."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ from esjobs.schema.issues import SEVERITIES
 
 @dataclass(frozen=True)
 class Graded:
-    """How bad a finding is: ``otherwise``, or what the bounds on a number say.
+    """Severity: ``otherwise``, or by bounds on a number.
 
-    ``bounds``: severity and the value from which on it counts, the mildest first; in ascending order larger
-    values are worse, in descending order smaller ones. Where the number is missing it is ``otherwise``.
+    ``bounds``: severity and its first value, mildest first; ascending: larger is worse, descending: smaller
+    is. A missing number is ``otherwise``.
     """
 
     otherwise: str
@@ -27,7 +27,7 @@ class Graded:
     bounds: tuple[tuple[str, float], ...] = ()
 
     def ranks(self, columns: Columns, n: int) -> npt.NDArray[np.int64]:
-        """The place of each row's severity among :data:`SEVERITIES`."""
+        """Return the index in :data:`SEVERITIES` of each row."""
         ranks = np.full(n, SEVERITIES.index(self.otherwise), np.int64)
         if self.of is None:
             return ranks
@@ -42,15 +42,12 @@ class Graded:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of jobs.
+    """Rule of jobs.
 
-    ``detector``: whose measurement it is about, in ``variant``; empty: a tag, from footprint and record.
-    ``when``: it fires where this is certainly true. ``value``: what is told of a job; of a detector's
-    rule without one it is what was measured. ``threshold``: the limit that is told beside it.
-    ``idle_core_h``, ``idle_gpu_h``: how much could have been saved. ``metric``: whose plot shows
-    it.
-    ``any_job``: also of jobs that are too short, have one core, or did not end by themselves. ``units``: base
-    units of limits that have one.
+    ``detector``, ``variant``: measurement it uses; empty: a tag, from footprint and record. ``when``: flags
+    jobs for which it is certainly true. ``value``: shown value; default: that of the detector. ``threshold``:
+    limit shown beside it. ``metric``: metric of the plot. ``any_job``: also for jobs that are not eligible.
+    ``units``: base units of limits.
     """
 
     name: str
@@ -72,27 +69,32 @@ class Rule:
 
     @property
     def kind(self) -> str:
-        """``detector`` or ``tag``."""
         return "detector" if self.detector else "tag"
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """Everything that is worked out for it."""
-        given = (self.when, self.value, self.severity.of, self.idle_core_h, self.idle_gpu_h)
-        return tuple(item for item in given if item is not None)
+        """All expressions."""
+        expressions_given = (
+            self.when,
+            self.value,
+            self.severity.of,
+            self.idle_core_h,
+            self.idle_gpu_h,
+        )
+        return tuple(item for item in expressions_given if item is not None)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every name that it needs the value of."""
+        """All names used."""
         return frozenset().union(*(item.names for item in self.expressions), self.hint.names)
 
     @cached_property
     def metrics(self) -> frozenset[str]:
-        """The metrics of the footprint that its condition is about."""
+        """Footprint metrics used."""
         return frozenset(filter(None, map(metric_of, self.names)))
 
     def columns(self, facts: Columns, n: int) -> Columns:
-        """The columns of its names for ``n`` jobs: its limits, its value, and facts of the jobs."""
+        """Return the columns of its names: limits, value, facts."""
 
         def limits_and_facts(name: str) -> Column:
             return np.asarray(np.float64(self.limits[name])) if name in self.limits else facts(name)
@@ -107,7 +109,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Condition:
-    """Something that must be true of a job, and what is said where it is not."""
+    """Condition of eligible jobs, and the reason of others."""
 
     reason: str
     expression: Expression
@@ -115,10 +117,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Rules:
-    """All rules in force, in their order, and which jobs findings of detectors count for.
+    """Rules in force, and conditions of eligible jobs.
 
-    ``limits``: of the conditions of these jobs; ``units``: base units of those that have one. ``own``: how
-    many keys each file gives, by its name.
+    ``limits``, ``units``: of these conditions. ``own``: number of keys per file.
     """
 
     rules: tuple[Rule, ...]
@@ -130,9 +131,9 @@ class Rules:
 
     @cached_property
     def digest(self) -> str:
-        """A short name of these rules: other rules have another one."""
+        """Digest of the rules."""
         return content_id({"rules": repr(self.texts)})
 
     def rule(self, name: str) -> Rule | None:
-        """A rule by its name; None when there is none."""
+        """Return a rule by its name, None if it does not exist."""
         return next((each for each in self.rules if each.name == name), None)

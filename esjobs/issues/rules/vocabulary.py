@@ -1,8 +1,7 @@
-"""The names that rules may use, and what kind of value each has.
+"""Names that rules may use, with the kind of their values.
 
-Fields of the job record by their names in the catalogue; ``METRIC.FIGURE`` of the footprint; ``node.FACT``
-and ``peak.FACT`` of the description of the cluster; ``tag.NAME`` for what an earlier rule says (``-`` is
-written ``_``); and what is worked out of these, :data:`COMPUTED`.
+Fields of the job record; ``METRIC.FIGURE`` of the footprint; ``node.FACT`` and ``peak.FACT`` of the cluster
+description; ``tag.NAME`` of earlier rules (``-`` written ``_``); and :data:`COMPUTED`.
 """
 
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ _KINDS: Mapping[FieldType, Kind] = {
 JOB_NAMES: Mapping[str, Kind] = {
     field.name: _KINDS[field.type] for field in (*JOB_FIELDS, *DERIVED_FIELDS) if field.type in _KINDS
 }
-"""Fields of the record; times and maps of counters are none of them."""
+"""Record fields, without times and counters."""
 
 _UNITS: Mapping[str, str] = {
     field.name: field.unit for field in (*JOB_FIELDS, *DERIVED_FIELDS) if _KINDS.get(field.type) == "number"
@@ -38,24 +37,24 @@ COMPUTED: Mapping[str, str] = {
     "gpus_used": "GPUs of the record, else those that have time series",
     "cores_used": "cores of the record, else those that have time series of their own, else nodes x theirs",
 }
-"""Numbers that are worked out per job, with unit and meaning."""
+"""Computed numbers per job, with unit and meaning."""
 
 FIGURES = (
     *("mean", "max", "min", "sd", "p05", "p95", "imbalance", "total", "n_samples", "n_units", "gap_frac"),
     *("node_mean", "node_max", "job_mean", "job_max"),
 )
-"""What a footprint has of each metric."""
+"""Statistics in a footprint."""
 
 _UNIT_OF_METRIC = {metric.name: metric.unit for metric in METRICS}
 _METRICS = frozenset(_UNIT_OF_METRIC)
 PEAKS = tuple(fact.removeprefix("peak_") for fact in FACTS if fact.startswith("peak_"))
-"""Facts of a cluster description that are called ``peak.FACT``."""
+"""Facts named ``peak.FACT``."""
 NODE_FACTS = tuple(fact for fact in FACTS if not fact.startswith("peak_") and fact != "cpu_model")
-"""Those that are called ``node.FACT``."""
+"""Facts named ``node.FACT``."""
 
 
 def kind_of_fact(name: str) -> Kind | None:
-    """The kind of a name that stands for something known of a job; None for what is none.
+    """Return the kind of a name, None if unknown.
 
     >>> kind_of_fact("cores"), kind_of_fact("cpu_load.mean"), kind_of_fact("node.smt"), kind_of_fact("nodez")
     ('number', 'number', 'truth', None)
@@ -63,17 +62,15 @@ def kind_of_fact(name: str) -> Kind | None:
     first, dot, second = name.partition(".")
     if not dot:
         return "number" if name in COMPUTED else JOB_NAMES.get(name)
-    if first == "peak":
-        return "number" if second in PEAKS else None
-    if first == "node":
-        return ("truth" if second == "smt" else "number") if second in NODE_FACTS else None
-    if first in _METRICS or (first.startswith(OTHER) and len(first) > len(OTHER)):
-        return "number" if second in FIGURES else None
-    return None
+    if name == "node.smt":
+        return "truth"
+    of_other = first.startswith(OTHER) and len(first) > len(OTHER)
+    names = {"peak": PEAKS, "node": NODE_FACTS}.get(first, FIGURES if first in _METRICS or of_other else ())
+    return "number" if second in names else None
 
 
 def measure_of_fact(name: str) -> Measure:
-    """What a name that stands for something known of a job counts, and that it is never below 0.
+    """Return dimension and range of a name; nothing is below 0.
 
     >>> measure_of_fact("max_rss_b") == measure_of_fact("node.memory_b") == measure_of_fact("read_b_s.total")
     True
@@ -82,11 +79,7 @@ def measure_of_fact(name: str) -> Measure:
     """
     first, dot, second = name.partition(".")
     if not dot:
-        if name in COMPUTED:
-            hours = HOURS if name.endswith("_hours") else NUMBER
-            return Measure(SECONDS if name == "duration" else hours, 0.0)
-        unit = _UNITS.get(name)
-        return ANYTHING if unit is None else Measure(dimension_of(unit), 0.0)
+        return _measure_of_job(name)
     if first in ("peak", "node"):
         return Measure(dimension_of(_unit_of_description(second)), 0.0)
     if second in ("imbalance", "gap_frac"):
@@ -97,10 +90,18 @@ def measure_of_fact(name: str) -> Measure:
         return ANYTHING
     dimension = dimension_of(_UNIT_OF_METRIC[first])
     if second == "total" and dimension is not None:
-        n_bytes, seconds, *rest = dimension
-        # added up over time
-        dimension = (n_bytes, seconds + 1, rest[0], rest[1])
+        # a sum over time
+        n_bytes, seconds, joules, hours = dimension
+        dimension = (n_bytes, seconds + 1, joules, hours)
     return Measure(dimension, 0.0)
+
+
+def _measure_of_job(name: str) -> Measure:
+    if name == "duration":
+        return Measure(SECONDS, 0.0)
+    if name in COMPUTED:
+        return Measure(HOURS if name.endswith("_hours") else NUMBER, 0.0)
+    return Measure(dimension_of(_UNITS[name]), 0.0) if name in _UNITS else ANYTHING
 
 
 def _unit_of_description(fact: str) -> str:
@@ -109,7 +110,7 @@ def _unit_of_description(fact: str) -> str:
 
 
 def metric_of(name: str) -> str | None:
-    """The metric of a name of a footprint; None for other names.
+    """Return the metric of a footprint name, None for other names.
 
     >>> metric_of("cpu_load.mean"), metric_of("cores")
     ('cpu_load', None)
@@ -119,7 +120,7 @@ def metric_of(name: str) -> str | None:
 
 
 def close_names(name: str) -> list[str]:
-    """Names like one that there is not, at most three."""
+    """Return up to three similar names."""
     import difflib
 
     figures = [f"{metric}.{figure}" for metric in sorted(_METRICS) for figure in FIGURES]

@@ -11,7 +11,7 @@ from esjobs.core import fields
 from esjobs.core.text import visible
 from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Floats, Plot, sparkline, underline
-from esjobs.issues.rules.hints import told
+from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import tree_lines
 from esjobs.schema.scores import SCORE_NAMES
 
@@ -36,18 +36,19 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
                 + (", ..." if len(pairs) > 5 else ""),
             )
         elif field.unit == "B":
-            yield name, told(float(value), "bytes")
+            yield name, formatted(float(value), "bytes")
         elif field.unit == "s":
             yield (
                 name,
-                f"{told(float(value))} s" + (f" ({told(float(value), 'time')})" if value >= 120 else ""),
+                f"{formatted(float(value))} s"
+                + (f" ({formatted(float(value), 'time')})" if value >= 120 else ""),
             )
         elif isinstance(value, bool):
             yield name, "yes" if value else "no"
         elif field.type == "integer":
             yield name, f"{value:,}"
         else:
-            yield name, " ".join(filter(None, [told(value), field.unit]))
+            yield name, " ".join(filter(None, [formatted(value), field.unit]))
 
 
 def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
@@ -56,12 +57,17 @@ def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         return
     for name in (*SCORE_NAMES, "cpu_efficiency"):
         value, reason = story.scores.get(name), story.scores.get(f"{name}_reason")
-        shown = "none" if value is None else told(value, "percent" if name == "cpu_efficiency" else "number")
+        shown = (
+            "none" if value is None else formatted(value, "percent" if name == "cpu_efficiency" else "number")
+        )
         yield name, f"{shown}{f' ({visible(reason)})' if reason else ''}"
     for row in sorted(story.predicted, key=lambda row: str(row["score_name"])):
-        error = "" if row["error_68"] is None else f" ± {told(row['error_68'])} (68 %)"
+        error = "" if row["error_68"] is None else f" ± {formatted(row['error_68'])} (68 %)"
         count = f"{row['n_neighbours']} similar job{'s' * (row['n_neighbours'] > 1)}"
-        yield f"{row['score_name']}, predicted", f"{told(row['value'])}{error}, from {count}, not measured"
+        yield (
+            f"{row['score_name']}, predicted",
+            f"{formatted(row['value'])}{error}, from {count}, not measured",
+        )
     for each in story.monitoring:
         yield "cost of monitoring", each
 
@@ -78,11 +84,11 @@ def found(row: Row) -> str:
     """What was found, in numbers: value, limit, waste, unit and time."""
     parts = []
     if row["value"] is not None:
-        limit = "" if row["threshold"] is None else f" (limit {told(row['threshold'])})"
-        parts.append(f"{told(row['value'])}{limit}")
+        limit = "" if row["threshold"] is None else f" (limit {formatted(row['threshold'])})"
+        parts.append(f"{formatted(row['value'])}{limit}")
     for name, what in (("idle_core_h", "core-hours"), ("idle_gpu_h", "GPU-hours")):
         if row[name]:
-            parts.append(f"{told(row[name])} {what}")
+            parts.append(f"{formatted(row[name])} {what}")
     if row["unit"]:
         parts.append(visible(row["unit"]))
     return ", ".join(filter(None, [*parts, when(row)]))
@@ -92,9 +98,9 @@ def plot_title(plot: Plot) -> str:
     """Metric, what it is measured on, and how large it becomes."""
     units = f"{plot.n_units} x {plot.scope}" if plot.n_units > 1 else plot.scope
     if plot.measure in ("B", "B/s"):
-        top = told(plot.largest, "bytes" if plot.measure == "B" else "rate")
+        top = formatted(plot.largest, "bytes" if plot.measure == "B" else "rate")
     else:
-        top = " ".join(filter(None, [told(plot.largest), plot.measure if plot.measure != "1" else ""]))
+        top = " ".join(filter(None, [formatted(plot.largest), plot.measure if plot.measure != "1" else ""]))
     return f"{visible(plot.metric)}, {units}, up to {top}"
 
 

@@ -1,0 +1,164 @@
+"""Cross-validation: jobs of the knowledge base predicted from others, for limits, errors and evaluation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.core.errors import NoResultError
+from esjobs.similar.knowledge import KnowledgeBase, Near
+from esjobs.similar.limits import TOLERATED_COARSE, TOLERATED_FINE, farthest_similar, least_static
+from esjobs.similar.neighbours import Limits, neighbours, predicted
+from esjobs.similar.settings import SimilarSettings
+
+Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+Similarity = Callable[[int], Floats]
+"""Program similarities of a job to all of the knowledge base, NaN if unknown."""
+
+# Jobs whose nearest others tell the limits
+_TARGETS = 300
+_NEAREST = 20
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Predictions of held-out jobs: value and spread, NaN without neighbours; measured scores."""
+
+    places: Places
+    measured: Floats
+    values: Floats
+    spreads: Floats
+
+    @property
+    def has_value(self) -> npt.NDArray[np.bool_]:
+        """Mask of jobs with a prediction."""
+        return ~np.isnan(self.values)
+
+    @property
+    def residuals(self) -> Floats:
+        """Measured minus predicted, of jobs with a prediction."""
+        left: Floats = (self.measured - self.values)[self.has_value]
+        return left
+
+
+def spaced(places: Places, most: int) -> Places:
+    """Return at most ``most`` entries, evenly spaced."""
+    if len(places) <= most:
+        return places
+    return places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
+
+
+def limits_of(
+    base: KnowledgeBase, score: str, settings: SimilarSettings, static: Similarity | None
+) -> Limits:
+    """Return the limits of the settings; missing ones are derived from the knowledge base.
+
+    Derived from pairs of jobs of different runs in one half; errors use the other half. Raises
+    :class:`NoResultError` for too few pairs.
+    """
+    targets = spaced(np.flatnonzero(base.limiting & ~np.isnan(base.scores[score])), _TARGETS)
+    similarities = {index: static(index) for index in targets.tolist()} if static is not None else {}
+    least = None
+    if similarities:
+        least = settings.static if settings.static is not None else _least_static(base, similarities)
+    fine = settings.fine
+    if fine is None:
+        fine = farthest_similar(*_pairs(base, score, targets, None), TOLERATED_FINE)
+    if fine is None:
+        raise NoResultError(
+            f"too few jobs with a measured {score} and comparable others of other runs to say how near is "
+            "near; set similar.fine"
+        )
+    if least is None:
+        return Limits(None, None, fine)
+    coarse = settings.coarse
+    if coarse is None:
+        candidates = {index: np.flatnonzero(found >= least) for index, found in similarities.items()}
+        found = farthest_similar(*_pairs(base, score, targets, candidates), TOLERATED_COARSE)
+        # too few pairs of programs that are alike: no further than any others
+        coarse = fine if found is None else max(fine, found)
+    return Limits(least, coarse, fine)
+
+
+def left_out(
+    base: KnowledgeBase,
+    score: str,
+    near: dict[int, Near],
+    limits: Limits,
+    approach: str,
+    aggregation: str,
+    groups: Places,
+    static: Similarity | None,
+) -> LeftOut:
+    """Predict jobs of the knowledge base from jobs of other groups.
+
+    ``near``: comparable jobs up to the largest limit, by index.
+    """
+    places = np.array([index for index in near if not np.isnan(base.scores[score][index])], np.int64)
+    values, spreads = np.full(len(places), np.nan), np.full(len(places), np.nan)
+    for number, index in enumerate(places.tolist()):
+        others = base.comparable_to(index)
+        others = others[(groups[others] != groups[index]) & ~np.isnan(base.scores[score][others])]
+        distances = np.full(len(base), np.inf)
+        distances[near[index].places] = near[index].distances
+        similar = None if static is None else static(index)[others]
+        chosen, _ = neighbours(distances[others], similar, limits, approach)
+        if chosen.any():
+            mine = others[chosen]
+            found = predicted(base.scores[score][mine], distances[mine], aggregation)
+            values[number], spreads[number] = found.value, found.spread
+    return LeftOut(places, base.scores[score][places], values, spreads)
+
+
+def without_limits(base: KnowledgeBase, score: str) -> Places:
+    """Return jobs with a measured score that did not determine the limits."""
+    found: Places = np.flatnonzero(~base.limiting & ~np.isnan(base.scores[score]))
+    return found
+
+
+def near_each(base: KnowledgeBase, places: Places, distance: float) -> dict[int, Near]:
+    """Return the comparable jobs within a distance, for each job. Cost: one search each."""
+    return {
+        index: base.near(base.series.series[index], distance, base.comparable_to(index))
+        for index in places.tolist()
+    }
+
+
+def _pairs(
+    base: KnowledgeBase, score: str, targets: Places, candidates: dict[int, Places] | None
+) -> tuple[Floats, Floats]:
+    """Return distances of jobs to their nearest of other runs, and differences of scores.
+
+    ``candidates``: candidates by index; None: all comparable jobs.
+    """
+    distances: list[Floats] = [np.empty(0)]
+    differences: list[Floats] = [np.empty(0)]
+    scores = base.scores[score]
+    for index in targets.tolist():
+        others = base.comparable_to(index)
+        others = others[base.limiting[others] & (base.runs[others] != base.runs[index])]
+        others = others[~np.isnan(scores[others])]
+        if candidates is not None:
+            others = np.intersect1d(others, candidates[index])
+        if len(others):
+            found = base.series.nearest(base.series.series[index], _NEAREST, others)
+            distances.append(found.distances)
+            differences.append(np.abs(scores[found.places] - scores[index]))
+    return np.concatenate(distances), np.concatenate(differences)
+
+
+def _least_static(base: KnowledgeBase, similarities: dict[int, Floats]) -> float:
+    values: list[Sequence[float]] = []
+    same: list[Sequence[bool]] = []
+    names = base.applications
+    for index, found in similarities.items():
+        comparable = ~np.isnan(found) & (names != "") & (base.runs != base.runs[index])
+        if names[index]:
+            values.append(found[comparable].tolist())
+            same.append((names[comparable] == names[index]).tolist())
+    return least_static(
+        np.array([each for part in values for each in part]),
+        np.array([each for part in same for each in part], bool),
+    )
