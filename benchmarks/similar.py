@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from benchmarks.machine import describe, load, publish
 from fitters import WarpedSeries
-from fitters.warping.looking import Search
+from fitters.warping.costs import Search
 from fitters.warping.search import _envelope
 
 SAMPLES, METRICS, BAND, TOP = 500, 8, 50, 10
@@ -81,7 +81,7 @@ def measure(jobs: int, compared: int) -> list[dict[str, Any]]:
         nearest, clock, cpu = timed(partial(small.nearest, known, top))
         np.testing.assert_allclose(nearest.distances, np.sort(theirs)[:top], rtol=1e-5)
         rows.append(row(f"1 against {compared:,}, esjobs, {what}", clock, cpu, nearest.n_warped))
-    search = Search(small, known, _envelope(known, BAND))
+    search = Search(small.series, small.band, small.largest, known, _envelope(known, BAND))
     rough, clock, cpu = timed(lambda: search.rough(np.arange(compared), np.inf))
     np.testing.assert_allclose(np.sqrt(rough / known.size), theirs, rtol=1e-4)
     rows.append(row(f"1 against {compared:,}, esjobs, all, in float32", clock, cpu, compared))

@@ -16,7 +16,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def compiled(function: Kernel) -> Kernel:
-    """Compile a function when it is first called, and keep the code for the processes to come."""
+    """Compile a function at its first call and cache the code on disk."""
     try:
         return numba.njit(cache=True, error_model="numpy", nogil=True)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder to keep compiled code in: compile in every process instead

@@ -11,7 +11,7 @@ fitted has a status and a reason in the result.
 
 
 class FitError(ValueError):
-    """Root of everything this package raises on purpose.
+    """Root of every error this package raises on purpose; a ValueError.
 
     >>> issubclass(FitError, ValueError)
     True
@@ -19,15 +19,15 @@ class FitError(ValueError):
 
 
 class InputError(FitError):
-    """A column cannot be used as a whole; the message names the column and what is accepted."""
+    """Error of a column that cannot be used; names the column and what is accepted."""
 
 
 class SettingError(FitError):
-    """An option has a value that is not known; the message lists the ones that are."""
+    """Error of an option with an unknown value; lists the accepted ones."""
 
 
 class UnknownNameError(FitError):
-    """A name was asked for that the result does not contain."""
+    """Error of a name that the result does not contain."""
 
 
 def require_option(name: str, value: str, accepted: tuple[str, ...]) -> None:

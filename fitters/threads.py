@@ -1,4 +1,4 @@
-"""How many threads the linear algebra takes: one.
+"""Linear algebra in one thread.
 
 NumPy and SciPy wheels carry an OpenBLAS each, with a thread per core. For matrices of a few hundred rows
 that gains nothing, and where other work keeps a core busy the threads wait for each other: a fit of 331 000
@@ -15,15 +15,14 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def _blas() -> ThreadpoolController:
-    """The loaded BLAS libraries; to look for them takes milliseconds, to switch them microseconds."""
+    # To find the BLAS libraries takes milliseconds, to switch them microseconds.
     return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let the linear algebra take one thread inside; the setting is restored at the end.
-
-    It belongs to the whole process; other threads that compute at the same time are slower, not wrong.
+    """Run the linear algebra inside in one thread; restore the setting at the end. It is process-wide: other
+    threads that compute meanwhile are slower, not wrong.
 
     >>> import numpy as np
     >>> with one_blas_thread():

@@ -1,4 +1,4 @@
-"""The nights: their steps in order, the ledger, and the service that runs them."""
+"""Nightly runs: steps in order, ledger, and service."""
 
 from esjobs.core.capability import Capability, Lazy, StepEntry
 

@@ -1,4 +1,4 @@
-"""The days that a night brings up to date: its own, and those before it with late records."""
+"""Aggregation step of a night: its own day, and earlier days with late records."""
 
 import logging
 from datetime import date
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def aggregate_night(work: NightWork) -> NightAccount:
-    """Make the buckets of the night, of days before it that changed, and of those that are not made yet."""
+    """Make the buckets of the night, of changed days before it, and of days without buckets."""
     window = aggregated_days(work)
     rules = work.settings.section(CleaningRules)
     before = _marks(work, window)
@@ -38,17 +38,13 @@ def aggregate_night(work: NightWork) -> NightAccount:
     return NightAccount(
         report.rows_in,
         report.rows_out,
-        (
-            f"days {window}",
-            *((f"dropped: {', '.join(dropped)}",) if dropped else ()),
-            *report.notes,
-        ),
+        (f"days {window}", *((f"dropped: {', '.join(dropped)}",) if dropped else ()), *report.notes),
         {"late_days": sum(day < work.night for day in made)},
     )
 
 
 def aggregate_inputs(work: NightWork) -> str:
-    """A digest of the jobs of these days, and of how they are put into buckets."""
+    """Return a digest of the jobs of these days and of the bucket rules."""
     window = aggregated_days(work)
     prints = work.store.day_fingerprints(window).to_pylist()
     return content_id(

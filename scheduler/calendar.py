@@ -1,4 +1,4 @@
-"""When triggers fire: cron expressions in a named time zone, daylight saving followed; pure functions."""
+"""Trigger times: cron expressions in a named time zone, daylight saving followed; pure functions."""
 
 import re
 from collections.abc import Iterator
@@ -14,18 +14,17 @@ from apscheduler.triggers.cron import CronTrigger
 from esjobs.core.errors import SettingsError
 
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_LONGEST_SHIFT = timedelta(hours=3)
-"""Clocks are never changed by more in a night."""
+_LONGEST_SHIFT = timedelta(hours=3)  # Clocks are never changed by more in a night
+# Triggers that are listed at most: who was away for longer needs only to know that there were some
 _MOST = 1_000
-"""Triggers that are listed at most: who was away for longer needs only to know that there were some."""
 
 
 @dataclass(frozen=True)
 class Calendar:
     """Times of a cron expression (minute, hour, day, month, day of the week; 0 and 7 are Sunday) in a zone.
 
-    A time that a change of the clocks leaves out is taken where the clock goes on, an hour that comes twice
-    has its times once. Raises :class:`SettingsError` for an expression that means nothing.
+    A time that a clock change skips is taken where the clock continues; an hour that comes twice fires once.
+    Raises :class:`SettingsError` for an invalid expression.
 
     >>> calendar = Calendar("30 3 * * *", "Europe/Zurich")
     >>> now = datetime(2025, 3, 29, 12, tzinfo=UTC)
@@ -40,7 +39,7 @@ class Calendar:
         _rule(self.cron)
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first time after a moment, in UTC; None where there is none any more."""
+        """Return the first time after a moment, in UTC; None if there is none."""
         zone, rule = ZoneInfo(self.zone), _rule(self.cron)
         # The library steps through local days as if each had 24 hours, and leaves out times shortly after
         # midnight where clocks change; on a dial that never changes it does not.
@@ -54,7 +53,7 @@ class Calendar:
         return None
 
     def between(self, after: datetime, until: datetime) -> list[datetime]:
-        """The times after a moment and up to another, in order; of very many the first thousand."""
+        """Return the times after a moment up to another, in order; the first thousand at most."""
         return list(self._between(after, until))
 
     def _between(self, after: datetime, until: datetime) -> Iterator[datetime]:
@@ -67,19 +66,18 @@ class Calendar:
 
 
 class CalendarTrigger(BaseTrigger):  # type: ignore[misc]  # the library has no types
-    """A calendar as the scheduler's library takes it."""
+    """Calendar as a trigger of the scheduler's library."""
 
     def __init__(self, calendar: Calendar) -> None:
         self._calendar = calendar
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
-        """The first time after the last one, and after now."""
+        """Return the first time after the last one and after now."""
         return self._calendar.next_after(max(previous or now, now))
 
 
 @cache
 def _rule(cron: str) -> Any:
-    """The expression on a dial without changes."""
     *others, days = cron.split() or [""]
     # the library counts days of the week from Monday, cron from Sunday
     named = re.sub(r"(?<![/\d])[0-7](?!\d)", lambda found: _DAYS[int(found[0]) % 7], days)

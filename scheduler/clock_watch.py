@@ -1,4 +1,4 @@
-"""Jumps of the wall clock, seen against a count of seconds that nobody sets."""
+"""Jumps of the wall clock, compared with a monotonic clock."""
 
 import time
 from collections.abc import Callable
@@ -6,19 +6,18 @@ from datetime import timedelta
 
 from esjobs.core.clock import Clock
 
-_SLACK = timedelta(seconds=60)
-"""So much a clock may be slewed, or a tick be late."""
+_SLACK = timedelta(seconds=60)  # So much a clock may be slewed, or a tick be late
 
 
 def elapsed_s() -> float:
-    """Seconds since some moment, those in which the machine slept included where the system counts them."""
+    """Return monotonic seconds, including sleep of the machine if the system counts it."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 class ClockWatch:
-    """Compares, from one question to the next, how far the wall clock and the seconds have come."""
+    """Comparison of the wall clock with monotonic seconds between calls."""
 
     def __init__(self, clock: Clock, timer: Callable[[], float] = elapsed_s) -> None:
         self._clock = clock
@@ -26,8 +25,8 @@ class ClockWatch:
         self._wall, self._counted = clock(), timer()
 
     def jump(self) -> timedelta | None:
-        """How far the clock was moved since the last question; None: not by more than a minute."""
+        """Return the jump of the wall clock since the last call; None up to a minute."""
         wall, counted = self._clock(), self._timer()
-        moved = (wall - self._wall) - timedelta(seconds=counted - self._counted)
+        updated = (wall - self._wall) - timedelta(seconds=counted - self._counted)
         self._wall, self._counted = wall, counted
-        return moved if abs(moved) > _SLACK else None
+        return updated if abs(updated) > _SLACK else None

@@ -1,7 +1,8 @@
-"""How an installation is: what its metrics, its health and ``doctor`` tell."""
+"""Health summary for metrics, health check and ``doctor``."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 from esjobs.core.errors import NoResultError
@@ -16,14 +17,13 @@ from scheduler.ledger import Ledger, Row
 
 @dataclass(frozen=True)
 class Condition:
-    """What the ledger and the latest results say.
+    """Health summary from ledger and latest results.
 
-    ``last_night``: the newest account. ``last_success``: the newest night that is done, ``last_success_at``
-    when it ended. ``seconds``: how long the steps of the newest night took, by name. ``nights``: how many
-    there are in each state. ``jobs``: of the newest night, ``in``, ``used`` and ``dropped``. ``open_flags``:
-    of the latest run, by standing (``confirmed``, ``candidate``). ``fits``: its fits, by level, and whether
-    each converged. ``last_end``: the end of the newest job; ``stopped``: whether that is too long ago.
-    ``future``: nights that have an account and have not come yet, which counts nowhere.
+    ``last_night``: newest account. ``last_success``: newest night done, ``last_success_at`` its end.
+    ``seconds``: duration of the newest night's steps. ``nights``: count per state. ``jobs``: of the newest
+    night, ``in``, ``used`` and ``dropped``. ``open_flags``: of the latest run, ``confirmed`` and
+    ``candidate``. ``fits``: by level, True if converged. ``last_end``: end of the newest job; ``stopped``:
+    True if too long ago. ``future``: accounts of nights not yet over, counted nowhere else.
     """
 
     last_night: date | None = None
@@ -41,39 +41,33 @@ class Condition:
     future: tuple[date, ...] = ()
 
 
-_RECENT = timedelta(days=60)
-"""Nights that are counted by state."""
+_COUNTED = timedelta(days=60)  # Nights that are counted by state
 
 
 def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
-    """Look at a store; ``stopped_h``: after so many hours without a job that ended, ingest has stopped."""
+    """Return the health of a store; ``stopped_h``: hours without an ended job that stop ingest."""
     last_end = store.span().last
     stopped = last_end is not None and now - last_end > timedelta(hours=stopped_h)
     flags, fits = _results(store)
     ledger = Ledger(store, lambda: now)
-    nights = ledger.nights((now - _RECENT).date(), None)
-    future = tuple(ledger.future())
+    nights = ledger.nights((now - _COUNTED).date(), None)
+    found = Condition(
+        open_flags=flags, fits=fits, last_end=last_end, stopped=stopped, future=tuple(ledger.future())
+    )
     if not nights:
-        return Condition(open_flags=flags, fits=fits, last_end=last_end, stopped=stopped, future=future)
+        return found
     last = nights[-1]
-    done = next((row for row in reversed(nights) if row["state"] == "done"), None)
-    counts: dict[str, int] = {}
-    for row in nights:
-        counts[row["state"]] = counts.get(row["state"], 0) + 1
-    return Condition(
+    done = next((row for row in reversed(nights) if row["state"] == "done"), {})
+    return replace(
+        found,
         last_night=last["night"],
         last_state=last["state"],
         last_reason=last["reason"],
-        last_success=done["night"] if done else None,
-        last_success_at=done["finished"] if done else None,
+        last_success=done.get("night"),
+        last_success_at=done.get("finished"),
         seconds={row["step"]: row["seconds"] or 0.0 for row in ledger.steps(last["night"])},
-        nights=counts,
+        nights=Counter(row["state"] for row in nights),
         jobs=_jobs(last),
-        open_flags=flags,
-        fits=fits,
-        last_end=last_end,
-        stopped=stopped,
-        future=future,
     )
 
 
@@ -83,7 +77,7 @@ def _jobs(row: Row) -> dict[str, int]:
 
 
 def _results(store: JobStore) -> tuple[dict[str, int], dict[str, bool]]:
-    """Flags of queues by standing, and fits by level: of the latest run, its headline method, all types."""
+    # Of the latest run, its headline method, all types.
     try:
         run = find_run(store, SPEED, SPEED.steps)
     except NoResultError:

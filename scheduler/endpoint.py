@@ -1,4 +1,7 @@
-"""Metrics and health over HTTP, bounded: whoever can connect must not be able to end the service.
+"""Metrics and health over HTTP, bounded: no peer can exhaust the service.
+
+A connection lasts a few seconds at most and takes one of a few slots. If all are taken, the oldest one is
+ended, so that a prompt request is answered during a flood. A few slots are reserved for this machine.
 
 A connection has a few seconds in all and one of a few slots. Where all are taken, the oldest one gives way,
 so that a question that is asked at once is answered in the middle of a flood. A few slots are for this
@@ -29,27 +32,23 @@ from scheduler.metrics import Metrics
 _log = logging.getLogger(__name__)
 
 _SLOTS = 32
-_OF_OTHERS = 28
-"""Slots, of all, that peers from elsewhere may have."""
-_LASTS_S = 5.0
-"""A connection is ended after so long, whatever it sends."""
+_OF_OTHERS = 28  # Slots, of all, that peers from elsewhere may have
+_LASTS_S = 5.0  # A connection is ended after so long, whatever it sends
 _LOOKED_AFTER_S = 0.25
-_GIVES_WAY_S = 0.5
-"""So long a new connection waits for one that gives way."""
-_RESERVE = 4
-"""Descriptors that are kept, to turn connections away when there are no others."""
+_GIVES_WAY_S = 0.5  # So long a new connection waits for one that gives way
+_RESERVE = 4  # Descriptors that are kept, to turn connections away when there are no others
 _LACKING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _LOGGED_EVERY_S = 3600.0
 
+# Tells if the service is well, and what it says of itself; answers at once, from memory
 Health = Callable[[], tuple[bool, dict[str, Any]]]
-"""Tells if the service is well, and what it says of itself; answers at once, from memory."""
 
 
 class Endpoint:
-    """Answers ``/metrics`` and ``/health`` (503 where the service is not well) on one address.
+    """Server of ``/metrics`` and ``/health`` (503 if the service is not well) on one address.
 
-    Nobody logs in: it listens on this machine alone unless another address is given. Raises
-    :class:`StoreError` when the address is taken.
+    There is no login: it listens on this machine alone by default. Raises :class:`StoreError` if the address
+    is taken.
     """
 
     def __init__(self, host: str, port: int, metrics: Metrics, health: Health) -> None:
@@ -92,7 +91,7 @@ class Endpoint:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens."""
+        """Host and port."""
         host, port = self._server.server_address[:2]
         return str(host), int(port)
 
@@ -116,8 +115,6 @@ class _Connection:
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """A server with a bounded number of connections, each of a bounded duration."""
-
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
@@ -137,7 +134,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self._keep_reserve()
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Accept a connection; one that there is no descriptor for is turned away, not left to knock on."""
+        """Accept a connection; without a free descriptor it is closed at once, not left in the backlog."""
         try:
             return super().get_request()
         except OSError as error:
@@ -157,14 +154,14 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
             self._refuse(request, "threads")
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection and give its slot back."""
+        """Close a connection and free its slot."""
         with self._changed:
             self._connections.pop(id(request), None)
             self._changed.notify_all()
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log a defect of ours; a client that went away is no error."""
+        """Log a defect; a client that disconnects is not an error."""
         del request, client_address
         if not isinstance(sys.exception(), OSError):
             self._say("a question could not be answered", exc_info=True)
@@ -180,7 +177,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
             os.close(self._reserve.pop())
 
     def look(self) -> None:
-        """End the connections whose time is over, until the server is closed."""
+        """End connections past their time, until the server is closed."""
         while not self._is_closed.wait(_LOOKED_AFTER_S):
             now = time.monotonic()
             with self._changed:
@@ -204,7 +201,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         return len(self._connections) < _SLOTS and (is_near or n_others < _OF_OTHERS)
 
     def _let_oldest_go(self, is_near: bool) -> None:
-        """End the oldest connection: of any peer for one of this machine, for others one of others."""
+        # Any peer may go for one of this machine, else only remote ones.
         may_go = [each for each in self._connections.values() if is_near or not each.is_near]
         if may_go:
             self._metrics.refused("slots")
@@ -238,13 +235,12 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
 
 def _end(connection: _Connection) -> None:
-    """Make the thread of a connection see its end; it alone closes the socket, whose number is used again."""
+    # The connection's thread alone closes the socket: its number is reused.
     with contextlib.suppress(OSError):
         connection.socket.shutdown(socket.SHUT_RDWR)
 
 
 def _is_near(client_address: Any) -> bool:
-    """True for a peer on this machine."""
     found = ipaddress.ip_address(str(client_address[0]).partition("%")[0])
     mapped = getattr(found, "ipv4_mapped", None)
     return (mapped or found).is_loopback

@@ -1,4 +1,4 @@
-"""The files that a night reads before it aggregates, as far as they are new or have changed."""
+"""Ingest step of a night: new or changed files."""
 
 import glob
 import json
@@ -15,13 +15,13 @@ from esjobs.store.base import JobStore
 from scheduler.settings import NightlyFiles, NightsSettings
 
 _KEY = "files that nights have read"
-_PLACE = "{night}"
+_NIGHT = "{night}"
+# Files; of more, those that changed longest ago are forgotten. Read again, a file changes nothing.
 _MOST_REMEMBERED = 5_000
-"""Files; of more, those that changed longest ago are forgotten. Read again, a file changes nothing."""
 
 
 def ingest_files(work: NightWork) -> NightAccount:
-    """Read the files that the settings name, as far as they are new or have changed."""
+    """Read the new or changed files named in the settings."""
     settings = work.settings.section(NightsSettings)
     seen = _seen(work.store)
     rows_in = rows_out = 0
@@ -40,24 +40,21 @@ def ingest_files(work: NightWork) -> NightAccount:
 
 
 def names_night(source: NightlyFiles) -> bool:
-    """True if each file of a source has a day in its name."""
-    return all(_PLACE in pattern for pattern in source.files)
+    """True if every file name of a source contains the day."""
+    return all(_NIGHT in pattern for pattern in source.files)
 
 
 def lacking(sources: Iterable[NightlyFiles], night: date) -> list[str]:
-    """What the settings name and nobody has delivered: the sources that have no file for this very night.
-
-    Files of days before, which are looked at for late records, stand for no file of the night.
-    """
+    """Return the sources without a file for this night; files of earlier days do not count."""
     return [
-        " ".join(pattern.replace(_PLACE, str(night)) for pattern in source.files)
+        " ".join(pattern.replace(_NIGHT, str(night)) for pattern in source.files)
         for source in sources
         if next(_paths(source, night, 0), None) is None
     ]
 
 
 def files_inputs(work: NightWork) -> str:
-    """A digest of the files that there are, and of how they are read."""
+    """Return a digest of the files and of the way they are read."""
     settings = work.settings.section(NightsSettings)
     return content_id(
         {
@@ -73,7 +70,7 @@ def files_inputs(work: NightWork) -> str:
 def _paths(source: NightlyFiles, night: date, late_days: int) -> Iterator[Path]:
     for pattern in source.files:
         days = [night - timedelta(days=back) for back in range(late_days, -1, -1)]
-        for written in dict.fromkeys(pattern.replace(_PLACE, str(day)) for day in days):
+        for written in dict.fromkeys(pattern.replace(_NIGHT, str(day)) for day in days):
             yield from (Path(name) for name in glob.glob(written) if Path(name).is_file())
 
 

@@ -1,4 +1,4 @@
-"""What was done in which night and with which inputs, kept in the store beside the results."""
+"""Ledger of nights: steps done, with their inputs, stored beside the results."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, timedelta
@@ -11,14 +11,13 @@ from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.schema.nights import NIGHT_STEPS, NIGHTS
 from esjobs.store.base import JobStore, Retired
 
-Row = dict[str, Any]
-"""A row of the ledger, by columns."""
+Row = dict[str, Any]  # A row of the ledger, by columns
 
 
 class Ledger:
-    """The accounts of nights in a store. A night and its steps are written together, in one switch.
+    """Accounts of nights in a store. A night and its steps are written together, in one switch.
 
-    Accounts of days that have not begun come from a clock that was ahead: :meth:`future` alone gives them.
+    Accounts of days that have not begun come from a fast clock: only :meth:`future` returns them.
     """
 
     def __init__(self, store: JobStore, clock: Clock) -> None:
@@ -27,13 +26,13 @@ class Ledger:
         self._written: Row = {}
 
     def nights(self, first: date | None = None, last: date | None = None) -> list[Row]:
-        """The nights that have an account, oldest first; both ends included."""
+        """Return the accounts of nights, oldest first; both ends included."""
         today = self._today
         last = today if last is None else min(last, today)
         return sorted(self._rows(NIGHTS, first, last), key=lambda row: row["night"])
 
     def future(self) -> list[date]:
-        """The nights of the future that have an account, oldest first."""
+        """Return the nights of the future that have an account, oldest first."""
         return sorted(row["night"] for row in self._rows(NIGHTS, self._today + timedelta(days=1), None))
 
     @property
@@ -41,15 +40,15 @@ class Ledger:
         return self._clock().astimezone(UTC).date()
 
     def night(self, night: date) -> Row | None:
-        """The account of one night."""
+        """Return the account of one night."""
         return next(iter(self.nights(night, night)), None)
 
     def steps(self, night: date) -> list[Row]:
-        """The steps of one night, in their order."""
+        """Return the steps of one night, in order."""
         return sorted(self._rows(NIGHT_STEPS, night, night), key=lambda row: row["position"])
 
     def write(self, row: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
-        """Replace the account of a night; what it was before stays, unseen, until :meth:`tidy`."""
+        """Replace the account of a night; the old one stays, invisible, until :meth:`tidy`."""
         name = str(row["night"])
         changes = [self._store.replace(NIGHT_STEPS, name, rows_table(NIGHT_STEPS, steps).to_batches())]
         if row != self._written:
@@ -58,11 +57,11 @@ class Ledger:
         self._written = dict(row)
 
     def tidy(self) -> None:
-        """Remove what accounts were before."""
+        """Remove replaced accounts."""
         tidy(self._store)
 
     def remove(self, nights: Iterable[date]) -> None:
-        """Take the accounts of nights out of sight."""
+        """Remove the accounts of nights."""
         gone = [Retired(table, str(night)) for night in nights for table in (NIGHTS, NIGHT_STEPS)]
         if gone:
             self._store.publish(gone)
@@ -80,7 +79,7 @@ class Ledger:
 
 
 def days_between(first: date, last: date) -> list[date]:
-    """All days from one to another, both included; none where the last lies before the first."""
+    """Return all days from first to last, both included; none if last lies before first."""
     if first > last:
         return []
     window = Window.of_days(first, last)

@@ -1,4 +1,4 @@
-"""The numbers of the service for Prometheus."""
+"""Prometheus metrics of the service."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ _REASONS = ("slots", "time", "threads", "descriptors")
 
 
 class Metrics:
-    """The numbers of one service; a registry of its own, so that several can live in one process."""
+    """Metrics of one service, in a registry of its own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -52,34 +52,34 @@ class Metrics:
             self._refused.labels(reason)
 
     def refused(self, reason: str) -> None:
-        """Count a connection that was ended without an answer."""
+        """Count a connection ended without a response."""
         self._refused.labels(reason).inc()
 
     def running(self, *, on: bool) -> None:
-        """Nights are being run, or not any more."""
+        """Set whether nights are being run."""
         self._running.set(on)
 
     def triggered(self, moment: datetime, following: datetime | None, *, ok: bool) -> None:
-        """A trigger is over."""
+        """Count a finished trigger."""
         self._trigger.set(moment.timestamp())
         self._triggers.labels("ok" if ok else "failed").inc()
         self.expects(following)
 
-    def knows_errand(self, name: str) -> None:
-        """An errand has not been done yet: its counters begin at 0."""
+    def knows_task(self, name: str) -> None:
+        """Start the counters of a periodic task at 0."""
         for result in _RESULTS:
             self._errands.labels(name, result)
 
-    def errand_done(self, name: str, *, ok: bool) -> None:
-        """An errand is over."""
+    def task_done(self, name: str, *, ok: bool) -> None:
+        """Count a finished periodic task."""
         self._errands.labels(name, "ok" if ok else "failed").inc()
 
     def expects(self, following: datetime | None) -> None:
-        """The next trigger is known."""
+        """Set the time of the next trigger."""
         self._next.set(following.timestamp() if following is not None else 0)
 
     def show(self, condition: Condition) -> None:
-        """Take over what the store says."""
+        """Set the gauges from a health summary."""
         if condition.last_success_at is not None:
             self._success.set(condition.last_success_at.timestamp())
         if condition.last_end is not None:
@@ -92,11 +92,11 @@ class Metrics:
             self._nights.labels(state).set(condition.nights.get(state, 0))
         for what, number in condition.jobs.items():
             self._jobs.labels(what).set(number)
-        for standing, number in condition.open_flags.items():
-            self._flags.labels(standing).set(number)
+        for remaining, number in condition.open_flags.items():
+            self._flags.labels(remaining).set(number)
         for level, ok in condition.fits.items():
             self._fits.labels(level).set(ok)
 
     def text(self) -> bytes:
-        """Everything, as Prometheus reads it."""
+        """Return all metrics in the Prometheus format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""One night: its steps in order, each with its account, resumed where it was interrupted."""
+"""One night: its steps in order, each with an account, resumed after an interruption."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,22 +16,20 @@ from esjobs.schema.jobs import DAYS
 from esjobs.speed.night import question_of
 from scheduler.files import lacking
 from scheduler.ledger import Ledger, Row
-from scheduler.patience import REAL_TIME, Patience
+from scheduler.retry_policy import REAL_TIME, RetryPolicy
 from scheduler.settings import NightsSettings
 from scheduler.windows import headline_of, windows_of
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
+# Why a night is missing that was run; what files it lacks stands behind it
 NO_JOBS = "no jobs ended on this day"
-"""Why a night is missing that was run; what files it lacks stands behind it."""
 
 
 class NightRunner:
-    """Runs nights over the store of a session, a step at a time.
-
-    ``steps``: what a night consists of. ``alive`` is called between steps: it renews the right to run nights,
-    and raises when another process has taken it.
+    """Runner of nights over a store, step by step. ``alive`` is called between steps: it renews the lease,
+    and raises if another process has taken it.
     """
 
     def __init__(
@@ -40,78 +38,54 @@ class NightRunner:
         steps: Sequence[NightStep],
         *,
         alive: Callable[[], None] = lambda: None,
-        patience: Patience = REAL_TIME,
+        retry: RetryPolicy = REAL_TIME,
     ) -> None:
-        self._context = context
-        self._steps = steps
-        self._alive = alive
-        self._patience = patience
-        self._ledger = Ledger(context.store, context.clock)
-        self._prepared: set[date] = set()
+        self.context = context
+        self.steps = steps
+        self.alive = alive
+        self.retry = retry
+        self.ledger = Ledger(context.store, context.clock)
+        self.prepared: set[date] = set()
 
     def prepare(self, night: date) -> None:
-        """Do what of a night comes before anything is known: the steps that may bring late records.
-
-        What fails fails again in :meth:`run`, which tells it.
-        """
-        if any(step.first for step in self._steps):
+        """Run the steps that may bring late records. A failure repeats in :meth:`run`, which reports it."""
+        if any(step.first for step in self.steps):
             self._attempt(night).prepare()
-            self._prepared.add(night)
+            self.prepared.add(night)
 
     def run(self, night: date, *, again: bool = False) -> Row:
-        """Run what of a night is not done, or whose inputs have changed; its account.
+        """Run the steps of a night that are not done or whose inputs changed; return its account.
 
-        ``again``: every step, whether anything changed or not. A step that fails ends the night, which is
-        then ``failed`` in the ledger with the reason; nothing of ours is raised but :class:`StoreError` when
-        not even that can be written, and :class:`StoreBusyError` when another process runs nights.
+        ``again``: every step. A failed step ends the night, ``failed`` in the ledger with the reason. Raises
+        :class:`StoreError` only if not even that can be written, :class:`StoreBusyError` if another process
+        runs nights.
         """
         return self._attempt(night, again=again).run()
 
     def note_failure(self, night: date, reason: str) -> Row:
-        """Write down that a night failed when that could not be written, and tell it; its account."""
+        """Write a failed account of a night afterwards, notify, and return it."""
         return self._attempt(night).note_failure(reason)
 
     def _attempt(self, night: date, *, again: bool = False) -> "_Attempt":
-        return _Attempt(
-            self._context,
-            self._steps,
-            self._ledger,
-            self._alive,
-            self._patience,
-            night,
-            again=again,
-            begun=night in self._prepared,
-        )
+        return _Attempt(self, night, again=again)
 
 
 class _Attempt:
-    """One attempt at one night."""
-
-    def __init__(
-        self,
-        context: Context,
-        steps: Sequence[NightStep],
-        ledger: Ledger,
-        alive: Callable[[], None],
-        patience: Patience,
-        night: date,
-        *,
-        again: bool,
-        begun: bool,
-    ) -> None:
-        self._begun = begun
+    def __init__(self, runner: NightRunner, night: date, *, again: bool) -> None:
+        context = runner.context
+        self._begun = night in runner.prepared
         self._settings = settings = context.settings.section(NightsSettings)
         schedule = Schedule(settings.windows, settings.headline, settings.late_days)
         self._work = NightWork(context, night, schedule)
-        self._steps = steps
-        self._ledger = ledger
-        self._alive = alive
-        self._patience = patience
+        self._steps = runner.steps
+        self._ledger = runner.ledger
+        self._alive = runner.alive
+        self._retry = runner.retry
         self._again = again
-        self._began = patience.timer()
-        self._deadline = patience.deadline(settings)
+        self._began = self._retry.timer()
+        self._deadline = self._retry.deadline(settings)
         self._row: Row = {}
-        self._known: dict[str, Row] = {}
+        self._earlier: dict[str, Row] = {}
         self._accounts: dict[str, Row] = {}
         self._n_done = 0
 
@@ -144,9 +118,9 @@ class _Attempt:
     def _begin(self) -> None:
         night = self._work.night
         before = self._patiently(lambda: self._ledger.night(night)) or {}
-        self._known = {row["step"]: row for row in self._patiently(lambda: self._ledger.steps(night))}
+        self._earlier = {row["step"]: row for row in self._patiently(lambda: self._ledger.steps(night))}
         self._accounts = {
-            name: row for name, row in self._known.items() if not self._again and row["state"] == "done"
+            name: row for name, row in self._earlier.items() if not self._again and row["state"] == "done"
         }
         self._row = {
             **before,
@@ -174,7 +148,7 @@ class _Attempt:
         self._end("missing" if idle else "done", why_missing(self._work) if idle else None)
 
     def _planned(self) -> Iterator[tuple[str, NightStep, NightWork]]:
-        """The steps by their names in the ledger; those per window once for each, the headline first."""
+        """Yield the steps by name in the ledger; those per window once for each, headline first."""
         for step in self._steps:
             if not step.per_window:
                 yield step.name, step, self._work
@@ -183,22 +157,22 @@ class _Attempt:
                 yield f"{step.name} {window.days}d", step, replace(self._work, window=window)
 
     def _do(self, position: int, name: str, step: NightStep, work: NightWork) -> None:
-        """Do a step unless it is done with the same inputs, and write its account."""
+        # Skipped if done with the same inputs.
         self._alive()
         inputs = self._patiently(lambda: step.inputs(work))
-        known = self._known.get(name)
+        existing = self._earlier.get(name)
         if (
             not self._again
-            and known is not None
-            and known["state"] == "done"
+            and existing is not None
+            and existing["state"] == "done"
             and inputs is not None
-            and known["inputs"] == inputs
+            and existing["inputs"] == inputs
             and self._patiently(lambda: step.stands(work))
         ):
-            self._accounts[name] = {**known, "position": position}
+            self._accounts[name] = {**existing, "position": position}
             return
         _log.info("night %s: %s", work.night, name)
-        began = self._patience.timer()
+        began = self._retry.timer()
         account = {
             "night": work.night,
             "step": name,
@@ -211,15 +185,12 @@ class _Attempt:
         except BaseException as error:
             reason = str(error) if isinstance(error, EsjobsError) else type(error).__name__
             self._accounts[name] = {**account, "state": "failed", "reason": reason}
-            self._accounts[name] |= {
-                "seconds": self._patience.timer() - began,
-                "finished": work.clock(),
-            }
+            self._accounts[name] |= {"seconds": self._retry.timer() - began, "finished": work.clock()}
             raise
         self._accounts[name] = {
             **account,
             "state": "done",
-            "seconds": self._patience.timer() - began,
+            "seconds": self._retry.timer() - began,
             "rows_in": done.rows_in,
             "rows_out": done.rows_out,
             "notes": "; ".join(done.notes) or None,
@@ -230,7 +201,7 @@ class _Attempt:
         self._write()
 
     def _look_at_day(self) -> bool:
-        """Note the jobs of the day and the windows that end with it; whether it has any jobs."""
+        # Adds jobs and windows of the day to the account; False without jobs.
         work = self._work
         day = [Days("day", work.night, work.night)]
         columns = ["n_in", "n_used", "n_dropped"]
@@ -272,7 +243,7 @@ class _Attempt:
         self._row |= {
             "state": state,
             "reason": reason,
-            "seconds": self._patience.timer() - self._began,
+            "seconds": self._retry.timer() - self._began,
             "finished": self._work.clock(),
         }
         self._write()
@@ -283,9 +254,8 @@ class _Attempt:
         self._patiently(lambda: self._ledger.write(self._row, order))
 
     def _patiently(self, ask: Callable[[], _Answer]) -> _Answer:
-        """Ask until it is answered, or until the night has to end."""
         work = self._work
-        return self._patience.until_answered(
+        return self._retry.until_answered(
             ask,
             lambda error: _may_pass(error, work.settings.place),
             self._deadline,
@@ -295,12 +265,12 @@ class _Attempt:
 
 
 def _may_pass(error: Exception, store: str) -> bool:
-    """True if trouble may be over in a while: that of a cluster, unless a person has to mend it."""
+    # Trouble of a cluster may end by itself, unless an operator must fix it.
     return not store.startswith("duckdb:") and not isinstance(error, SchemaError | PublishedError)
 
 
 def why_missing(work: NightWork) -> str:
-    """Why a night is missing that was run: its day has no jobs, perhaps because a file did not come."""
+    """Return the reason why a night that ran is missing: no jobs, perhaps because a file did not come."""
     return "; ".join(
         [
             NO_JOBS,
@@ -313,5 +283,5 @@ def why_missing(work: NightWork) -> str:
 
 
 def succeeded(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether none of these nights failed."""
+    """True if none of these nights failed."""
     return all(row["state"] != "failed" for row in rows)

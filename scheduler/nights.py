@@ -1,4 +1,4 @@
-"""The nights of an installation: the one that is due, those that are missing, those with late records."""
+"""Nights of an installation: the due one, missing ones, those with late records."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -20,41 +20,34 @@ from esjobs.store.base import JobStore
 from esjobs.store.lease import Lease
 from scheduler.condition import Condition, condition
 from scheduler.files import lacking, names_night
-from scheduler.forgetting import forget_nights
 from scheduler.ledger import Ledger, Row, days_between
 from scheduler.night import NightRunner
 from scheduler.notifications.notifier import Notifier
-from scheduler.patience import REAL_TIME, Patience
+from scheduler.pending_failure import PendingFailure
+from scheduler.removal import forget_nights
+from scheduler.retry_policy import REAL_TIME, RetryPolicy
 from scheduler.settings import NightsSettings
 from scheduler.steps import night_steps
-from scheduler.unwritten import Unwritten
 from scheduler.witnesses import last_complete_day, require_plausible
 
+# A step may be silent for so long before another process takes the nights over from one elsewhere
 _LONGEST_STEP_S = 1_800.0
-"""A step may be silent for so long before another process takes the nights over from one elsewhere."""
-
-NOT_RUN = "not run"
-"""Why a night is missing that no trigger ran."""
-
+NOT_RUN = "not run"  # Why a night is missing that no trigger ran
 _Choice = Callable[[NightRunner], Sequence[date]]
 
 
 class Nights:
-    """Everything that is asked of nights, over one session. One process at a time runs them."""
+    """Nights of one session; one process at a time runs them."""
 
     def __init__(
-        self,
-        context: Context,
-        *,
-        steps: Sequence[NightStep] | None = None,
-        patience: Patience = REAL_TIME,
+        self, context: Context, *, steps: Sequence[NightStep] | None = None, retry: RetryPolicy = REAL_TIME
     ) -> None:
         self._context = context
         self._clock = context.clock
         self._settings = context.settings.section(NightsSettings)
         self._rules = context.settings.section(CleaningRules)
         self._given_steps = steps
-        self._patience = patience
+        self._retry = retry
 
     @property
     def _store(self) -> JobStore:
@@ -66,7 +59,6 @@ class Nights:
 
     @property
     def _steps(self) -> Sequence[NightStep]:
-        """Those of the capabilities, which are imported when nights are run."""
         if self._given_steps is None:
             return night_steps(self._context.settings.capabilities)
         return self._given_steps
@@ -78,19 +70,19 @@ class Nights:
         return notifier
 
     def health(self) -> Condition:
-        """How the installation is: nights, flags, fits, the newest job; what the metrics tell."""
+        """Return the health summary: nights, flags, fits, newest job."""
         return condition(self._store, self._clock(), self._settings.ingest_stopped_h)
 
     @property
     def due(self) -> date:
-        """The last day of UTC that is over."""
+        """Last complete day of UTC."""
         return last_complete_day(self._clock())
 
     def show(self, first: date | None = None, last: date | None = None) -> pa.Table:
-        """The nights from one to another, oldest first, with those that are missing; rows of ``nights``.
+        """Return the nights of a period, oldest first, including missing ones; rows of ``nights``.
 
-        Without a first one all that have an account, and those missing since retention keeps each
-        (:meth:`_remembered`); without a last one up to the one that is due.
+        Without ``first`` all nights with an account, and missing ones as far back as retention keeps each;
+        without ``last`` up to the due one.
         """
         last = last or self.due
         stored = {row["night"]: row for row in self._ledger.nights(first, last)}
@@ -102,12 +94,12 @@ class Nights:
         ]
         return rows_table(NIGHTS, rows)
 
-    def tend(self, unwritten: Unwritten | None = None) -> list[Row]:
-        """What a trigger does: nights with late records and missing ones, oldest first, then the due one.
+    def tend(self, pending: PendingFailure | None = None) -> list[Row]:
+        """Run nights with late records and missing ones, oldest first, then the due one.
 
-        ``unwritten``: why the trigger before failed, where that could not be written down. The nights that it
-        is about and that have no account have failed for this reason, which is told before they are made up
-        for. Raises :class:`ClockError` when the clock seems to be wrong, see :mod:`scheduler.witnesses`.
+        ``unwritten``: failure of the previous trigger that the ledger does not have. Its nights without an
+        account become failed with this reason before they are made up for. Raises :class:`ClockError` if the
+        clock seems wrong, see :mod:`scheduler.witnesses`.
         """
 
         def chosen(runner: NightRunner) -> list[date]:
@@ -117,7 +109,7 @@ class Nights:
                 runner.prepare(due)
             late = self._with_late_records(due)
             missing = self._missing(due - timedelta(days=1))
-            self._mark(runner, missing, unwritten)
+            self._mark(runner, missing, pending)
             wanted = missing[: self._settings.catch_up]
             return sorted({*late, *wanted, due})
 
@@ -126,11 +118,10 @@ class Nights:
     def catch_up(
         self, first: date | None = None, last: date | None = None, limit: int | None = None
     ) -> list[Row]:
-        """Run the nights that are missing or failed, oldest first; ``limit``: so many at most.
+        """Run missing or failed nights, oldest first; ``limit``: at most this many.
 
-        Without a first one from the first night that is remembered, without a last one up to the one that is
-        due. Raises :class:`UsageError` for a day that is not over, :class:`ClockError` as :meth:`tend` does
-        where no last night is named.
+        Without ``first`` from the first remembered night, without ``last`` up to the due one. Raises
+        :class:`UsageError` for a day that is not over, :class:`ClockError` as :meth:`tend` without ``last``.
         """
         self._require_over(last)
         if last is None:
@@ -144,15 +135,14 @@ class Nights:
         return self._run(chosen)
 
     def rerun(self, night: date) -> Row:
-        """Run a night again, every step of it; :class:`UsageError` for a day that is not over."""
+        """Run every step of a night again; :class:`UsageError` for a day that is not over."""
         self._require_over(night)
         return self._run(lambda _: [night], again=True)[0]
 
     def forget(self, after: date | None = None) -> dict[str, int]:
-        """Remove what is kept of the nights after a day; None: of those that have not come yet.
+        """Remove accounts, messages, flag states and events of the nights after a day (None: of the future).
 
-        Removed are their accounts, messages, states and events of flags; never jobs, buckets or runs. The
-        number of nights by table.
+        Jobs, buckets and runs stay. Returns the number of nights by table.
         """
         with self._lease().turn(0.0):
             return forget_nights(self._store, self._clock().date() if after is None else after)
@@ -160,7 +150,7 @@ class Nights:
     def _run(self, choice: _Choice, *, again: bool = False) -> list[Row]:
         lease = self._lease()
         with lease.turn(0.0):
-            runner = NightRunner(self._context, self._steps, alive=lease.keep, patience=self._patience)
+            runner = NightRunner(self._context, self._steps, alive=lease.keep, retry=self._retry)
             return [runner.run(night, again=again) for night in choice(runner)]
 
     def _lease(self) -> Lease:
@@ -170,43 +160,38 @@ class Nights:
             self._clock,
             what="running nights",
             request_s=_LONGEST_STEP_S,
-            timer=self._patience.timer,
-            pause=self._patience.pause,
+            timer=self._retry.timer,
+            pause=self._retry.pause,
         )
 
     def _require_plausible(self, night: date) -> None:
-        """Files of a night are evidence, too, where the name of each has the day."""
+        # Files of a night are evidence too, if every name contains the day.
         files = [source for source in self._settings.ingest if names_night(source)]
         if not files or lacking(files, night):
             require_plausible(self._store, self._clock, night)
 
     def _missing(self, last: date, first: date | None = None, *, with_jobs_only: bool = True) -> list[date]:
-        """The nights up to one that are not done, oldest first.
-
-        ``with_jobs_only``: of those that found no jobs, the ones whose jobs have come since.
+        """Nights up to one that are not done, oldest first; ``with_jobs_only``: nights without jobs only if
+        jobs have come since.
         """
         stored = {row["night"]: row for row in self._ledger.nights(None, last)}
         since = first or self._remembered(list(stored), last)
-        if since is None:
-            return []
-        nights = [
-            night
-            for night in days_between(since, last)
-            if night not in stored or stored[night]["state"] != "done"
-        ]
+        expected = days_between(since, last) if since else []
+        nights = [night for night in expected if stored.get(night, {}).get("state") != "done"]
         if not with_jobs_only:
             return nights
         empty = {night for night in nights if _was_empty(stored.get(night))}
-        recent = {night for night in empty if night >= self._late_since(last)}
-        filled: set[date] = set()
-        if recent:
-            window = Window.of_days(min(recent), max(recent))
-            days = self._store.day_fingerprints(window).column("day").to_pylist()
-            filled = recent & set(days)
+        filled = self._filled({night for night in empty if night >= self._late_since(last)})
         return [night for night in nights if night not in empty or night in filled]
 
+    def _filled(self, nights: set[date]) -> set[date]:
+        if not nights:
+            return nights
+        window = Window.of_days(min(nights), max(nights))
+        return nights & set(self._store.day_fingerprints(window).column("day").to_pylist())
+
     def _with_late_records(self, due: date) -> list[date]:
-        """The nights that are done whose windows hold a day that has changed since, as far as one looks."""
+        # Nights done whose day has changed since, within `late_days`.
         since, before = self._late_since(due), due - timedelta(days=1)
         if since > before:
             return []
@@ -217,18 +202,18 @@ class Nights:
         rows = self._ledger.nights(min(changed), before)
         return [row["night"] for row in rows if row["state"] == "done"]
 
-    def _mark(self, runner: NightRunner, nights: Sequence[date], unwritten: Unwritten | None) -> None:
-        """Give nights that have no account one, so that they can be told."""
+    def _mark(self, runner: NightRunner, nights: Sequence[date], pending: PendingFailure | None) -> None:
+        # Every night gets an account, so that it is reported.
         accounts = {row["night"]: row for row in self._ledger.nights()}
         for night in nights:
-            known = accounts.get(night, {}).get("state")
-            if unwritten is not None and night <= unwritten.until and known in (None, "running"):
-                runner.note_failure(night, unwritten.reason)
+            existing = accounts.get(night, {}).get("state")
+            if pending is not None and night <= pending.until and existing in (None, "running"):
+                runner.note_failure(night, pending.reason)
             elif night not in accounts:
                 self._ledger.write({"night": night, "state": "missing", "reason": NOT_RUN, "attempt": 0}, [])
 
     def _remembered(self, stored: Sequence[date], last: date) -> date | None:
-        """The first night that must have an account: the first there is, as far as retention keeps each."""
+        # First night that must have an account: as far back as retention keeps each.
         if not stored:
             return None
         kept = self._context.settings.section(RetentionSettings).keep_daily

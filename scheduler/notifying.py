@@ -1,4 +1,4 @@
-"""Telling people, as a step of the night; also of one that failed."""
+"""Notification step of a night, also of a failed one."""
 
 from esjobs.issues.recurrence import recurrences
 from esjobs.issues.settings import DetectSettings
@@ -14,7 +14,6 @@ from scheduler.settings import NightsSettings
 
 
 def _job_issues(work: NightWork) -> list[Notice]:
-    """Users and projects whose jobs of the night have issues, and had none for a while."""
     detect = work.settings.section(DetectSettings)
     found = list(recurrences(work.store, work.night, detect.told_from, detect.quiet_days))
     notices = [
@@ -37,16 +36,16 @@ def _job_issues(work: NightWork) -> list[Notice]:
 
 
 def notify_night(work: NightWork) -> NightAccount:
-    """Tell what the night changed, and what went wrong; send what waits in the outbox."""
+    """Notify about changes and failures of the night; send the outbox."""
     if not work.settings.section(NotifySettings).recipients:
         return NightAccount()
     report = notifier(work.context).send(work.night, alerts=_alerts(work))
-    told = tuple(f"{count} {name}" for name, count in report.counts.items())
-    return NightAccount(report.rows_in, report.rows_out, (*told, *report.notes))
+    counts = tuple(f"{count} {name}" for name, count in report.counts.items())
+    return NightAccount(report.rows_in, report.rows_out, (*counts, *report.notes))
 
 
 def _alerts(work: NightWork) -> list[Notice]:
-    """What no table tells yet: that this very night has no jobs, and that none arrive any more."""
+    # Alerts without a table: this very night has no jobs, and no jobs arrive any more.
     alerts = []
     row = Ledger(work.store, work.clock).night(work.night)
     if not work.windows and row is not None and row["state"] == "running":

@@ -1,6 +1,6 @@
-"""What a night lets go of: results of old runs, and the accounts of old nights by the same rule."""
+"""Retention step of a night: results of old runs, and accounts of old nights by the same rule."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 
 from esjobs.publish.retention import Keep
@@ -11,7 +11,7 @@ from scheduler.ledger import Ledger
 
 
 def prune_night(work: NightWork) -> NightAccount:
-    """Prune by the settings (``[retention]``), as ``esjobs prune`` does, and the ledger with it."""
+    """Prune by the settings (``[retention]``), as ``esjobs prune`` does, and the ledger."""
     settings = work.settings.section(RetentionSettings)
     keep = Keep(settings.keep_newest, settings.keep_daily, settings.keep_weekly, settings.keep_monthly)
     report = prune_all(work.store, keep, settings.keep_bucket_months, settings.undo_days, work.clock())
@@ -28,7 +28,7 @@ def prune_night(work: NightWork) -> NightAccount:
 
 
 def kept_nights(nights: Sequence[date], newest: int, daily: int, weekly: int, monthly: int) -> set[date]:
-    """The nights that stay: so many of the newest, and the newest of each day, week and month.
+    """Return the nights to keep: the newest, and the newest of each day, week and month.
 
     >>> days = [date(2025, 1, 1 + number) for number in range(31)]
     >>> [night.day for night in sorted(kept_nights(days, 2, 3, 2, 1))]
@@ -36,21 +36,16 @@ def kept_nights(nights: Sequence[date], newest: int, daily: int, weekly: int, mo
     """
     ordered = sorted(nights, reverse=True)
     kept = set(ordered[: max(newest, daily, 1)])
-    for number, period in ((weekly, _week), (monthly, _month)):
-        first: dict[tuple[int, int], date] = {}
+    periods: tuple[tuple[int, Callable[[date], tuple[int, ...]]], ...] = (
+        (weekly, lambda night: night.isocalendar()[:2]),
+        (monthly, lambda night: (night.year, night.month)),
+    )
+    for number, period in periods:
+        first: dict[tuple[int, ...], date] = {}
         for night in ordered:
             first.setdefault(period(night), night)
         kept.update(list(first.values())[:number])
     return kept
-
-
-def _week(night: date) -> tuple[int, int]:
-    year, week, _ = night.isocalendar()
-    return year, week
-
-
-def _month(night: date) -> tuple[int, int]:
-    return night.year, night.month
 
 
 PRUNE = NightStep("prune", prune_night, idle=True)

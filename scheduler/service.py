@@ -1,4 +1,9 @@
-"""The loop of the service: who ticks, which ticks are triggers, what a trigger does; one thing at a time.
+"""Main loop of the service: ticks, triggers, one task at a time.
+
+Nights run in the serving thread, so that a signal ends them like any command. The scheduler's own thread only
+ticks, at the times of the calendar. It follows the wall clock and remembers the next time, which a wrong
+clock may have put years ahead. So the serving thread also ticks every 30 s of a monotonic clock, and
+schedules anew when the clock was set. The calendar decides which ticks are triggers.
 
 Nights are run in the thread that serves, so that a signal ends them as it ends any command. The scheduler's
 own thread only ticks, at the times of the calendar. It goes by the wall clock and remembers the next time,
@@ -16,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
@@ -30,82 +35,70 @@ from scheduler.metrics import Metrics
 _log = logging.getLogger(__name__)
 _HEARTBEAT_S = 30
 _DAY = timedelta(days=1)
+# After a trigger that was refused because of the clock; jobs that come meanwhile may be evidence
 _REFUSED_FOR_S = 600.0
-"""After a trigger that was refused because of the clock; jobs that come meanwhile may be evidence."""
-
 STARTING = "starting: the store has not answered yet"
 
 
 @dataclass(frozen=True)
-class Tended:
-    """What came of a trigger: nights that were run, with their states, and how the installation is then."""
+class TriggerResult:
+    """Result of a trigger: nights with their states, and the health after them."""
 
     nights: tuple[tuple[str, str, str | None], ...]
     condition: Condition
 
     @property
     def failure(self) -> str | None:
-        """The nights that failed, and why; None where none did."""
+        """Failed nights with reasons; None without any."""
         failed = [f"night {night}: {reason}" for night, state, reason in self.nights if state == "failed"]
         return "; ".join(failed) or None
 
 
-class Tend(Protocol):
-    """What a trigger does."""
-
-    def __call__(self, unwritten: str | None) -> Tended:
-        """Run what is due; ``unwritten``: why the trigger before failed, where no account of it was left."""
-
-
-class Look(Protocol):
-    """A look at the store: how the installation is, and when its newest night was begun."""
-
-    def __call__(self) -> tuple[Condition, datetime | None]:
-        """Raises :class:`EsjobsError` while the store does not answer."""
+OnTrigger = Callable[[str | None], TriggerResult]  # argument: failure without an account
+ReadHealth = Callable[[], tuple[Condition, datetime | None]]  # health, and start of the newest night
 
 
 class Service:
-    """Decides which ticks are triggers, and remembers what came of them.
+    """Triggers and their results.
 
-    ``last``: up to when triggers are done; those since then are made up for by the first tick. None: none has
-    ever been, and the first one is the next of the calendar. ``look`` says so instead, and how the
-    installation is: the service is starting, and not well, until the store has answered once. ``timer``:
-    seconds that no change of the clock moves.
+    ``last``: triggers up to this time are done; later ones are made up for by the first tick. None: the first
+    trigger is the next of the calendar. ``look`` reads it from the store, with the health: the service is
+    starting, and not well, until the store has answered once. ``timer``: monotonic seconds.
     """
 
     def __init__(
         self,
         calendar: Calendar,
-        tend: Tend,
+        on_trigger: OnTrigger,
         clock: Clock,
         metrics: Metrics,
         last: datetime | None = None,
         *,
-        look: Look | None = None,
+        look: ReadHealth | None = None,
         timer: Callable[[], float] = elapsed_s,
     ) -> None:
         self._calendar = calendar
-        self._tend = tend
+        self._tend = on_trigger
         self._clock = clock
         self._metrics = metrics
         self._look = look
         self._timer = timer
         self._seen = clock() if last is None else last
         self._failure: str | None = None
-        self._unwritten: str | None = None
+        self._pending: str | None = None
         self._starting = None if look is None else STARTING
         self._refused_at: float | None = None
-        self._moved: str | None = None
+        self._clock_change: str | None = None
         self._condition = Condition()
         self._lock = threading.Lock()
         metrics.expects(calendar.next_after(clock()))
 
     def tick(self) -> bool:
-        """Run what is due if a time of the calendar has come since the last trigger; True if it has.
+        """Run what is due if a trigger time has passed since the last trigger; True if one has.
 
-        Of several that have come, one trigger is made: it sees every night that is missing. Clocks that go
-        back bring no time a second time; one that was ahead by more than a day was wrong, and what it should
-        have brought is made up for. A trigger that was refused because of the clock is tried again.
+        Several missed times make one trigger: it sees every missing night. A clock set back repeats no time;
+        one that was fast by more than a day was wrong, and its triggers are made up for. A trigger refused
+        because of the clock is repeated.
         """
         if self._starting is not None:
             self._ask()
@@ -128,24 +121,25 @@ class Service:
         return True
 
     def clock_moved(self, by: timedelta) -> None:
-        """Note that the clock was set: what was refused because of it is tried again."""
+        """Note a change of the clock: triggers refused because of it are repeated."""
         if self._refused_at is not None:
             self._refused_at = -math.inf
         text = f"moved by {by.total_seconds():+.0f} s, to {self._clock():%Y-%m-%d %H:%M:%S} UTC"
         _log.warning("the clock of this machine was %s", text)
         with self._lock:
-            self._moved = text
+            self._clock_change = text
         self._metrics.expects(self._calendar.next_after(self._clock()))
 
     def health(self) -> tuple[bool, dict[str, Any]]:
-        """True if the last trigger went well and jobs keep coming, and what is known; asks no store."""
+        """Return True if the last trigger succeeded and jobs arrive, with details; needs no store."""
         with self._lock:
-            condition, failure, starting, moved = self._condition, self._failure, self._starting, self._moved
+            condition, failure, starting = self._condition, self._failure, self._starting
+            clock = self._clock_change
         said = {
             "ok": failure is None and starting is None and not condition.stopped,
             "starting": starting,
             "failure": failure,
-            "clock": moved,
+            "clock": clock,
             "future_nights": len(condition.future),
             "ingest_stopped": condition.stopped,
             "last_night": condition.last_night,
@@ -156,7 +150,7 @@ class Service:
         return bool(said["ok"]), said
 
     def take_note(self, condition: Condition) -> None:
-        """Keep how the installation is: the store has answered."""
+        """Keep the health: the store has answered."""
         with self._lock:
             self._condition = condition
             self._starting = None
@@ -179,25 +173,25 @@ class Service:
             self._seen = last
 
     def _run(self) -> bool:
-        """Run what is due; False if it was refused because of the clock."""
+        # False if refused because of the clock.
         self._metrics.running(on=True)
         failure = None
         self._refused_at = None
         try:
-            tended = self._tend(self._unwritten)
-            self._unwritten = None
-            self.take_note(tended.condition)
-            failure = tended.failure
+            result = self._tend(self._pending)
+            self._pending = None
+            self.take_note(result.condition)
+            failure = result.failure
         except ClockError as error:
             failure = str(error)
             self._refused_at = self._timer()
             if failure != self._failure:
                 _log.error("%s", error)
         except EsjobsError as error:
-            failure = self._unwritten = str(error)
+            failure = self._pending = str(error)
             _log.error("nothing was run: %s", error)
         except Exception as error:
-            failure = self._unwritten = f"a defect in esjobs, {type(error).__name__}; see the log"
+            failure = self._pending = f"a defect in esjobs, {type(error).__name__}; see the log"
             _log.exception("a defect")
         finally:
             with self._lock:
@@ -208,24 +202,24 @@ class Service:
         return self._refused_at is None
 
     def _forget_refusal(self) -> None:
-        """No trigger is due by the clock of now: the one that was refused never was."""
+        # By the present clock no trigger is due: the refused one never was.
         if self._refused_at is not None:
             self._refused_at = None
             with self._lock:
                 self._failure = None
 
 
-class Errand:
-    """Something that is done every so often between the nights, whatever became of it the last time.
+class PeriodicTask:
+    """Periodic task between nights, whatever the last result.
 
-    ``do``: what it is; an :class:`EsjobsError` of it is logged, once as long as it stays the same.
-    ``metrics`` count how often it went well, and how often not.
+    An :class:`EsjobsError` of ``do`` is logged once while it stays the same. ``metrics`` count successes and
+    failures.
     """
 
     def __init__(
         self, name: str, every: timedelta, do: Callable[[], None], clock: Clock, metrics: Metrics
     ) -> None:
-        metrics.knows_errand(name)
+        metrics.knows_task(name)
         self._metrics = metrics
         self._name = name
         self._every = every
@@ -235,7 +229,7 @@ class Errand:
         self._said = ""
 
     def tick(self) -> bool:
-        """Do it if its time has come; whether it was done. A clock that was put back does not delay it."""
+        """Run the task if due; True if it ran. A clock set back does not delay it."""
         now = self._clock()
         if self._last is not None and timedelta(0) <= now - self._last < self._every:
             return False
@@ -252,19 +246,19 @@ class Errand:
         except Exception:
             _log.exception("%s: a defect", self._name)
         self._said = said
-        self._metrics.errand_done(self._name, ok=ok)
+        self._metrics.task_done(self._name, ok=ok)
         return True
 
 
 def serve(
     service: Service,
     calendar: Calendar,
-    errands: Sequence[Errand] = (),
+    tasks: Sequence[PeriodicTask] = (),
     *,
     watch: ClockWatch | None = None,
     heartbeat_s: float = _HEARTBEAT_S,
 ) -> None:
-    """Tick until the process is told to end (SIGTERM, SIGINT); a night that is being run is left as it is."""
+    """Tick until SIGTERM or SIGINT; a running night is left as it is."""
     ticks: queue.SimpleQueue[None] = queue.SimpleQueue()
     # what it says of its ticks, twice a minute, is nothing that a reader of the log looks for
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
@@ -281,13 +275,13 @@ def serve(
                     ticks.get(timeout=heartbeat_s)
                 while not ticks.empty():
                     ticks.get_nowait()
-                moved = watch.jump()
-                if moved is not None:
+                changed = watch.jump()
+                if changed is not None:
                     job.reschedule(CalendarTrigger(calendar))
-                    service.clock_moved(moved)
+                    service.clock_moved(changed)
                 service.tick()
-                for errand in errands:
-                    errand.tick()
+                for task in tasks:
+                    task.tick()
         # a signal in the middle of a query: DuckDB raises its own KeyboardInterrupt in place of ours
         except (Stop, KeyboardInterrupt):
             _log.info("told to end")
@@ -296,13 +290,11 @@ def serve(
 
 
 class Stop(BaseException):
-    """The process is to end; no handler of errors takes it for one."""
+    """End of the process; not an Exception, so that no error handler catches it."""
 
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Raise :class:`Stop` in the middle of whatever is done."""
-
     before: dict[signal.Signals, Any] = {}
 
     def stop(*_: object) -> None:

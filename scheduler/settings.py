@@ -1,4 +1,4 @@
-"""What a user can set about the nights: when they run, what they look at, and how long they are patient."""
+"""Settings of nights: times, windows, retries."""
 
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -48,7 +48,7 @@ class NightlyFiles(BaseModel):
 
 
 class NightsSettings(BaseModel):
-    """Windows, memory, patience and times of the nightly service."""
+    """Windows, retention, retries and times of the nightly service."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,9 +57,9 @@ class NightsSettings(BaseModel):
     headline: _Days = 30
     """The window, one of these lengths, whose results people see where they name none."""
     late_days: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=_LONGEST_WINDOW)] = 7
-    """So many days before a night are looked at for late records."""
+    """Days before a night that are checked for late records."""
     catch_up: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=1_000)] = 7
-    """So many nights that are missing one trigger makes up for, oldest first."""
+    """Missing nights that one trigger makes up for, oldest first."""
     deadline_h: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=240)] = 4.0
     """A night whose engine fails is tried again for so many hours."""
     backoff_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=3_600)] = 30.0
@@ -67,17 +67,17 @@ class NightsSettings(BaseModel):
     longest_pause_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 900.0
     """No pause is longer."""
     cron: _Text = "30 3 * * *"
-    """When ``esjobs serve`` begins: minute, hour, day, month, day of the week."""
+    """Start of ``esjobs serve``: minute, hour, day, month, day of the week."""
     time_zone: Annotated[_Text, AfterValidator(_zone)] = "UTC"
     """The zone of these times; daylight saving is followed. Days of jobs are days of UTC."""
     ingest: tuple[NightlyFiles, ...] = ()
-    """What every night reads first; nothing: jobs come by other ways."""
+    """Files that every night reads first; nothing: jobs come by other ways."""
     ingest_stopped_h: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=10_000)] = 36.0
     """No job ended for so many hours: an alert."""
     listen: Literal["metrics", "nothing"] = "metrics"
-    """Whether the service answers questions for its metrics and its health."""
+    """``metrics``: the service serves its metrics and its health."""
     host: _Text = "127.0.0.1"
-    """Where it listens: on this machine alone, unless another address is given."""
+    """Address it listens on: this machine alone, unless another address is given."""
     port: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=65_535)] = 9464
     """The port of that; 0: any that is free."""
 
@@ -93,5 +93,5 @@ class NightsSettings(BaseModel):
 
 
 def headline(settings: Sections) -> int:
-    """Days of the window whose results people see where they name none."""
+    """Return the length of the default window in days."""
     return settings.section(NightsSettings).headline

@@ -1,4 +1,4 @@
-"""Steps of every night, in order: those of all capabilities, each after the ones it names."""
+"""Steps of every night in order: those of all capabilities, each after its predecessors."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,11 +8,10 @@ from esjobs.records.night import NightStep
 
 
 def night_steps(capabilities: Iterable[Capability]) -> tuple[NightStep, ...]:
-    """Return the steps that capabilities add to a night.
+    """Return the steps of a night.
 
-    A step that follows from the runs of a night alone takes :func:`esjobs.records.night.runs_inputs` and is
-    done again only when a run of the night was; one that looks at the world (mail that waits) is done every
-    time.
+    A step that follows from the runs of a night alone takes :func:`esjobs.records.night.runs_inputs` and runs
+    again only with them; one with external inputs (pending mail) runs every time.
     """
     chosen = tuple(capabilities)
     own = [entry for each in chosen if not each.package for entry in each.steps]

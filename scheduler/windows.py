@@ -1,4 +1,4 @@
-"""Which windows a night fits, and which of them is the one that people see."""
+"""Windows fitted in a night, and the default one."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -7,10 +7,10 @@ from esjobs.core.window import Window
 
 
 def windows_of(night: date, lengths: Sequence[int], first_day: date) -> tuple[Window, ...]:
-    """The windows that end with a night, shortest first, as far as there are data for them.
+    """Return the windows that end with a night, shortest first, as far as data reach.
 
-    ``first_day``: the first day that has jobs. A longer window is fitted once data reach back beyond the
-    shorter one: before, it would repeat its results under a length that they do not have.
+    ``first_day``: first day with jobs. A longer window is fitted once data reach back beyond the shorter one:
+    before, it would repeat its results under a wrong length.
 
     >>> [str(window) for window in windows_of(date(2018, 8, 10), (7, 30, 90), date(2018, 8, 1))]
     ['2018-08-04/2018-08-11', '2018-07-12/2018-08-11']
@@ -24,7 +24,7 @@ def windows_of(night: date, lengths: Sequence[int], first_day: date) -> tuple[Wi
 
 
 def headline_of(windows: Sequence[Window], days: int) -> Window | None:
-    """The window of the headline, or the longest while there are no data for it; None of none.
+    """Return the default window, or the longest available one; None of none.
 
     >>> windows = windows_of(date(2018, 8, 10), (7, 30, 90), date(2018, 8, 8))
     >>> str(headline_of(windows, 30))

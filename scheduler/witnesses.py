@@ -1,5 +1,9 @@
 """Evidence, beside the clock of this machine, that a night is over.
 
+A fast clock makes nights of the future: sixty "missing" ones, retention that counts from them, mails about
+them. So a trigger runs a night only if other evidence reaches nearly as far. A clock without a battery starts
+in 1970, and would run a night without jobs.
+
 A clock that is ahead once makes nights of the future: sixty that are "missing", retention that counts from
 them, mails about them. So a trigger runs a night only where something else reaches nearly as far. A clock
 without a battery starts in 1970, and would run a night for which there can be no jobs.
@@ -15,14 +19,13 @@ from esjobs.core.window import Window
 from esjobs.store.base import JobStore, ServerClock
 from scheduler.ledger import Ledger
 
-_TOLERANCE = timedelta(days=1)
-"""A night may lie so far behind the newest evidence: the day may have no jobs."""
+_TOLERANCE = timedelta(days=1)  # A night may lie so far behind the newest evidence: the day may have no jobs
+# A night may lie so far before most jobs: records of the past are brought in, and some have a wrong year
 _LONGEST_BACK = timedelta(days=366)
-"""A night may lie so far before most jobs: records of the past are brought in, and some have a wrong year."""
 
 
 def last_complete_day(now: datetime) -> date:
-    """The last day of UTC that is over.
+    """Return the last complete day of UTC.
 
     >>> last_complete_day(datetime(2018, 9, 1, 3, 30, tzinfo=UTC)).isoformat()
     '2018-08-31'
@@ -33,9 +36,9 @@ def last_complete_day(now: datetime) -> date:
 def require_plausible(store: JobStore, clock: Clock, night: date) -> None:
     """Raise :class:`ClockError` for a night more than a day after all evidence, or years before most jobs.
 
-    Evidence is the end of the newest job and the time of the store's server. Where the store has no server,
-    the newest night that was run: nights without jobs follow each other a day at a time. A store without any
-    evidence takes every night. Costs what ``span`` costs, and a search that reads no document.
+    Evidence is the end of the newest job and the time of the store's server; without a server the newest
+    night that ran: nights without jobs follow each other by a day. A store without evidence takes every
+    night. Costs one ``span``, and a search that reads no document.
     """
     _require_no_past(store, night)
     evidence = list(_evidence(store, clock, night))

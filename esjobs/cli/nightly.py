@@ -21,10 +21,10 @@ from scheduler.files import lacking
 from scheduler.ledger import Ledger, Row
 from scheduler.metrics import Metrics
 from scheduler.nights import Nights
-from scheduler.patience import REAL_TIME, Patience
-from scheduler.service import Errand, Service, Tended, serve
+from scheduler.pending_failure import PendingFailure, forget, note, noted
+from scheduler.retry_policy import REAL_TIME, RetryPolicy
+from scheduler.service import PeriodicTask, Service, TriggerResult, serve
 from scheduler.settings import NightsSettings
-from scheduler.unwritten import Unwritten, forget, note, noted
 from scheduler.witnesses import last_complete_day
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Trigger:
 
     settings: Settings
     clock: Clock = system_clock
-    patience: Patience = REAL_TIME
+    retry: RetryPolicy = REAL_TIME
 
     def tend(self, unwritten: str | None = None) -> tuple[list[Row], Condition]:
         """Run what is due, and look at the installation afterwards.
@@ -51,17 +51,17 @@ class Trigger:
         :class:`ClockError` when the clock seems to be ahead.
         """
         place = self.settings.place
-        reason = noted(place) if unwritten is None else Unwritten(unwritten, date.max)
+        reason = noted(place) if unwritten is None else PendingFailure(unwritten, date.max)
 
         def tended() -> tuple[list[Row], Condition]:
             with self._session() as session:
-                rows = Nights(session._context, patience=self.patience).tend(reason)
+                rows = Nights(session._context, retry=self.retry).tend(reason)
                 return rows, self.condition_of(session)
 
         chosen = self.settings.section(NightsSettings)
-        deadline = self.patience.deadline(chosen)
+        deadline = self.retry.deadline(chosen)
         try:
-            told = self.patience.until_answered(tended, self._may_pass, deadline, chosen)
+            told = self.retry.until_answered(tended, self._may_pass, deadline, chosen)
         except ClockError:
             # nothing was due: there is no night that it could be the reason of
             raise
@@ -71,10 +71,10 @@ class Trigger:
         forget(place)
         return told
 
-    def __call__(self, unwritten: str | None = None) -> Tended:
+    def __call__(self, unwritten: str | None = None) -> TriggerResult:
         """The same, as the service wants it told."""
         rows, known = self.tend(unwritten)
-        return Tended(tuple((str(row["night"]), row["state"], row["reason"]) for row in rows), known)
+        return TriggerResult(tuple((str(row["night"]), row["state"], row["reason"]) for row in rows), known)
 
     def look(self) -> tuple[Condition, datetime | None]:
         """How the installation is, and when its newest night was begun.
@@ -148,7 +148,7 @@ def serve_nights(settings: Settings) -> None:
         serve(service, calendar, errands)
 
 
-def _errands(settings: Settings, metrics: Metrics) -> list[Errand]:
+def _errands(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
     """What is done between nights: reports of TALP are gathered, where spools of them are set.
 
     What could be gathered is stored before spools that could not be read are told as a failure.
@@ -165,4 +165,4 @@ def _errands(settings: Settings, metrics: Metrics) -> list[Errand]:
             raise InputError("; ".join(report.notes))
 
     every = timedelta(minutes=settings.section(TalpSettings).every_minutes)
-    return [Errand("talp", every, gather, system_clock, metrics)]
+    return [PeriodicTask("talp", every, gather, system_clock, metrics)]

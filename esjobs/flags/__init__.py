@@ -1,4 +1,4 @@
-"""Flags with memory: what became of a deviation from night to night, and what people said to it."""
+"""Flags with memory: deviations from night to night, and people's answers to them."""
 
 from esjobs.core.capability import Capability, Lazy, StepEntry
 

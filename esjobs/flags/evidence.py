@@ -1,4 +1,8 @@
-"""What the verdicts of one night say of every name, and which jobs apart from others say so, too.
+"""Verdicts of one night per name, and their confirmation on disjoint sets of jobs.
+
+Disjoint are windows of one length that do not overlap, and two kinds of work in one window (each task is of
+one kind, and each kind has a fit of its own). Leaving out one task after the other is not such evidence: the
+remaining jobs overlap.
 
 Two sets of jobs are apart when none is in both: windows of one length that do not overlap, or two kinds of
 work in one window (each task is of one kind, and each kind has a fit of its own). Leaving out one task after
@@ -12,7 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from esjobs.core.numbers import day_range
-from esjobs.core.query import In
+from esjobs.core.query import Filter, In
 from esjobs.core.tables import columns
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, HALF_WIDTH_90, JUDGED
@@ -23,14 +27,10 @@ from esjobs.schema.runs import RUNS
 from esjobs.schema.speed import FLAGS, SPEED
 from esjobs.store.base import JobStore
 
-Key = tuple[str, str, str]
-"""Level, processing type and name."""
-Rows = Mapping[Key, Mapping[str, Any]]
-"""The flags of one run by the headline method."""
-
+Key = tuple[str, str, str]  # Level, processing type and name
+Rows = Mapping[Key, Mapping[str, Any]]  # The flags of one run by the headline method
+# An earlier window may end so many days before the later one begins: nights may be missing
 _MOST_EARLIER_DAYS = 7
-"""An earlier window may end so many days before the later one begins: nights may be missing."""
-
 _COLUMNS = columns(
     "run method level processing_type name site verdict confirmed sentence corepower benchmark origin "
     "k k_err deviation deviation_err proposed_corepower"
@@ -39,7 +39,7 @@ _COLUMNS = columns(
 
 @dataclass(frozen=True)
 class NightRuns:
-    """The runs of one night: the one that is followed, and the shorter ones that end with it."""
+    """Runs of one night: the followed one, and shorter ones with the same end."""
 
     night: date
     followed: StoredRun
@@ -47,12 +47,12 @@ class NightRuns:
 
     @property
     def all(self) -> tuple[StoredRun, ...]:
-        """The followed one first, then from long to short."""
+        """All runs, from long to short."""
         return self.followed, *self.shorter
 
 
 class StoredVerdicts:
-    """The runs and flags that nights rest on, each read once."""
+    """Runs and flags behind nights, each read once."""
 
     def __init__(self, store: JobStore, window_days: int, margin: float) -> None:
         self._store = store
@@ -62,10 +62,10 @@ class StoredVerdicts:
         self._rows: dict[str, Rows] = {}
 
     def runs_of(self, night: date) -> NightRuns | None:
-        """The complete runs of everything whose windows end with a night; None without any.
+        """Return the complete unrestricted runs whose windows end with a night; None without any.
 
-        Followed is the longest of at most the settings' length; where all are longer, the shortest. Of
-        several runs of one window the one that was made last counts.
+        The longest up to the length in the settings is followed, else the shortest. Of several runs of one
+        window the newest counts.
         """
         newest: dict[int, StoredRun] = {}
         for run in self._ending(night):
@@ -93,11 +93,11 @@ class StoredVerdicts:
                 self._runs[run.window.last_day].append(run)
 
     def sightings(self, runs: NightRuns) -> dict[Key, Sighting]:
-        """What a night says of every name in the verdicts of the run that is followed.
+        """Return the verdicts of a night by name, from the followed run.
 
-        A name that this run could not compare is followed in the longest shorter window that could. So a
-        queue whose speed changed, of which jobs before and after are in one window and scatter as if its
-        records were wrong, is known again as soon as a window holds only jobs after it.
+        A name that this run could not compare is taken from the longest shorter window that could. If its
+        speed changed inside the window, its jobs scatter as if the records were wrong; a window after the
+        change compares it again.
         """
         self.look_ahead(night for run in runs.all for night in _nights_before(run))
         earlier = {run.run: self._earlier(run) for run in runs.all}
@@ -112,8 +112,8 @@ class StoredVerdicts:
         kinds = [verdicts.confirmed_kinds() for verdicts in tables]
         found = {}
         for key in tables[0].rows:
-            place = next((n for n, verdicts in enumerate(tables) if verdicts.compares(key)), 0)
-            found[key] = _sighting(key, runs.all[place], tables[place:], before[place:], kinds[place:])
+            index = next((n for n, verdicts in enumerate(tables) if verdicts.compares(key)), 0)
+            found[key] = _sighting(key, runs.all[index], tables[index:], before[index:], kinds[index:])
         return found
 
     def _ending(self, night: date) -> Sequence[StoredRun]:
@@ -121,17 +121,16 @@ class StoredVerdicts:
         return self._runs[night]
 
     def _earlier(self, run: StoredRun) -> StoredRun | None:
-        """The newest run of a window as long that ends before another begins; None without a near one."""
-        alike = (
+        # The newest run of the same length that ends before this one begins.
+        similar = (
             other
             for night in _nights_before(run)
             for other in self._ending(night)
             if other.window.days == run.window.days
         )
-        return next(alike, None)
+        return next(similar, None)
 
     def _read_flags(self, runs: Iterable[StoredRun]) -> None:
-        """The flags of runs by their headline method, in one request."""
         wanted = {run.run: run.headline for run in runs if run.run not in self._rows}
         if not wanted:
             return
@@ -148,25 +147,20 @@ class StoredVerdicts:
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """The flags of one window."""
-
     window: Window
     rows: Rows
     limit: float
     margin: float
 
     def compares(self, key: Key) -> bool:
-        """Whether a name was held against what it declares."""
         row = self.rows.get(key)
         return row is not None and row["verdict"] in JUDGED and row["deviation"] is not None
 
     def confirms(self, key: Key, deviation: float) -> bool:
-        """Whether a deviation to the same side is confirmed."""
         row = self.rows.get(key)
         return row is not None and row["confirmed"] is True and same_side(row["deviation"], deviation)
 
     def confirmed_kinds(self) -> Mapping[tuple[str, str], Sequence[tuple[str, float]]]:
-        """Per level and name, the kinds of work in which a deviation is confirmed, with the deviation."""
         found = defaultdict(list)
         for (level, kind, name), row in self.rows.items():
             if kind != ALL_TYPES and row["confirmed"] is True and row["deviation"] is not None:
@@ -174,7 +168,7 @@ class _Verdicts:
         return {key: sorted(kinds) for key, kinds in found.items()}
 
     def is_calm(self, key: Key) -> bool:
-        """Whether the interval of a name lies inside the limit by the margin."""
+        """True if the interval of a name lies inside the limit by the margin."""
         row = self.rows.get(key)
         if row is None or row["verdict"] != "ok":
             return False
@@ -182,8 +176,14 @@ class _Verdicts:
         return low is not None and high is not None and max(-low, high) <= self.limit - self.margin
 
 
+def of_headline(run: StoredRun, level: str) -> list[Filter]:
+    """Return the conditions for the rows of a run's default method over all types."""
+    of_run = {"run": run.run, "level": level, "processing_type": ALL_TYPES, "method": run.headline or ""}
+    return [In(column, (value,)) for column, value in of_run.items()]
+
+
 def interval(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """The ends of the 90 % interval of a deviation; None without one.
+    """Return the ends of the 90 % interval of a deviation; None without one.
 
     >>> interval({"deviation": 0.5, "deviation_err": 0.0}), interval({"deviation": None, "deviation_err": 1})
     ((0.5, 0.5), (None, None))
@@ -201,7 +201,6 @@ def _sighting(
     before: Sequence[_Verdicts | None],
     kinds: Sequence[Mapping[tuple[str, str], Sequence[tuple[str, float]]]],
 ) -> Sighting:
-    """What the first of these windows says of a name, with the evidence of all of them."""
     row = tables[0].rows[key]
     low, high = interval(row)
     deviation = row["deviation"]
@@ -245,7 +244,7 @@ def _again(
     before: Sequence[_Verdicts | None],
     kinds: Sequence[Mapping[tuple[str, str], Sequence[tuple[str, float]]]],
 ) -> Iterable[Evidence]:
-    """Which jobs apart from each other confirm a deviation that the followed window confirms."""
+    """Yield disjoint sets of jobs that confirm a deviation confirmed in the followed window."""
     level, kind, name = key
     for verdicts, earlier, of_kinds in zip(tables, before, kinds, strict=True):
         if not verdicts.confirms(key, deviation):
@@ -254,9 +253,9 @@ def _again(
         if earlier is not None and earlier.confirms(key, deviation):
             text = f"confirmed in {_days(window)} and, on other jobs, in {_days(earlier.window)}"
             yield Evidence(earlier.window.first_day, text)
-        alike = [each for each, size in of_kinds.get((level, name), ()) if same_side(size, deviation)]
-        if kind == ALL_TYPES and len(alike) > 1:
-            text = f"confirmed in {_days(window)}, apart in {', '.join(alike[:-1])} and {alike[-1]}"
+        similar = [each for each, size in of_kinds.get((level, name), ()) if same_side(size, deviation)]
+        if kind == ALL_TYPES and len(similar) > 1:
+            text = f"confirmed in {_days(window)}, apart in {', '.join(similar[:-1])} and {similar[-1]}"
             yield Evidence(window.first_day, text)
 
 
@@ -265,7 +264,7 @@ def _days(window: Window) -> str:
 
 
 def _nights_before(run: StoredRun) -> list[date]:
-    """The nights with which a window can end that is apart from another, the newest first."""
+    # The last nights of disjoint earlier windows, newest first.
     last = run.window.first_day - timedelta(days=1)
     return [last - timedelta(days=back) for back in range(_MOST_EARLIER_DAYS)]
 

@@ -21,12 +21,12 @@ from esjobs.store.checks import writes
 
 
 class Flags(Facade):
-    """Verdicts, flags that are open, their history and causes."""
+    """Verdicts, open flags, their history and causes."""
 
     def verdicts(self, **filters: Unpack[Filters]) -> Answer:
-        """Verdicts of the queues over all processing types, by the default method.
+        """Return the verdicts of the queues over all processing types, by the default method.
 
-        Confirmed deviations come first, the largest first. Filters are those of a result table; ``level``,
+        Confirmed deviations come first, largest first. Filters are those of a result table; ``level``,
         ``type`` and ``method`` replace the defaults.
         """
         shown = show_table(
@@ -43,7 +43,7 @@ class Flags(Facade):
         return Answer(rows.take(pa.array(order, pa.int64())), run=shown.run)
 
     def open(self, states: Names | None = None) -> Answer:
-        """Open flags, one row per name; ``states``: others than open and acknowledged."""
+        """Return open flags, one row per name; ``states``: others than open and acknowledged."""
         from esjobs.flags.overview import open_flags
 
         chosen = STANDING_OPEN if states is None else listed(states)
@@ -53,7 +53,7 @@ class Flags(Facade):
     def events(
         self, name: str, *, level: Names | None = None, processing_type: Names | None = None
     ) -> Answer:
-        """All events of the flags of a name, oldest first."""
+        """Return all events of the flags of a name, oldest first."""
         from esjobs.flags.overview import flag_history
 
         levels, kinds = values_of("level", level), values_of("processing_type", processing_type)
@@ -68,8 +68,8 @@ class Flags(Facade):
         """
         from esjobs.flags.nights import watch
 
-        asked = None if night is None else day_of(night)
-        return watch(self._context.store, asked, self._watch, self._headline)
+        requested = None if night is None else day_of(night)
+        return watch(self._context.store, requested, self._watch, self._headline)
 
     @writes
     def acknowledge(

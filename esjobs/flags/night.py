@@ -1,4 +1,4 @@
-"""The memory of flags, as a step of the night."""
+"""Memory of flags as a step of the nightly run."""
 
 from esjobs.flags.nights import watch
 from esjobs.flags.settings import WatchSettings
@@ -6,7 +6,7 @@ from esjobs.records.night import NightAccount, NightStep, NightWork
 
 
 def watch_night(work: NightWork) -> NightAccount:
-    """Bring states and events of flags up to the night, and on through those after it that are done."""
+    """Bring states and events of flags up to the night, and through the later nights that are done."""
     report = watch(work.store, work.night, work.settings.section(WatchSettings), work.schedule.headline)
     counts = tuple(f"{count} {name}" for name, count in report.counts.items())
     return NightAccount(report.rows_in, report.rows_out, (*counts, *report.notes))

@@ -1,4 +1,8 @@
-"""Takes the memory of flags through a night, and through those after it that have been already.
+"""Update of flags through a night, and through the later nights that are done.
+
+The flag after a night follows from the flag before it and from the night's verdicts. So a repeated night is
+followed by all nights after it: the result does not depend on the order of runs. Usually a night is the last
+one: one step, whatever the history.
 
 What a flag is after a night follows from what it was after the night before and from what the night says.
 So a night that is run again is followed by all nights after it, and whatever the order in which nights are
@@ -7,7 +11,7 @@ run, the same stands there afterwards. Usually a night is the last one: one step
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date, timedelta
 from typing import Any
@@ -43,33 +47,32 @@ def watch(
 ) -> RunReport:
     """Bring states and events of flags up to a night (None: that of the latest run), in one switch.
 
-    Read are the verdicts of the runs whose windows end with the night, and of those a window earlier; fits
-    must have been published. ``window_days``: the length of the window whose verdicts are followed, or the
-    longest below it that there is; shorter ones are evidence beside it. ``entered``: notes that become
-    visible in the same switch, by ``also``. A night that is older than what is remembered night by night is
-    settled: nothing changes, and a note says so. Raises :class:`NoResultError` when no complete run of
-    everything ends with the night.
+    Reads the verdicts of the runs whose windows end with the night, and of those a window earlier; fits must
+    be published. ``window_days``: length of the followed window, or the longest below it; shorter ones are
+    evidence. ``entered``: notes that become visible in the same switch, by ``also``. A night older than the
+    replay limit is final: nothing changes, and a note says so. Raises :class:`NoResultError` if no complete
+    unrestricted run ends with the night.
     """
     began = time.perf_counter()
     latest = latest_run(store, SPEED)
     if latest is None:
         raise NoResultError("no verdicts to watch: no complete run; make one: esjobs run")
     last = latest.window.last_day if latest.end == latest.window.end else None
-    asked = night or last
-    if asked is None:
+    requested = night or last
+    if requested is None:
         raise NoResultError(
             f"{latest.title} goes on beyond its data, so it ends with no night; name one: "
             "esjobs watch --night DATE"
         )
     verdicts = StoredVerdicts(store, window_days, settings.margin)
-    walk = Walk(store, asked, max(asked, last or asked), settings, verdicts, entered)
+    walk = Walk(store, requested, max(requested, last or requested), settings, verdicts, entered)
     store.publish([*also], walk.changes)
     tidy(store)
     return walk.report(time.perf_counter() - began)
 
 
 class Walk:
-    """The way from one night to the last one, made when it is our turn to publish."""
+    """Update from one night to the last one, made while we may publish."""
 
     def __init__(
         self,
@@ -90,15 +93,15 @@ class Walk:
         self._remarks: list[str] = []
         self._seen = 0
         self._run = "-"
-        self._told: Sequence[Mapping[str, Any]] = ()
+        self._events: Sequence[Mapping[str, Any]] = ()
         self._flags: Flags = {}
 
     def changes(self) -> list[Change]:
-        """What the tables are to show; nobody else publishes meanwhile."""
-        known = remembered_nights(self._store)
-        newest = max([self._last, *known])
+        """Return the changes of the tables; no other process publishes meanwhile."""
+        remembered = remembered_nights(self._store)
+        newest = max([self._last, *remembered])
         settled = newest - timedelta(days=self._settings.replay_nights)
-        if known and self._night <= settled:
+        if remembered and self._night <= settled:
             self._remarks.append(
                 f"the night of {self._night} is settled: {self._settings.replay_nights} nights up to that of "
                 f"{newest} can be run again; its flags and events stay as they are"
@@ -108,39 +111,43 @@ class Walk:
         verdicts = self._verdicts
         nights = [self._night + timedelta(days=ahead) for ahead in range((newest - self._night).days + 1)]
         verdicts.look_ahead(nights)
-        if verdicts.runs_of(self._night) is None and self._night not in known:
+        if verdicts.runs_of(self._night) is None and self._night not in remembered:
             raise NoResultError(
                 f"no verdicts to watch: no complete run of everything ends with the night of {self._night}; "
                 "see: esjobs show runs"
             )
         self._read_notes()
-        earlier = max((other for other in known if other < self._night), default=None)
+        written = self._through(nights, remembered)
+        # the newest settled night is what the first one that can be run again goes on from
+        base = max((night for night in remembered if night <= settled), default=settled)
+        written += [Retired(FLAG_HISTORY, night.isoformat()) for night in sorted(remembered) if night < base]
+        for level in LEVELS:
+            of_level = [flag for flag in self._flags.values() if flag.level == level]
+            written.append(_replaced(self._store, FLAG_STATES, level, rows_of(of_level)))
+        return written
+
+    def _through(self, nights: Sequence[date], remembered: Collection[date]) -> list[Change]:
+        earlier = max((other for other in remembered if other < self._night), default=None)
         flags: Flags = {} if earlier is None else self._stored(FLAG_HISTORY, earlier)
         written: list[Change] = []
         for night in nights:
-            runs = verdicts.runs_of(night)
+            runs = self._verdicts.runs_of(night)
             if runs is not None:
                 flags, events = self._step(flags, runs)
                 written += [
                     _replaced(self._store, FLAG_HISTORY, night.isoformat(), rows_of(flags.values())),
                     _replaced(self._store, FLAG_EVENTS, night.isoformat(), events),
                 ]
-            elif night in known:
+            elif night in remembered:
                 self._remarks.append(f"the runs of the night of {night} are gone: its flags stay as they are")
                 flags = self._stored(FLAG_HISTORY, night)
         self._flags = flags
-        # the newest settled night is what the first one that can be run again goes on from
-        base = max((night for night in known if night <= settled), default=settled)
-        written += [Retired(FLAG_HISTORY, night.isoformat()) for night in sorted(known) if night < base]
-        for level in LEVELS:
-            of_level = [flag for flag in flags.values() if flag.level == level]
-            written.append(_replaced(self._store, FLAG_STATES, level, rows_of(of_level)))
         return written
 
     def report(self, seconds: float) -> RunReport:
-        """What the night that was asked for brought."""
+        """Return the report of the requested night."""
         states = Counter(str(flag.state) for flag in self._flags.values())
-        kinds = Counter(str(event["kind"]) for event in self._told)
+        kinds = Counter(str(event["kind"]) for event in self._events)
         return RunReport(
             "watch",
             self._run,
@@ -158,10 +165,9 @@ class Walk:
         )
 
     def _step(self, flags: Flags, runs: NightRuns) -> tuple[Flags, list[dict[str, Any]]]:
-        """All flags after a night, and what happened in it."""
         seen = self._declared(flags, runs.night, self._verdicts.sightings(runs))
         keys = {*flags, *(key for key, sighting in seen.items() if sighting.verdict == "deviates")}
-        moved: dict[Key, Flag] = {}
+        updated: dict[Key, Flag] = {}
         events: list[dict[str, Any]] = []
         for key in sorted(keys):
             flag = flags.get(key) or Flag(*key)
@@ -169,39 +175,28 @@ class Walk:
             flag, happened = after(flag, seen.get(key), notes, runs.night, self._settings)
             events += happened
             if flag.state is not None:
-                moved[key] = flag
+                updated[key] = flag
         if runs.night == self._night:
-            self._seen, self._run, self._told = len(seen), runs.followed.run, events
-        return moved, events
+            self._seen, self._run, self._events = len(seen), runs.followed.run, events
+        return updated, events
 
-    def _declared(
-        self,
-        flags: Flags,
-        night: date,
-        seen: Mapping[Key, Sighting],
-    ) -> dict[Key, Sighting]:
-        """The sightings, with the new declaration of what declares something else than before.
+    def _declared(self, flags: Flags, night: date, seen: Mapping[Key, Sighting]) -> dict[Key, Sighting]:
+        """Add the new declaration to sightings of names that declare another value than before.
 
-        A value that follows from records moves on as the window does, while it holds two values: it is new
-        once it is settled.
+        A value that follows from records moves with the window while it covers two values: it is new once it
+        is constant.
         """
         found = dict(seen)
         changed = [
-            (key, flag)
-            for key, flag in flags.items()
-            if key in seen
-            and flag.corepower is not None
-            and seen[key].corepower is not None
-            and not same_value(flag.corepower, seen[key].corepower)
-            and seen[key].origin != "changed"
+            (key, flag) for key, flag in flags.items() if key in seen and _declares_other(flag, seen[key])
         ]
         if not changed:
             return found
         since = _imported_since(self._store, {key[0] for key, _ in changed})
         for key, flag in changed:
             value = float(seen[key].corepower or 0.0)
-            valid = [day for number, day in since[key[0], key[2]] if same_value(number, value)]
-            valid = [day for day in valid if day <= night]
+            imported = since[key[0], key[2]]
+            valid = [day for number, day in imported if day <= night and same_value(number, value)]
             if valid or not same_value(flag.corepower, value, DISAGREEMENT):
                 new = NewDeclaration(value, max(valid, default=night))
                 found[key] = replace(seen[key], declared=new)
@@ -220,6 +215,12 @@ class Walk:
         return {(flag.level, flag.processing_type, flag.name): flag for flag in flags}
 
 
+def _declares_other(flag: Flag, seen: Sighting) -> bool:
+    if flag.corepower is None or seen.corepower is None or seen.origin == "changed":
+        return False
+    return not same_value(flag.corepower, seen.corepower)
+
+
 def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapping[str, Any]]) -> Change:
     if not rows:
         return Retired(table, partition)
@@ -227,7 +228,7 @@ def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapp
 
 
 def states_of(store: JobStore, night: date) -> list[Change]:
-    """What makes the states of flags those of the newest night up to one, as far as nights are remembered."""
+    """Return the changes that restore the flag states of the newest remembered night up to ``night``."""
     newest = max((other for other in remembered_nights(store) if other <= night), default=None)
     rows = (
         [] if newest is None else read_table(store, FLAG_HISTORY, [Days("night", newest, newest)]).to_pylist()
@@ -240,20 +241,20 @@ def states_of(store: JobStore, night: date) -> list[Change]:
 
 
 def rows_of(flags: Iterable[Flag]) -> list[dict[str, Any]]:
-    """Rows of ``flag_states``, in the order of level, type and name."""
+    """Return rows of ``flag_states``, sorted by level, type and name."""
     return sorted(
         (asdict(flag) for flag in flags), key=lambda row: (row["level"], row["processing_type"], row["name"])
     )
 
 
 def remembered_nights(store: JobStore) -> set[date]:
-    """The nights of which the flags are kept; counted by the store."""
+    """Return the nights with stored flags; counted by the store."""
     nights = store.aggregate(Query(("night",), (Count("n_flags"),), over=FLAG_HISTORY)).table
     return {night for night in nights.column("night").to_pylist() if night is not None}
 
 
 def read_notes(store: JobStore, names: Sequence[str] = ()) -> list[Note]:
-    """What people entered, in the order in which they did; ``names``: about these only."""
+    """Return the notes in the order of entry; ``names``: about these only."""
     where = [In("name", tuple(names))] if names else []
     rows = read_table(store, FLAG_NOTES, where).to_pylist()
     return sorted((Note(**row) for row in rows), key=lambda note: note.order)
@@ -262,7 +263,7 @@ def read_notes(store: JobStore, names: Sequence[str] = ()) -> list[Note]:
 def _imported_since(
     store: JobStore, levels: Iterable[str]
 ) -> Mapping[tuple[str, str], Sequence[tuple[float, date]]]:
-    """The declared values that were imported, with the days from which they hold, by level and name."""
+    # Imported declared values with their first days, by level and name.
     where = [In("level", tuple(sorted(levels)))]
     rows = read_table(store, COREPOWER, where, ["level", "name", "corepower", "valid_from"]).to_pylist()
     found: dict[tuple[str, str], list[tuple[float, date]]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What people enter about flags: acknowledgements and answers, kept whatever is run again or removed."""
+"""Acknowledgements and answers, kept whatever is run again or removed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,9 +18,7 @@ from esjobs.records.names.spelling import as_stored
 from esjobs.schema.flags import FLAG_NOTES, FLAG_STATES, STANDING_OPEN
 from esjobs.store.base import JobStore
 
-LONGEST_TEXT = 4000
-"""Characters of a note."""
-
+LONGEST_TEXT = 4000  # Characters of a note
 _COLUMNS = ("level", "processing_type", "name", "site", "state", "night")
 
 
@@ -37,12 +35,11 @@ def acknowledge(
     level: str | None = None,
     processing_type: str | None = None,
 ) -> RunReport:
-    """Keep quiet about the open flags of a name until a night; they are acknowledged at once.
+    """Silence the open flags of a name until a night; they are acknowledged at once.
 
-    ``settings``, ``window_days``: as :func:`esjobs.flags.nights.watch` takes them, which follows.
-    ``processing_type`` None: about flags of every kind of work, also those that open later. Raises
-    :class:`NoResultError` when nothing of that name is open, :class:`UsageError` for a day that has passed or
-    an empty ``by``.
+    ``settings``, ``window_days``: see :func:`esjobs.flags.nights.watch`. ``processing_type`` None: flags of
+    every kind of work, also those that open later. Raises :class:`NoResultError` if nothing of that name is
+    open, :class:`UsageError` for a past day or an empty ``by``.
     """
     flags = _flags(store, name, level, processing_type)
     if not any(flag["state"] in STANDING_OPEN for flag in flags):
@@ -72,10 +69,10 @@ def answer(
     level: str | None = None,
     processing_type: str | None = None,
 ) -> RunReport:
-    """Keep what a site answered about the flags of a name; it changes no state.
+    """Record a site's answer about the flags of a name; it changes no state.
 
-    ``by`` None: the site of the queue, else the name. Raises :class:`UsageError` when the name was
-    never flagged, and for an empty answer.
+    ``by`` None: the site of the queue, else the name. Raises :class:`UsageError` for a name that was
+    never flagged, or an empty answer.
     """
     flags = _flags(store, name, level, processing_type)
     if not text.strip():
@@ -87,8 +84,6 @@ def answer(
 
 @dataclass(frozen=True)
 class _Entry:
-    """What somebody entered; ``processing_type`` None: about flags of every kind of work."""
-
     kind: str
     by: str
     until: date | None
@@ -104,7 +99,6 @@ def _enter(
     window_days: int,
     now: datetime,
 ) -> RunReport:
-    """Store a note and what it changes, in one switch."""
     kind, until = entry.kind, entry.until
     by, text = entry.by.strip(), entry.text.strip()
     if not by:
@@ -148,7 +142,7 @@ def _enter(
 def _flags(
     store: JobStore, name: str, level: str | None, processing_type: str | None
 ) -> list[Mapping[str, Any]]:
-    """The flags of a name, of one level; spelt in any case, as long as it is clear."""
+    # The name in any case, if unambiguous.
     where = [] if level is None else [In("level", (level,))]
     rows = read_table(store, FLAG_STATES, where, _COLUMNS).to_pylist()
     if not rows:

@@ -1,4 +1,4 @@
-"""What stands open, one row a name, and what happened to one name, in the order in which it did."""
+"""Open flags, one row per name, and the history of one name."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -21,12 +21,11 @@ _FACTS = columns(
 
 
 def open_flags(store: JobStore, states: Collection[str] = STANDING_OPEN) -> pa.Table:
-    """The names in these states, a row each; a name is in the first state of any of its flags.
+    """Return the names in these states, one row each; a name has the first state of any of its flags.
 
-    That is open, then acknowledged, new, resolved: a queue that is open for all types together and a
-    candidate for one of them is open. The row is that of all types together where it is in that state, else
-    of the kind of work with the largest deviation; ``kinds``: of all of its flags in that state. The order is
-    that of states, then the longest since.
+    The order is open, acknowledged, new, resolved: a queue that is open for all types and a candidate for one
+    of them is open. The row is that of all types if in that state, else of the kind of work with the largest
+    deviation; ``kinds``: of all its flags in that state. Sorted by state, then longest first.
     """
     of_name: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in read_table(store, FLAG_STATES).to_pylist():
@@ -35,15 +34,15 @@ def open_flags(store: JobStore, states: Collection[str] = STANDING_OPEN) -> pa.T
     for flags in of_name.values():
         first = min(flags, key=_rank)
         if first["state"] in states:
-            alike = [row for row in flags if row["state"] == first["state"]]
-            found.append({**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(alike))})
+            similar = [row for row in flags if row["state"] == first["state"]]
+            found.append({**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(similar))})
     found.sort(key=lambda row: (_ORDER[row["state"]], row["level"] != "queue", row["since"], row["name"]))
     schema = table_schema(FLAG_STATES)
     fields = [schema.field(name) for name in _FACTS]
     return pa.Table.from_pylist(found, schema=pa.schema([*fields, pa.field("kinds", pa.string())]))
 
 
-_ORDER = {state: place for place, state in enumerate(("open", "acknowledged", "new", "resolved"))}
+_ORDER = {state: index for index, state in enumerate(("open", "acknowledged", "new", "resolved"))}
 
 
 def _rank(row: Mapping[str, Any]) -> tuple[int, bool, float, str]:
@@ -60,14 +59,11 @@ def _kinds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def flag_history(
-    store: JobStore,
-    name: str,
-    levels: Sequence[str] = (),
-    processing_types: Sequence[str] = (),
+    store: JobStore, name: str, levels: Sequence[str] = (), processing_types: Sequence[str] = ()
 ) -> pa.Table:
-    """Everything that happened to the flags of a name: rows of ``flag_events``, oldest first.
+    """Return the events of the flags of a name, oldest first.
 
-    Raises :class:`esjobs.core.errors.UsageError` for a name that was never flagged, with what is close to it.
+    Raises :class:`esjobs.core.errors.UsageError` for a name that was never flagged, with similar names.
     """
 
     def read(chosen: Chosen) -> pa.Table:

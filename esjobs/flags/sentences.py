@@ -1,4 +1,4 @@
-"""What happens to flags in words: what is known, since when, and on what; never an order."""
+"""Events of flags in words, never an order."""
 
 from datetime import date
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def of_state(flag: "Flag", seen: "Sighting | None") -> str:
-    """The state of a flag with the newest verdict; one that could not be compared says so."""
+    """Describe the state of a flag with the newest verdict, or why it was not compared."""
     words = {
         "new": f"Candidate since {flag.since}, {_nights(flag.nights)}.",
         "open": f"Open since {flag.since}, {_nights(flag.nights)}.",
@@ -31,19 +31,19 @@ def of_state(flag: "Flag", seen: "Sighting | None") -> str:
 
 
 def noticed(flag: "Flag") -> str:
-    """A deviation that is seen for the first time."""
+    """Describe a new candidate."""
     return f"{_who(flag)} deviates by {_interval(flag)}: a candidate."
 
 
 def lacking(confirmed: bool | None) -> str:
-    """What a candidate lacks to be opened."""
+    """Describe the tests that a candidate has not passed."""
     if confirmed is True:
         return "confirmed once; no jobs of other days, or of another kind of work, have confirmed it yet"
     return "not confirmed"
 
 
 def opened(flag: "Flag", *, again: bool) -> str:
-    """A deviation that was confirmed twice. ``again``: the flag was open before, to the same side."""
+    """Describe a deviation confirmed twice. ``again``: the flag was open before, to the same side."""
     verb = "deviates again" if again else "deviates"
     before = flag.opened_deviation
     turned = (
@@ -53,7 +53,7 @@ def opened(flag: "Flag", *, again: bool) -> str:
 
 
 def closed(flag: "Flag") -> str:
-    """A deviation that is over."""
+    """Describe a deviation that ended."""
     return (
         f"{_who(flag)} is within the limit: {_interval(flag)}. It had deviated on {_nights(flag.nights)} "
         f"since {flag.since}."
@@ -61,17 +61,17 @@ def closed(flag: "Flag") -> str:
 
 
 def withdrawn(flag: "Flag") -> str:
-    """A candidate that was never confirmed twice."""
+    """Describe a candidate that was never confirmed twice."""
     return f"{_who(flag)} is no candidate any more, after {_nights(flag.nights)} since {flag.since}."
 
 
 def vanished(flag: "Flag") -> str:
-    """An open flag about which nothing is known any more."""
+    """Describe an open flag without comparable jobs."""
     return f"{_who(flag)} could not be compared for {_nights(flag.absent_nights)}; its flag stays open."
 
 
 def absence(flag: "Flag", seen: "Sighting | None") -> str:
-    """Why a night could not compare a name."""
+    """Return the reason why a name was not compared."""
     since = f"not compared since {flag.compared_on}" if flag.compared_on else "not compared"
     if seen is None:
         return f"{since}: no jobs in the window"
@@ -79,19 +79,19 @@ def absence(flag: "Flag", seen: "Sighting | None") -> str:
 
 
 def returned(flag: "Flag") -> str:
-    """A name that is compared again."""
+    """Describe a name that is comparable again."""
     return f"{_who(flag)} is compared again: {_interval(flag)}."
 
 
 def declared(flag: "Flag", before: float, since: date) -> str:
-    """A declaration that changed."""
+    """Describe a changed declaration."""
     benchmark = f" {flag.benchmark} per core" if flag.benchmark else ""
     now = MISSING if flag.corepower is None else as_declared(flag.corepower)
     return f"{_who(flag)} declares {now}{benchmark} from {since} on, before {as_declared(before)}."
 
 
 def acknowledged(flag: "Flag") -> str:
-    """A flag that somebody took note of."""
+    """Describe an acknowledgement."""
     note = f": {flag.note}" if flag.note else ""
     return (
         f"{flag.acknowledged_by} acknowledged the flag of {_who(flag)} until {flag.acknowledged_until}{note}"
@@ -99,12 +99,12 @@ def acknowledged(flag: "Flag") -> str:
 
 
 def expired(flag: "Flag", night: date) -> str:
-    """An acknowledgement that came to its end."""
+    """Describe the end of an acknowledgement."""
     return f"The acknowledgement of {_who(flag)} by {flag.acknowledged_by} ended; open again on {night}."
 
 
 def answered(flag: "Flag", by: str, text: str, count: int) -> str:
-    """What a site said, the last of several answers."""
+    """Describe a site's answer, the last of several."""
     others = f" (the last of {count} answers)" if count > 1 else ""
     return f"{by} answered about {_who(flag)}{others}: {text}"
 

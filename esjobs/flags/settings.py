@@ -1,4 +1,4 @@
-"""What a user can set about the memory of flags."""
+"""Settings of flags."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from esjobs.core.setting_types import Count, no_flag
 
 
 class WatchSettings(BaseModel):
-    """When a flag opens, closes, or says that nothing is known any more."""
+    """Conditions that open and close flags."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

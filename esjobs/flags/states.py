@@ -1,4 +1,7 @@
-"""The states of one flag and what moves it: a function of what it was and of what one night says.
+"""States of one flag: a pure function of the state before and of one night.
+
+The flag after a night follows from the flag before it, from the verdicts of the night and from people's
+notes; so repeated nights give the same. See docs/flags.md for the rules in words.
 
 Nothing here reads or writes. What a flag is after a night follows from what it was after the night before,
 from the verdicts of the night and from what people entered; so a night that is run again, and those after
@@ -35,7 +38,7 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Evidence:
-    """Jobs that say something by themselves. ``first``: the earliest day of any; ``text``: which they are."""
+    """A set of jobs. ``first``: their earliest day; ``text``: description."""
 
     first: date
     text: str
@@ -43,7 +46,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class NewDeclaration:
-    """What is declared now, from which day on, in the place of something else."""
+    """A new declared value and its first day."""
 
     corepower: float
     since: date
@@ -51,11 +54,11 @@ class NewDeclaration:
 
 @dataclass(frozen=True)
 class Sighting:
-    """What the verdicts of one night say of a name; numbers that are missing are None.
+    """Verdicts of one night about a name; missing numbers are None.
 
-    ``again``: where the deviation is confirmed, other jobs that confirm it, too. ``calm``: windows whose
-    interval lies inside the limit by the margin; none unless the followed one is among them. ``declared``:
-    given when something else is declared than before.
+    ``again``: other jobs that confirm a confirmed deviation. ``calm``: windows whose interval lies inside the
+    limit by the margin; empty unless the followed one is among them. ``declared``: set if the declaration
+    changed.
     """
 
     verdict: str
@@ -81,13 +84,13 @@ class Sighting:
 
     @property
     def compared(self) -> bool:
-        """Whether the night held the name against what it declares."""
+        """True if the name was compared with its declaration."""
         return self.verdict in JUDGED and self.deviation is not None
 
 
 @dataclass(frozen=True)
 class Note:
-    """What somebody entered about a name; ``processing_type`` None: about all of its flags."""
+    """Note about a name; ``processing_type`` None: about all of its flags."""
 
     note_id: str
     level: str
@@ -102,7 +105,7 @@ class Note:
 
     @property
     def order(self) -> tuple[datetime, str]:
-        """By which later notes follow earlier ones."""
+        """Sort key of notes: order of entry."""
         return self.entered_at, self.note_id
 
 
@@ -150,18 +153,35 @@ class Flag:
 
     @property
     def is_open(self) -> bool:
-        """Whether it was opened and is not closed, acknowledged or not."""
+        """True if opened and not closed, acknowledged or not."""
         return self.state in STANDING_OPEN
 
     @property
     def watched(self) -> bool:
-        """Whether something of it is still to be settled."""
+        """True if the flag is not final."""
         return self.state is not None and self.state != "resolved"
+
+
+_VALUES = (
+    "site",
+    "deviation",
+    "deviation_low",
+    "deviation_high",
+    "proposed_corepower",
+    "run",
+    "window_start",
+    "window_end",
+)
+_SEEN = (*_VALUES, "window_days", "verdict", "confirmed", "k", "k_err")  # columns of a flag from the night
+_OF_FLAG = (  # columns of an event from its flag
+    *("level", "processing_type", "name", *_VALUES, "window_days", "verdict"),
+    *("corepower", "since", "nights", "benchmark"),
+)
 
 
 @dataclass
 class Night:
-    """A flag on its way through one night, with what happened to it so far."""
+    """A flag during one night, with its events so far."""
 
     flag: Flag
     night: date
@@ -175,7 +195,7 @@ class Night:
         to_state: State | None = None,
         **more: object,
     ) -> None:
-        """Note a change; without ``to_state`` the state stays. ``more``: further columns of the event."""
+        """Add an event; without ``to_state`` the state stays. ``more``: further columns of the event."""
         flag = self.flag
         to_state = to_state or flag.state
         event = content_id(
@@ -192,48 +212,31 @@ class Night:
             {
                 "event": event,
                 "night": self.night,
-                "level": flag.level,
-                "processing_type": flag.processing_type,
-                "name": flag.name,
-                "site": flag.site,
                 "kind": kind,
                 "from_state": flag.state,
                 "to_state": to_state,
-                "deviation": flag.deviation,
-                "deviation_low": flag.deviation_low,
-                "deviation_high": flag.deviation_high,
-                "corepower": flag.corepower,
-                "proposed_corepower": flag.proposed_corepower,
                 "confirmed": concerns_open,
-                "run": flag.run,
-                "window_start": flag.window_start,
-                "window_end": flag.window_end,
                 "sentence": sentence,
                 "evidence": evidence,
-                "window_days": flag.window_days,
                 "place": len(self.events) + 1,
-                "since": flag.since,
-                "nights": flag.nights,
-                "verdict": flag.verdict,
-                "benchmark": flag.benchmark,
+                **{name: getattr(flag, name) for name in _OF_FLAG},
                 **more,
             }
         )
         self.flag = replace(flag, state=to_state, last_event=event)
 
     def set(self, **values: Any) -> None:
-        """Give the flag other values."""
+        """Replace values of the flag."""
         self.flag = replace(self.flag, **values)
 
 
 def after(
     flag: Flag, seen: Sighting | None, notes: Sequence[Note], night: date, settings: WatchSettings
 ) -> tuple[Flag, list[dict[str, Any]]]:
-    """What a flag is after a night, and the rows of ``flag_events`` of what happened to it.
+    """Return the flag after a night, and its rows of ``flag_events``.
 
-    ``flag``: as it was after the night before, or with no state when it was never flagged. ``seen``: None
-    when the name is not among the verdicts. ``notes``: those about it, in any order. A flag that was never
-    flagged and is not now keeps no state.
+    ``flag``: as of the night before, without a state if never flagged. ``seen``: None if the name has no
+    verdict. ``notes``: about it, in any order. A flag that was never flagged and is not now keeps no state.
     """
     at = Night(flag, night)
     if seen is None or not seen.compared:
@@ -249,7 +252,7 @@ def after(
 
 
 def _not_compared(at: Night, seen: Sighting | None, settings: WatchSettings) -> None:
-    """Nothing opens and nothing closes by what is not known; after some nights it is said."""
+    # A night without a comparison opens and closes nothing; after some such nights an event says so.
     at.set(
         verdict=None if seen is None else seen.verdict,
         confirmed=None,
@@ -264,33 +267,14 @@ def _not_compared(at: Night, seen: Sighting | None, settings: WatchSettings) -> 
 
 def _compared(at: Night, seen: Sighting, settings: WatchSettings) -> None:
     before = at.flag
-    at.set(
-        site=seen.site,
-        k=seen.k,
-        k_err=seen.k_err,
-        deviation=seen.deviation,
-        deviation_low=seen.deviation_low,
-        deviation_high=seen.deviation_high,
-        proposed_corepower=seen.proposed_corepower,
-        verdict=seen.verdict,
-        confirmed=seen.confirmed,
-        run=seen.run,
-        window_start=seen.window_start,
-        window_end=seen.window_end,
-        window_days=seen.window_days,
-        compared_on=at.night,
-        absent_nights=0,
-    )
+    at.set(**{name: getattr(seen, name) for name in _SEEN}, compared_on=at.night, absent_nights=0)
     if before.watched and before.absent_nights >= settings.absent_nights:
         at.happened("returned", sentences.returned(at.flag))
     _declaration(at, seen)
     deviates = seen.verdict == "deviates"
     if deviates and not before.watched:
         at.set(since=at.night, until=None, nights=0, evidence=None)
-    at.set(
-        nights=at.flag.nights + deviates,
-        quiet_nights=0 if deviates else at.flag.quiet_nights + 1,
-    )
+    at.set(nights=at.flag.nights + deviates, quiet_nights=0 if deviates else at.flag.quiet_nights + 1)
     if deviates:
         _deviates(at, seen)
     elif at.flag.state == "new" and (seen.verdict == "ok" or at.flag.quiet_nights >= settings.quiet_nights):
@@ -300,7 +284,6 @@ def _compared(at: Night, seen: Sighting, settings: WatchSettings) -> None:
 
 
 def _declaration(at: Night, seen: Sighting) -> None:
-    """What is declared, and beside a flag that it was changed."""
     before, new = at.flag, seen.declared
     at.set(benchmark=seen.benchmark)
     if new is None:
@@ -336,16 +319,11 @@ def _deviates(at: Night, seen: Sighting) -> None:
     is_same = flag.opened_on is not None and same_side(flag.opened_deviation, seen.deviation)
     opened = sentences.opened(at.flag, again=is_same)
     at.happened("reopened" if is_same else "opened", opened, again.text, to_state="open")
-    at.set(
-        evidence=again.text,
-        opened_on=at.night,
-        opened_until=at.night,
-        opened_deviation=seen.deviation,
-    )
+    at.set(evidence=again.text, opened_on=at.night, opened_until=at.night, opened_deviation=seen.deviation)
 
 
 def same_side(left: float | None, right: float | None) -> bool:
-    """Whether two deviations have one sign; False when one is missing.
+    """True if both deviations have the same sign; False if one is missing.
 
     >>> same_side(-0.3, -0.4), same_side(-0.3, 0.4), same_side(None, 0.4)
     (True, False, False)
@@ -356,7 +334,7 @@ def same_side(left: float | None, right: float | None) -> bool:
 
 
 def _again(flag: Flag, seen: Sighting) -> Evidence | None:
-    """The first evidence that confirms the deviation on other jobs: of a flag that was closed, later ones."""
+    # Of a closed flag only evidence later than its end counts.
     if seen.confirmed is not True:
         return None
     closed = flag.closed_on if flag.opened_on is not None else None
@@ -364,7 +342,7 @@ def _again(flag: Flag, seen: Sighting) -> Evidence | None:
 
 
 def _calm(flag: Flag, seen: Sighting) -> Evidence | None:
-    """A window within the limit whose jobs are all later than those that opened the flag."""
+    # Only jobs later than those that opened the flag count.
     opened = flag.opened_until
     return next((item for item in seen.calm if opened is None or item.first > opened), None)
 
@@ -383,16 +361,16 @@ def _resolve(at: Night, kind: Kind, sentence: str, evidence: str | None) -> None
 
 
 def _acknowledge(at: Night, notes: Sequence[Note]) -> None:
-    """The newest acknowledgement since the flag was last closed holds until its day; closing ends it."""
+    # The newest acknowledgement since the last close holds until its day; closing ends it.
     flag = at.flag
     if not flag.is_open:
         return
-    given = [
+    notes_in_force = [
         note
         for note in notes
         if note.kind == "ack" and note.night <= at.night and _after(note.night, flag.closed_on)
     ]
-    newest = max(given, key=lambda note: note.order, default=None)
+    newest = max(notes_in_force, key=lambda note: note.order, default=None)
     in_force = newest if newest is not None and newest.until and at.night < newest.until else None
     if in_force is not None and in_force.note_id != flag.ack_id:
         at.set(
@@ -426,22 +404,23 @@ def _after(night: date, closed: date | None) -> bool:
 
 
 def _answers(at: Night, notes: Sequence[Note]) -> None:
-    """What sites answered since the night before; several answers are one event."""
-    given = sorted(
+    # Several answers of one night are one event.
+    notes_in_force = sorted(
         (note for note in notes if note.kind == "answer" and note.night == at.night),
         key=lambda note: note.order,
     )
-    if given:
+    if notes_in_force:
+        last = notes_in_force[-1]
         at.happened(
             "answered",
-            sentences.answered(at.flag, given[-1].entered_by, given[-1].text, len(given)),
-            entered_by=given[-1].entered_by,
-            text="\n".join(note.text for note in given),
+            sentences.answered(at.flag, last.entered_by, last.text, len(notes_in_force)),
+            entered_by=last.entered_by,
+            text="\n".join(note.text for note in notes_in_force),
         )
 
 
 def folded(events: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], State]:
-    """The state of every flag that its events tell, whatever their order."""
+    """Return the state of every flag from its events, in any order."""
     states: dict[tuple[str, str, str], State] = {}
     for event in sorted(events, key=lambda row: (row["night"], row["place"])):
         states[event["level"], event["processing_type"], event["name"]] = event["to_state"]
@@ -449,7 +428,7 @@ def folded(events: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], State
 
 
 def notes_of(flag: Flag, notes: Sequence[Note]) -> Iterator[Note]:
-    """The notes about a flag."""
+    """Yield the notes about a flag."""
     for note in notes:
         if (note.level, note.name) == (flag.level, flag.name) and note.processing_type in (
             None,

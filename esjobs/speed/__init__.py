@@ -2,10 +2,10 @@
 
 from esjobs.core.capability import Capability, Lazy, StepEntry
 
+# Days are scored before windows are fitted, which takes longest
 CAPABILITY = Capability(
     "speed",
     sections=(("fit", Lazy("esjobs.speed.settings:FitSettings")),),
     steps=(StepEntry("fit", Lazy("esjobs.speed.night:FIT"), after=("score",)),),
     facade=Lazy("esjobs.speed.facade:Speed"),
 )
-"""Days are scored before windows are fitted, which takes longest."""

@@ -1,38 +1,42 @@
-"""What each bucket knows: its relative variance, its own or, with few jobs, mostly that of its task."""
+"""Relative variance of each bucket: its own, or with few jobs mostly that of its task."""
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 import fitters
-from esjobs.records.tasks.sums import FloatArray, TaskSums
+from esjobs.records.tasks.sums import TaskSums
 from esjobs.speed.fixed_costs import Corrected
+from fitters.layout.arrays import Floats, Mask
 
 
 @dataclass(frozen=True)
 class BucketVariances:
-    """Squared relative standard errors of CPU time per event, one entry per row; NaN where nothing is known.
+    """Squared relative standard errors of CPU time per event, one entry per row; NaN where unknown.
 
     ``rel_var``: with the fixed cost taken out, its error included; ``rel_var_raw``: without. ``per_job``:
     relative variance of one job, its own as far as it has jobs to tell; ``per_job_of_task``: that of its
     task.
     """
 
-    rel_var: FloatArray
-    rel_var_raw: FloatArray
-    per_job: FloatArray
-    per_job_of_task: FloatArray
-    stray: npt.NDArray[np.bool_]
+    rel_var: Floats
+    rel_var_raw: Floats
+    per_job: Floats
+    per_job_of_task: Floats
+    stray: Mask
 
 
 def bucket_variances(rows: TaskSums, found: Corrected) -> BucketVariances:
-    """Variances of all rows: buckets of few jobs take that of their task, and tasks that of their kind."""
+    """Return the variances of all rows; buckets of few jobs are shrunk to their task, and tasks to their
+    kind.
+    """
     n_jobs = rows.sums["n_jobs"]
     kind = rows.keys.kinds()[rows.task.names]
     kept = rows.mixed.codes < 0
-    corrected = _shrunk(rows, kind, np.where(kept, (found.rel_var - found.rel_var_rho) * n_jobs, np.nan))
-    raw = _shrunk(rows, kind, np.where(kept, found.rel_var_raw * n_jobs, np.nan))
+    corrected, raw = (
+        fitters.job_scatter(rows.task.codes, kind, n_jobs, np.where(kept, rel_var * n_jobs, np.nan))
+        for rel_var in (found.rel_var - found.rel_var_rho, found.rel_var_raw)
+    )
     with_cost = np.where(found.use, corrected.per_job, raw.per_job) / n_jobs
     return BucketVariances(
         rel_var=with_cost + np.nan_to_num(found.rel_var_rho),
@@ -41,7 +45,3 @@ def bucket_variances(rows: TaskSums, found: Corrected) -> BucketVariances:
         per_job_of_task=corrected.of_task,
         stray=corrected.is_stray,
     )
-
-
-def _shrunk(rows: TaskSums, kind: npt.NDArray[np.int64], variance: FloatArray) -> fitters.JobScatter:
-    return fitters.job_scatter(rows.task.codes, kind, rows.sums["n_jobs"], variance)

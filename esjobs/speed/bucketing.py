@@ -1,4 +1,4 @@
-"""The first step of the speed factors. It needs no fit: who aggregates does not wait for their import."""
+"""Aggregation step of the speed factors. It imports no fits: aggregation does not wait for them."""
 
 from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
@@ -12,7 +12,7 @@ from esjobs.store.base import JobStore
 def make_buckets(
     store: JobStore, question: SpeedQuestion, *, rebuild: bool, progress: Progress | None
 ) -> Outcome:
-    """The missing or stale buckets of the question's window, still invisible."""
+    """Make the missing or stale buckets of the question's window, not yet published."""
     return aggregate(
         store, question.window, question.rules, run=question.run, rebuild=rebuild, progress=progress
     )
@@ -21,6 +21,6 @@ def make_buckets(
 def publish_buckets(
     store: JobStore, clock: Clock, question: SpeedQuestion, *, rebuild: bool, progress: Progress | None
 ) -> RunReport:
-    """Make missing or stale buckets of the window, and publish them with their books."""
+    """Make missing or stale buckets of the window, and publish them with their balance."""
     outcome = make_buckets(store, question, rebuild=rebuild, progress=progress)
     return Publisher(store, clock).publish(question, [outcome])[0]

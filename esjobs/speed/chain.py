@@ -1,14 +1,13 @@
-"""The steps of the speed factors in their order, alone or together, and what of them is published when."""
+"""Steps of the speed factors in order, alone or together, with their publication."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,16 +31,19 @@ from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
+from esjobs.speed.judging.changed_declarations import changed_declarations
 from esjobs.speed.judging.flag import flag
-from esjobs.speed.judging.moved import moved_declarations
 from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.question import SpeedQuestion
 from esjobs.store.base import JobStore
 
+_NUMBERS = ("k", "k_err", "k_raw", "k_err_stat", "k_err_int", "events_per_job")
+_TEXTS = ("reason", "sole_link", "records_doubt")
+
 
 class Chain:
-    """The steps over one store. ``clock`` stamps reports, ``progress`` is told what is being done."""
+    """Steps over one store. ``clock`` stamps reports, ``progress`` receives the current step."""
 
     def __init__(self, store: JobStore, clock: Clock, progress: Progress | None = None) -> None:
         self._store = store
@@ -51,9 +53,9 @@ class Chain:
     def fit(self, question: SpeedQuestion) -> RunReport:
         """Fit the buckets of the window and publish the factors.
 
-        What was concluded from earlier factors of the same question is concluded again, and all is
-        published in one switch. Days whose jobs are not the ones in the buckets are noted, because only
-        ``aggregate`` can bring them in.
+        Lines and verdicts that rested on earlier factors of the same question are made again, and all is
+        published in one switch. Days whose jobs are not in the buckets are noted: only ``aggregate`` adds
+        them.
         """
         factors, outcome = self._fit(question)
         outcome = _noted(outcome, self._notes_alone(question))
@@ -61,10 +63,9 @@ class Chain:
         return self._publish_with_later(question, outcome, ("correlate", "flag"), judged)
 
     def correlate(self, window: Window) -> RunReport:
-        """Compare the newest factors of the window with what is declared, and publish the lines.
+        """Compare the newest factors of the window with the declared values, and publish the lines.
 
-        Verdicts that rested on earlier lines of the run are made again; :class:`NoResultError` as of
-        :meth:`flag` where they cannot be.
+        Verdicts of the run are made again. Raises :class:`NoResultError` as :meth:`flag` does.
         """
         run, question, factors = self._stored(window)
         limit = question.fit.deviation_limit
@@ -76,22 +77,22 @@ class Chain:
         return self._publish_with_later(question, outcome, ("flag",), judged)
 
     def flag(self, window: Window) -> RunReport:
-        """Judge the newest factors of the window by the declarations of now; publish verdicts and lines.
+        """Judge the newest factors of the window by the current declarations; publish verdicts and lines.
 
-        The lines are made again with the verdicts, so that both rest on the same declarations; a note says
-        when these are others than before. Raises :class:`NoResultError` when the fit left no variants, as
-        those of earlier versions: verdicts could not be tested.
+        The lines are made again with the verdicts, so that both rest on the same declarations; a note says if
+        these have changed. Raises :class:`NoResultError` if the fit left no variants (earlier versions):
+        verdicts could not be tested.
         """
         run, question, factors = self._stored(window)
         correlated, flagged = self._judge(question, run.run, factors, self._variants(run, factors))
-        flagged = _noted(flagged, moved_declarations(self._store, run.run, correlated, flagged))
+        flagged = _noted(flagged, changed_declarations(self._store, run.run, correlated, flagged))
         return self._publisher.publish(question, [correlated, flagged])[-1]
 
     def run(self, question: SpeedQuestion, *, rebuild: bool = False) -> list[RunReport]:
-        """All four steps; results become visible together at the end.
+        """Run all four steps; results become visible together at the end.
 
-        The buckets and their books are visible before: they hold whatever becomes of the fit. The report of
-        ``aggregate`` is not, so that a run that fails is not listed among the runs.
+        The buckets and their balance are visible before, whatever becomes of the fit. The report of
+        ``aggregate`` is not, so that a failed run is not listed.
         """
         aggregated = make_buckets(self._store, question, rebuild=rebuild, progress=self._progress)
         if aggregated.written:
@@ -101,9 +102,9 @@ class Chain:
         return self._concluded(question, [aggregated.report], buckets_checked=True)
 
     def judge(self, question: SpeedQuestion) -> list[RunReport]:
-        """All steps but the first, from the buckets as they are; results become visible together at the end.
+        """Run all steps but the first, from the buckets as they are; results become visible together.
 
-        For who brings the days up to date by another rule: no job is read to see whether they are.
+        For callers that bring the days up to date by another rule: no job is read to check them.
         """
         return self._concluded(question, (), buckets_checked=False)
 
@@ -125,31 +126,28 @@ class Chain:
         later: Sequence[str],
         judged: Callable[[], tuple[Outcome, Outcome]],
     ) -> RunReport:
-        """Publish a step alone, and in the same switch those of the later steps that its run has already.
+        """Publish a step alone, with the later steps that its run has already, in one switch.
 
-        A complete run stays complete that way: were its verdicts only taken back, whoever reads the latest
-        would be moved to an older run, or to none. ``judged`` makes lines and verdicts from what the step
-        made. The report is that of the step, with a note.
+        So a complete run stays complete: if its verdicts were only withdrawn, readers of the latest run would
+        get an older one, or none. ``judged`` makes lines and verdicts from the results of the step.
         """
-        known = self._known(outcome.report.run)
-        wanted = later if "flag" in known else tuple(step for step in later if step in known)
+        existing = self._steps_of(outcome.report.run)
+        wanted = later if "flag" in existing else tuple(step for step in later if step in existing)
         again, notes = [], list[str]()
         if wanted:
             correlated, flagged = judged()
             again = [item for item in (correlated, flagged) if item.report.step in wanted]
             made = " and ".join({"correlate": "lines", "flag": "verdicts"}[step] for step in wanted)
             notes = [f"this run had {made} already: they were made again and published with it"]
-            notes += moved_declarations(self._store, outcome.report.run, correlated, flagged)
+            notes += changed_declarations(self._store, outcome.report.run, correlated, flagged)
         # another process may have published some meanwhile: they are of other factors
         outdated = [step for step in later if step not in wanted]
         return self._publisher.publish(question, [_noted(outcome, notes), *again], outdated=outdated)[0]
 
-    def _known(self, run: str) -> AbstractSet[str]:
-        """The steps that a run has already."""
+    def _steps_of(self, run: str) -> AbstractSet[str]:
         return next((item.steps for item in stored_runs(self._store, SPEED, run)), {}).keys()
 
     def _variants(self, run: StoredRun, factors: Sequence[Factors]) -> pa.Table:
-        """What a fit left to test verdicts with; :class:`NoResultError` where it left nothing."""
         variants = read_results(self._store, STABILITY_CHECKS, run)
         if not variants.num_rows and any(item.main.any() for item in factors):
             raise NoResultError(
@@ -173,7 +171,7 @@ class Chain:
         return factors, replace(outcome, last_data=last_day(self._store, question.window))
 
     def _notes_alone(self, question: SpeedQuestion) -> Iterator[str]:
-        """What someone should know who fits without the other steps."""
+        # Notes for a fit without the other steps.
         window = question.window
         behind = days_behind(self._store, window, question.rules)
         if behind:
@@ -182,7 +180,7 @@ class Chain:
                 f"{behind[0]}; bring them in: esjobs aggregate --window {window}"
             )
         latest = latest_run(self._store, SPEED)
-        complete = self._known(question.run) >= set(SPEED.steps)
+        complete = self._steps_of(question.run) >= set(SPEED.steps)
         if latest is not None and latest.run != question.run and not complete:
             yield (
                 f"the latest remains {latest.title} until this one has its lines and flags; "
@@ -190,7 +188,6 @@ class Chain:
             )
 
     def _checked(self, question: SpeedQuestion) -> CheckedBuckets:
-        """The buckets that a question is about, mixed tasks taken apart."""
         window, tasks = question.window, question.tasks
         where = bucket_filters(self._store, window, question.where, tasks)
         sums = read_sums(self._store, window, where)
@@ -204,7 +201,7 @@ class Chain:
         )
 
     def _no_buckets(self, question: SpeedQuestion) -> str:
-        """Why there is nothing to fit, and what to do."""
+        """Return the error for an empty fit, with its remedy."""
         window = question.window
         restriction = question.restriction
         counted = counts_of_books(self._store, window, question.rules)
@@ -260,55 +257,32 @@ class Chain:
 
 
 def _noted(outcome: Outcome, notes: Iterable[str]) -> Outcome:
-    """The same with further notes in its report."""
     return replace(outcome, report=replace(outcome.report, notes=(*outcome.report.notes, *notes)))
 
 
 def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
-    """The factors of a stored run, one item per fit, headline method first."""
+    """Return the factors of a stored run, one item per fit, headline method first."""
     fits = read_results(store, FITS, run).to_pylist()
     rows = read_results(store, FACTORS, run)
-    found = []
-    for item in fits:
-        chosen = pc.equal(rows.column("level"), item["level"])
-        for key in ("processing_type", "method"):
-            chosen = pc.and_(chosen, pc.equal(rows.column(key), item[key]))
-        mine = rows.filter(chosen)
-        columns = {name: mine.column(name).to_numpy(zero_copy_only=False) for name in mine.column_names}
-        component = columns["component"].astype(np.int64)
-        found.append(
-            Factors(
-                level=item["level"],
-                processing_type=item["processing_type"],
-                method=item["method"],
-                name=columns["name"],
-                k=columns["k"].astype(float),
-                k_err=columns["k_err"].astype(float),
-                component=component,
-                n_units=columns["n_units"].astype(np.int64),
-                n_jobs=columns["n_jobs"].astype(np.int64),
-                status=columns["status"],
-                reason=_texts(columns["reason"]),
-                k_raw=columns["k_raw"].astype(float),
-                k_err_stat=columns["k_err_stat"].astype(float),
-                k_err_int=columns["k_err_int"].astype(float),
-                events_per_job=columns["events_per_job"].astype(float),
-                via=_texts(columns["sole_link"]),
-                records=_texts(columns["records_doubt"]),
-                only_type=item["only_type"] or "",
-                left_out=item["left_out"] or "",
-                n_tasks=_known(columns["n_tasks"], columns["n_units"]),
-                n_components=int(component.max(initial=-1)) + 1,
-            )
-        )
-    return found
+    return [_stored_fit(item, rows) for item in fits]
 
 
-def _texts(column: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    return np.array([text or "" for text in column], object)
-
-
-def _known(column: npt.NDArray[Any], otherwise: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Counts of a column that factors of an earlier version lack."""
-    counts = column.astype(float)
-    return np.where(np.isfinite(counts), counts, otherwise).astype(np.int64)
+def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
+    for key in ("level", "processing_type", "method"):
+        rows = rows.filter(pc.equal(rows.column(key), item[key]))
+    columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names}
+    component = columns["component"].astype(np.int64)
+    return Factors(
+        level=item["level"],
+        processing_type=item["processing_type"],
+        method=item["method"],
+        name=columns["name"],
+        component=component,
+        **{name: columns[name].astype(np.int64) for name in ("n_units", "n_tasks", "n_jobs")},
+        status=columns["status"],
+        only_type=item["only_type"] or "",
+        left_out=item["left_out"] or "",
+        n_components=int(component.max(initial=-1)) + 1,
+        **{name: columns[name].astype(float) for name in _NUMBERS},
+        **{name: np.array([text or "" for text in columns[name]], object) for name in _TEXTS},
+    )

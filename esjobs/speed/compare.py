@@ -1,7 +1,7 @@
-"""What changed between two runs, in sigma: factors on a common scale, and verdicts."""
+"""Comparison of two runs, in sigma: factors on a common scale, and verdicts."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from statistics import median
 from typing import Any, NamedTuple
@@ -42,12 +42,11 @@ _SCHEMA = pa.schema(
 
 
 _Key = tuple[str, str, str, str]
-_Verdict = tuple[str | None, bool | None]
-"""A verdict, and whether it is confirmed."""
+_Verdict = tuple[str | None, bool | None]  # A verdict, and whether it is confirmed
 
 
 class _Factor(NamedTuple):
-    """What of a row of ``factors`` is compared."""
+    """Compared columns of a row of ``factors``."""
 
     k: float | None = None
     k_err: float | None = None
@@ -58,7 +57,7 @@ class _Factor(NamedTuple):
 
     @property
     def comparable(self) -> bool:
-        """Whether there is a factor, which is above 0, with an error, of the largest component."""
+        """True if the name has a positive factor with an error in the largest component."""
         return self.status == "ok" and self.component == 0 and (self.k or 0) > 0 and self.k_err is not None
 
 
@@ -66,22 +65,16 @@ _NO_FACTOR = _Factor()
 _NO_VERDICT: _Verdict = (None, None)
 _JUDGED = frozenset(JUDGED)
 
-_ROUND_OFF = 1e-9
-"""Relative changes below this are arithmetic, not change."""
+_ROUND_OFF = 1e-9  # Relative changes below this are arithmetic, not change
 
 
 def runs_compared(
-    store: JobStore,
-    run_a: str | None = None,
-    run_b: str | None = None,
-    *,
-    since: Window | None = None,
+    store: JobStore, run_a: str | None = None, run_b: str | None = None, *, since: Window | None = None
 ) -> tuple[StoredRun, StoredRun]:
-    """The two runs to compare: those named; one and the latest; or, without a name, the latest two.
+    """Return the two runs to compare: the named ones; one and the latest; or the latest two of one length.
 
-    The latest two are the latest run and the one before it of a window as long. ``since``: the one before it
-    whose data end with this window or before; of a window that is not over yet, before it begins. Raises
-    :class:`UsageError` when both are the same run.
+    ``since``: the first is the newest run whose data end with this window or before; of a window that is not
+    over yet, before its start. Raises :class:`UsageError` if both are the same run.
     """
     if since is not None and run_a is not None:
         raise UsageError("since finds the run to compare the latest with; leave the run out")
@@ -104,22 +97,21 @@ def compare_runs(
     since: Window | None = None,
     methods: Collection[str] = (),
 ) -> pa.Table:
-    """One row per name and method of either run; :func:`runs_compared` says which runs.
+    """Return one row per name and method of either run, see :func:`runs_compared`.
 
-    First come the verdicts that changed: those from or to confirmed, then those between two comparisons, then
-    others; then the rest. The largest ``sigma`` comes first in each. A name that was compared with what it
-    declares in neither run has no verdict that could change.
+    Changed verdicts come first: those from or to confirmed, then those between two comparisons, then others;
+    then the rest, each by the largest ``sigma``. A name that neither run compared has no changed verdict.
 
-    ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
-    the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
-    overstates it when the runs share jobs. ``sigma`` is ln(1 + change) over its error: the other order of
-    runs gives the same with the other sign. Null where a run has no factor, and where only one name is
-    common: its own ratio would be the scale, and the change 0 by construction. ``methods``: only these.
+    ``change`` is k_b/k_a - 1 on a common scale: the median of ln(k_b/k_a) over the names in the largest
+    component of both. ``change_err`` adds both errors in quadrature, an overestimate if the runs share jobs.
+    ``sigma`` is ln(1 + change) over its error; the reverse order of runs changes its sign only. Null if a run
+    has no factor, or if only one name is common: its ratio would be the scale. ``methods``: only these.
     """
     runs = runs_compared(store, run_a, run_b, since=since)
     chosen = [In("method", tuple(methods))] if methods else []
-    before, after = (_factors(rows) for rows in _of_both(store, FACTORS, runs, _Factor._fields, chosen))
-    first, second = (_verdicts(rows) for rows in _of_both(store, FLAGS, runs, ("verdict", "confirmed")))
+    factors = _of_both(store, FACTORS, runs, _Factor._fields, chosen)
+    before, after = ({key: _Factor._make(row) for key, row in rows.items()} for rows in factors)
+    first, second = _of_both(store, FLAGS, runs, ("verdict", "confirmed"))
     scales = _scales(before, after)
     rows = []
     for key in sorted(before.keys() | after.keys()):
@@ -144,16 +136,12 @@ def compare_runs(
 
 
 def verdict_changed(row: Mapping[str, Any]) -> bool:
-    """Whether a verdict changed that says something: one of both at least is of a comparison.
-
-    A confirmed deviation is not a candidate.
-    """
+    """True if a verdict changed and one of the two is a comparison; confirmed and candidate differ."""
     before, after = ((row[f"verdict_{side}"], row[f"confirmed_{side}"]) for side in "ab")
     return _weight(before, after) > 0
 
 
 def _weight(before: _Verdict, after: _Verdict) -> int:
-    """How much a change of the verdict says; 0 where it did not change, or says nothing."""
     verdicts = {before[0], after[0]}
     confirmed = before[1] is True, after[1] is True
     if None in verdicts or verdicts.isdisjoint(JUDGED):
@@ -166,7 +154,7 @@ def _weight(before: _Verdict, after: _Verdict) -> int:
 
 
 def _shift(a: _Factor, b: _Factor, scale: float | None) -> tuple[float | None, float | None, float | None]:
-    """The change of a factor on the scale of both runs, its error, and sigma; null where it says nothing."""
+    # Change on the common scale, its error and sigma; None where not comparable.
     if scale is None or a.k is None or b.k is None or not (a.comparable and b.comparable):
         return None, None, None
     change = b.k / a.k / scale - 1
@@ -182,28 +170,18 @@ def _of_both(
     runs: tuple[StoredRun, StoredRun],
     names: Sequence[str],
     chosen: Sequence[Filter] = (),
-) -> list[list[tuple[Any, ...]]]:
-    """The rows of both runs, read at once: the key, then the named columns."""
+) -> list[dict[_Key, tuple[Any, ...]]]:
     where = [In("run", tuple(run.run for run in runs)), *chosen]
     rows = read_table(store, table, where, ["run", *_KEY, *names])
-    of_run: dict[str, list[tuple[Any, ...]]] = {run.run: [] for run in runs}
+    of_run: dict[str, dict[_Key, tuple[Any, ...]]] = {run.run: {} for run in runs}
     names_of_runs, *columns = (column.to_pylist() for column in rows.columns)
     for run, row in zip(names_of_runs, zip(*columns, strict=True), strict=True):
-        of_run[run].append(row)
+        of_run[run][row[:4]] = row[4:]
     return list(of_run.values())
 
 
-def _factors(rows: Iterable[tuple[Any, ...]]) -> dict[_Key, _Factor]:
-    return {row[:4]: _Factor._make(row[4:]) for row in rows}
-
-
-def _verdicts(rows: Iterable[tuple[Any, ...]]) -> dict[_Key, _Verdict]:
-    """By key, the verdict and whether it is confirmed."""
-    return {row[:4]: row[4:] for row in rows}
-
-
 def _scales(first: Mapping[_Key, _Factor], second: Mapping[_Key, _Factor]) -> dict[tuple[str, ...], float]:
-    """By level, type and method, what all factors of the second run have in common: a factor, > 0."""
+    # By level, type and method, the common factor of the second run; a single ratio says nothing.
     ratios: dict[tuple[str, ...], list[float]] = {}
     for key, a in first.items():
         b = second.get(key, _NO_FACTOR)

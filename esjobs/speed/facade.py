@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Speed(Facade):
-    """Steps from records to verdicts, one by one, and comparison of runs."""
+    """Steps from records to verdicts, and comparison of runs."""
 
     @writes
     def aggregate(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
-        """Aggregate the days of a window that have no buckets or stale ones; ``rebuild``: all of them."""
+        """Aggregate the days of a window with missing or stale buckets; ``rebuild``: all of them."""
         from esjobs.speed.bucketing import publish_buckets
 
         context = self._context
@@ -33,7 +33,7 @@ class Speed(Facade):
 
     @writes
     def fit(self, window: WindowLike = None, *, tasks: Names = (), where: Where = ()) -> RunReport:
-        """Fit factors from the buckets of a window and publish them, with lines and verdicts made anew."""
+        """Fit factors from the buckets of a window and publish them, with new lines and verdicts."""
         return self._chain().fit(self._question(window, tasks, where))
 
     @writes
@@ -73,10 +73,10 @@ class Speed(Facade):
     ) -> Answer:
         """Compare two runs: factors in standard errors, and verdicts.
 
-        One run is compared with the latest. Without any, the latest run is compared with the one before it of
-        the same length, or with the last one whose data ended before ``since``. Changed verdicts come first,
-        then the largest shifts. ``details`` is the pair of runs. Raises :class:`NoResultError` where neither
-        run has a ``method``.
+        One run is compared with the latest; without any, the latest with the previous one of the same length,
+        or with the last one whose data ended before ``since``. Changed verdicts come first, then the largest
+        shifts. ``details`` is the pair of runs. Raises :class:`NoResultError` if neither run has a
+        ``method``.
         """
         from esjobs.speed.compare import compare_runs, runs_compared
 

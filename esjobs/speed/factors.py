@@ -1,4 +1,4 @@
-"""One fit: its input, what the fit library made of it, and a status for every name."""
+"""One fit: input, result of the fit library, and a status for every name."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 import fitters
 from esjobs.records.tasks.keys import TaskKeys
-from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.fit_input import FitInput
 from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE
 from esjobs.speed.shared_effects import SharedEffects, shared_effects
+from fitters.layout.arrays import Codes, Floats, Ints, Mask, Texts
 
+# Up to so many names Minuit's HESSE works out the errors of a fit again; its time grows with their cube
 HESSE_LIMIT = 100
-"""Up to so many names Minuit's HESSE works out the errors of a fit again; its time grows with their cube."""
-
 TOO_FEW_JOBS = "too few jobs"
 NO_COMMON_TASK = "no common task"
 MIXED_TASK = "mixed task"
@@ -27,9 +26,8 @@ UNKNOWN_COST = "fixed cost unknown"
 
 @dataclass(frozen=True)
 class Method:
-    """How a fit is made; ``corrected``: with the fixed cost per job taken out, where it is known.
-
-    ``least_jobs``: jobs that a bucket needs whatever the settings say.
+    """Settings of a fit; ``corrected``: for the fixed cost per job, if known. ``least_jobs``: jobs that a
+    bucket needs whatever the settings are.
     """
 
     objective: Literal["paper", "gamma"]
@@ -39,108 +37,98 @@ class Method:
     least_jobs: int
 
 
+# ``paper`` is the article's fit as it was published, of the same jobs. Stray buckets are rejected and not
+# weighted down by Tukey's biweight: with the few tasks that sites have in common the latter's errors are too
+# small (``fitters.fit.weighting``), and it gains nothing with many.
 METHODS: Mapping[str, Method] = {
     "gamma": Method("gamma", "variance", "reject", corrected=True, least_jobs=1),
     "paper": Method("paper", "none", "none", corrected=False, least_jobs=20),
 }
-"""``paper`` is the article's fit as it was published, of the same jobs.
-
-Stray buckets are rejected and not weighted down by Tukey's biweight: with the few tasks that sites have in
-common the latter's errors are too small (``fitters.fit.weighting``), and it gains nothing with many.
-"""
 
 
 def of_other_objective(method: Method) -> Method:
-    """The article's objective on what ``gamma`` fits, and the other way round: a systematic of the method."""
+    """Return the method with the other objective: a systematic uncertainty."""
     return replace(method, objective="paper" if method.objective == "gamma" else "gamma")
 
 
 @dataclass(frozen=True)
 class Factors:
-    """The factors of one fit, one entry per name of the input, sorted by name.
-
-    Arrays of equal length; ``k``, ``k_raw`` (without correction for fixed cost) and the errors are NaN unless
-    ``status`` is ``ok``. ``component`` counts from 0, the largest; a name that did not enter the fit is a
-    component of its own, behind the others. ``via``: the one name through which it hangs on the others, or
-    ``few jobs``, or empty.
-    """
+    """Factors of one fit: arrays of equal length, one entry per name, sorted by name."""
 
     level: str
     processing_type: str
     method: str
-    name: npt.NDArray[np.object_]
-    k: FloatArray
-    k_err: FloatArray
-    component: npt.NDArray[np.int64]
-    n_units: npt.NDArray[np.int64]
-    n_jobs: npt.NDArray[np.int64]
-    status: npt.NDArray[np.object_]
-    reason: npt.NDArray[np.object_]
-    k_raw: FloatArray
-    k_err_stat: FloatArray
-    k_err_int: FloatArray
-    events_per_job: FloatArray
-    via: npt.NDArray[np.object_]
-    n_tasks: npt.NDArray[np.int64]
-    """Tasks behind the keys that ``n_units`` counts, each once whatever its core classes and types."""
+    name: Texts
+    k: Floats  # as k_raw and the errors NaN unless the status is ok
+    k_err: Floats
+    component: Ints  # 0 is the largest; names outside the fit come last, one each
+    n_units: Ints
+    n_jobs: Ints
+    status: Texts
+    reason: Texts
+    k_raw: Floats  # without correction for the fixed cost
+    k_err_stat: Floats
+    k_err_int: Floats
+    events_per_job: Floats
+    sole_link: Texts  # the one name that links it with the others, ``few jobs``, or empty
+    # Tasks behind the keys that ``n_units`` counts, each once whatever its core classes and types
+    n_tasks: Ints
     n_components: int
-    k_err_type: FloatArray | None = None
-    """Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its fixed cost."""
-    k_err_class: FloatArray | None = None
-    k_err_cost: FloatArray | None = None
+    # Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its fixed cost
+    k_err_type: Floats | None = None
+    k_err_class: Floats | None = None
+    k_err_cost: Floats | None = None
+    # The processing type of all jobs in the fit, where it is one: what they tell is about that type only
     only_type: str = ""
-    """The processing type of all jobs in the fit, where it is one: what they tell is about that type only."""
-    records: npt.NDArray[np.object_] | None = None
-    """Why the records of a name are in doubt, empty where they are not."""
-
+    records_doubt: Texts | None = None  # Why the records of a name are in doubt, empty where they are not
+    # Why less than half of the jobs, or of the tasks, are in the fit; empty where more are
     left_out: str = ""
-    """Why less than half of the jobs, or of the tasks, are in the fit; empty where more are."""
 
     @property
-    def main(self) -> npt.NDArray[np.bool_]:
-        """Names with a factor in the largest component: those that can be compared."""
+    def fit(self) -> dict[str, object]:
+        """Columns that name the fit."""
+        return {"level": self.level, "processing_type": self.processing_type, "method": self.method}
+
+    @property
+    def main(self) -> Mask:
+        """Mask of the names with a factor in the largest component: the comparable ones."""
         return np.asarray((self.component == 0) & (self.status == "ok"), np.bool_)
 
     @property
-    def comparable(self) -> npt.NDArray[np.bool_]:
-        """Of these, names that a line may rest on: those behind a link of few jobs are one measurement."""
-        return np.asarray(self.main & (self.via != FEW_JOBS_BRIDGE), np.bool_)
+    def comparable(self) -> Mask:
+        """Mask of the names that a line may rest on: names behind a link of few jobs are one measurement."""
+        return np.asarray(self.main & (self.sole_link != FEW_JOBS_BRIDGE), np.bool_)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit: what went in, the factors, and everything the fit library says (None: nothing to fit).
-
-    ``min_bucket_jobs``: what a bucket needed to enter, by the settings or by the method. ``shift``: k by the
-    other objective on the same sums over k, minus 1, and the same in standard errors of k; by name. Empty
-    unless asked for.
-    """
+    """One fit: input, factors and the result of the fit library (None: nothing to fit)."""
 
     data: FitInput
-    entered: npt.NDArray[np.bool_]
+    entered: Mask
     factors: Factors
     result: fitters.FitResult | None
-    min_bucket_jobs: int
+    min_bucket_jobs: int  # of settings and method the larger
     shared: SharedEffects | None = None
+    # by name: k of the other objective over k, minus 1, and in standard errors; empty unless requested
     shift: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @cached_property
     def buckets(self) -> fitters.BucketTable | None:
-        """Residuals, pulls and weights of what entered, bucket by bucket."""
+        """Residuals, pulls and weights per bucket in the fit."""
         return None if self.result is None else fitters.bucket_table(self.result)
 
     @cached_property
     def rows(self) -> npt.NDArray[np.intp]:
-        """The row of the input behind each of ``buckets``."""
+        """Input row behind each of ``buckets``."""
         return np.empty(0, np.intp) if self.result is None else self.data.rows_of(self.result.source)
 
 
 def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None = None) -> Fit:
     """Fit one input by one method; ``how``: a variant of it, for tests of stability.
 
-    Buckets with fewer than ``min_bucket_jobs`` jobs, or fewer than the method needs, do not enter, nor those
-    of tasks that are set aside; a name that loses all of them, or all links to other names, keeps its row
-    with the reason.
+    Buckets with fewer jobs than ``min_bucket_jobs`` or than the method needs do not enter, nor those of
+    excluded tasks. A name that loses all of them, or all links to other names, keeps its row with the reason.
     """
     how = how or METHODS[method]
     least = max(min_bucket_jobs, how.least_jobs)
@@ -158,51 +146,47 @@ def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None 
 def _with_shared(
     factors: Factors, data: FitInput, result: fitters.FitResult, shared: SharedEffects
 ) -> Factors:
-    """Factors with the errors of what names do to all tasks of a kind."""
-    place = np.searchsorted(data.name.names.astype(str), factors.name.astype(str))
+    index = np.searchsorted(data.name.names.astype(str), factors.name.astype(str))
     parts = {
-        name: factors.k * np.sqrt(column[place])
+        name: factors.k * np.sqrt(column[index])
         for name, column in (("type", shared.of_type), ("class", shared.of_class), ("cost", shared.of_cost))
     }
     fitted = result.sigma_int.value
     inner = factors.k_err_int * (shared.sigma_int / fitted if fitted > 0 else 1.0)
     more = parts["type"] ** 2 + parts["class"] ** 2 + parts["cost"] ** 2
     k_err_int = np.sqrt(inner**2 + more)
-    known = np.isfinite(k_err_int)
+    valid = np.isfinite(k_err_int)
     return replace(
         factors,
-        k_err_int=np.where(known, k_err_int, factors.k_err_int),
-        k_err=np.where(known, np.hypot(factors.k_err_stat, k_err_int), np.sqrt(factors.k_err**2 + more)),
+        k_err_int=np.where(valid, k_err_int, factors.k_err_int),
+        k_err=np.where(valid, np.hypot(factors.k_err_stat, k_err_int), np.sqrt(factors.k_err**2 + more)),
         k_err_type=parts["type"],
         k_err_class=parts["class"],
         k_err_cost=parts["cost"],
-        records=_records(data, shared, place),
+        records_doubt=_records(data, shared, index),
         only_type=shared.only_type,
     )
 
 
-def _records(data: FitInput, shared: SharedEffects, place: npt.NDArray[np.intp]) -> npt.NDArray[np.object_]:
-    """Why the records of each name are in doubt: its jobs scatter, or its tasks; empty where they are not."""
-    of_jobs = shared.odd_buckets if data.odd_records is None else data.odd_records
-    return np.where(of_jobs[place] != "", of_jobs[place], shared.odd_buckets[place])
+def _records(data: FitInput, shared: SharedEffects, index: npt.NDArray[np.intp]) -> Texts:
+    of_jobs = shared.outlier_buckets if data.outlier_records is None else data.outlier_records
+    return np.where(of_jobs[index] != "", of_jobs[index], shared.outlier_buckets[index])
 
 
 def sigma_type_of(fit: Fit) -> float | None:
-    """What names do to all tasks of a type, as a fit tells it; None where it has nothing to tell it from."""
+    """Return the scatter of names and types in a fit; None if unknown."""
     return None if fit.shared is None else fit.shared.by_type.sigma
 
 
-def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
-    """The rows that a fit takes: enough jobs, and a task that is not set aside."""
-    known = (data.unknown.codes < 0) | (not how.corrected)
+def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> Mask:
+    """Return the mask of rows in a fit: enough jobs, and a task that is not excluded."""
+    valid = (data.unknown.codes < 0) | (not how.corrected)
     return np.asarray(
-        (data.n_jobs >= max(min_bucket_jobs, how.least_jobs)) & (data.mixed.codes < 0) & known, np.bool_
+        (data.n_jobs >= max(min_bucket_jobs, how.least_jobs)) & (data.mixed.codes < 0) & valid, np.bool_
     )
 
 
-def _fit(
-    data: FitInput, rows: npt.NDArray[np.bool_], how: Method, *, hesse: bool = False
-) -> fitters.FitResult | None:
+def _fit(data: FitInput, rows: Mask, how: Method, *, hesse: bool = False) -> fitters.FitResult | None:
     if not rows.any():
         return None
     buckets = fitters.Buckets.from_columns(
@@ -218,10 +202,7 @@ def _fit(
 
 
 def with_company(fit: Fit) -> Fit:
-    """Add what stands beside a factor: the one without correction, the other objective's, weak bridges.
-
-    Costs up to two fits more.
-    """
+    """Add the factor without correction, the other objective's and weak bridges; up to two fits more."""
     if fit.result is None:
         return fit
     how = METHODS[fit.factors.method]
@@ -229,7 +210,7 @@ def with_company(fit: Fit) -> Fit:
     if how.corrected and (data.rho[entered] > 0).any():
         raw = _fit(data, entered, replace(how, corrected=False))
         factors = replace(factors, k_raw=_by_name(factors.name, raw, "k"))
-    factors = replace(factors, via=_via(data, entered, factors))
+    factors = replace(factors, sole_link=_via(data, entered, factors))
     other = _fit(data, entered, of_other_objective(how))
     shift: dict[str, tuple[float, float]] = {}
     if other is not None:
@@ -239,8 +220,7 @@ def with_company(fit: Fit) -> Fit:
     return replace(fit, factors=factors, shift=shift)
 
 
-def _by_name(names: npt.NDArray[np.object_], result: fitters.FitResult | None, column: str) -> FloatArray:
-    """A column of a result for these names; NaN where it has no factor."""
+def _by_name(names: Texts, result: fitters.FitResult | None, column: str) -> Floats:
     found = np.full(len(names), np.nan)
     if result is not None:
         units = result.units
@@ -249,11 +229,11 @@ def _by_name(names: npt.NDArray[np.object_], result: fitters.FitResult | None, c
     return found
 
 
-def _via(data: FitInput, entered: npt.NDArray[np.bool_], factors: Factors) -> npt.NDArray[np.object_]:
-    """Of the names of the largest component, the one through which they hang on the others, or few jobs.
+def _via(data: FitInput, entered: Mask, factors: Factors) -> Texts:
+    """The one name that links each name of the largest component with the others, or few jobs.
 
-    A name with few jobs has an error of its own that says so; what is meant is a group of names, or one of
-    many jobs, that few jobs link with most others.
+    A name with few jobs has a large error of its own; few jobs that link a group of names, or a name of many
+    jobs, show in no error.
     """
     via = np.full(len(factors.name), "", object)
     main = np.isin(data.name.names.astype(str), factors.name[factors.main].astype(str))
@@ -263,21 +243,17 @@ def _via(data: FitInput, entered: npt.NDArray[np.bool_], factors: Factors) -> np
         reasons = dict(zip(bridges.name, zip(bridges.via, bridges.sound, strict=True), strict=True))
         group = fitters.linked_groups(data.task[inside], data.name[inside], data.n_jobs[inside])
         size = Counter(group.values())
-        for place, name in enumerate(factors.name):
+        for index, name in enumerate(factors.name):
             cut, sound = reasons.get(name, (None, True))
             number = group.get(name, 0)
-            several = size[number] > 1 or factors.n_jobs[place] >= fitters.LEAST_LINKING_JOBS
+            several = size[number] > 1 or factors.n_jobs[index] >= fitters.LEAST_LINKING_JOBS
             thin = number > 0 and several
-            via[place] = FEW_JOBS_BRIDGE if thin else "" if sound else cut or ""
+            via[index] = FEW_JOBS_BRIDGE if thin else "" if sound else cut or ""
     return via
 
 
 def _factors(
-    data: FitInput,
-    entered: npt.NDArray[np.bool_],
-    result: fitters.FitResult | None,
-    method: str,
-    min_bucket_jobs: int,
+    data: FitInput, entered: Mask, result: fitters.FitResult | None, method: str, min_bucket_jobs: int
 ) -> Factors:
     used = data.name.used()
     names, position = used.names.astype(str), used.codes
@@ -316,7 +292,7 @@ def _factors(
         reason=reason,
         k_raw=columns["k"],
         events_per_job=_events_per_job(data, entered, position, count),
-        via=np.full(count, "", object),
+        sole_link=np.full(count, "", object),
         n_tasks=n_tasks,
         n_components=int(component.max()) + 1 if count else 0,
         k=columns["k"],
@@ -326,8 +302,7 @@ def _factors(
     )
 
 
-def _distinct_tasks(buckets: fitters.Buckets, keys: TaskKeys) -> npt.NDArray[np.int64]:
-    """Per name of a fit, the tasks that determine its factor, each once whatever its task keys."""
+def _distinct_tasks(buckets: fitters.Buckets, keys: TaskKeys) -> Ints:
     size = np.diff(buckets.ptr)
     _, task = np.unique(keys.task_id[buckets.task_names].astype(str), return_inverse=True)
     linked = np.repeat(size > 1, size)
@@ -336,31 +311,22 @@ def _distinct_tasks(buckets: fitters.Buckets, keys: TaskKeys) -> npt.NDArray[np.
     return np.bincount(pairs // n_tasks, minlength=buckets.n_units).astype(np.int64)
 
 
-def fitted_or_all(
-    entered: npt.NDArray[np.bool_], position: npt.NDArray[np.int32], count: int
-) -> npt.NDArray[np.bool_]:
-    """The rows that speak for each name: those in the fit, or all of a name that has none there."""
+def fitted_or_all(entered: Mask, position: Codes, count: int) -> Mask:
+    """Return the mask of rows that represent each name: those in the fit, or all if there are none."""
     has = np.zeros(count, np.bool_)
     has[position[entered]] = True
     return np.where(has[position], entered, True)
 
 
-def _events_per_job(
-    data: FitInput, entered: npt.NDArray[np.bool_], position: npt.NDArray[np.int32], count: int
-) -> FloatArray:
+def _events_per_job(data: FitInput, entered: Mask, position: Codes, count: int) -> Floats:
     rows = fitted_or_all(entered, position, count)
     events = np.bincount(position[rows], data.events[rows], count)
     return np.asarray(events / np.bincount(position[rows], data.n_jobs[rows], count))
 
 
 def _without_fit(
-    data: FitInput,
-    entered: npt.NDArray[np.bool_],
-    position: npt.NDArray[np.int32],
-    count: int,
-    min_bucket_jobs: int,
-) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
-    """Status and reason of names before any fit: no common task, set aside, else too few jobs."""
+    data: FitInput, entered: Mask, position: Codes, count: int, min_bucket_jobs: int
+) -> tuple[Texts, Texts]:
     task, task_names = data.task.codes, data.task.names
     shared = np.zeros(count, np.bool_)
     shared[position[np.bincount(task)[task] > 1]] = True
@@ -375,9 +341,9 @@ def _without_fit(
     aside = ~entered & (is_mixed | (is_unknown & (data.n_jobs >= min_bucket_jobs))) & shared[position]
     last = np.full(count, -1, np.int64)
     last[position[aside]] = np.flatnonzero(aside)
-    for place in np.flatnonzero(last >= 0):
-        row = last[place]
+    for index in np.flatnonzero(last >= 0):
+        row = last[index]
         why = data.mixed if is_mixed[row] else data.unknown
-        status[place] = MIXED_TASK if is_mixed[row] else UNKNOWN_COST
-        reason[place] = f"{data.keys.readable(task_names[task[row]])}: {why.names[why.codes[row]]}"
+        status[index] = MIXED_TASK if is_mixed[row] else UNKNOWN_COST
+        reason[index] = f"{data.keys.readable(task_names[task[row]])}: {why.names[why.codes[row]]}"
     return status, reason

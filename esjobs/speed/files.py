@@ -1,4 +1,4 @@
-"""Fits straight from a table in a file, without a store: speed factors, and the line through the origin."""
+"""Fits from a table in a file, without a store: speed factors, and the line through the origin."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -38,13 +38,13 @@ _LINE = (
 )
 
 
+# The gauge of a fit, which its errors depend on: in that of one fixed unit they would be larger
 SCALE = "per component the factors sum to their number; k_err is the error of k in that scale"
-"""The gauge of a fit, which its errors depend on: in that of one fixed unit they would be larger."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of the file holds what; ``value``, or ``cpu`` and ``events``."""
+    """Column names of the file; ``value``, or ``cpu`` and ``events``."""
 
     task: str
     unit: str
@@ -78,7 +78,7 @@ def read_columns(path: Path, labels: Sequence[str], numbers: Sequence[str]) -> p
 
 
 def _first_text(column: pa.ChunkedArray) -> int:
-    """Where the first value stands that is no number."""
+    """Return the index of the first value that is not a number."""
     for row, value in enumerate(column.to_pylist()):
         try:
             float(value)
@@ -117,11 +117,10 @@ def _require(path: Path, wanted: Sequence[str], have: Sequence[str]) -> None:
 def fit_file(
     path: Path, columns: Columns, options: Mapping[str, Any]
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Fit the speed factors of a table, each value of the group column on its own.
+    """Fit the speed factors of a table, separately for each value of the group column.
 
-    ``options``: keyword arguments of :func:`fitters.fit_speed_factors`. Returns the rows and, per group, a
-    summary: rows in and dropped by reason, the scale of k and k_err, components with Minuit's verdict, f, S,
-    dof, seconds per stage.
+    ``options``: keyword arguments of :func:`fitters.fit_speed_factors`. Returns the rows and one summary per
+    group.
     """
     labels = [columns.task, columns.unit, columns.group]
     numbers = [columns.value, columns.cpu, columns.events, columns.jobs]
@@ -180,13 +179,10 @@ def _column(values: Any, kind: pa.DataType) -> pa.Array:
 
 
 def _summary(result: fitters.FitResult) -> dict[str, Any]:
-    parts = result.components.columns()
     components = []
-    for place in range(len(result.components)):
-        row = {name: _plain(values[place]) for name, values in parts.items() if name != "verdict"}
-        verdict = parts["verdict"][place]
-        flags = None if verdict is None else {key: _plain(value) for key, value in asdict(verdict).items()}
-        components.append({**row, "minuit": flags})
+    for row in result.components.rows():
+        verdict = row.pop("verdict")
+        components.append({**_plain(row), "minuit": None if verdict is None else _plain(asdict(verdict))})
     return {
         "rows_in": result.n_rows,
         "rows_used": result.n_used,
@@ -195,14 +191,16 @@ def _summary(result: fitters.FitResult) -> dict[str, Any]:
         "f": _plain(sum(row["f"] for row in components if row["f"] is not None)),
         "S": _plain(result.S),
         "dof": result.dof,
-        "sigma_int": {key: _plain(value) for key, value in asdict(result.sigma_int).items()},
+        "sigma_int": _plain(asdict(result.sigma_int)),
         "components": components,
-        "settings": {key: _plain(value) for key, value in asdict(result.settings).items()},
+        "settings": _plain(asdict(result.settings)),
         "seconds": dict(result.timings),
     }
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
@@ -220,7 +218,7 @@ def write_summary(summaries: list[dict[str, Any]], path: Path, *, grouped: bool)
 def line_file(
     path: Path, *, name: str, k: str, k_err: str, corepower: str, corepower_err: str | None = None
 ) -> pa.Table:
-    """Compare factors of one component with declared values by a line through the origin; a row per name."""
+    """Compare factors of one component with declared values by a line through the origin, per name."""
     numbers = [k, k_err, corepower, *([corepower_err] if corepower_err else [])]
     table = read_columns(path, [name], numbers)
     if not table.num_rows:

@@ -1,4 +1,4 @@
-"""Buckets to speed factors: one fit per level, processing type and method."""
+"""Speed factors from buckets: one fit per level, processing type and method."""
 
 import time
 from collections import Counter, defaultdict
@@ -47,9 +47,8 @@ def fit(
 ) -> tuple[list[Factors], Outcome]:
     """Fit every level, processing type and method from the sums of a window.
 
-    ``imported_sites``: queue -> site, as imported tables name it; it stands beside factors, enters no
-    fit. Returns the factors and the rows of the tables of this step.
-    One fit after the other becomes rows, so that memory does not grow with the types.
+    ``imported_sites``: queue -> site of imported tables, for the rows only. Returns the factors and the
+    rows of this step's tables. Each fit becomes rows at once, so that memory does not grow with the types.
     """
     began = time.perf_counter()
     minimum = settings.min_bucket_jobs
@@ -66,15 +65,14 @@ def fit(
         data = inputs.of(level, kind)
         for method in settings.methods:
             headline = method == settings.methods[0]
-            known = headline and kind == ALL_TYPES
-            item = with_company(of_all[level] if known else solve(data, method, minimum))
+            valid = headline and kind == ALL_TYPES
+            item = with_company(of_all[level] if valid else solve(data, method, minimum))
             item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
             for table, made in _rows(item, imported_sites, headline=headline):
                 found[table].extend(made)
             if headline:
-                by_type = {"level": level, "processing_type": kind, "method": method}
                 varied = variant_rows(item, settings.min_name_jobs)
-                found[STABILITY_CHECKS].extend({**by_type, **row} for row in varied)
+                found[STABILITY_CHECKS].extend({**item.factors.fit, **row} for row in varied)
             fits.append(item.factors)
     found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, imported_sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
@@ -103,16 +101,14 @@ def fit(
     return fits, Outcome(report, rows)
 
 
-def _tell_mixes(rows: Iterable[dict[str, object]], told: Mapping[str, Predicted], method: str) -> None:
-    """Put what its CPU models predict into the row of each queue, of all types together."""
+def _tell_mixes(rows: Iterable[dict[str, object]], usable: Mapping[str, Predicted], method: str) -> None:
     for row in rows:
         headline = (row["level"], row["processing_type"], row["method"]) == ("queue", ALL_TYPES, method)
-        if headline and (each := told.get(str(row["name"]))) is not None:
+        if headline and (each := usable.get(str(row["name"]))) is not None:
             row |= {"mix_k": each.k, "mix_k_err": each.k_err, "mix_share": each.share}
 
 
 def _decisions(tasks: pa.Table) -> dict[str, int]:
-    """How many tasks were corrected, split or set aside; nothing where none was."""
     counted = Counter(tasks.column("decision").to_pylist())
     return {f"tasks: {what}": count for what, count in sorted(counted.items()) if what != "kept"}
 
@@ -132,10 +128,9 @@ def _notes(fits: Sequence[Factors], checked: CheckedBuckets) -> Iterator[str]:
 def _rows(
     item: Fit, imported_sites: Mapping[str, str], *, headline: bool
 ) -> Iterator[tuple[tables.Table, Iterator[dict[str, object]]]]:
-    """What one fit leaves in each table; residuals of the headline fit of all types only."""
+    """Yield the rows of one fit per table; residuals of the headline fit of all types only."""
     factors = item.factors
-    head = {"level": factors.level, "method": factors.method}
-    by_type = {**head, "processing_type": factors.processing_type}
+    by_type = factors.fit
     yield FACTORS, ({**by_type, **row} for row in factor_rows(item, imported_sites))
     yield FITS, ({**by_type, **row} for row in fit_rows(item))
     yield PULL_HISTOGRAMS, ({**by_type, **row} for row in pull_rows(item))
@@ -145,7 +140,12 @@ def _rows(
         yield (
             RESIDUALS,
             (
-                {**head, **row, "site": site_of(str(row["name"]), imported_sites).name if named else None}
+                {
+                    "level": factors.level,
+                    "method": factors.method,
+                    **row,
+                    "site": site_of(str(row["name"]), imported_sites).name if named else None,
+                }
                 for row in residual_rows(item)
             ),
         )

@@ -1,24 +1,22 @@
-"""Rows of factors, fits and components from what a fit gave."""
+"""Rows of factors, fits and components from a fit."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from esjobs.publish.publication import finite
 from esjobs.records.names.sites import site_of
-from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.factors import METHODS, Fit, fitted_or_all
 from esjobs.speed.links import what_would_link
 from esjobs.speed.residual_rows import pull_columns
-from fitters import Components, Units
+from fitters import FitResult
+from fitters.layout.arrays import Codes, Floats, Mask
 
 
 def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[str, object]]:
-    """One row per name of the input, with or without a factor; ``imported_sites``: queue -> site."""
+    """Yield one row per name, with or without a factor; ``imported_sites``: queue -> site."""
     factors, data = item.factors, item.data
-    units = {} if item.result is None else _by_name(item.result.units)
+    units = {} if item.result is None else {row["name"]: row for row in item.result.units.rows()}
     position = data.name.used().codes
     count = len(factors.name)
     counted = fitted_or_all(item.entered, position, count)
@@ -28,49 +26,48 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
     }
     rho = _mean_rho(item, position, count)
     parts = _shared_parts(item)
-    for place, name in enumerate(factors.name):
+    for index, name in enumerate(factors.name):
         unit = units.get(name, {})
         site = site_of(name, imported_sites) if data.level == "queue" else None
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
-            "k": finite(factors.k[place]),
-            "k_err": finite(factors.k_err[place]),
-            "k_err_stat": finite(factors.k_err_stat[place]),
+            "k": finite(factors.k[index]),
+            "k_err": finite(factors.k_err[index]),
+            "k_err_stat": finite(factors.k_err_stat[index]),
             "k_err_sandwich": finite(unit.get("k_err_sandwich")),
-            "k_raw": finite(factors.k_raw[place]),
-            "rho": finite(rho[place]),
-            "component": int(factors.component[place]),
-            "n_units": int(factors.n_units[place]),
+            "k_raw": finite(factors.k_raw[index]),
+            "rho": finite(rho[index]),
+            "component": int(factors.component[index]),
+            "n_units": int(factors.n_units[index]),
             "n_buckets": int(unit.get("n_buckets", 0)),
-            "n_jobs": int(factors.n_jobs[place]),
-            "status": factors.status[place],
-            "reason": factors.reason[place] or None,
-            "k_err_int": finite(factors.k_err_int[place]),
+            "n_jobs": int(factors.n_jobs[index]),
+            "status": factors.status[index],
+            "reason": factors.reason[index] or None,
+            "k_err_int": finite(factors.k_err_int[index]),
             "k_err_model": finite(unit.get("k_err_model")),
             "site": site.name if site else None,
             "site_guessed": site.guessed if site else None,
-            "events_per_job": finite(factors.events_per_job[place]),
-            "efficiency": finite(sums["cpu_s"][place] / sums["core_s"][place]),
-            "sole_link": factors.via[place] or None,
+            "events_per_job": finite(factors.events_per_job[index]),
+            "efficiency": finite(sums["cpu_s"][index] / sums["core_s"][index]),
+            "sole_link": factors.sole_link[index] or None,
             "method_shift": finite(shift),
             "method_sigmas": finite(sigmas),
-            "n_tasks": int(factors.n_tasks[place]),
-            **parts[place],
+            "n_tasks": int(factors.n_tasks[index]),
+            **parts[index],
         }
 
 
 def _shared_parts(item: Fit) -> list[dict[str, object]]:
-    """Per name, the parts of its error that tasks have in common, and the fixed cost of its jobs."""
     factors, names = item.factors, item.data.name.names.astype(str)
     columns = {"type": factors.k_err_type, "class": factors.k_err_class, "cost": factors.k_err_cost}
     costs = item.data.name_costs if METHODS[factors.method].corrected else None
     standing_out = set() if costs is None else set(costs.standing_out().tolist())
     rows = []
-    for place, code in enumerate(np.searchsorted(names, factors.name.astype(str)).tolist()):
-        doubt = None if factors.records is None else factors.records[place]
+    for index, code in enumerate(np.searchsorted(names, factors.name.astype(str)).tolist()):
+        doubt = None if factors.records_doubt is None else factors.records_doubt[index]
         row: dict[str, object] = {
-            f"k_err_{name}": None if column is None else finite(column[place])
+            f"k_err_{name}": None if column is None else finite(column[index])
             for name, column in columns.items()
         }
         row["records_doubt"] = doubt or None
@@ -84,28 +81,22 @@ def _shared_parts(item: Fit) -> list[dict[str, object]]:
     return rows
 
 
-def _mean_rho(item: Fit, position: npt.NDArray[np.int32], count: int) -> FloatArray:
-    """Per name, the mean of what was taken out of its jobs where anything was; NaN where nothing was."""
+def _mean_rho(item: Fit, position: Codes, count: int) -> Floats:
+    # Per name, the mean fixed cost of the jobs that were corrected; NaN if none was.
     taken = item.entered & (item.data.rho > 0) & METHODS[item.factors.method].corrected
     jobs = np.bincount(position, item.data.n_jobs * taken, count)
     total = np.bincount(position, item.data.n_jobs * item.data.rho * taken, count)
-    mean: FloatArray = np.divide(total, jobs, out=np.full(count, np.nan), where=jobs > 0)
+    mean: Floats = np.divide(total, jobs, out=np.full(count, np.nan), where=jobs > 0)
     return mean
 
 
-def _by_name(units: Units) -> dict[str, dict[str, Any]]:
-    columns = units.columns()
-    return {
-        name: {column: values[place] for column, values in columns.items()}
-        for place, name in enumerate(units.name)
-    }
-
-
 def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
-    """One row: what went in, how well the fit closed, what Minuit says."""
-    factors, data, result = item.factors, item.data, item.result
+    """Yield the row of a fit: input, quality, Minuit's flags."""
+    factors, data = item.factors, item.data
     good = factors.status == "ok"
-    row: dict[str, object] = {
+    total = int(data.n_jobs.sum()) + data.n_jobs_unnamed
+    n_jobs = 0 if item.result is None else int(factors.n_jobs[good].sum())
+    yield {
         "status": "ok" if good.any() else "no factors",
         "reason": None if good.any() else _why_none(item),
         "n_names": int(good.sum()),
@@ -113,45 +104,41 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         "n_components": 0,
         "n_units": 0,
         "n_buckets": 0,
-        "n_jobs": 0,
-        "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed,
+        "n_jobs": n_jobs,
+        "n_jobs_dropped": total - n_jobs,
         "left_out": factors.left_out or None,
         "n_jobs_set_aside": int(data.n_jobs[_set_aside(item)].sum()),
+        **({} if item.result is None else _quality(item, item.result)),
+        "jobs_share": n_jobs / total if total and item.result is not None else None,
     }
-    if result is not None:
-        fitted = [part for part in _rows(result.components) if part["status"] in ("ok", "no dof")]
-        verdicts = [part["verdict"] for part in fitted if part["verdict"] is not None]
-        n_jobs = int(factors.n_jobs[good].sum())
-        row |= {
-            "n_components": len(fitted),
-            "n_units": int(sum(part["n_tasks_used"] for part in fitted)),
-            "n_buckets": int(sum(part["n_buckets_used"] for part in fitted)),
-            "n_jobs": n_jobs,
-            "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed - n_jobs,
-            "objective": finite(sum(part["f"] for part in fitted)),
-            "dof": result.dof,
-            "rel_spread": finite(result.S),
-            "chi2": finite(sum(part["reduced_chi2"] * part["dof"] for part in fitted if part["dof"] > 0)),
-            "sigma_int": finite(result.sigma_int.value),
-            "sigma_int_err": finite(result.sigma_int.error),
-            "sigma_int_kind": result.sigma_int.source,
-            "minuit_valid": all(verdict.valid for verdict in verdicts) if verdicts else None,
-            "minuit_accurate": all(verdict.accurate for verdict in verdicts)
-            if verdicts and all(verdict.hesse for verdict in verdicts)
-            else None,
-            "minuit_edm": finite(max((verdict.edm for verdict in verdicts), default=None)),
-            "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
-            "n_rejected": int(result.weighting.n_rejected),
-            **pull_columns(item),
-            **_shared_scatters(item),
-        }
-    total = int(data.n_jobs.sum()) + data.n_jobs_unnamed
-    row["jobs_share"] = int(factors.n_jobs[good].sum()) / total if total and result is not None else None
-    yield row
+
+
+def _quality(item: Fit, result: FitResult) -> dict[str, object]:
+    fitted = [part for part in result.components.rows() if part["status"] in ("ok", "no dof")]
+    verdicts = [part["verdict"] for part in fitted if part["verdict"] is not None]
+    with_hesse = bool(verdicts) and all(verdict.hesse for verdict in verdicts)
+    return {
+        "n_components": len(fitted),
+        "n_units": int(sum(part["n_tasks_used"] for part in fitted)),
+        "n_buckets": int(sum(part["n_buckets_used"] for part in fitted)),
+        "objective": finite(sum(part["f"] for part in fitted)),
+        "dof": result.dof,
+        "rel_spread": finite(result.S),
+        "chi2": finite(sum(part["reduced_chi2"] * part["dof"] for part in fitted if part["dof"] > 0)),
+        "sigma_int": finite(result.sigma_int.value),
+        "sigma_int_err": finite(result.sigma_int.error),
+        "sigma_int_kind": result.sigma_int.source,
+        "minuit_valid": all(verdict.valid for verdict in verdicts) if verdicts else None,
+        "minuit_accurate": all(verdict.accurate for verdict in verdicts) if with_hesse else None,
+        "minuit_edm": finite(max((verdict.edm for verdict in verdicts), default=None)),
+        "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
+        "n_rejected": int(result.weighting.n_rejected),
+        **pull_columns(item),
+        **_shared_scatters(item),
+    }
 
 
 def _shared_scatters(item: Fit) -> dict[str, object]:
-    """How much names differ in what they do to all tasks of a type, of a core class, and in fixed costs."""
     shared, costs = item.shared, item.data.name_costs
     if shared is None:
         return {}
@@ -173,15 +160,9 @@ def _shared_scatters(item: Fit) -> dict[str, object]:
     return row
 
 
-def _set_aside(item: Fit) -> npt.NDArray[np.bool_]:
-    """Rows of tasks that are mixed, or whose fixed cost is needed and unknown."""
+def _set_aside(item: Fit) -> Mask:
     unknown = (item.data.unknown.codes >= 0) & METHODS[item.factors.method].corrected
     return np.asarray((item.data.mixed.codes >= 0) | unknown, np.bool_)
-
-
-def _rows(table: Components) -> list[dict[str, Any]]:
-    columns = table.columns()
-    return [{name: values[place] for name, values in columns.items()} for place in range(len(table))]
 
 
 def _why_none(item: Fit) -> str:
@@ -191,9 +172,9 @@ def _why_none(item: Fit) -> str:
 
 
 def component_rows(item: Fit) -> Iterator[dict[str, object]]:
-    """One row per component, and one for each name that did not enter the fit."""
+    """Yield one row per component, and one per name outside the fit."""
     factors, data = item.factors, item.data
-    details = [] if item.result is None else _rows(item.result.components)
+    details = [] if item.result is None else item.result.components.rows()
     of_row = factors.component[data.name.used().codes]
     links = what_would_link(data, item.entered, of_row, item.min_bucket_jobs)
     counted = item.entered | (of_row >= len(details))

@@ -1,4 +1,4 @@
-"""The fixed costs of task keys and what they do to sums, some tasks at a time."""
+"""Fixed costs of task keys and the correction of sums, some tasks at a time."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,37 +9,37 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.records.tasks.sums import FloatArray, TaskSums
+from esjobs.records.tasks.sums import TaskSums
 from fitters import CostTable, Labels
+from fitters.layout.arrays import Codes, Floats, Ints, Mask
 
-_PIECE_ROWS = 32_768
-"""Rows that are worked on at once; they take some hundred bytes each."""
+_PIECE_ROWS = 32_768  # Rows that are worked on at once; they take some hundred bytes each
 
 
 @dataclass(frozen=True)
 class Corrected:
-    """Sums with the fixed cost taken out, one entry per row; see :class:`fitters.CorrectedSums`.
+    """Sums corrected for the fixed cost, one entry per row; see :class:`fitters.CorrectedSums`.
 
     ``unknown``: why a row is not used, missing where it is.
     """
 
-    use: npt.NDArray[np.bool_]
-    corrected: npt.NDArray[np.bool_]
-    rho: FloatArray
-    events_eff: FloatArray
-    rel_var: FloatArray
-    rel_var_raw: FloatArray
-    rel_var_rho: FloatArray
+    use: Mask
+    corrected: Mask
+    rho: Floats
+    events_eff: Floats
+    rel_var: Floats
+    rel_var_raw: Floats
+    rel_var_rho: Floats
     unknown: Labels
 
 
 def fixed_costs(
-    rows: TaskSums, min_bucket_jobs: int, without: npt.NDArray[np.bool_] | None = None
+    rows: TaskSums, min_bucket_jobs: int, without: Mask | None = None
 ) -> fitters.FixedCosts | None:
-    """The fixed cost of a job in every task key, from the rows that enter; None without any.
+    """Return the fixed cost of a job in every task key, from the rows that enter; None without rows.
 
-    Units without a row of enough jobs are worked out from what they have: a variant with other minimum jobs
-    may ask for them. ``without``: rows that have no part in it.
+    Units without a row of enough jobs use all their rows: a variant with another minimum may ask for them.
+    ``without``: mask of excluded rows.
     """
     enough = rows.entering(min_bucket_jobs)
     if without is not None:
@@ -64,9 +64,8 @@ def fixed_costs(
 
 
 def _of_kinds(
-    costs: fitters.FixedCosts, rows: TaskSums, kinds: npt.NDArray[np.int64], of_tasks: npt.NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray] | None:
-    """Fixed costs of kinds of tasks of which hardly any tells its own; None where there is no such kind."""
+    costs: fitters.FixedCosts, rows: TaskSums, kinds: Ints, of_tasks: Ints
+) -> tuple[Floats, Floats] | None:
     telling = np.bincount(of_tasks, np.isfinite(costs.tasks.share), int(kinds.max(initial=0)) + 1)
     mute = np.flatnonzero(telling[: int(kinds.max(initial=0)) + 1] < fitters.LEAST_ESTIMATES)
     kind = kinds[rows.task.names][rows.task.codes]
@@ -91,57 +90,46 @@ def _as_one(found: list[fitters.FixedCosts]) -> fitters.FixedCosts:
 
 
 def correct(costs: fitters.FixedCosts, rows: TaskSums) -> Corrected:
-    """Take the fixed cost out of all rows, where it was decided to."""
+    """Correct all rows for the fixed cost of the tasks with that decision."""
     n = len(rows)
-    use, corrected = np.zeros((2, n), np.bool_)
-    rho, events_eff, rel_var, rel_var_raw, rel_var_rho = (np.empty(n) for _ in range(5))
+    columns: dict[str, Any] = {name: np.zeros(n, np.bool_) for name in ("use", "corrected")}
+    columns |= {name: np.empty(n) for name in ("rho", "events_eff", "rel_var", "rel_var_raw", "rel_var_rho")}
     unknown = np.full(n, -1, np.int32)
     reasons: dict[str, int] = {}
     for piece in _of_whole_tasks(rows.task, np.arange(n)):
         found = fitters.correct_fixed_cost(costs, rows.task[piece], rows.name[piece], **rows.moments(piece))
-        use[piece], corrected[piece] = found.use, found.corrected
-        rho[piece], events_eff[piece] = found.rho, found.events_eff
-        rel_var[piece], rel_var_raw[piece] = found.rel_var, found.rel_var_raw
-        rel_var_rho[piece] = found.rel_var_rho
-        told = np.flatnonzero(found.reason != "")
-        unknown[piece[told]] = [reasons.setdefault(why, len(reasons)) for why in found.reason[told]]
-    return Corrected(
-        use,
-        corrected,
-        rho,
-        events_eff,
-        rel_var,
-        rel_var_raw,
-        rel_var_rho,
-        _sorted(list(reasons), unknown),
-    )
+        for name, column in columns.items():
+            column[piece] = getattr(found, name)
+        unused = np.flatnonzero(found.reason != "")
+        unknown[piece[unused]] = [reasons.setdefault(why, len(reasons)) for why in found.reason[unused]]
+    return Corrected(**columns, unknown=_sorted(list(reasons), unknown))
 
 
-def common_error(costs: fitters.FixedCosts, rows: TaskSums) -> FloatArray:
-    """Change of ln(CPU time per event) of every row under one error of what its kind has in common."""
+def common_error(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
+    """Return the change of ln(CPU time per event) of every row per error common to its kind."""
     table = costs.tasks
     share, error, mean = np.zeros((3, len(rows.keys)))
     number = table.name.astype(np.int64)
-    told = np.isin(table.decision.astype(str), ["apply", "proportional"])
-    share[number[told]] = np.clip(table.share[told], 0.0, 0.999)
-    error[number[told]], mean[number[told]] = table.common_err[told], table.mean_events[told]
-    place = rows.task.names[rows.task.codes].astype(np.int64)
+    usable = np.isin(table.decision.astype(str), ["apply", "proportional"])
+    share[number[usable]] = np.clip(table.share[usable], 0.0, 0.999)
+    error[number[usable]], mean[number[usable]] = (table.common_err[usable], table.mean_events[usable])
+    index = rows.task.names[rows.task.codes].astype(np.int64)
     length = rows.sums["events"] / rows.sums["n_jobs"]
-    slope = (mean[place] - length) / (length * (1.0 - share[place]) + mean[place] * share[place])
+    slope = (mean[index] - length) / (length * (1.0 - share[index]) + mean[index] * share[index])
     number_of = np.bincount(rows.task.codes, minlength=len(rows.task.names))
     centre = np.bincount(rows.task.codes, slope, len(rows.task.names)) / np.maximum(number_of, 1)
-    return np.asarray((slope - centre[rows.task.codes]) * error[place])
+    return np.asarray((slope - centre[rows.task.codes]) * error[index])
 
 
-def _sorted(texts: list[str], codes: npt.NDArray[np.int32]) -> Labels:
+def _sorted(texts: list[str], codes: Codes) -> Labels:
     order = sorted(range(len(texts)), key=texts.__getitem__)
-    place = np.full(len(texts) + 1, -1, np.int32)
-    place[order] = np.arange(len(texts))
-    return Labels(np.array([texts[number] for number in order], object), place[codes])
+    index = np.full(len(texts) + 1, -1, np.int32)
+    index[order] = np.arange(len(texts))
+    return Labels(np.array([texts[number] for number in order], object), index[codes])
 
 
 def _of_whole_tasks(task: Labels, rows: npt.NDArray[np.intp]) -> Iterator[Any]:
-    """The rows in pieces that hold all of a task or nothing of it, tasks in the order of their names."""
+    """Yield the rows in pieces of complete tasks, in the order of their names."""
     codes = task.codes[rows]
     ordered = rows[np.argsort(codes, kind="stable")]
     ends = np.cumsum(np.bincount(codes, minlength=len(task.names)))

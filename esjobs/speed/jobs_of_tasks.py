@@ -1,4 +1,4 @@
-"""What jobs are compared within when a task is tested for two kinds of work, and whose jobs spoil it."""
+"""Groups within which jobs of a task are compared, and queues whose jobs make a task look mixed."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,26 +6,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import fitters
-from esjobs.records.tasks.sums import FloatArray, TaskSums
+from esjobs.records.tasks.sums import TaskSums
 from esjobs.speed.fixed_costs import correct
+from fitters.layout.arrays import Codes, Floats, Ints, Texts
 
+# Jobs of a queue in a task below which they are compared together with those of other such queues
 FEW_JOBS = 5
-"""Jobs of a queue in a task below which they are compared together with those of other such queues."""
-
-MOST_LEFT_OUT = 3
-"""Queues that may be left out of a task so that it is not mixed."""
+MOST_LEFT_OUT = 3  # Queues that may be left out of a task so that it is not mixed
 
 
 def units_of_enough_jobs(
-    jobs: pa.Table,
-    rows: TaskSums,
-    costs: fitters.FixedCosts,
-    key: npt.NDArray[np.int32],
-    residual: FloatArray,
-) -> tuple[npt.NDArray[np.object_], FloatArray]:
-    """What the jobs of a task are compared within: queue and CPU model, the queue, or all queues of few jobs.
+    jobs: pa.Table, rows: TaskSums, costs: fitters.FixedCosts, key: Codes, residual: Floats
+) -> tuple[Texts, Floats]:
+    """Return the groups of comparable jobs: queue and CPU model, the queue, or all queues of few jobs.
 
-    The latter are put on one level by what the queues do in all of their tasks.
+    The last group is put on one level by the queues' effects in all of their tasks.
     """
     queue = jobs.column("queue").to_numpy(zero_copy_only=False)
     model = pc.fill_null(jobs.column("cpu_model"), "").to_numpy(zero_copy_only=False)
@@ -41,7 +36,7 @@ def units_of_enough_jobs(
     return np.where(few, "queues of few jobs", where), residual
 
 
-def _group_sizes(key: npt.NDArray[np.int32], where: npt.NDArray[np.object_]) -> npt.NDArray[np.int64]:
+def _group_sizes(key: Codes, where: Texts) -> Ints:
     _, codes = np.unique(where.astype(str), return_inverse=True)
     _, group, size = np.unique(
         key.astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes,
@@ -52,7 +47,7 @@ def _group_sizes(key: npt.NDArray[np.int32], where: npt.NDArray[np.object_]) -> 
 
 
 def _queue_effects(rows: TaskSums, costs: fitters.FixedCosts) -> dict[str, float]:
-    """By how much ln(CPU time per event) of a queue differs from that of its tasks, by medians."""
+    # Medians of ln(CPU time per event) over that of the tasks.
     found = correct(costs, rows)
     level = np.log(rows.sums["cpu_s"] / np.where(found.use, found.events_eff, rows.sums["events"]))
     task, name = rows.task.codes, rows.name.codes
@@ -64,15 +59,11 @@ def _queue_effects(rows: TaskSums, costs: fitters.FixedCosts) -> dict[str, float
 
 
 def without_worst(
-    key: npt.NDArray[np.int32],
-    queues: pa.ChunkedArray,
-    where: npt.NDArray[np.object_],
-    residual: FloatArray,
-    mixed: set[int],
+    key: Codes, queues: pa.ChunkedArray, where: Texts, residual: Floats, mixed: set[int]
 ) -> dict[int, tuple[str, ...]]:
-    """The queues without whose jobs a mixed task is not mixed: those whose jobs scatter most, three at most.
+    """Return the queues without which a mixed task is not mixed: those that scatter most, three at most.
 
-    One queue with wrong records would set aside all tasks that it ran.
+    One queue with wrong records would exclude all of its tasks.
     """
     queue = queues.to_numpy(zero_copy_only=False).astype(str)
     left = np.isin(key, list(mixed)) & np.isfinite(residual)
@@ -95,8 +86,7 @@ def without_worst(
     return found
 
 
-def _widest(key: npt.NDArray[np.int32], queue: npt.NDArray[np.str_], residual: FloatArray) -> dict[int, str]:
-    """Of each task, the queue whose jobs scatter most about their mean."""
+def _widest(key: Codes, queue: npt.NDArray[np.str_], residual: Floats) -> dict[int, str]:
     names, codes = np.unique(queue, return_inverse=True)
     cells, group = np.unique(key.astype(np.int64) * len(names) + codes, return_inverse=True)
     number = np.bincount(group)

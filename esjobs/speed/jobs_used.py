@@ -1,4 +1,4 @@
-"""Which share of the jobs a fit rests on, and what became of the others."""
+"""Share of the jobs in a fit, and the reasons for excluding the others."""
 
 import numpy as np
 
@@ -6,14 +6,13 @@ from esjobs.core.numbers import percent
 from esjobs.core.words import noun
 from esjobs.speed.factors import METHODS, Fit
 
-_LITTLE = 0.5
-"""Share of the jobs, or of the tasks, below which people are told why it is no more."""
+_LITTLE = 0.5  # Share of the jobs, or of the tasks, below which people are told why it is no more
 
 
 def why_left_out(fit: Fit) -> str:
-    """Why less than half of the jobs, or of the tasks, are in a fit; empty where more are.
+    """Return why less than half of the jobs, or of the tasks, are in a fit; empty if more are.
 
-    Jobs without a name on the level of the fit are said only where most of the others are not in it either.
+    Jobs without a name on the level of the fit count only if most of the others are excluded, too.
     """
     unused = jobs_unused(fit)
     total = int(fit.data.n_jobs.sum()) + fit.data.n_jobs_unnamed
@@ -27,7 +26,6 @@ def why_left_out(fit: Fit) -> str:
 
 
 def _tasks_left_out(fit: Fit) -> str:
-    """Why more than half of the tasks were set aside, where most of the jobs are in the fit all the same."""
     data = fit.data
     mixed = np.unique(data.task.codes[data.mixed.codes >= 0]).size
     unknown = np.unique(data.task.codes[(data.unknown.codes >= 0) & (data.mixed.codes < 0)]).size
@@ -41,7 +39,7 @@ def _tasks_left_out(fit: Fit) -> str:
 
 
 def jobs_unused(fit: Fit) -> dict[str, int]:
-    """Binned jobs that are not in a fit, by reason; each counts under the first that holds."""
+    """Return the binned jobs outside a fit, by the first reason that holds."""
     data = fit.data
     corrected = METHODS[fit.factors.method].corrected
     left = np.ones(len(data), np.bool_)
@@ -56,9 +54,9 @@ def jobs_unused(fit: Fit) -> dict[str, int]:
         hit = left & rows
         counts[reason] = int(data.n_jobs[hit].sum())
         left &= ~hit
-    place = np.searchsorted(fit.factors.name.astype(str), data.name.names.astype(str))
+    index = np.searchsorted(fit.factors.name.astype(str), data.name.names.astype(str))
     without = (
-        (fit.factors.status != "ok")[np.minimum(place, len(fit.factors.name) - 1)] if len(data) else left
+        (fit.factors.status != "ok")[np.minimum(index, len(fit.factors.name) - 1)] if len(data) else left
     )
     hit = left & (without[data.name.codes] if len(data) else left)
     counts[f"of {noun(data.level)} without a factor"] = int(data.n_jobs[hit].sum())

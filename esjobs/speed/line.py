@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 import fitters
 from esjobs.core.report import RunReport
@@ -16,20 +15,19 @@ from esjobs.records.declared.origin import Declared
 from esjobs.schema.speed import LINES
 from esjobs.speed.factors import Factors
 from esjobs.speed.judging.verdicts import MIN_LINE_SITES
+from fitters.layout.arrays import Floats, Ints
 
-Declarations = Mapping[str, Mapping[str, Declared]]
-"""Level, then name, to what the name declares."""
+Declarations = Mapping[str, Mapping[str, Declared]]  # Level, then name, to what the name declares
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The names of one fit that share a benchmark, against their line.
+    """Names of one fit with a common benchmark, and their line.
 
-    ``places`` are positions in the factors; the points of ``line`` are aligned with them, and so are those of
-    ``raw``, the line of the factors without correction for fixed cost. Only names with a factor in the
-    largest component take part; those that declare nothing stand beside the line of most names, which says
-    what they would declare. ``reason``: why no verdict may rest on the line; None: may. ``groups``: what
-    keeps every verdict from being sent, when declarations fall into two groups; else empty.
+    ``places``: positions in the factors, aligned with the points of ``line`` and of ``raw``, the line without
+    correction for fixed cost. Only names with a factor in the largest component take part; names without a
+    declaration are compared with the line of most names. ``reason``: why no verdict may rest on the line, or
+    None. ``groups``: both groups, if declarations fall into two; then no verdict is cleared to send.
     """
 
     benchmark: str
@@ -45,17 +43,17 @@ def compare_with_declared(
 ) -> list[Comparison]:
     """Fit one line per benchmark to the names of the largest component.
 
-    Defaults are listed and never fitted, nor are names that few jobs link with most others; the line leaves
-    out the whole site of the name it judges.
+    Defaults and names that few jobs link with most others get a deviation and are not in the line; the line
+    for a name leaves out its whole site.
     """
     of_benchmark: dict[str, list[int]] = {}
     without: list[int] = []
-    for place in np.flatnonzero(factors.main).tolist():
-        item = declared[factors.name[place]]
+    for index in np.flatnonzero(factors.main).tolist():
+        item = declared[factors.name[index]]
         if item.corepower is None:
-            without.append(place)
+            without.append(index)
         else:
-            of_benchmark.setdefault(item.benchmark or "", []).append(place)
+            of_benchmark.setdefault(item.benchmark or "", []).append(index)
     most = max(of_benchmark, key=lambda benchmark: len(of_benchmark[benchmark]), default="")
     return [
         _compare(
@@ -69,10 +67,10 @@ def _compare(
     factors: Factors, declared: Mapping[str, Declared], benchmark: str, places: Sequence[int], limit: float
 ) -> Comparison:
     chosen = np.array(places, np.int64)
-    those = [declared[factors.name[place]] for place in places]
+    those = [declared[factors.name[index]] for index in places]
     measured = np.array([item.origin != "default" for item in those]) & factors.comparable[chosen]
 
-    def line_of(k: npt.NDArray[np.float64]) -> fitters.LineResult:
+    def line_of(k: Floats) -> fitters.LineResult:
         return fitters.fit_line(
             k[chosen],
             factors.k_err[chosen] * k[chosen] / factors.k[chosen],
@@ -96,16 +94,13 @@ def _compare(
 _MOST_NAMED = 5
 
 
-def _two_groups(
-    factors: Factors, chosen: npt.NDArray[np.int64], those: Sequence[Declared], line: fitters.LineResult
-) -> str:
-    """Both groups, with the sites (or CPU models) of the smaller one."""
+def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], line: fitters.LineResult) -> str:
     if line.groups is None:
         return ""
     sides: dict[bool, set[str]] = {True: set(), False: set()}
-    for place, item, inside in zip(chosen, those, line.points.in_line, strict=True):
+    for index, item, inside in zip(chosen, those, line.points.in_line, strict=True):
         if inside and item.corepower is not None:
-            is_low = np.log(factors.k[place] / item.corepower) < line.groups.cut
+            is_low = np.log(factors.k[index] / item.corepower) < line.groups.cut
             sides[bool(is_low)].add(item.site)
     declares_more = len(sides[True]) <= len(sides[False])
     few, many = sides[declares_more], sides[not declares_more]
@@ -121,7 +116,6 @@ def _two_groups(
 
 
 def _too_few(level: str, benchmark: str, count: int) -> str:
-    """Why no verdict may rest on a line: it has one entry per site and value, or per CPU model."""
     one, unit = count == 1, f" ({benchmark})" if benchmark else ""
     if level == "queue":
         those = f"{count} site{'' if one else 's'} with a speed factor"
@@ -133,7 +127,7 @@ def _too_few(level: str, benchmark: str, count: int) -> str:
 
 
 def no_comparison(factors: Factors) -> str:
-    """Why there is no line at all."""
+    """Return the reason why there is no line."""
     names = noun(factors.level, 1)
     if not factors.main.any():
         return f"no {names} has a speed factor"
@@ -142,13 +136,9 @@ def no_comparison(factors: Factors) -> str:
 
 
 def correlate(
-    all_factors: Sequence[Factors],
-    declarations: Declarations,
-    window: Window,
-    run: str,
-    limit: float,
+    all_factors: Sequence[Factors], declarations: Declarations, window: Window, run: str, limit: float
 ) -> tuple[list[tuple[Factors, list[Comparison]]], Outcome]:
-    """Compare every fit with what is declared; returns the comparisons and the rows for ``lines``."""
+    """Compare every fit with the declared values; return the comparisons and the rows of ``lines``."""
     began = time.perf_counter()
     compared = [
         (factors, compare_with_declared(factors, declarations[factors.level], limit))
@@ -172,12 +162,7 @@ def correlate(
 
 
 def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[str, object]]:
-    head: dict[str, object] = {
-        "level": factors.level,
-        "processing_type": factors.processing_type,
-        "method": factors.method,
-        "component": 0,
-    }
+    head: dict[str, object] = {**factors.fit, "component": 0}
     if not found:
         why = no_comparison(factors)
         yield {**head, "status": "too few", "reason": why, "n_names": 0, "n_entries": 0, "n_groups": 0}

@@ -1,46 +1,42 @@
-"""What would connect a component with the largest one: the jobs that are missing, and where."""
+"""Jobs that would connect a component with the largest one."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from esjobs.speed.fit_input import FitInput
+from fitters.layout.arrays import Ints, Mask
 
-ENOUGH_JOBS = 50
-"""Jobs a bridge needs to be trusted; two independent ones make components comparable."""
+ENOUGH_JOBS = 50  # Jobs a bridge needs to be trusted; two independent ones make components comparable
 
 
 def what_would_link(
-    data: FitInput,
-    entered: npt.NDArray[np.bool_],
-    component: npt.NDArray[np.int64],
-    min_bucket_jobs: int,
+    data: FitInput, entered: Mask, component: Ints, min_bucket_jobs: int
 ) -> Callable[[int, Sequence[str]], str]:
-    """A function from a component's number and names to what would link it with component 0.
+    """Return a function from a component's number and names to the link it lacks to component 0.
 
-    ``component``: of the name of every row. ``min_bucket_jobs``: what a bucket needed to enter this fit. The
-    cheapest link is a bucket that exists and has too few jobs: its task is fitted on the other side.
-    Otherwise the tasks that run at most names of component 0 are named.
+    ``component``: of each row's name. ``min_bucket_jobs``: minimum of this fit. The cheapest link is an
+    existing bucket with too few jobs whose task is fitted on the other side; otherwise the tasks at most
+    names of component 0 are named.
     """
     fitted_in = np.full(len(data.task.names), -1, np.int64)
     fitted_in[data.task.codes[entered]] = component[entered]
-    there = fitted_in[data.task.codes]
+    present = fitted_in[data.task.codes]
     # A bucket with enough jobs that did not enter was left out for another reason: more jobs would not help.
     small = ~entered & (data.n_jobs < min_bucket_jobs)
-    offered = small & (there >= 0) & (component != there) & ((component == 0) | (there == 0))
+    offered = small & (present >= 0) & (component != present) & ((component == 0) | (present == 0))
     missing: dict[int, tuple[int, str, str]] = {}
     keys = data.keys
     rows = np.flatnonzero(offered)
-    other = component[rows] + there[rows]
+    other = component[rows] + present[rows]
     # The most jobs first, among these the first task and name: names are sorted, their codes are places.
     order = np.lexsort((data.name.codes[rows], data.task.codes[rows], -data.n_jobs[rows], other))
     number, first = np.unique(other[order], return_index=True)
-    for component_of, place in zip(number.tolist(), rows[order[first]].tolist(), strict=True):
+    for component_of, index in zip(number.tolist(), rows[order[first]].tolist(), strict=True):
         missing[component_of] = (
-            min_bucket_jobs - int(data.n_jobs[place]),
-            keys.readable(data.task.names[data.task.codes[place]]),
-            str(data.name.names[data.name.codes[place]]),
+            min_bucket_jobs - int(data.n_jobs[index]),
+            keys.readable(data.task.names[data.task.codes[index]]),
+            str(data.name.names[data.name.codes[index]]),
         )
     largest = _largest_tasks(data, entered & (component == 0))
 
@@ -56,9 +52,8 @@ def what_would_link(
     return link
 
 
-def _largest_tasks(data: FitInput, rows: npt.NDArray[np.bool_], most: int = 2) -> list[str]:
-    """The tasks that run at most names, in words."""
+def _largest_tasks(data: FitInput, rows: Mask, most: int = 2) -> list[str]:
     tasks = data.task[rows]
     counts = np.bincount(tasks.codes, minlength=len(tasks.names))
     largest = np.argsort(-counts, kind="stable")[:most]
-    return [data.keys.readable(tasks.names[place]) for place in largest if counts[place]]
+    return [data.keys.readable(tasks.names[index]) for index in largest if counts[index]]

@@ -1,4 +1,7 @@
-"""Tasks that hold several kinds of work: split where the records name the kind, set aside otherwise.
+"""Tasks with several kinds of work: split if the records name the kind, excluded otherwise.
+
+Sums cannot show a site that ran merge jobs only; single jobs can. They are read for suspicious tasks alone: a
+fixed cost that no line explains, a wide scatter inside a site, sites that are far apart.
 
 Sums cannot see a site that ran merge jobs only; single jobs can. They are read for the tasks that the sums
 make suspicious, and for no others: a fixed cost that no line explains, a wide scatter inside a site, sites
@@ -9,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,28 +20,22 @@ from esjobs.core.query import DropRule, Filter, In
 from esjobs.core.window import Window
 from esjobs.records.jobs.resolution import select
 from esjobs.records.tasks.keys import KEY, TaskKeys
-from esjobs.records.tasks.sums import SUMS, FloatArray, TaskSums, WindowSums, joined, renumbered
+from esjobs.records.tasks.sums import SUMS, TaskSums, WindowSums, joined, renumbered
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.fixed_costs import correct
 from esjobs.speed.jobs_of_tasks import units_of_enough_jobs, without_worst
-from esjobs.speed.odd_records import FoundCosts, costs_without_odd_records
+from esjobs.speed.outlier_records import FoundCosts, costs_without_outliers
 from esjobs.store.base import JobStore
 from fitters import Labels
+from fitters.layout.arrays import Codes, Mask
 
+# Single jobs that are read in one run at most; tasks beyond, the smallest, are judged by their sums
 MAX_JOBS_READ = 500_000
-"""Single jobs that are read in one run at most; tasks beyond, the smallest, are judged by their sums."""
-
-WIDE = 0.4
-"""Scatter of ln(CPU time per event) inside a site above which a task is looked at."""
-FAR = np.log(2.0)
-"""Distance of a site from the median of its task, in ln, above which a task is looked at."""
-LEFT_OUT = "left out"
-"""Kind of work of the jobs that are left out of a task which is one without them."""
-
+WIDE = 0.4  # Scatter of ln(CPU time per event) inside a site above which a task is looked at
+FAR = np.log(2.0)  # Distance of a site from the median of its task, in ln, above which a task is looked at
+LEFT_OUT = "left out"  # Kind of work of the jobs that are left out of a task which is one without them
 _APART = ("split", "part")
-_LEAST_JOBS = 20.0
-"""Jobs of a task below which nothing can be told."""
-
+_LEAST_JOBS = 20.0  # Jobs of a task below which nothing can be told
 _FIELDS = (
     "task_id",
     "core_class",
@@ -56,9 +52,8 @@ _KEY_OF_JOB = KEY[:3]
 
 @dataclass(frozen=True)
 class MixedTask:
-    """A task that was looked at: ``decision`` is ``keep``, ``split``, ``set aside`` or ``part``.
-
-    ``part``: it is kept without its jobs at the queues of ``without``, which alone make it look mixed.
+    """An examined task: ``decision`` is ``keep``, ``split``, ``set aside`` or ``part`` (kept without its jobs
+    at the queues of ``without``, which alone make it look mixed).
     """
 
     n_jobs: int
@@ -71,11 +66,10 @@ class MixedTask:
 
 @dataclass(frozen=True)
 class CheckedBuckets:
-    """The sums of a window with its mixed tasks taken apart, by kind of work, or marked as set aside.
+    """Sums of a window with mixed tasks split by kind of work, or marked as excluded.
 
-    ``looked_at``: by the number of the task key, before any split. ``n_not_read``: suspicious tasks
-    whose jobs were too many to be read. ``costs``: the fixed costs of tasks as queues tell them, where they
-    are those of the sums, because none was taken apart.
+    ``looked_at``: by number of the task key, before any split. ``n_not_read``: suspicious tasks with too many
+    jobs to read. ``costs``: fixed costs from queues, if no task was split.
     """
 
     sums: WindowSums
@@ -92,13 +86,13 @@ def check_buckets(
     where: Sequence[Filter],
     min_bucket_jobs: int,
 ) -> CheckedBuckets:
-    """Find the mixed tasks of a window and take them apart.
+    """Find the mixed tasks of a window and split or exclude them.
 
-    ``sums``: of the buckets as they are stored, under the filters ``where`` on jobs. Cost: one pass over the
-    sums; one selection of the jobs of suspicious tasks, ``MAX_JOBS_READ`` at most.
+    ``sums``: of the stored buckets, under the filters ``where`` on jobs. Cost: one pass over the sums; one
+    selection of the jobs of suspicious tasks, ``MAX_JOBS_READ`` at most.
     """
     rows = sums.levels["queue"]
-    found_costs = costs_without_odd_records(rows, min_bucket_jobs)
+    found_costs = costs_without_outliers(rows, min_bucket_jobs)
     costs, _ = found_costs
     if costs is None:
         return CheckedBuckets(sums, {}, 0)
@@ -115,11 +109,10 @@ def check_buckets(
 
 
 def _suspects(rows: TaskSums, costs: fitters.FixedCosts) -> tuple[dict[int, int], int]:
-    """Task keys to be looked at with their jobs, and how many more there are."""
-    names, place = rows.task.names, rows.task.codes
-    n_jobs = np.bincount(place, rows.sums["n_jobs"], len(names))
-    several = np.bincount(place, minlength=len(names)) > 1
-    wanted = several & (n_jobs >= _LEAST_JOBS) & _odd(rows, costs)
+    names, index = rows.task.names, rows.task.codes
+    n_jobs = np.bincount(index, rows.sums["n_jobs"], len(names))
+    several = np.bincount(index, minlength=len(names)) > 1
+    wanted = several & (n_jobs >= _LEAST_JOBS) & _suspicious(rows, costs)
     order = np.flatnonzero(wanted)[np.argsort(-n_jobs[wanted], kind="stable")]
     chosen: dict[int, int] = {}
     left = MAX_JOBS_READ
@@ -130,9 +123,8 @@ def _suspects(rows: TaskSums, costs: fitters.FixedCosts) -> tuple[dict[int, int]
     return chosen, len(order) - len(chosen)
 
 
-def _odd(rows: TaskSums, costs: fitters.FixedCosts) -> npt.NDArray[np.bool_]:
-    """Per task key, whether its sums leave a doubt."""
-    names, place = rows.task.names, rows.task.codes
+def _suspicious(rows: TaskSums, costs: fitters.FixedCosts) -> Mask:
+    names, index = rows.task.names, rows.task.codes
     found = correct(costs, rows)
     jobs = rows.sums["n_jobs"]
     variance = np.where(found.corrected, found.rel_var - found.rel_var_rho, found.rel_var_raw) * jobs
@@ -140,18 +132,10 @@ def _odd(rows: TaskSums, costs: fitters.FixedCosts) -> npt.NDArray[np.bool_]:
     wide = (scatter > WIDE) & (jobs >= _LEAST_JOBS)
     level = np.log(rows.sums["cpu_s"] / np.where(found.use, found.events_eff, rows.sums["events"]))
     doubt = 3.0 * np.sqrt(bucket_variances(rows, found).per_job / jobs)
-    far = np.abs(level - _medians(place, level, len(names))[place]) > FAR + np.nan_to_num(doubt)
-    odd = np.bincount(place, wide | far, len(names)) > 0
+    far = np.abs(level - fitters.grouped_median(index, level, len(names))[index]) > FAR + np.nan_to_num(doubt)
+    outliers = np.bincount(index, wide | far, len(names)) > 0
     unexplained = set(costs.tasks.name[np.isin(costs.tasks.decision.astype(str), ["set aside", "rising"])])
-    return np.asarray(odd | np.array([name in unexplained for name in names], np.bool_))
-
-
-def _medians(group: npt.NDArray[np.int32], values: FloatArray, n: int) -> FloatArray:
-    order = np.lexsort((values, group))
-    start = np.searchsorted(group[order], np.arange(n))
-    size = np.bincount(group, minlength=n)
-    ordered = values[order]
-    return np.asarray((ordered[start + (size - 1) // 2] + ordered[start + size // 2]) / 2)
+    return np.asarray(outliers | np.array([name in unexplained for name in names], np.bool_))
 
 
 def _read(
@@ -162,7 +146,6 @@ def _read(
     suspects: Mapping[int, int],
     keys: TaskKeys,
 ) -> pa.Table:
-    """The jobs of the suspects, with the number of their task key."""
     tasks = sorted({str(keys.task_id[key]) for key in suspects})
     wanted = (*where, In("task_id", tuple(tasks)))
     jobs = select(store, (*_FIELDS, "cpu_model"), window, where=wanted, drops=drops).read_all()
@@ -177,36 +160,36 @@ def _read(
 def _look(
     jobs: pa.Table, rows: TaskSums, costs: fitters.FixedCosts
 ) -> tuple[dict[int, MixedTask], dict[tuple[int, str | None], str]]:
-    """What became of every task key that was read, and of the kinds of those that are split."""
+    # Decision per task key that was read, and per kind of those that are split.
     key = np.asarray(jobs.column("key"))
     events, cpu_s = (jobs.column(name).to_numpy(zero_copy_only=False) for name in ("events", "cpu_s"))
     residual = fitters.fixed_cost_residuals(costs, key, events, cpu_s)
     where, residual = units_of_enough_jobs(jobs, rows, costs, key, residual)
     kind = jobs.column("transformation").to_numpy(zero_copy_only=False)
     table = fitters.find_mixtures(key, where, residual, kind=kind).tasks
-    whole = {
+    complete = {
         number
         for number, what in zip(table.name.tolist(), table.decision, strict=True)
         if what == "set aside"
     }
-    without = without_worst(key, jobs.column("queue"), where, residual, whole)
+    without = without_worst(key, jobs.column("queue"), where, residual, complete)
     tasks: dict[int, MixedTask] = {}
     kinds: dict[tuple[int, str | None], str] = {}
     jobs_of_task = np.bincount(rows.task.codes, rows.sums["n_jobs"], len(rows.task.names))
     n_jobs = dict(zip(rows.task.names, jobs_of_task, strict=True))
-    for place, number in enumerate(table.name.tolist()):
-        decision, reason = str(table.decision[place]), str(table.reason[place])
+    for index, number in enumerate(table.name.tolist()):
+        decision, reason = str(table.decision[index]), str(table.reason[index])
         if number in tasks:
-            kinds[number, table.kind[place]] = reason if decision == "set aside" else ""
+            kinds[number, table.kind[index]] = reason if decision == "set aside" else ""
             continue
         left_out = without.get(number, ()) if decision == "set aside" else ()
         if left_out:
             decision, reason = "part", f"{reason}; not without its jobs at {', '.join(left_out)}"
-        if decision in ("split", "part") and table.n_jobs[place] != n_jobs.get(number):
+        if decision in ("split", "part") and table.n_jobs[index] != n_jobs.get(number):
             decision = "set aside"
             reason += "; its jobs changed since they were aggregated, so that it cannot be taken apart"
-        evidence = float(table.ratio[place]), float(table.share[place])
-        tasks[number] = MixedTask(int(table.n_jobs[place]), decision, reason, *evidence, left_out)
+        evidence = float(table.ratio[index]), float(table.share[index])
+        tasks[number] = MixedTask(int(table.n_jobs[index]), decision, reason, *evidence, left_out)
     return tasks, kinds
 
 
@@ -216,15 +199,13 @@ def _apart(
     looked_at: dict[int, MixedTask],
     kinds: Mapping[tuple[int, str | None], str],
 ) -> tuple[WindowSums, dict[int, MixedTask]]:
-    """Mark what is set aside; put sums by kind in the place of what is split. Keys of kinds are new ones.
-
-    Returns the tasks that were looked at under their numbers among all keys, too.
-    """
+    # Mark excluded tasks; replace the sums of split ones by sums per kind, under new keys.
     parts = _sums_by_kind(jobs, looked_at, kinds)
     keys = sums.levels["queue"].keys
     numbers = np.arange(len(keys), dtype=np.int32)
     if parts is not None:
-        keys, numbers = keys.extended(_parts_of(parts))
+        columns = (parts.column(name).to_pylist() for name in KEY)
+        keys, numbers = keys.extended(list(zip(*columns, strict=True)))
     levels: dict[str, TaskSums] = {}
     for level, rows in sums.levels.items():
         seen = [looked_at.get(key) for key in rows.task.names.tolist()]
@@ -240,19 +221,12 @@ def _apart(
     return WindowSums(levels, n_buckets, sums.n_jobs, sums.mix), renamed
 
 
-def _parts_of(table: pa.Table) -> list[tuple[str | None, ...]]:
-    """The parts of the task key of each row."""
-    return list(zip(*(table.column(column).to_pylist() for column in KEY), strict=True))
-
-
 def _per_row(reasons: Sequence[str | None], task: Labels) -> Labels:
-    """A text for each task, or None, as labels of the rows."""
     of_task = fitters.factorise(list(reasons), "mixed") if reasons else task
     return Labels(of_task.names, of_task.codes[task.codes])
 
 
 def _sums_of_parts(parts: pa.Table, level: str, keys: TaskKeys) -> TaskSums:
-    """The sums by kind of one level."""
     named = parts.filter(pc.is_valid(parts.column(level)))
     merged = named.group_by([*KEY, level, "set_aside"], use_threads=False).aggregate(
         [([], "count_all"), *((column, "sum") for column in SUMS)]
@@ -267,18 +241,17 @@ def _sums_of_parts(parts: pa.Table, level: str, keys: TaskKeys) -> TaskSums:
     )
 
 
-def _as_labels(numbers: npt.NDArray[np.int32]) -> Labels:
+def _as_labels(numbers: Codes) -> Labels:
     names, codes = np.unique(numbers, return_inverse=True)
     return Labels(names.astype(np.int64), codes.astype(np.int32))
 
 
 def _kinds_of_jobs(
     jobs: pa.Table,
-    key: npt.NDArray[np.int32],
+    key: Codes,
     looked_at: Mapping[int, MixedTask],
     kinds: Mapping[tuple[int, str | None], str],
 ) -> tuple[list[str | None], list[str | None]]:
-    """The kind of work of every job of tasks that are taken apart, and why it is set aside."""
     kind: list[str | None] = []
     aside: list[str | None] = []
     columns = (jobs.column(name).to_pylist() for name in ("transformation", "queue"))

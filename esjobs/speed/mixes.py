@@ -1,4 +1,4 @@
-"""What queues ran on, and the factor that follows from it: rows of ``mixes``, columns of ``factors``."""
+"""CPU models of queues, and the factor of their mix: rows of ``mixes``, columns of ``factors``."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,16 +10,14 @@ from esjobs.publish.publication import finite
 from esjobs.records.names.sites import site_of
 from esjobs.speed.factors import Factors
 
+# Sums of jobs, CPU time and core time by queue and CPU model (None where the records name none)
 Mix = Mapping[tuple[str, str | None], Mapping[str, float]]
-"""Sums of jobs, CPU time and core time by queue and CPU model (None where the records name none)."""
-
-LEAST_SHARE = 0.5
-"""Of the CPU time of a queue; on fewer models with a factor its mix predicts nothing."""
+LEAST_SHARE = 0.5  # Of the CPU time of a queue; on fewer models with a factor its mix predicts nothing
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """The factor that a mix predicts, its standard error, and on which share of the CPU time it rests."""
+    """Predicted factor of a mix, its standard error, and the share of CPU time it rests on."""
 
     k: float | None
     k_err: float | None
@@ -29,14 +27,14 @@ class Predicted:
 def mix_rows(
     mix: Mix, fits: Sequence[Factors], imported_sites: Mapping[str, str]
 ) -> Iterator[dict[str, object]]:
-    """A row per queue and CPU model; factors of models are on the scale of queues, as what they predict.
+    """Yield a row per queue and CPU model; factors of models are on the scale of queues.
 
-    A queue outside of the largest component has a scale of its own, on which its models have none.
+    A queue outside the largest component has another scale: its models have no factor.
     """
-    known, queues, scale = comparable(fits, "cpu_model"), comparable(fits, "queue"), _scale(mix, fits)
+    factors, queues, scale = comparable(fits, "cpu_model"), comparable(fits, "queue"), _scale(mix, fits)
     totals = _totals(mix, "core_s")
     for (name, model), sums in mix.items():
-        k, k_err = known.get(model or "", (None, None)) if scale and name in queues else (None, None)
+        k, k_err = factors.get(model or "", (None, None)) if scale and name in queues else (None, None)
         yield {
             "level": "queue",
             "name": name,
@@ -51,12 +49,11 @@ def mix_rows(
 
 
 def predicted(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
-    """By queue, the factor that its CPU models predict.
+    """Return the factor that its CPU models predict, by queue.
 
-    Events per CPU time add up by CPU time, so that the factor of a mix is the mean of those of its models,
-    each by its share of the CPU time. The factors of both levels have scales of their own: that of the
-    prediction is set so that the median queue of the largest component runs as predicted. A queue outside
-    that component has a factor on yet another scale, so nothing is predicted for it.
+    Events per CPU time add up by CPU time: the factor of a mix is the mean over its models, weighted with CPU
+    time. The two levels have different scales: the median queue of the largest component runs as predicted.
+    Queues outside that component have no prediction.
     """
     queues, scale = comparable(fits, "queue"), _scale(mix, fits)
     return {
@@ -65,7 +62,6 @@ def predicted(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
 
 
 def _scale(mix: Mix, fits: Sequence[Factors]) -> float | None:
-    """What makes factors of CPU models those of queues; None where no queue has both."""
     queues = comparable(fits, "queue")
     ratios = [
         queues[name][0] / each.k for name, each in _unscaled(mix, fits).items() if each.k and name in queues
@@ -75,21 +71,21 @@ def _scale(mix: Mix, fits: Sequence[Factors]) -> float | None:
 
 def _unscaled(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
     models, totals = comparable(fits, "cpu_model"), _totals(mix, "cpu_s")
-    told: dict[str, list[tuple[float, float, float]]] = {name: [] for name in totals}
+    parts: dict[str, list[tuple[float, float, float]]] = {name: [] for name in totals}
     for (name, model), sums in mix.items():
         if (model or "") in models and sums["cpu_s"] > 0:
-            told[name].append((sums["cpu_s"], *models[model or ""]))
-    raw = {}
-    for name, parts in told.items():
-        weight = math.fsum(cpu_s for cpu_s, _, _ in parts)
-        share = weight / totals[name] if totals[name] > 0 else 0.0
-        if share < LEAST_SHARE:
-            raw[name] = Predicted(None, None, share)
-            continue
-        k = math.fsum(cpu_s * k for cpu_s, k, _ in parts) / weight
-        k_err = math.sqrt(math.fsum((cpu_s * k_err) ** 2 for cpu_s, _, k_err in parts)) / weight
-        raw[name] = Predicted(k, k_err, share)
-    return raw
+            parts[name].append((sums["cpu_s"], *models[model or ""]))
+    return {name: _mean(of_queue, totals[name]) for name, of_queue in parts.items()}
+
+
+def _mean(parts: Sequence[tuple[float, float, float]], total: float) -> Predicted:
+    weight = math.fsum(cpu_s for cpu_s, _, _ in parts)
+    share = weight / total if total > 0 else 0.0
+    if share < LEAST_SHARE:
+        return Predicted(None, None, share)
+    k = math.fsum(cpu_s * k for cpu_s, k, _ in parts) / weight
+    k_err = math.sqrt(math.fsum((cpu_s * k_err) ** 2 for cpu_s, _, k_err in parts)) / weight
+    return Predicted(k, k_err, share)
 
 
 def _scaled(each: Predicted, scale: float | None) -> Predicted:
@@ -99,7 +95,7 @@ def _scaled(each: Predicted, scale: float | None) -> Predicted:
 
 
 def comparable(fits: Sequence[Factors], level: str) -> dict[str, tuple[float, float]]:
-    """Factors with errors of the largest component of the first fit of all types of a level, by name.
+    """Return factors with errors (0 if none) of the largest component of a level, all types, by name.
 
     A factor without an error counts as one without an error.
     """

@@ -1,4 +1,4 @@
-"""Names whose jobs cost more or less before their first event than the same tasks do elsewhere."""
+"""Names whose jobs have another fixed cost than the same tasks elsewhere."""
 
 from dataclasses import dataclass
 
@@ -6,43 +6,37 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.records.tasks.sums import FloatArray, TaskSums
+from esjobs.records.tasks.sums import TaskSums
+from fitters.layout.arrays import Floats
 
-ASSUMED_SCATTER = 0.1
-"""Scatter of ln(fixed cost) between names where their jobs are too few to tell."""
-
-LARGEST_DOUBT = 0.3
-"""An error of that scatter beyond which it counts as not told."""
-
-CERTAIN = 3.0
-"""Errors by which the scatter must differ from 0 before names are corrected one by one."""
-
-STANDS_OUT = 4.0
-"""Errors by which the fixed cost of a name must differ from that of the others to be named."""
+ASSUMED_SCATTER = 0.1  # Scatter of ln(fixed cost) between names where their jobs are too few to tell
+LARGEST_DOUBT = 0.3  # An error of that scatter beyond which it counts as not told
+CERTAIN = 3.0  # Errors by which the scatter must differ from 0 before names are corrected one by one
+STANDS_OUT = 4.0  # Errors by which the fixed cost of a name must differ from that of the others to be named
 
 
 @dataclass(frozen=True)
 class NameCosts:
-    """The fixed costs of names relative to those of their tasks, one entry per code of the name.
+    """Fixed costs of names relative to their tasks, one entry per code of the name.
 
-    ``costs``: what the jobs say. ``factor``: what rho is multiplied with, 1 unless the scatter between names
-    is beyond doubt. ``doubt``: error of ln(fixed cost) that stays. ``scatter`` and ``kind``: sigma_f, and
-    whether it is ``estimated`` or ``assumed``; None where no task has a fixed cost.
+    ``factor``: multiplies rho, 1 unless the scatter between names is significant. ``doubt``: remaining error
+    of ln(fixed cost). ``scatter``, ``kind``: sigma_f, ``estimated`` or ``assumed``; None if no task has a
+    fixed cost.
     """
 
     costs: fitters.UnitCosts
-    factor: FloatArray
-    doubt: FloatArray
+    factor: Floats
+    doubt: Floats
     scatter: float | None
     kind: str | None
 
     @property
     def corrected(self) -> bool:
-        """Whether names are corrected one by one."""
+        """True if names are corrected individually."""
         return bool((self.factor != 1).any())
 
     def standing_out(self) -> npt.NDArray[np.intp]:
-        """Codes of the names whose fixed cost is far from that of the others."""
+        """Return the codes of names whose fixed cost is far from that of the others."""
         costs = self.costs
         spread = np.nan_to_num(costs.sigma)
         with np.errstate(invalid="ignore"):
@@ -51,30 +45,30 @@ class NameCosts:
         return np.flatnonzero(far)
 
 
-def rho_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> FloatArray:
-    """Fixed cost of the task of every row in events, taken out or not; NaN where it is not known."""
+def rho_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
+    """Return the fixed cost of each row's task in events, corrected for or not; NaN where unknown."""
     table = costs.tasks
     of_key = np.full(len(rows.keys), np.nan)
-    told = np.isfinite(table.share) & np.isfinite(table.share_err)
-    of_key[table.name.astype(np.int64)[told]] = np.maximum(table.rho[told], 0.0)
+    usable = np.isfinite(table.share) & np.isfinite(table.share_err)
+    of_key[table.name.astype(np.int64)[usable]] = np.maximum(table.rho[usable], 0.0)
     return np.asarray(of_key[rows.task.names][rows.task.codes])
 
 
-def slopes_of_rows(rows: TaskSums, rho: FloatArray, per_job: FloatArray) -> fitters.BucketSlopes:
-    """How CPU time grows with events inside every row."""
+def slopes_of_rows(rows: TaskSums, rho: Floats, per_job: Floats) -> fitters.BucketSlopes:
+    """Return the slope of CPU time against events inside every row."""
     columns = ("n_jobs", "events", "cpu_s", "events_sq", "events_cpu_s")
     return fitters.bucket_slopes(*(rows.sums[name] for name in columns), rho=rho, per_job=per_job)
 
 
-def own_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> FloatArray:
-    """How far the fixed cost of the task of every row is its own estimate, not that of its kind: 0 to 1."""
+def own_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
+    """Return the weight of the task's own estimate in its fixed cost for every row: 0 to 1."""
     of_key = np.zeros(len(rows.keys))
     of_key[costs.tasks.name.astype(np.int64)] = 1.0 - costs.tasks.reliance
     return np.asarray(of_key[rows.task.names][rows.task.codes])
 
 
-def name_costs(costs: fitters.FixedCosts, rows: TaskSums, per_job: FloatArray) -> NameCosts:
-    """Find by how much fixed costs differ between names, and what of it is certain enough to be taken out."""
+def name_costs(costs: fitters.FixedCosts, rows: TaskSums, per_job: Floats) -> NameCosts:
+    """Find the differences of fixed costs between names, and the part certain enough to correct for."""
     n_names = len(rows.name.names)
     rho = rho_of_rows(costs, rows)
     found = fitters.unit_costs(

@@ -1,4 +1,4 @@
-"""Fits, lines and verdicts of the windows of a night."""
+"""Fits, lines and verdicts as a step of the nightly run."""
 
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days
@@ -14,7 +14,7 @@ from esjobs.speed.question import SpeedQuestion
 
 
 def fit_window(work: NightWork) -> NightAccount:
-    """Fit, correlate and flag one window, from the buckets that are there; published in one switch."""
+    """Fit, correlate and flag one window, from the existing buckets; published in one switch."""
     from esjobs.speed.chain import Chain
 
     prefer_length(work.store, SPEED, work.schedule.headline)
@@ -23,7 +23,7 @@ def fit_window(work: NightWork) -> NightAccount:
 
 
 def fit_inputs(work: NightWork) -> str:
-    """A digest of the buckets of the window, of what is declared, and of the question; read once a night."""
+    """Return a digest of buckets, declarations and question of the window; read once a night."""
     window = _window(work)
     if window not in work.fitted_from:
         work.fitted_from[window] = _inputs_of(work, window)
@@ -49,7 +49,7 @@ def fit_stands(work: NightWork) -> bool:
 
 
 def question_of(work: NightWork, window: Window) -> SpeedQuestion:
-    """The question that a night asks of a window."""
+    """Return the question of a night about a window."""
     return SpeedQuestion.ask(SPEED, window, work.settings)
 
 

@@ -1,4 +1,4 @@
-"""The question of a run of speed factors, with its settings as the steps take them."""
+"""Question of a run of speed factors, with its settings."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -13,7 +13,7 @@ from esjobs.speed.settings import FitSettings
 
 
 class SpeedQuestion(Question):
-    """How fast were queues and CPU models in a window; a restriction is one of the buckets in the fits."""
+    """Question about the speed of queues and CPU models in a window; a restriction selects buckets."""
 
     @classmethod
     def ask(
@@ -26,16 +26,16 @@ class SpeedQuestion(Question):
         *,
         versions: Mapping[str, str] | None = None,
     ) -> Self:
-        """A question of today's methods, and of how names of CPUs are resolved today."""
+        """Return a question with the current methods and resolver of CPU names."""
         added = {**RESOLVER, **(versions or {})}
         return super().ask(kind, window, settings, tasks, where, versions=added)
 
     @cached_property
     def rules(self) -> CleaningRules:
-        """The rules under which jobs enter the buckets."""
+        """Cleaning rules of the jobs in buckets."""
         return CleaningRules.of(self.settings["rules"])
 
     @cached_property
     def fit(self) -> FitSettings:
-        """What enters the fits and when a name gets a verdict."""
+        """Settings of fits and verdicts."""
         return FitSettings.model_validate(self.settings["fit"])

@@ -1,24 +1,21 @@
-"""Rows of ``residuals`` and the pulls of a fit: where an expert looks when a site objects."""
+"""Rows of ``residuals`` and the pulls of a fit."""
 
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from esjobs.publish.publication import finite
 from esjobs.speed.factors import METHODS, Fit
 from fitters import Labels
+from fitters.layout.arrays import Floats, Ints, Mask
 
-SHOWN_TASKS = 25
-"""Tasks of most jobs whose buckets are kept."""
-WORST = 10
-"""The buckets that deviate most, in their own standard deviations, are kept whatever their task."""
-
+SHOWN_TASKS = 25  # Tasks of most jobs whose buckets are kept
+WORST = 10  # The buckets that deviate most, in their own standard deviations, are kept whatever their task
 _EDGES = np.linspace(-5.0, 5.0, 21)
 
 
 def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
-    """One row per bucket of the largest tasks, and of the ten most deviating ones with their rank."""
+    """Yield one row per bucket of the largest tasks, and of the ten most deviating ones with their rank."""
     table, rows = fit.buckets, fit.rows
     if table is None:
         return
@@ -47,8 +44,7 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
         }
 
 
-def _ranks(pull: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """1 for the largest pull, and so on; 0 beyond the worst ones and without a pull."""
+def _ranks(pull: Floats) -> Ints:
     size = np.nan_to_num(np.abs(pull), nan=-1.0)
     worst = np.argsort(-size, kind="stable")[:WORST]
     rank = np.zeros(len(pull), np.int64)
@@ -57,7 +53,7 @@ def _ranks(pull: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return rank
 
 
-def _largest(task: Labels, n_jobs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _largest(task: Labels, n_jobs: Ints) -> Mask:
     jobs = np.bincount(task.codes, n_jobs, len(task.names))
     is_shown = np.zeros(len(jobs), np.bool_)
     is_shown[np.argsort(-jobs, kind="stable")[:SHOWN_TASKS]] = True
@@ -65,28 +61,28 @@ def _largest(task: Labels, n_jobs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool
 
 
 def pull_columns(fit: Fit) -> Mapping[str, object]:
-    """Width of the pulls of the buckets in a fit; null without degrees of freedom."""
+    """Return the width of the pulls of a fit; null without degrees of freedom."""
     pulls = _pulls(fit)
     return {"pull_width": float(np.std(pulls)) if pulls.size else None}
 
 
 def pull_rows(fit: Fit) -> Iterator[dict[str, object]]:
-    """Yield the bars of the histogram of the pulls, empty ones too; nothing without degrees of freedom."""
+    """Yield the histogram of the pulls, one row per bar; nothing without degrees of freedom."""
     pulls = _pulls(fit)
     if pulls.size:
         for low, high, count in zip(_EDGES[:-1], _EDGES[1:], _histogram(pulls), strict=True):
             yield {"low": float(low), "high": float(high), "n_buckets": count}
 
 
-def _pulls(fit: Fit) -> npt.NDArray[np.float64]:
+def _pulls(fit: Fit) -> Floats:
     table = fit.buckets
     if table is None:
         return np.empty(0)
-    pulls: npt.NDArray[np.float64] = table.pull[(table.status == "used") & np.isfinite(table.pull)]
+    pulls: Floats = table.pull[(table.status == "used") & np.isfinite(table.pull)]
     return pulls
 
 
-def _histogram(pulls: npt.NDArray[np.float64]) -> list[int]:
-    """Counts by bar; what lies beyond the ends counts in the bar there."""
+def _histogram(pulls: Floats) -> list[int]:
+    # Outliers count in the first and last bar.
     counts: list[int] = np.histogram(np.clip(pulls, _EDGES[0], _EDGES[-1]), _EDGES)[0].tolist()
     return counts

@@ -1,4 +1,4 @@
-"""What a user can set about the speed factors."""
+"""Settings of the speed factors."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ def _distinct(methods: tuple[Method, ...]) -> tuple[Method, ...]:
 
 
 class FitSettings(BaseModel):
-    """What enters the fits and when a name gets a verdict."""
+    """Settings of fits and verdicts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

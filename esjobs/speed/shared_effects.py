@@ -1,4 +1,7 @@
-"""Errors of a factor that more tasks of one kind do not average away: what a name does to all of them alike.
+"""Errors of a factor that more tasks of one kind do not average away.
+
+There are three, beside the interaction of name and task: with a processing type, with a core class, and in
+the fixed cost of jobs. Each is added to the variance of ln k of its names.
 
 Three of them, beside the interaction of name and task: with a processing type, with a core class, and in the
 fixed cost of jobs. Each is added to the variance of ln k of the names that it concerns.
@@ -10,70 +13,62 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.fit_input import FitInput
+from fitters.layout.arrays import Floats, Ints, Mask, Texts
 
 _LEAST_BUCKETS = 10
-_MOST_SCATTER = 2.0
-"""How many times as much as their errors say the buckets of a name may scatter."""
-
-_FAR = 5.0
-"""Standard deviations beyond which a bucket says nothing about common effects."""
+_MOST_SCATTER = 2.0  # How many times as much as their errors say the buckets of a name may scatter
+_FAR = 5.0  # Standard deviations beyond which a bucket says nothing about common effects
 
 
 @dataclass(frozen=True)
 class SharedEffects:
-    """Variances of ln k by code of the name, and the scatters that they come from.
+    """Variances of ln k by code of the name, and the scatters behind them.
 
-    ``sigma_int``: interaction of name and task without what follows. ``by_type``, ``by_class``: of name and
-    processing type, of name and core class; the latter None where it cannot be estimated.
+    ``sigma_int``: interaction of name and task alone. ``by_type``, ``by_class``: of name and processing type,
+    of name and core class; the latter None if it cannot be estimated.
     """
 
     sigma_int: float
     by_type: fitters.KindScatter
     by_class: fitters.KindScatter | None
-    only_type: str
-    """The type of all jobs, where it is one."""
-    of_type: FloatArray
-    of_class: FloatArray
-    of_cost: FloatArray
-    odd_buckets: npt.NDArray[np.object_]
-    """Why the buckets of a name are in doubt, empty where they are not; by code of the name."""
+    only_type: str  # The type of all jobs, where it is one
+    of_type: Floats
+    of_class: Floats
+    of_cost: Floats
+    # Why the buckets of a name are in doubt, empty where they are not; by code of the name
+    outlier_buckets: Texts
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The buckets that carry information on k, as the fit weighs them."""
+    """Buckets that carry information on k, with the weights of the fit."""
 
-    name: npt.NDArray[np.int64]
-    task: npt.NDArray[np.int64]
-    kind: npt.NDArray[np.int64]
-    of_jobs: FloatArray
-    weight: FloatArray
-    residual: FloatArray
+    name: Ints
+    task: Ints
+    kind: Ints
+    of_jobs: Floats
+    weight: Floats
+    residual: Floats
 
-    def __getitem__(self, chosen: npt.NDArray[np.bool_]) -> "_Rows":
+    def __getitem__(self, chosen: Mask) -> "_Rows":
         codes = (self.name[chosen], self.task[chosen], self.kind[chosen])
         return _Rows(*codes, self.of_jobs[chosen], self.weight[chosen], self.residual[chosen])
 
 
 def shared_effects(
-    data: FitInput,
-    entered: npt.NDArray[np.bool_],
-    result: fitters.FitResult,
-    *,
-    corrected: bool,
+    data: FitInput, entered: Mask, result: fitters.FitResult, *, corrected: bool
 ) -> SharedEffects:
-    """Estimate what names do to all tasks of a kind from the residuals of a fit.
+    """Estimate the effects of names on all tasks of a kind from the residuals of a fit.
 
-    The sigma_int of the fit holds all of it; it is found anew inside the cells of name, type and core class.
-    A fit of one type takes the scatter of name and type from that of all types, if the data has it.
+    The sigma_int of the fit contains all of it; it is estimated anew inside the cells of name, type and core
+    class. A fit of one type takes the scatter of name and type from that of all types, if known.
     """
     n_names = len(data.name.names)
     rows, chosen = _rows(data, entered, result, corrected=corrected)
     far = np.abs(rows.residual) * np.sqrt(rows.weight) > _FAR
-    if corrected and data.odd_records is not None:
-        far |= (data.odd_records != "")[rows.name]
+    if corrected and data.outlier_records is not None:
+        far |= (data.outlier_records != "")[rows.name]
     inside = rows[~far]
     types, n_types = _codes(data.keys.processing_type, inside.kind)
     classes, n_classes = _codes(data.keys.core_class, inside.kind)
@@ -91,16 +86,15 @@ def shared_effects(
         sigma_int=sigma_int,
         by_type=by_type,
         by_class=by_class,
-        only_type=_only(data.keys.processing_type[inside.kind]) if n_types == 1 else "",
+        only_type=str(data.keys.processing_type[inside.kind[0]] or "") if n_types == 1 else "",
         of_type=by_type.unit_variance,
         of_class=np.zeros(n_names) if by_class is None else by_class.unit_variance,
         of_cost=_of_cost(data, rows, chosen) if corrected else np.zeros(n_names),
-        odd_buckets=_odd_buckets(rows, n_names),
+        outlier_buckets=_odd_buckets(rows, n_names),
     )
 
 
-def _odd_buckets(rows: _Rows, n_names: int) -> npt.NDArray[np.object_]:
-    """Why the buckets of a name are in doubt: they scatter far more than their errors say."""
+def _odd_buckets(rows: _Rows, n_names: int) -> Texts:
     square = np.minimum(rows.residual**2 * rows.weight, _FAR**2)
     number = np.bincount(rows.name, minlength=n_names)
     mean = np.bincount(rows.name, square, n_names) / np.maximum(number, 1)
@@ -111,9 +105,9 @@ def _odd_buckets(rows: _Rows, n_names: int) -> npt.NDArray[np.object_]:
 
 
 def _rows(
-    data: FitInput, entered: npt.NDArray[np.bool_], result: fitters.FitResult, *, corrected: bool
+    data: FitInput, entered: Mask, result: fitters.FitResult, *, corrected: bool
 ) -> tuple[_Rows, npt.NDArray[np.intp]]:
-    """Rows of tasks with two names or more, with residuals from the fitted k; and their place in the data."""
+    # Rows of tasks with two names or more, their residuals, and their positions in the data.
     several = np.bincount(data.task.codes[entered], minlength=len(data.task.names)) > 1
     units = result.units
     k = np.full(len(data.name.names), np.nan)
@@ -138,12 +132,7 @@ def _rows(
     return _Rows(name, task, kind, of_jobs, weight, residual), chosen
 
 
-def _only(labels: npt.NDArray[np.object_]) -> str:
-    return str(labels[0] or "")
-
-
-def _codes(column: npt.NDArray[np.object_], key: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """A code for each row by a column of its task key, and how many there are."""
+def _codes(column: Texts, key: Ints) -> tuple[Ints, int]:
     used = np.flatnonzero(np.bincount(key, minlength=len(column)))
     texts, codes = np.unique([label or "" for label in column[used]], return_inverse=True)
     code_of = np.zeros(len(column), np.int64)
@@ -151,8 +140,8 @@ def _codes(column: npt.NDArray[np.object_], key: npt.NDArray[np.int64]) -> tuple
     return code_of[key], len(texts)
 
 
-def _sigma_int(rows: _Rows, cell: npt.NDArray[np.int64], result: fitters.FitResult) -> float:
-    """Interaction inside the cells; that of the fit where too few residuals are left."""
+def _sigma_int(rows: _Rows, cell: Ints, result: fitters.FitResult) -> float:
+    # That of the fit if too few residuals are left.
     value = result.sigma_int.value
     if result.sigma_int.source != "estimated":
         return value if np.isfinite(value) else 0.0
@@ -164,8 +153,7 @@ def _sigma_int(rows: _Rows, cell: npt.NDArray[np.int64], result: fitters.FitResu
     return min(fitters.inner_scatter(dense, rows.residual, rows.of_jobs, dof), value)
 
 
-def _of_cost(data: FitInput, rows: _Rows, chosen: npt.NDArray[np.intp]) -> FloatArray:
-    """Variance from fixed costs: of the name beside those of its tasks, and of kinds of tasks."""
+def _of_cost(data: FitInput, rows: _Rows, chosen: npt.NDArray[np.intp]) -> Floats:
     n_names = len(data.name.names)
     total = np.bincount(rows.name, rows.weight, n_names)
     of_name = np.bincount(rows.name, rows.weight * data.cost_doubt[chosen], n_names)
@@ -174,5 +162,5 @@ def _of_cost(data: FitInput, rows: _Rows, chosen: npt.NDArray[np.intp]) -> Float
     cells, dense = np.unique(cell, return_inverse=True)
     common = np.bincount(dense, rows.weight * data.cost_common[chosen], cells.size)
     of_kind = np.bincount(cells // (int(kinds.max(initial=0)) + 1), common**2, n_names)
-    variance: FloatArray = np.divide(of_name**2 + of_kind, total**2, out=np.zeros(n_names), where=total > 0)
+    variance: Floats = np.divide(of_name**2 + of_kind, total**2, out=np.zeros(n_names), where=total > 0)
     return variance

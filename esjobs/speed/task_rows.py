@@ -1,7 +1,6 @@
-"""Rows of ``tasks``: what a job of each costs before its first event, and whether it is one kind of work."""
+"""Rows of ``tasks``: fixed cost per job, and decision on mixed tasks."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -16,21 +15,18 @@ _DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}
 
 
 def task_rows(
-    rows: TaskSums,
-    costs: fitters.FixedCosts | None,
-    looked_at: Mapping[int, MixedTask],
-    min_bucket_jobs: int,
+    rows: TaskSums, costs: fitters.FixedCosts | None, looked_at: Mapping[int, MixedTask], min_bucket_jobs: int
 ) -> Iterator[dict[str, object]]:
-    """One row per task key, as queues ran it, and one for every task as it was before it was split."""
-    tasks, place = rows.task.names, rows.task.codes
-    n_jobs = np.bincount(place, rows.sums["n_jobs"], len(tasks)).astype(np.int64)
-    n_queues = np.bincount(place, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
-    events = np.bincount(place, rows.sums["events"], len(tasks))
+    """Yield one row per task key, as queues ran it, and one per task before its split."""
+    tasks, index = rows.task.names, rows.task.codes
+    n_jobs = np.bincount(index, rows.sums["n_jobs"], len(tasks)).astype(np.int64)
+    n_queues = np.bincount(index, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
+    events = np.bincount(index, rows.sums["events"], len(tasks))
     mixed = np.full(len(tasks), -1)
-    mixed[place] = rows.mixed.codes
-    known = {} if costs is None else _by_key(costs)
+    mixed[index] = rows.mixed.codes
+    existing = {} if costs is None else {int(row["name"]): row for row in costs.tasks.rows()}
     for number, task in enumerate(tasks.tolist()):
-        cost = known.get(task, {})
+        cost = existing.get(task, {})
         decision = _DECISIONS.get(cost.get("decision", ""), "kept")
         reason = cost.get("reason", "")
         if mixed[number] >= 0:
@@ -60,24 +56,16 @@ def task_rows(
 def with_accounts(
     rows: Iterable[Mapping[str, object]], tasks: Iterable[Mapping[str, object]]
 ) -> Iterator[dict[str, object]]:
-    """Rows of buckets with the account of their tasks; a kind of work without one has that of its task."""
-    known = {_identity(task): task for task in tasks}
+    """Yield rows of buckets with the account of their task; a kind of work falls back to its task."""
+    existing = {_identity(task): task for task in tasks}
     for row in rows:
         key = _identity(row)
-        task = known.get(key) or known.get((*key[:-1], None)) or {}
+        task = existing.get(key) or existing.get((*key[:-1], None)) or {}
         yield {**row, "rho": task.get("rho"), "decision": task.get("decision")}
 
 
 def _identity(row: Mapping[str, object]) -> tuple[object, ...]:
     return tuple(row.get(column) for column in ("task_id", "core_class", "task_type", "work_kind"))
-
-
-def _by_key(costs: fitters.FixedCosts) -> dict[int, dict[str, Any]]:
-    columns = costs.tasks.columns()
-    return {
-        name: {column: values[place] for column, values in columns.items()}
-        for place, name in enumerate(costs.tasks.name.tolist())
-    }
 
 
 def _named(keys: TaskKeys, number: int) -> dict[str, object]:

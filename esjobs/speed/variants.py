@@ -1,12 +1,9 @@
-"""Each factor under what can be wrong: what ``flag`` tests the stability of a verdict with.
+"""Variants of each factor under uncertain inputs, the stability test of ``flag``.
 
-The changes: the other objective; the fixed cost of jobs by two errors either way, and left in where it
-cannot be told from none; each processing type and each core class alone; each task left out. All but the
-first are one linear step from the fit that is there (:class:`fitters.LinearResponse`), the first is made
-beside every fit anyway.
-
-A window may have 700 names, 20 types and thousands of tasks, and a verdict needs the extremes only: per name
-and kind of change the lowest and the highest factor are kept, with what makes them.
+The changes: the other objective; the fixed cost by two errors either way, and left in if not significant;
+each processing type and core class alone; each task left out. All but the first are one linear step from the
+fit (:class:`fitters.LinearResponse`). A verdict needs the extremes only: per name and kind of change the
+lowest and the highest factor are kept, with their cause.
 """
 
 from collections.abc import Iterator
@@ -17,21 +14,19 @@ import numpy.typing as npt
 import fitters
 from esjobs.core.words import VARIED
 from esjobs.publish.publication import finite
-from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.factors import METHODS, Fit, of_other_objective
+from fitters.layout.arrays import Floats, Texts
 
 _OBJECTIVE, _FIXED_COST, _ONE_TYPE, _ONE_CORE_CLASS, _TASK_LEFT_OUT = VARIED
-RHO_ERRORS = 2.0
-"""By how many of its errors a fixed cost is changed."""
-
-Changed = list[tuple[str, FloatArray]]
-"""What is changed, in words, and ln k under it minus ln k, per unit of the response; NaN without a factor."""
+RHO_ERRORS = 2.0  # By how many of its errors a fixed cost is changed
+# What is changed, in words, and ln k under it minus ln k, per unit of the response; NaN without a factor
+Changed = list[tuple[str, Floats]]
 
 
 def variant_rows(fit: Fit, min_name_jobs: int) -> Iterator[dict[str, object]]:
-    """One row per name of the largest component and kind of change that gives it a factor.
+    """Yield one row per name of the largest component and kind of change that gives it a factor.
 
-    A part of the jobs speaks for a name that has ``min_name_jobs`` of them in it.
+    A part of the jobs counts for a name if it has ``min_name_jobs`` of them.
     """
     result = fit.result
     if result is None or 0 not in result.fitted:
@@ -47,25 +42,25 @@ def variant_rows(fit: Fit, min_name_jobs: int) -> Iterator[dict[str, object]]:
         if not changed:
             continue
         table = np.stack([change for _, change in changed])
-        known = np.isfinite(table)
-        number = known.sum(axis=0)
-        lowest = np.where(known, table, np.inf).argmin(axis=0)
-        highest = np.where(known, table, -np.inf).argmax(axis=0)
-        for place in np.flatnonzero(number):
-            low, high = lowest[place], highest[place]
+        valid = np.isfinite(table)
+        number = valid.sum(axis=0)
+        lowest = np.where(valid, table, np.inf).argmin(axis=0)
+        highest = np.where(valid, table, -np.inf).argmax(axis=0)
+        for index in np.flatnonzero(number):
+            low, high = lowest[index], highest[index]
             yield {
-                "name": names[place],
+                "name": names[index],
                 "change": kind,
-                "n_variants": int(number[place]),
-                "k_low": float(k[place] * np.exp(table[low, place])),
+                "n_variants": int(number[index]),
+                "k_low": float(k[index] * np.exp(table[low, index])),
                 "low_change": changed[low][0],
-                "k_high": float(k[place] * np.exp(table[high, place])),
+                "k_high": float(k[index] * np.exp(table[high, index])),
                 "high_change": changed[high][0],
             }
     yield from _tasks_left_out(fit, response, names, k)
 
 
-def _other_objective(fit: Fit, names: npt.NDArray[np.object_]) -> Changed:
+def _other_objective(fit: Fit, names: Texts) -> Changed:
     change = np.array([np.log1p(fit.shift.get(name, (np.nan, 0.0))[0]) for name in names])
     if not np.isfinite(change).any():
         return []
@@ -74,7 +69,7 @@ def _other_objective(fit: Fit, names: npt.NDArray[np.object_]) -> Changed:
 
 
 def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
-    """The fixed costs of all tasks moved the same way: that is how their errors would add up."""
+    # All tasks move the same way: so their errors would add up.
     rows, data = _input_rows(fit, response), fit.data
     rho = data.rho[rows]
     if not METHODS[fit.factors.method].corrected or not (rho > 0).any():
@@ -93,12 +88,11 @@ def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
 
 
 def _parts(fit: Fit, response: fitters.LinearResponse, min_name_jobs: int) -> dict[str, Changed]:
-    """Each processing type and each core class alone, where there are several."""
     rows, data = _input_rows(fit, response), fit.data
     keys = data.task.names[data.task.codes[rows]]
     unit = np.searchsorted(response.units, fit.result.buckets.unit[response.rows]) if fit.result else rows
     found: dict[str, Changed] = {}
-    for kind, column, told in (
+    for kind, column, usable in (
         (_ONE_TYPE, data.keys.processing_type, "{} only"),
         (_ONE_CORE_CLASS, data.keys.core_class, "{}-core jobs only"),
     ):
@@ -110,33 +104,28 @@ def _parts(fit: Fit, response: fitters.LinearResponse, min_name_jobs: int) -> di
             change = np.where(jobs >= min_name_jobs, response.of_part(chosen), np.nan)
             stray = _of_strays(fit, response, column, value, min_name_jobs)
             change = np.where(jobs == 0, stray, change)
-            found.setdefault(kind, []).append((told.format(value or "jobs of no type"), change))
+            found.setdefault(kind, []).append((usable.format(value or "jobs of no type"), change))
     return found
 
 
 def _of_strays(
-    fit: Fit,
-    response: fitters.LinearResponse,
-    column: npt.NDArray[np.object_],
-    value: str,
-    min_name_jobs: int,
-) -> FloatArray:
-    """Change of ln k to what a part says whose buckets at a name were all rejected; NaN where few jobs were.
+    fit: Fit, response: fitters.LinearResponse, column: Texts, value: str, min_name_jobs: int
+) -> Floats:
+    """Change of ln k from a part whose buckets at a name were all rejected; NaN if they have few jobs.
 
-    Where one type contradicts another, rejection takes one of them out of the fit: it must not be out of
-    sight.
+    If two types contradict each other, rejection removes one of them: it must stay visible here.
     """
     change = np.full(len(response.units), np.nan)
     table = fit.buckets
     if fit.result is None or table is None or not fit.result.weighting.n_rejected:
         return change
-    place = np.full(len(fit.result.units), -1)
-    place[response.units] = np.arange(response.units.size)
+    index = np.full(len(fit.result.units), -1)
+    index[response.units] = np.arange(response.units.size)
     stray = np.flatnonzero(table.status == "rejected")
-    stray = stray[place[fit.result.source.unit[stray]] >= 0]
+    stray = stray[index[fit.result.source.unit[stray]] >= 0]
     of_part = np.array([(column[key] or "") == value for key in table.task[stray]], np.bool_)
     stray = stray[of_part]
-    unit, jobs = place[fit.result.source.unit[stray]], fit.data.n_jobs[fit.rows[stray]]
+    unit, jobs = index[fit.result.source.unit[stray]], fit.data.n_jobs[fit.rows[stray]]
     total = np.bincount(unit, jobs, len(change))
     mean = np.bincount(unit, -jobs * np.log(table.ratio[stray].astype(float)), len(change))
     enough = total >= min_name_jobs
@@ -145,7 +134,7 @@ def _of_strays(
 
 
 def _tasks_left_out(
-    fit: Fit, response: fitters.LinearResponse, names: npt.NDArray[np.object_], k: FloatArray
+    fit: Fit, response: fitters.LinearResponse, names: Texts, k: Floats
 ) -> Iterator[dict[str, object]]:
     if fit.result is None:
         return
@@ -154,21 +143,20 @@ def _tasks_left_out(
     def without(task: int) -> str | None:
         return None if task < 0 else f"without task {fit.data.keys.readable(keys[task])}"
 
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         yield {
             "name": name,
             "change": _TASK_LEFT_OUT,
-            "n_variants": int(left.n_tasks[place]),
-            "k_low": finite(k[place] * np.exp(left.low[place])),
-            "low_change": without(left.low_task[place]),
-            "k_high": finite(k[place] * np.exp(left.high[place])),
-            "high_change": without(left.high_task[place]),
-            "disconnecting_task": without(left.lost_task[place]),
+            "n_variants": int(left.n_tasks[index]),
+            "k_low": finite(k[index] * np.exp(left.low[index])),
+            "low_change": without(left.low_task[index]),
+            "k_high": finite(k[index] * np.exp(left.high[index])),
+            "high_change": without(left.high_task[index]),
+            "disconnecting_task": without(left.lost_task[index]),
         }
 
 
 def _input_rows(fit: Fit, response: fitters.LinearResponse) -> npt.NDArray[np.intp]:
-    """The rows of the input behind the buckets of a response."""
     if fit.result is None:
         return np.empty(0, np.intp)
     kept = fit.result.weighting.kept

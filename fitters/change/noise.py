@@ -1,4 +1,4 @@
-"""How values of successive days scatter where nothing changes: a white part and one that lasts for days.
+"""Scatter of daily values without a change: a white part and one that lasts for days.
 
 A value per day has an error from the jobs of that day, which is new every day, and one from what the name
 does to single tasks, which lasts as long as these run. The second makes neighbouring days alike, and so looks
@@ -8,23 +8,21 @@ like a change: how alike two days are follows from the tasks that they share.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from fitters.layout.arrays import Floats
+from fitters.layout.arrays import Floats, Ints
 
+# Correlation of the lasting part from one day to the next, where nobody knows what days share
 ASSUMED_MEMORY = 0.6
-"""Correlation of the lasting part from one day to the next, where nobody knows what days share."""
-
-_QUANTILES = (0.5, 0.8)
-"""Of the differences of days: what most of them do, and what a few wide ones add."""
+_QUANTILES = (0.5, 0.8)  # Of the differences of days: what most of them do, and what a few wide ones add
 _EXPECTED = special.ndtri((1.0 + np.array(_QUANTILES)) / 2.0)
+# Days between two that are compared, and values from which on: a step moves as many differences
 _LAGS = ((1, 0), (3, 20))
-"""Days between two that are compared, and values from which on: a step moves as many differences."""
 _PRIOR_DAYS = 20.0
 
 
-def fading(day: NDArray[np.int64], memory: float = ASSUMED_MEMORY) -> Floats:
+def fading(day: Ints, memory: float = ASSUMED_MEMORY) -> Floats:
     """Correlation of the lasting parts of days that forget by the same share every day, shape (n, n).
 
     >>> fading(np.array([0, 1, 3]), 0.5).tolist()
@@ -35,11 +33,11 @@ def fading(day: NDArray[np.int64], memory: float = ASSUMED_MEMORY) -> Floats:
 
 
 def shared(tasks: Sequence[ArrayLike], parts: Sequence[ArrayLike]) -> Floats:
-    """Correlation of the lasting parts of days from the tasks that they share, shape (n, n).
+    """Return the correlation of the lasting parts of days from their common tasks, shape (n, n).
 
-    ``tasks``: the numbers of the tasks of each day; ``parts``: what each does to the value of the day if it
-    errs by 1, in any unit. What a name does to a task is the same on all days, and independent between tasks,
-    so that the errors of two days correlate by the cosine of their parts. A day without parts is like none.
+    ``tasks``: task numbers of each day; ``parts``: influence of each on the value of the day. The effect of a
+    name on a task is the same on all days and independent between tasks: errors of two days correlate by the
+    cosine of their parts.
 
     >>> shared([[1, 2], [2, 3]], [[3.0, 4.0], [1.0, 0.0]]).round(3).tolist()
     [[1.0, 0.8], [0.8, 1.0]]
@@ -55,24 +53,23 @@ def shared(tasks: Sequence[ArrayLike], parts: Sequence[ArrayLike]) -> Floats:
     return matrix
 
 
-def covariance(white: Floats, lasting: Floats, alike: Floats) -> Floats:
-    """Covariance of the values of days, shape (n, n).
-
-    ``white``, ``lasting``: the two parts of their errors; ``alike``: the correlation of the second.
+def covariance(white: Floats, lasting: Floats, correlation: Floats) -> Floats:
+    """Return the covariance of daily values, shape (n, n), from both parts of their errors and the
+    correlation of the lasting one.
     """
-    matrix: Floats = np.diag(white**2) + np.outer(lasting, lasting) * alike
+    matrix: Floats = np.diag(white**2) + np.outer(lasting, lasting) * correlation
     return matrix
 
 
-def error_scale(value: Floats, white: Floats, lasting: Floats, alike: Floats) -> float:
-    """By how much the errors of a name are too small, at least 1.
+def error_scale(value: Floats, white: Floats, lasting: Floats, correlation: Floats) -> float:
+    """Return the factor by which the errors of a name are too small, at least 1.
 
     From the differences of days one and three apart, which a step or two hardly move: their medians, and the
     fifth that is widest, for errors that are too small are so for some tasks, not for all. Few days know it
     badly: they are drawn to 1.
     """
     n = len(value)
-    matrix = covariance(white, lasting, alike)
+    matrix = covariance(white, lasting, correlation)
     variance = np.diagonal(matrix)
     square = 1.0
     for lag, least in _LAGS:

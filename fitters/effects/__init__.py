@@ -1,1 +1,1 @@
-"""Effects of two kinds on the same buckets: of a unit, and of what it is made of."""
+"""Effects of units and of classes from the same buckets."""

@@ -1,4 +1,4 @@
-"""Effects of units and of classes, from buckets that know both: ln a = level of task - unit - class.
+"""Effects of units and of classes from the same buckets: ln a = level of task - unit - class.
 
 Which part of a unit's speed is that of its classes of machines, and which its own, is told by classes that
 several units have: as effects of firms and workers are told apart by workers that move (J. M. Abowd,
@@ -9,12 +9,11 @@ out exactly; all effects are fitted together, so that their errors know of each 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse import csgraph
 
 from fitters.errors import InputError
-from fitters.layout.arrays import Floats
+from fitters.layout.arrays import Codes, Floats, Mask
 from fitters.threads import one_blas_thread
 
 _SWEEPS = 6
@@ -23,10 +22,7 @@ _LEAST_DOF = 10
 _ASSUMED_INTERACTION = 0.1
 _RANK = 1e-9
 _MANY = 4
-_MOST_WIDENING = 4.0
-"""Of variances from few clusters; the assumed interaction stands beside them."""
-
-Codes = NDArray[np.int32]
+_MOST_WIDENING = 4.0  # Of variances from few clusters; the assumed interaction stands beside them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,50 +56,28 @@ class Effects:
         return max(float(weights @ matrix @ weights) for matrix in self._covariances)
 
 
+@one_blas_thread()
 def fit_effects(
     task: Codes, unit: Codes, of_class: Codes, value: Floats, variance: Floats, n_units: int, n_classes: int
 ) -> Effects:
-    """Fit both kinds of effects.
+    """Fit the effects of units and classes to ``value``, ln of the time per event.
 
-    Parameters
-    ----------
-    task, unit, of_class
-        Codes of each bucket from 0.
-    value
-        ln of the time per event.
-    variance
-        Of the value, from the scatter of jobs.
-    n_units, n_classes
-        How many codes there are.
-
-    Raises
-    ------
-    InputError
-        No bucket, or a value that is not finite.
+    ``task``, ``unit``, ``of_class``: codes of each bucket from 0. ``variance``: of the value, from the
+    scatter of jobs. Raises :class:`InputError` without buckets or for values not finite.
     """
     if not len(value) or not (np.isfinite(value).all() and np.isfinite(variance).all()):
         raise InputError("effects need buckets with finite values and variances")
-    with one_blas_thread():
-        return _fitted(task, unit, of_class, value, variance, n_units, n_classes)
-
-
-def _fitted(
-    task: Codes, unit: Codes, of_class: Codes, value: Floats, variance: Floats, n_units: int, n_classes: int
-) -> Effects:
     kept = _comparable(task, unit, of_class)
     rejected = 0
     interaction = _ASSUMED_INTERACTION
-    solution, residual, weight = _solved(
-        task, unit, of_class, value, variance, interaction, kept, n_units, n_classes
-    )
+    columns = (task, unit, of_class, value, variance)
+    solution, residual, weight = _solved(*columns, interaction, kept, n_units, n_classes)
     for sweep in range(_SWEEPS):
         interaction = _interaction(residual, variance, kept, solution.rank + len(np.unique(task[kept])))
         if sweep == 1:
             stray = kept & (np.abs(residual) > _STRAY * np.sqrt(variance + interaction**2))
             kept, rejected = kept & ~stray, int(stray.sum())
-        solution, residual, weight = _solved(
-            task, unit, of_class, value, variance, interaction, kept, n_units, n_classes
-        )
+        solution, residual, weight = _solved(*columns, interaction, kept, n_units, n_classes)
     clustered = _clustered(solution, task, unit, residual, weight, kept)
     known_units = np.bincount(unit[kept], minlength=n_units) > 0
     known_classes = np.bincount(of_class[kept], minlength=n_classes) > 0
@@ -119,11 +93,9 @@ def _fitted(
     )
 
 
-def _comparable(task: Codes, unit: Codes, of_class: Codes) -> NDArray[np.bool_]:
-    """Mask of buckets in the largest set of units that tasks link and classes link; one unit is none.
-
-    Dropping units that one kind of link does not reach may cut the other kind, so both are taken in turn.
-    """
+def _comparable(task: Codes, unit: Codes, of_class: Codes) -> Mask:
+    # Units in the largest set that both tasks and classes link. Dropping units for one kind of link may cut
+    # the other, so both are taken in turn.
     kept = np.ones(len(unit), np.bool_)
     while True:
         before = int(kept.sum())
@@ -133,8 +105,7 @@ def _comparable(task: Codes, unit: Codes, of_class: Codes) -> NDArray[np.bool_]:
             return kept
 
 
-def _largest(unit: Codes, link: Codes) -> NDArray[np.bool_]:
-    """Mask of the buckets of the most units that are connected; none where that is a single unit."""
+def _largest(unit: Codes, link: Codes) -> Mask:
     if not len(unit):
         return np.zeros(0, np.bool_)
     n_units, n_links = int(unit.max()) + 1, int(link.max()) + 1
@@ -152,8 +123,7 @@ class _Solution:
     covariance: Floats
     rank: int
     design: sparse.csr_matrix
-    means: sparse.csr_matrix
-    """Weighted mean of the design in each task."""
+    means: sparse.csr_matrix  # Weighted mean of the design in each task
 
 
 def _solved(
@@ -163,7 +133,7 @@ def _solved(
     value: Floats,
     variance: Floats,
     interaction: float,
-    kept: NDArray[np.bool_],
+    kept: Mask,
     n_units: int,
     n_classes: int,
 ) -> tuple[_Solution, Floats, Floats]:
@@ -188,8 +158,7 @@ def _solved(
     return _Solution(effects, covariance, int(good.sum()), design, means), residual, weight
 
 
-def _interaction(residual: Floats, variance: Floats, kept: NDArray[np.bool_], n_fitted: int) -> float:
-    """What residuals scatter beyond the variances of their values; assumed where few are independent."""
+def _interaction(residual: Floats, variance: Floats, kept: Mask, n_fitted: int) -> float:
     dof = int(kept.sum()) - n_fitted
     if dof < _LEAST_DOF:
         return _ASSUMED_INTERACTION
@@ -201,21 +170,16 @@ def _interaction(residual: Floats, variance: Floats, kept: NDArray[np.bool_], n_
     return (low + high) / 2
 
 
-def _are_many(task: Codes, unit: Codes, kept: NDArray[np.bool_], rank: int) -> bool:
-    """Whether pairs of a task and a unit are so many that their scatter tells the errors alone."""
+def _are_many(task: Codes, unit: Codes, kept: Mask, rank: int) -> bool:
+    """True if the (task, unit) clusters are enough for the clustered covariance alone."""
     n_clusters = len(np.unique(task[kept].astype(np.int64) << 32 | unit[kept]))
     return n_clusters - len(np.unique(task[kept])) >= _MANY * rank
 
 
 def _clustered(
-    solution: _Solution,
-    task: Codes,
-    unit: Codes,
-    residual: Floats,
-    weight: Floats,
-    kept: NDArray[np.bool_],
+    solution: _Solution, task: Codes, unit: Codes, residual: Floats, weight: Floats, kept: Mask
 ) -> Floats:
-    """Covariance from the residuals; what a unit does to a task is one draw for all its classes."""
+    # Clustered by (task, unit): the effect of a unit on a task is one draw for all its classes.
     pairs, cluster = np.unique(task.astype(np.int64) << 32 | unit, return_inverse=True)
     score = np.where(kept, weight * residual, 0.0)
     sums = sparse.csr_matrix((score, (cluster, np.arange(len(score)))))

@@ -1,1 +1,1 @@
-"""The fit of speed factors: search, errors, weights, results, and what is asked of a result."""
+"""The fit of speed factors: search, errors, weights, results."""

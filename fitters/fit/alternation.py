@@ -1,4 +1,4 @@
-"""The way to the minimum by alternating levels and factors, accelerated.
+"""Minimisation by alternating levels and factors, accelerated.
 
 With the levels at their best, each factor's best is known: the mean x of its buckets becomes 1 (gamma), or
 its squared residuals the least (paper). In turn they come nearer by a factor that is small where tasks share
@@ -15,16 +15,12 @@ from fitters.layout.arrays import Floats
 from fitters.layout.components import Part
 
 DEPTH = 5
-MOST_PASSES = 25
-"""After so many passes Newton's method is sooner there."""
-
-WORSE = 2.0
-"""Where mixing makes the residual so many times larger, its memory is dropped."""
-
+MOST_PASSES = 25  # After so many passes Newton's method is sooner there
+WORSE = 2.0  # Where mixing makes the residual so many times larger, its memory is dropped
 LARGEST = 250.0
 
+# Relative variance of a unit's values above which the paper's cost may have several minima near
 FAR_SCATTER = 0.05
-"""Relative variance of a unit's values above which the paper's cost may have several minima near."""
 
 
 def alternate(part: Part, theta: Floats, mode: int, tolerance: float) -> tuple[Floats, float, int]:
@@ -70,7 +66,7 @@ def alternate(part: Part, theta: Floats, mode: int, tolerance: float) -> tuple[F
 
 
 def _mixed(moves: list[Floats], changes: list[Floats], step: Floats) -> Floats:
-    """What the plain step has to be lessened by: the part of it that past steps explain."""
+    # Correction of the plain step: the part of it that past steps explain.
     matrix = np.array(changes)
     normal = matrix @ matrix.T
     normal[np.diag_indices_from(normal)] *= 1.0 + 1e-13

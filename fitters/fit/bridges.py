@@ -1,4 +1,4 @@
-"""Which units hang on the others through one unit only.
+"""Units that a single other unit links with the rest.
 
 Connected is not comparable: where all paths lead through one unit, whatever is wrong with its two jobs or
 tasks is wrong with everything behind it.
@@ -7,11 +7,10 @@ tasks is wrong with everything behind it.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_tree, connected_components
 
-from fitters.layout.arrays import Ints, Texts, texts
+from fitters.layout.arrays import Codes, Ints, Mask, Texts, texts
 from fitters.layout.columns import factorise_pair, read_numbers
 from fitters.layout.table import Table
 
@@ -20,47 +19,26 @@ LEAST_JOBS = 50
 
 @dataclass(frozen=True, eq=False)
 class Bridges(Table):
-    """One row per unit, sorted by name.
-
-    Attributes
-    ----------
-    name : array of labels
-    sound : bool array
-        Whether the unit is connected with the largest set by two paths that share no other unit, over buckets
-        of enough jobs; a common task is a path by itself. Members of the largest set are.
-    via : array of labels
-        The unit through which all its paths lead, the one nearest to the largest set; None where there is
-        none.
-    reason : array of str
-        Why it is not sound, otherwise empty.
-    """
+    """One row per unit, sorted by name."""
 
     name: Texts
-    sound: NDArray[np.bool_]
+    # True if the unit is connected with the largest set by two paths that share no other unit, over buckets
+    # of enough jobs; a common task is a path by itself. Members of the largest set are.
+    sound: Mask
+    # The unit through which all its paths lead, the one nearest to the largest set; None where there is none
     via: Texts
-    reason: Texts
+    reason: Texts  # Why it is not sound, otherwise empty
 
 
 def find_bridges(task: object, unit: object, n_jobs: object) -> Bridges:
-    """Find the units that are comparable with most others through a single unit only, or through few jobs.
+    """Find the units that a single unit links with most others, or only buckets of fewer than 50 jobs.
 
-    Parameters
-    ----------
-    task, unit, n_jobs
-        Labels and jobs of each bucket; those with fewer than 50 jobs carry no bridge.
+    Units are neighbours if they share a task. The blocks of that graph are the sets that no single unit can
+    cut (Tarjan, SIAM J. Comput. 1 (1972) 146); the largest one is the reference. Thinning to two forests
+    keeps the blocks (Cheriyan, Kao and Thurimella, SIAM J. Comput. 22 (1993) 157). O(sum of squared task
+    sizes).
 
-    Raises
-    ------
-    InputError
-        No rows, different lengths, text in a number.
-
-    Notes
-    -----
-    Two units are neighbours if they share a task. The blocks of that graph are the sets that no single unit
-    can cut (Tarjan, SIAM J. Comput. 1 (1972) 146); the largest one is what the others are compared with, and
-    the others hang on it by the chain of cut units. The graph is thinned to two forests first, which leaves
-    the blocks as they are (Cheriyan, Kao and Thurimella, SIAM J. Comput. 22 (1993) 157). O(sum of squared
-    task sizes) for the neighbours, linear in the units for the rest.
+    Raises :class:`InputError`: no rows, different lengths, text in a number.
 
     >>> task, unit = ["t", "t", "t", "u", "u"], ["A", "B", "C", "C", "D"]
     >>> find_bridges(task, unit, [90] * 5).via.tolist()
@@ -87,7 +65,7 @@ def find_bridges(task: object, unit: object, n_jobs: object) -> Bridges:
 _IN_CORE, _UNLINKED = -1, -2
 
 
-def _neighbours(task: NDArray[np.int32], unit: NDArray[np.int32], n_tasks: int, n_units: int) -> csr_array:
+def _neighbours(task: Codes, unit: Codes, n_tasks: int, n_units: int) -> csr_array:
     shape = (n_tasks, n_units)
     incidence = coo_array((np.ones(task.size), (task, unit)), shape=shape).tocsr()
     graph = (incidence.T @ incidence).tocsr()
@@ -97,7 +75,8 @@ def _neighbours(task: NDArray[np.int32], unit: NDArray[np.int32], n_tasks: int, 
 
 
 def _hangs_on(graph: csr_array) -> Ints:
-    """Per node the cut node where it hangs on the largest block; _IN_CORE inside it, _UNLINKED apart."""
+    # Per node the cut node that links it to the largest block; _IN_CORE inside it, _UNLINKED if there is
+    # none.
     n = graph.shape[0]
     count, label = connected_components(graph, directed=False)
     hangs_on = np.full(n, _UNLINKED)
@@ -109,6 +88,11 @@ def _hangs_on(graph: csr_array) -> Ints:
     if not blocks:
         hangs_on[label == main] = _IN_CORE
         return hangs_on
+    _hang_chains(blocks, hangs_on)
+    return hangs_on
+
+
+def _hang_chains(blocks: list[list[int]], hangs_on: Ints) -> None:
     of_node: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
         for node in block:
@@ -117,22 +101,20 @@ def _hangs_on(graph: csr_array) -> Ints:
     hangs_on[blocks[core]] = _IN_CORE
     seen, waiting = {core}, [core]
     while waiting:
-        number = waiting.pop(0)
-        for cut in blocks[number]:
+        for cut in blocks[waiting.pop(0)]:
+            # Behind a chain of cuts the one nearest to the core is what all depends on.
+            link = cut if hangs_on[cut] == _IN_CORE else hangs_on[cut]
             for other in of_node[cut]:
                 if other in seen:
                     continue
                 seen.add(other)
                 waiting.append(other)
                 for node in blocks[other]:
-                    if node != cut and hangs_on[node] == _UNLINKED:
-                        # Behind a chain of cuts the one nearest to the core is what all depends on.
-                        hangs_on[node] = cut if hangs_on[cut] == _IN_CORE else hangs_on[cut]
-    return hangs_on
+                    if hangs_on[node] == _UNLINKED:
+                        hangs_on[node] = link
 
 
 def _thinned(graph: csr_array, root: int) -> list[list[int]]:
-    """Neighbours of every node in a breadth-first tree and in the forest of what is left."""
     n = graph.shape[0]
     first = breadth_first_tree(graph, root, directed=False)
     first = first + first.T
@@ -150,7 +132,7 @@ def _thinned(graph: csr_array, root: int) -> list[list[int]]:
 
 
 def _blocks(neighbours: list[list[int]], root: int) -> list[list[int]]:
-    """The blocks (largest sets that no single node cuts) of the component of `root`, without recursion."""
+    # Tarjan's blocks of the component of `root`, without recursion.
     depth, low = {root: 0}, {root: 0}
     path = [(root, -1, iter(neighbours[root]))]
     stack, blocks = [root], []

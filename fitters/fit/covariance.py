@@ -28,27 +28,15 @@ _ROWS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propagation:
-    """What one component's minimum and shape say about errors; all variances are of ln k with sum k = n.
+    """Variances of ln k (sum k = n) of one component, from its minimum and shape."""
 
-    Attributes
-    ----------
-    k : float64 array
-        Factors, normalised to mean 1.
-    inverse_hessian : float64 array, shape (n_units, n_units)
-        C.
-    penalty : float
-        lam of the penalised Hessian, tr(H) / n^2.
-    condition : float
-        Reciprocal condition number (1-norm) of the penalised Hessian; below 1e-14 round-off hides links.
-    unit_model, unit_stat, unit_int, unit_sandwich : float64 arrays
-        Variances; model per S^2, int per sigma_int^2, sandwich without n_buckets / dof. stat and int are NaN
-        without rel_var and sigma_int.
-    """
-
-    k: Floats
-    inverse_hessian: Floats
-    penalty: float
+    k: Floats  # Factors, normalised to mean 1
+    inverse_hessian: Floats  # C; shape (n_units, n_units)
+    penalty: float  # lam of the penalised Hessian, tr(H) / n^2
+    # Reciprocal condition number (1-norm) of the penalised Hessian; below 1e-14 round-off hides links
     condition: float
+    # unit_model, unit_stat, unit_int, unit_sandwich: Variances; model per S^2, int per sigma_int^2, sandwich
+    # without n_buckets / dof. stat and int are NaN without rel_var and sigma_int.
     unit_model: Floats
     unit_stat: Floats
     unit_int: Floats
@@ -108,7 +96,7 @@ def propagate(part: Part, solution: Solution, sigma_int: float) -> Propagation |
 
 
 def _norm(matrix: Floats, penalty: float) -> float:
-    """The 1-norm of a symmetric matrix with the penalty, some rows at a time: they stay in the cache."""
+    # 1-norm of matrix + penalty, some rows at a time: they stay in the cache.
     total = np.zeros(matrix.shape[0])
     for first in range(0, matrix.shape[0], _ROWS):
         rows = matrix[first : first + _ROWS] + penalty
@@ -117,7 +105,6 @@ def _norm(matrix: Floats, penalty: float) -> float:
 
 
 def _response(middle: Floats, inverse: Floats, p: Floats) -> Floats:
-    """Variances of ln k from C M C."""
     half = middle @ inverse
     diagonal = np.einsum("ij,ij->i", inverse, half.T)
     return normalised_variance(diagonal, inverse @ (half @ p), p)

@@ -14,10 +14,10 @@ from fitters.fit.judge import Verdict, ask_minuit
 from fitters.fit.result_tables import Outcome, Pooled, component_table, unit_table
 from fitters.fit.results import FitResult, Fitted, Settings
 from fitters.fit.solve import MODES, Solution, minimise
-from fitters.fit.weighting import find_weights
+from fitters.fit.weighting import Weighting, find_weights
 from fitters.layout.arrays import EMPTY, Floats
 from fitters.layout.buckets import Buckets
-from fitters.layout.components import Part, partition
+from fitters.layout.components import Part, Partition, partition
 from fitters.threads import one_blas_thread
 
 NO_MATRIX: Floats = np.empty((0, 0))
@@ -31,7 +31,7 @@ class Stopwatch:
         self._last = time.perf_counter()
 
     def stop(self, stage: str) -> None:
-        """Book the time since the last stop on `stage`."""
+        """Count the time since the last stop for `stage`."""
         now = time.perf_counter()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
         self._last = now
@@ -50,45 +50,20 @@ def fit_speed_factors(
 
     The model is value = A_task / k_unit times an error of constant relative size (Matskovskaya & Sciaba, "The
     dependence of sites speed factor from the declared HS06", 2018). Only ratios of factors of one component
-    mean anything; per component they are scaled to sum to their number.
+    mean anything; per component they sum to their number. The levels are eliminated exactly. Time about
+    linear in the buckets, plus the cube of the units; memory about six matrices units x units.
 
-    Parameters
-    ----------
-    buckets
-        From `Buckets.from_columns`.
-    objective
-        ``paper``: sum w (a k / A - 1)^2, the article's. ``gamma``: 2 sum w (x - ln x - 1), x = a k / A,
-        convex and without the bias that the former has where relative errors differ between units.
-    weights
-        w: ``none`` is 1, ``jobs`` the number of jobs, ``floor`` the inverse relative variance from the
-        scatter of jobs and what does not average with them (see `weighting`; needs rel_var or jobs),
-        ``variance`` the same with rel_var as it is given, for buckets of few jobs from `job_scatter`. With
-        weights prefer ``gamma``: ``paper`` is biased by up to the variance of a bucket where they differ.
-    robust
-        ``reject`` leaves out buckets more than 4 robust standard deviations off in ln x. It starts from
-        medians and loses up to 6 % of the information of clean data. Which were rejected says `bucket_table`.
-    sigma_int
-        Relative interaction scatter; None: estimated with 10 degrees of freedom or more, otherwise 0.10 is
-        assumed.
-    judge
-        ``migrad``: Minuit looks at the minimum; ``hesse``: its HESSE works out the errors again, too, which
-        takes the cube of the units; ``none``: Minuit is not asked.
+    ``objective``: ``paper`` is sum w (a k / A - 1)^2, the article's; ``gamma`` is 2 sum w (x - ln x - 1), x =
+    a k / A, convex and unbiased where relative errors differ between units. ``weights``: ``none``; ``jobs``;
+    ``floor``, the inverse relative variance from the scatter of jobs and a common part (see `weighting`);
+    ``variance``, the same with the given rel_var. With weights ``paper`` is biased by up to the variance of a
+    bucket. ``robust``: ``reject`` excludes buckets beyond 4 robust standard deviations in ln x, at a loss of
+    up to 6 % of the information. ``sigma_int``: relative interaction scatter; None: estimated from 10 degrees
+    of freedom on, else 0.10. ``judge``: ``migrad`` checks the minimum with Minuit, ``hesse`` also the errors
+    (cube of the units), ``none`` skips both.
 
-    Returns
-    -------
-    FitResult
-        With a status for every unit, task and component. Nothing here fails because of data: what cannot be
-        fitted has a status and a reason, and its numbers are NaN.
-
-    Raises
-    ------
-    SettingError
-        Unknown option, weights without the columns they need, sigma_int not a finite number >= 0.
-
-    Notes
-    -----
-    The levels are eliminated exactly, so that the search runs in the factors only. The time is about linear
-    in the buckets, plus the cube of the units; memory about six matrices units x units beside the buckets.
+    Data never make this fail: a unit, task or component that cannot be fitted has a status, a reason and NaN.
+    Raises :class:`SettingError` for an unknown option or a missing column of the weights.
 
     >>> tasks, units = ["t1", "t1", "t2", "t2", "t3", "t3"], ["A", "B", "A", "B", "A", "B"]
     >>> values = [10.0, 20.0, 3.0, 6.0, 1.0, 2.0]
@@ -105,17 +80,11 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     watch = Stopwatch()
     mode = MODES[settings.objective]
     all_rel_var, n_imputed = complete_rel_var(source)
-    rel_var = all_rel_var
     weighting = find_weights(
-        source,
-        rel_var,
-        settings.weights,
-        settings.robust,
-        mode=mode,
-        sigma_int=settings.sigma_int,
+        source, all_rel_var, settings.weights, settings.robust, mode=mode, sigma_int=settings.sigma_int
     )
     watch.stop("weights")
-    buckets, weight = source, weighting.weight
+    buckets, weight, rel_var = source, weighting.weight, all_rel_var
     if weighting.kept is not None:
         buckets = source.keep(weighting.kept)
         weight, rel_var = (column[weighting.kept] if column.size else EMPTY for column in (weight, rel_var))
@@ -123,42 +92,28 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     watch.stop("layout")
     solutions = tuple(minimise(part, mode) for part in split.parts)
     watch.stop("solve")
-    sound = [index for index, solution in enumerate(solutions) if solution.converged]
-    sound_parts = tuple(split.parts[index] for index in sound)
-    near = weighting.floor if weighting.source == "estimated" else ASSUMED_SIGMA_INT
-    scatter = estimate_sigma_int(
-        sound_parts, tuple(solutions[index] for index in sound), settings.sigma_int, near
-    )
+    pooled = _pooled(split, solutions, settings, weighting)
     watch.stop("interaction")
-    dof = sum(part.dof for part in sound_parts)
-    squares = sum(solutions[index].squares for index in sound)
-    variance = squares / dof if dof > 0 else float("nan")
     outcomes = []
     for part, solution in zip(split.parts, solutions, strict=True):
-        propagation = propagate(part, solution, scatter.value) if solution.converged else None
+        propagation = propagate(part, solution, pooled.scatter.value) if solution.converged else None
         watch.stop("covariance")
-        verdict = _verdict(part, solution, propagation, variance, settings)
+        verdict = _verdict(part, solution, propagation, pooled.variance, settings)
         watch.stop("judge")
         bare = replace(solution, factor=None, hessian=NO_MATRIX, scores=NO_MATRIX)
-        outcomes.append(Outcome(part, bare, propagation, verdict, _reduced_chi2(part, bare, scatter)))
-    pooled = Pooled(variance, dof, scatter)
-    units = unit_table(buckets, source, split, outcomes, pooled)
+        outcomes.append(Outcome(part, bare, propagation, verdict, _reduced_chi2(part, bare, pooled.scatter)))
     fitted = {
         outcome.part.number: Fitted(outcome.part, outcome.solution, outcome.propagation)
         for outcome in outcomes
         if outcome.propagation is not None and not outcome.failure
     }
-    dropped = dict(buckets.dropped)
-    if split.bucket_used is not None:
-        rows = ~split.bucket_used if buckets.rows is None else buckets.rows[~split.bucket_used]
-        dropped["task with one unit"] = int(rows.sum())
+    dropped = _dropped(buckets, split)
     result = FitResult(
-        units=units,
+        units=unit_table(buckets, split, outcomes, pooled),
         components=component_table(buckets, split, outcomes),
-        S=float(np.sqrt(variance)),
-        dof=dof,
-        dof_effective=_effective(dof, sound_parts),
-        sigma_int=scatter,
+        S=float(np.sqrt(pooled.variance)),
+        dof=pooled.dof,
+        sigma_int=pooled.scatter,
         weighting=weighting,
         n_imputed=n_imputed,
         settings=settings,
@@ -176,26 +131,40 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     return result
 
 
-def _effective(dof: int, parts: tuple[Part, ...]) -> float:
-    weights = [part.weight for part in parts if part.weight.size]
-    if not weights:
-        return float(dof)
-    sums = sum(float(w.sum()) for w in weights), sum(float(w @ w) for w in weights)
-    return dof * sums[0] ** 2 / sums[1] / sum(w.size for w in weights)
+def _pooled(
+    split: Partition, solutions: tuple[Solution, ...], settings: Settings, weighting: Weighting
+) -> Pooled:
+    converged = [pair for pair in zip(split.parts, solutions, strict=True) if pair[1].converged]
+    parts = tuple(part for part, _ in converged)
+    near = weighting.floor if weighting.source == "estimated" else ASSUMED_SIGMA_INT
+    scatter = estimate_sigma_int(
+        parts, tuple(solution for _, solution in converged), settings.sigma_int, near
+    )
+    dof = sum(part.dof for part in parts)
+    squares = sum(solution.squares for _, solution in converged)
+    return Pooled(squares / dof if dof > 0 else float("nan"), dof, scatter)
 
 
-def _settings(buckets: Buckets, asked: Settings) -> Settings:
-    require_option("objective", asked.objective, ("paper", "gamma"))
-    require_option("weights", asked.weights, ("none", "jobs", "floor", "variance"))
-    require_option("robust", asked.robust, ("none", "reject"))
-    require_option("judge", asked.judge, ("migrad", "hesse", "none"))
-    if asked.weights == "jobs" and buckets.jobs is None:
+def _dropped(buckets: Buckets, split: Partition) -> dict[str, int]:
+    dropped = dict(buckets.dropped)
+    if split.bucket_used is not None:
+        rows = ~split.bucket_used if buckets.rows is None else buckets.rows[~split.bucket_used]
+        dropped["task with one unit"] = int(rows.sum())
+    return dropped
+
+
+def _settings(buckets: Buckets, chosen: Settings) -> Settings:
+    require_option("objective", chosen.objective, ("paper", "gamma"))
+    require_option("weights", chosen.weights, ("none", "jobs", "floor", "variance"))
+    require_option("robust", chosen.robust, ("none", "reject"))
+    require_option("judge", chosen.judge, ("migrad", "hesse", "none"))
+    if chosen.weights == "jobs" and buckets.jobs is None:
         raise SettingError("weights='jobs' needs buckets made with a jobs column")
-    if asked.weights in ("floor", "variance") and buckets.jobs is None and buckets.rel_var is None:
-        raise SettingError(f"weights={asked.weights!r} needs buckets made with a jobs or rel_var column")
-    if asked.sigma_int is not None and not (np.isfinite(asked.sigma_int) and asked.sigma_int >= 0):
-        raise SettingError(f"sigma_int is {asked.sigma_int}; a finite number >= 0 or None is needed")
-    return asked
+    if chosen.weights in ("floor", "variance") and buckets.jobs is None and buckets.rel_var is None:
+        raise SettingError(f"weights={chosen.weights!r} needs buckets made with a jobs or rel_var column")
+    if chosen.sigma_int is not None and not (np.isfinite(chosen.sigma_int) and chosen.sigma_int >= 0):
+        raise SettingError(f"sigma_int is {chosen.sigma_int}; a finite number >= 0 or None is needed")
+    return chosen
 
 
 def _verdict(

@@ -17,42 +17,28 @@ from fitters.layout.arrays import EMPTY, Floats
 from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part
 
-ASSUMED_SIGMA_INT = 0.10
-"""Used where fewer than `LEAST_DOF` independent loops are there to estimate it."""
-
+ASSUMED_SIGMA_INT = 0.10  # Used where fewer than `LEAST_DOF` independent loops are there to estimate it
 LEAST_DOF = 10
 SMALLEST_EXTRA = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class SigmaInt:
-    """The interaction scatter.
+    """The interaction scatter."""
 
-    Attributes
-    ----------
-    value : float
-        Relative (0.1 = 10 %); NaN if it is unknown.
-    error : float
-        68 % upwards; NaN unless estimated.
-    source : str
-        ``"estimated"`` from dof >= 10, ``"assumed"`` (0.10), ``"given"`` by the caller, ``"unknown"``
-        without any rel_var.
-    dof : int
-        Independent loops in the data: buckets - tasks - units + components.
-    """
-
-    value: float
-    error: float
+    value: float  # Relative (0.1 = 10 %); NaN if it is unknown
+    error: float  # 68 % upwards; NaN unless estimated
+    # ``"estimated"`` from dof >= 10, ``"assumed"`` (0.10), ``"given"`` by the caller, ``"unknown"`` without
+    # any rel_var
     source: Literal["estimated", "assumed", "given", "unknown"]
-    dof: int
+    dof: int  # Independent loops in the data: buckets - tasks - units + components
 
     @property
     def widening(self) -> float:
-        """Factor on errors from an estimated scatter: 1 + 0.7 / dof.
+        """Factor on errors from an estimated scatter: 1 + 0.7 / dof, for Student's t.
 
-        With sigma_int from the same data a pull follows Student's t. Between its quantiles at 68 % (1 + 0.5 /
-        dof) and 95 % (1 + 1.3 / dof, both in units of the normal ones) this keeps either coverage within
-        0.013 from 10 degrees of freedom on.
+        Between its quantiles at 68 % (1 + 0.5 / dof) and 95 % (1 + 1.3 / dof) of the normal ones it keeps
+        both coverages within 0.013 from 10 degrees of freedom on.
 
         >>> SigmaInt(0.1, 0.02, "estimated", 10).widening, SigmaInt(0.1, 0.02, "given", 10).widening
         (1.07, 1.0)
@@ -61,10 +47,10 @@ class SigmaInt:
 
 
 def complete_rel_var(buckets: Buckets) -> tuple[Floats, int]:
-    """Fill unknown relative variances; return them and how many were filled.
+    """Fill unknown relative variances; return them and the number filled.
 
-    An unknown one becomes the median over the known buckets of rel_var x jobs, divided by its own jobs
-    (without jobs: the median of rel_var). If none is known, the array has length 0: nothing can be said.
+    An unknown one becomes the median of rel_var x jobs over known buckets, divided by its jobs. Length 0 if
+    none is known.
 
     >>> from fitters import Buckets
     >>> columns = {"value": [1.0, 1.0, 1.0], "jobs": [10, 20, 40], "rel_var": [0.02, 0.01, None]}
@@ -73,15 +59,15 @@ def complete_rel_var(buckets: Buckets) -> tuple[Floats, int]:
     """
     if buckets.rel_var is None:
         return EMPTY, 0
-    known = np.isfinite(buckets.rel_var)
-    missing = int(known.size - np.count_nonzero(known))
+    valid = np.isfinite(buckets.rel_var)
+    missing = int(valid.size - np.count_nonzero(valid))
     if missing == 0:
         return buckets.rel_var, 0
-    if missing == known.size:
+    if missing == valid.size:
         return EMPTY, 0
-    jobs = np.ones(known.size) if buckets.jobs is None else buckets.jobs
-    per_job = float(np.median(buckets.rel_var[known] * jobs[known]))
-    return np.where(known, buckets.rel_var, per_job / jobs), missing
+    jobs = np.ones(valid.size) if buckets.jobs is None else buckets.jobs
+    per_job = float(np.median(buckets.rel_var[valid] * jobs[valid]))
+    return np.where(valid, buckets.rel_var, per_job / jobs), missing
 
 
 def chi2_of(part: Part, theta: Floats, extra: float) -> tuple[float, float, Floats] | None:
@@ -105,22 +91,18 @@ def chi2_of(part: Part, theta: Floats, extra: float) -> tuple[float, float, Floa
 def estimate_sigma_int(
     parts: tuple[Part, ...],
     solutions: tuple[Solution, ...],
-    given: float | None = None,
+    supplied: float | None = None,
     start: float = ASSUMED_SIGMA_INT,
 ) -> SigmaInt:
-    """Estimate sigma_int from the residuals of all components together.
+    """Estimate sigma_int from the residuals of all components together; 0.10 below 10 degrees of freedom.
 
-    The two-way fit of `chi2_of` with variances rel_var + s has chi2(s) with expectation dof at the true s;
-    the s with chi2(s) = dof is taken (Paule & Mandel, J. Res. NBS 87 (1982) 377; DerSimonian & Kacker,
-    Contemp. Clin. Trials 28 (2007) 105), 0 if chi2(0) is below dof. The lost degrees of freedom are thereby
-    accounted for exactly, and buckets of few jobs do not dominate. Var(chi2) = 2 dof gives the error of s.
-
-    Below 10 degrees of freedom 0.10 is assumed. It begins at ``start``. A few evaluations, each two passes
-    over the buckets and a Cholesky factorisation per component.
+    The s with chi2(s) = dof in the two-way fit of `chi2_of` is taken, at least 0 (Paule & Mandel, J. Res. NBS
+    87 (1982) 377; DerSimonian & Kacker, Contemp. Clin. Trials 28 (2007) 105): lost degrees of freedom count
+    exactly, and buckets of few jobs do not dominate. Var(chi2) = 2 dof gives the error.
     """
     dof = sum(part.dof for part in parts)
-    if given is not None:
-        return SigmaInt(float(given), float("nan"), "given", dof)
+    if supplied is not None:
+        return SigmaInt(float(supplied), float("nan"), "given", dof)
     if not any(part.rel_var.size for part in parts):
         return SigmaInt(float("nan"), float("nan"), "unknown", dof)
     if dof < LEAST_DOF:

@@ -21,31 +21,21 @@ from fitters.layout.components import Part
 
 SMALLEST_VARIANCE = 1e-12
 FAR_COST = 1e300
+_FLAGS = (
+    *("is_above_max_edm", "has_reached_call_limit", "has_posdef_covar", "has_made_posdef_covar"),
+    "hesse_failed",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Minuit's flags as they are, and how far it is from our own answer.
+    """Flags of Minuit, and its distance from our own minimum."""
 
-    Attributes
-    ----------
-    valid, accurate, is_above_max_edm, has_reached_call_limit, has_posdef_covar, has_made_posdef_covar,
-    hesse_failed
-        As in `iminuit.util.FMin`.
-    edm, edm_goal : float
-        Estimated distance to the minimum and what was asked for, in units of chi2.
-    n_calls, n_gradients : int
-    strategy : int
-    hesse : bool
-        Whether HESSE was run.
-    shift : float
-        Largest |Minuit - own| of ln k in units of its error.
-    error_ratio : float
-        The ratio HESSE / own error that is farthest from 1; NaN without HESSE.
-    """
-
+    # valid, accurate, is_above_max_edm, has_reached_call_limit, has_posdef_covar, has_made_posdef_covar,
+    # hesse_failed: As in `iminuit.util.FMin`
     valid: bool
     accurate: bool
+    # edm, edm_goal: Estimated distance to the minimum and what was asked for, in units of chi2
     edm: float
     edm_goal: float
     is_above_max_edm: bool
@@ -56,12 +46,12 @@ class Verdict:
     n_calls: int
     n_gradients: int
     strategy: int
-    hesse: bool
-    shift: float
-    error_ratio: float
+    hesse: bool  # True if HESSE was run
+    shift: float  # Largest |Minuit - own| of ln k in units of its error
+    error_ratio: float  # The ratio HESSE / own error that is farthest from 1; NaN without HESSE
 
     def objection(self) -> str:
-        """Say what speaks against the minimum; empty if nothing does."""
+        """Return the objections to the minimum; empty if there are none."""
         objections = {
             "not valid": not self.valid,
             "EDM above its limit": self.is_above_max_edm,
@@ -77,15 +67,9 @@ class Verdict:
 
 
 def ask_minuit(
-    part: Part,
-    solution: Solution,
-    propagation: Propagation,
-    variance: float,
-    *,
-    mode: int,
-    hesse: bool,
+    part: Part, solution: Solution, propagation: Propagation, variance: float, *, mode: int, hesse: bool
 ) -> Verdict:
-    """Let Minuit look at a minimum.
+    """Check a minimum with Minuit.
 
     `variance` is S^2; where there is none (no degrees of freedom) pass 1. MIGRAD with strategy 0 looks at the
     minimum and one place beside it; HESSE with the analytic Hessian is O(n^3), 2 s for 1000 units.
@@ -94,22 +78,22 @@ def ask_minuit(
     variance = max(variance, SMALLEST_VARIANCE)
     start = solution.theta
     penalty = propagation.penalty
-    place = _Place(part, mode, solution)
+    derivatives = _Derivatives(part, mode, solution)
 
     def cost(theta: Floats) -> float:
-        value, _ = place.look(theta)
+        value, _ = derivatives.look(theta)
         value = (value + 0.5 * penalty * float((theta - start).sum()) ** 2) / variance
         return value if np.isfinite(value) else FAR_COST
 
     def gradient(theta: Floats) -> Floats:
-        _, slope = place.look(theta)
+        _, slope = derivatives.look(theta)
         return (slope + penalty * float((theta - start).sum())) / variance
 
     def hessian(theta: Floats) -> Floats:
-        return (place.hessian(theta) + penalty) / variance
+        return (derivatives.hessian(theta) + penalty) / variance
 
     def diagonal(theta: Floats) -> Floats:
-        return (np.diagonal(place.hessian(theta)) + penalty) / variance
+        return (np.diagonal(derivatives.hessian(theta)) + penalty) / variance
 
     with warnings.catch_warnings():
         # without g2 iminuit 2.33 ends in a TypeError when a diagonal element is negative; with it, it warns
@@ -131,17 +115,14 @@ def ask_minuit(
     if summary is None:  # cannot happen after MIGRAD; tells the type checker
         raise AssertionError
     # Minuit refers to itself and so to this place until the next garbage collection: not to the buckets
-    place.leave()
+    derivatives.leave()
+    flags = {name: bool(getattr(summary, name)) for name in _FLAGS}
     return Verdict(
         valid=bool(summary.is_valid),
         accurate=bool(minuit.accurate),
         edm=float(summary.edm),
         edm_goal=float(summary.edm_goal),
-        is_above_max_edm=bool(summary.is_above_max_edm),
-        has_reached_call_limit=bool(summary.has_reached_call_limit),
-        has_posdef_covar=bool(summary.has_posdef_covar),
-        has_made_posdef_covar=bool(summary.has_made_posdef_covar),
-        hesse_failed=bool(summary.hesse_failed),
+        **flags,
         n_calls=int(minuit.nfcn),
         n_gradients=int(minuit.ngrad),
         strategy=0,
@@ -151,9 +132,7 @@ def ask_minuit(
     )
 
 
-class _Place:
-    """A component's cost and its derivatives where Minuit asks; what is known is not made again."""
-
+class _Derivatives:
     def __init__(self, part: Part, mode: int, solution: Solution) -> None:
         self._part: Part | None = part
         self._mode = mode
@@ -161,20 +140,18 @@ class _Place:
         self._last = solution.theta, solution.cost, solution.gradient
 
     def look(self, theta: Floats) -> tuple[float, Floats]:
-        """Cost and gradient."""
         if self._part is not None and not np.array_equal(theta, self._last[0]):
             cost, _, _, gradient = evaluate(self._part, np.exp(np.clip(theta, -300, 300)), self._mode)
             self._last = theta.copy(), cost, gradient
         return self._last[1:]
 
     def hessian(self, theta: Floats) -> Floats:
-        """The Hessian."""
         if self._part is not None and not np.array_equal(theta, self._start):
             return curvature(self._part, np.exp(np.clip(theta, -300, 300)), self._mode)[0]
         return self._start_hessian
 
     def leave(self) -> None:
-        """Let go of the buckets."""
+        # Drop the buckets: see `ask_minuit`.
         self._part = None
         self._start_hessian = np.empty((0, 0))
 

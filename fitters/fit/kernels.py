@@ -1,4 +1,4 @@
-"""The loops over buckets that a fit makes, compiled.
+"""Compiled loops of the fit over buckets.
 
 All of them read one layout: the buckets of task t are `ptr[t] : ptr[t + 1]` of the other arrays, sorted by
 unit inside the task. Types are those of `compiled`: `ptr` int64, `unit` int32, everything else float64;
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fitters.compiled import compiled
 
+# Curvature h of a bucket: 2 w x (2 x - 1) exact, 2 w x^2 always positive, 2 w x for gamma
 PAPER, GAUSS_NEWTON, GAMMA = 0, 1, 2
-"""Curvature h of a bucket: 2 w x (2 x - 1) exact, 2 w x^2 always positive, 2 w x for gamma."""
 
 
 @compiled
@@ -209,7 +209,7 @@ def single_moves(
     factors: NDArray[np.float64],
     change: NDArray[np.float64],
 ) -> None:
-    """Add to change[u, f] what the paper's cost gains if k of unit u alone is multiplied with factors[f].
+    """Add to change[u, f] the gain of the paper's cost if k of unit u alone is multiplied by factors[f].
 
     With P = sum w a k and Q = sum w (a k)^2 a task costs W - P^2 / Q, so that each move is a few operations.
     """

@@ -7,38 +7,31 @@ everywhere, products of dense matrices are made in a tenth of the time that sing
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitters.fit.kernels import add_outer, mirror
-from fitters.layout.arrays import Floats
+from fitters.layout.arrays import Codes, Floats, Ints
 
-DENSE_SHARE = 0.4
-"""Share of the units that the mean task needs for dense matrices to be quicker."""
-
+DENSE_SHARE = 0.4  # Share of the units that the mean task needs for dense matrices to be quicker
 LEAST_UNITS = 32
 _BLOCK = 1 << 20
 
 
-def is_dense(ptr: NDArray[np.int64], n_units: int) -> bool:
-    """Whether the tasks have so many of the units that dense matrices are quicker."""
+def is_dense(ptr: Ints, n_units: int) -> bool:
+    """True if dense matrices are faster, because the tasks have most of the units."""
     return bool(n_units >= LEAST_UNITS and ptr[-1] - ptr[0] >= DENSE_SHARE * (ptr.size - 1) * n_units)
 
 
-def dense_sums(
-    ptr: NDArray[np.int64], unit: NDArray[np.int32], left: Floats, right: Floats, n_units: int
-) -> Floats:
+def dense_sums(ptr: Ints, unit: Codes, left: Floats, right: Floats, n_units: int) -> Floats:
     """The sum over tasks of left right^T, shape (n_units, n_units); a million elements at a time."""
     target = np.zeros((n_units, n_units))
-    for rows, place, n_tasks in _blocks(ptr, unit, n_units):
-        one = _spread_out(left[rows], place, n_tasks, n_units)
-        other = one if left is right else _spread_out(right[rows], place, n_tasks, n_units)
+    for rows, index, n_tasks in _blocks(ptr, unit, n_units):
+        one = _spread_out(left[rows], index, n_tasks, n_units)
+        other = one if left is right else _spread_out(right[rows], index, n_tasks, n_units)
         target += one.T @ other
     return target
 
 
-def _blocks(
-    ptr: NDArray[np.int64], unit: NDArray[np.int32], n_units: int
-) -> Iterator[tuple[slice, NDArray[np.int64], int]]:
+def _blocks(ptr: Ints, unit: Codes, n_units: int) -> Iterator[tuple[slice, Ints, int]]:
     step = max(_BLOCK // n_units, 1)
     for first in range(0, ptr.size - 1, step):
         ends = ptr[first : first + step + 1]
@@ -47,15 +40,13 @@ def _blocks(
         yield rows, np.repeat(np.arange(n_tasks) * n_units, np.diff(ends)) + unit[rows], n_tasks
 
 
-def _spread_out(values: Floats, place: NDArray[np.int64], n_tasks: int, n_units: int) -> Floats:
+def _spread_out(values: Floats, index: Ints, n_tasks: int, n_units: int) -> Floats:
     matrix = np.zeros(n_tasks * n_units)
-    matrix[place] = values
+    matrix[index] = values
     return matrix.reshape(n_tasks, n_units)
 
 
-def laplacian(
-    ptr: NDArray[np.int64], unit: NDArray[np.int32], weight: Floats, norm: Floats, n_units: int
-) -> Floats:
+def laplacian(ptr: Ints, unit: Codes, weight: Floats, norm: Floats, n_units: int) -> Floats:
     """The sum over tasks of diag(w) - w w^T / norm, shape (n_units, n_units)."""
     if is_dense(ptr, n_units):
         root = weight * np.repeat(1.0 / np.sqrt(norm), np.diff(ptr))
@@ -67,12 +58,7 @@ def laplacian(
 
 
 def symmetric_sums(
-    ptr: NDArray[np.int64],
-    unit: NDArray[np.int32],
-    diagonal: Floats,
-    left: Floats,
-    right: Floats,
-    n_units: int,
+    ptr: Ints, unit: Codes, diagonal: Floats, left: Floats, right: Floats, n_units: int
 ) -> Floats:
     """The sum over tasks of diag(d) + left right^T + right left^T, shape (n_units, n_units)."""
     if is_dense(ptr, n_units):

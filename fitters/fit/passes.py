@@ -44,7 +44,7 @@ def curvature(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, Floats]
 
 
 def _dense_curvature(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, Floats]:
-    """The same where most tasks have most units; see `kernels.hessian_and_scores` for the formulas."""
+    # As `curvature`, for tasks with most of the units; formulas in `kernels.hessian_and_scores`.
     n = part.n_units
     y = part.value * k[part.unit]
     weight = part.weight if part.weight.size else np.ones(part.n_buckets)
@@ -71,12 +71,10 @@ def _task_sums(part: Part, values: Floats) -> Floats:
 
 
 def _spread(part: Part, values: Floats) -> Floats:
-    """One value per task as one per bucket."""
     return np.repeat(values, np.diff(part.ptr))
 
 
 def _expected(part: Part) -> tuple[Floats, Floats]:
-    """Curvature of every bucket where the model fits exactly, h = 2 w, and its sum over each task."""
     h = 2.0 * part.weight if part.weight.size else np.full(part.n_buckets, 2.0)
     h_sum = _task_sums(part, h)
     h_sum[h_sum == 0.0] = 1.0
@@ -89,9 +87,8 @@ def expected_hessian(part: Part) -> Floats:
 
 
 def response(part: Part, variance: Floats | None) -> Floats:
-    """The sum over tasks of H_a diag(v) H_a with the expected curvature; v None: 1.
-
-    What independent relative errors of variance v do to the gradient.
+    """Return the sum over tasks of H_a diag(v) H_a with the expected curvature (v None: 1): the response of
+    the gradient to independent relative errors of variance v.
     """
     h, h_sum = _expected(part)
     # h^2 v - h m^T - m h^T with m = (h^2 v - h sum(h^2 v) / (2 sum h)) / sum h
@@ -117,7 +114,7 @@ def task_levels(part: Part, k: Floats, mode: int) -> Floats:
 def scaled_residuals(
     part: Part, k: Floats, extra: float, *, matrix: bool
 ) -> tuple[float, float, Floats, Floats]:
-    """Residuals y = 3 (x^(1/3) - 1) around each task's mean, weighted with w = 1 / (rel_var + extra).
+    """Return residuals y = 3 (x^(1/3) - 1) about each task's mean, weighted with w = 1 / (rel_var + extra).
 
     Returns sum(w y^2), sum(w^2 y^2), the right side -sum(w y) per unit and, if asked for, the matrix of the
     normal equations for the change of ln k.

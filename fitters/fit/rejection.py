@@ -1,10 +1,9 @@
-"""Telling stray buckets from the others: a start that they cannot drag, and a limit to the residuals."""
+"""Rejection of stray buckets: a robust start, and a limit on the residuals."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitters.fit.kernels import GAMMA
-from fitters.layout.arrays import Floats, grouped_median
+from fitters.layout.arrays import Floats, Mask, grouped_median
 from fitters.layout.buckets import Buckets
 from fitters.robust import MAD_FACTOR
 
@@ -40,7 +39,7 @@ def level_and_ratio(buckets: Buckets, theta: Floats, weight: Floats, mode: int) 
     return ratio
 
 
-def kept_room(buckets: Buckets, weight: Floats, used: NDArray[np.bool_]) -> Floats:
+def kept_room(buckets: Buckets, weight: Floats, used: Mask) -> Floats:
     """1 - w / W_task - w / W_unit, the share of its variance that a residual keeps; at least 0.05."""
     inside = np.where(used, weight, 0.0)
     of_task = np.repeat(np.add.reduceat(inside, buckets.ptr[:-1]), np.diff(buckets.ptr))
@@ -52,14 +51,8 @@ def kept_room(buckets: Buckets, weight: Floats, used: NDArray[np.bool_]) -> Floa
     return np.maximum(1.0 - share, LEAST_ROOM)
 
 
-def kept_after(
-    buckets: Buckets,
-    ln_ratio: Floats,
-    weight: Floats,
-    shared: NDArray[np.bool_],
-    n_exact: int = 0,
-) -> NDArray[np.bool_]:
-    """Which buckets stay: those whose ln x is at most 4 times 1.4826 times the median of its size over all.
+def kept_after(buckets: Buckets, ln_ratio: Floats, weight: Floats, shared: Mask, n_exact: int = 0) -> Mask:
+    """Return the mask of buckets with |ln x| at most 4 times 1.4826 times its median over all.
 
     ln x is divided by sqrt(1/w) and by sqrt(1 - w / W_task - w / W_unit), so that buckets of different
     weight, and those in tasks of few units, can be compared; those whose residual is nearly zero by

@@ -1,4 +1,4 @@
-"""What the fit leaves of each bucket: where an expert looks when a site objects."""
+"""Residuals of buckets after the fit."""
 
 from dataclasses import dataclass
 
@@ -12,35 +12,23 @@ from fitters.layout.table import Table
 
 @dataclass(frozen=True, eq=False)
 class BucketTable(Table):
-    """One row per bucket as it came, sorted by task and unit.
+    """One row per bucket as it came, sorted by task and unit."""
 
-    Attributes
-    ----------
-    name, task : arrays of labels
-        Unit and task.
-    value, jobs : float64 arrays
-        As given; jobs NaN if they were not.
-    ratio : float64 array
-        x = value k / A, 1 if the fit were exact. NaN where unit or task has no fit, or they belong to
-        different components.
-    pull : float64 array
-        (x - 1) in units of its own standard deviation: from rel_var and sigma_int where given, otherwise from
-        S and the weight; corrected by sqrt(1 - w / W_task - w / W_unit) for what the fit takes up, but for
-        rejected buckets. NaN without degrees of freedom.
-    weight : float64 array
-        As the fit used it.
-    status : array of str
-        ``used``, ``rejected``, ``one unit`` (the only one left of its task) or ``no fit``.
-    """
-
+    # name, task: Unit and task
     name: Texts
     task: Texts
+    # value, jobs: As given; jobs NaN if they were not
     value: Floats
     jobs: Floats
+    # x = value k / A, 1 if the fit were exact. NaN where unit or task has no fit, or they belong to different
+    # components.
     ratio: Floats
+    # (x - 1) in units of its own standard deviation: from rel_var and sigma_int where given, otherwise from S
+    # and the weight; corrected by sqrt(1 - w / W_task - w / W_unit) for what the fit takes up, but for
+    # rejected buckets. NaN without degrees of freedom.
     pull: Floats
-    weight: Floats
-    status: Texts
+    weight: Floats  # As the fit used it
+    status: Texts  # ``used``, ``rejected``, ``one unit`` (the only one left of its task) or ``no fit``
 
 
 def bucket_table(result: FitResult) -> BucketTable:
@@ -73,8 +61,8 @@ def bucket_table(result: FitResult) -> BucketTable:
     deviation = np.sqrt(_variance(result, weight))
     room = np.where(used, kept_room(buckets, weight, used), 1.0) if n else weight
     pull = np.full(n, np.nan)
-    known = np.isfinite(ratio) & np.isfinite(deviation) & (deviation > 0)
-    np.divide(ratio - 1.0, deviation * np.sqrt(room), out=pull, where=known)
+    valid = np.isfinite(ratio) & np.isfinite(deviation) & (deviation > 0)
+    np.divide(ratio - 1.0, deviation * np.sqrt(room), out=pull, where=valid)
     return BucketTable(
         name=units.name[buckets.unit],
         task=np.repeat(buckets.task_names, sizes),
@@ -88,11 +76,11 @@ def bucket_table(result: FitResult) -> BucketTable:
 
 
 def _variance(result: FitResult, weight: Floats) -> Floats:
-    """Relative variance of each bucket; where robust weights are part of `weight` they are no variance."""
+    # Relative variance of each bucket; `weight` is not its inverse where it has robust weights.
     buckets, weighting = result.source, result.weighting
     if result.rel_var.size and np.isfinite(result.sigma_int.value):
-        known: Floats = result.rel_var + result.sigma_int.value**2
-        return known
+        valid: Floats = result.rel_var + result.sigma_int.value**2
+        return valid
     base = np.ones(buckets.n_buckets)
     if weighting.kind == "jobs" and buckets.jobs is not None:
         base = 1.0 / buckets.jobs

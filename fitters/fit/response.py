@@ -1,4 +1,4 @@
-"""What changed values and tasks left out do to the factors of one component, without a new fit.
+"""Response of the factors of a component to changed values and omitted tasks, without a new fit.
 
 The logarithms of the buckets are a linear model, ln a = ln A - ln k, with the weights of the fit. Its
 solution follows from one linear system, exactly for any change; what the objective of the fit adds to it
@@ -11,54 +11,39 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from fitters.fit.outer_sums import laplacian
 from fitters.fit.results import FitResult
-from fitters.layout.arrays import Floats, Ints
+from fitters.layout.arrays import Floats, Ints, Mask
 from fitters.layout.kernels import unit_roots
 from fitters.threads import one_blas_thread
 
+# Reciprocal condition below which a task left out takes the last link between parts of the component
 LOST_LINK = 1e-10
-"""Reciprocal condition below which a task left out takes the last link between parts of the component."""
-
+# Share of a task in what determines its units below which a few terms of a series are what it changes
 SMALL_SHARE = 0.25
-"""Share of a task in what determines its units below which a few terms of a series are what it changes."""
-
-LAST_TERM = 1e-15
-"""Size, relative to the sum, of the first term of that series that is left out."""
+LAST_TERM = 1e-15  # Size, relative to the sum, of the first term of that series that is left out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TasksLeftOut:
-    """The two tasks of each unit whose absence changes its factor most, one downwards and one upwards.
+    """The two tasks of each unit whose absence changes its factor most, one downwards and one upwards."""
 
-    Attributes
-    ----------
-    units : int64 array, shape (n,)
-        Positions in `FitResult.units`.
-    low, high : float64 arrays
-        The lowest and the highest change of ln k without one of the unit's tasks; NaN where none can be had.
-    low_task, high_task : int64 arrays
-        The tasks that do it, positions in `FitResult.tasks`; -1 where none.
-    lost_task : int64 array
-        A task without which the unit has no link with most others; -1 where there is none.
-    n_tasks : int64 array
-        Tasks that were left out in turn: those that the unit shares with another one.
-    """
-
-    units: Ints
+    units: Ints  # Positions in `FitResult.units`; shape (n,)
+    # low, high: The lowest and the highest change of ln k without one of the unit's tasks; NaN where none can
+    # be had
     low: Floats
     high: Floats
+    # low_task, high_task: The tasks that do it, positions in `FitResult.tasks`; -1 where none
     low_task: Ints
     high_task: Ints
-    lost_task: Ints
-    n_tasks: Ints
+    lost_task: Ints  # A task without which the unit has no link with most others; -1 where there is none
+    n_tasks: Ints  # Tasks that were left out in turn: those that the unit shares with another one
 
 
 class LinearResponse:
-    """The linear model of one fitted component, to be solved again under changes.
+    """Linear model of one fitted component, solved again under changes.
 
     Linear in the buckets, plus the cube of the units once and once more for each subset.
     """
@@ -82,7 +67,7 @@ class LinearResponse:
 
     @property
     def rows(self) -> Ints:
-        """The buckets of the component, positions in `FitResult.buckets`."""
+        """Buckets of the component, positions in `FitResult.buckets`."""
         return self._rows
 
     def with_values(self, ln_change: Floats) -> Floats:
@@ -90,10 +75,9 @@ class LinearResponse:
         return _gauged(self._everything.solve(self._value + ln_change) - self._base)
 
     @one_blas_thread()
-    def of_part(self, chosen: NDArray[np.bool_]) -> Floats:
-        """Change of ln k when only some buckets are there; `chosen` has the shape (n_rows,).
-
-        NaN for units that are not linked with the largest part of the units any more.
+    def of_part(self, chosen: Mask) -> Floats:
+        """Return the change of ln k with the chosen buckets only; `chosen` has the shape (n_rows,). NaN for
+        units no longer linked with the largest part of the units.
         """
         system = _System(
             self._unit[chosen], self._task[chosen], self._weight[chosen], self.units.size, self.tasks.size
@@ -103,9 +87,8 @@ class LinearResponse:
 
     @one_blas_thread()
     def without_tasks(self) -> TasksLeftOut:
-        """Leave out each task in turn.
-
-        A unit that has no other task is left out with it. O(sum of cubed task sizes) beside one inverse.
+        """Leave out each task in turn; a unit without another task is left out with it. O(sum of cubed task
+        sizes) and one inverse.
         """
         n = self.units.size
         low, high = np.full(n, np.inf), np.full(n, -np.inf)
@@ -127,9 +110,9 @@ class LinearResponse:
             else:
                 change[self._unit[start:end][single]] = np.nan
                 change = _gauged(change)
-            moved = change[here]
-            lost_task[here[np.isnan(moved)]] = self.tasks[number]
-            lower, higher = here[moved < low[here]], here[moved > high[here]]
+            updated = change[here]
+            lost_task[here[np.isnan(updated)]] = self.tasks[number]
+            lower, higher = here[updated < low[here]], here[updated > high[here]]
             low[lower], low_task[lower] = change[lower], self.tasks[number]
             high[higher], high_task[higher] = change[higher], self.tasks[number]
         low[low_task < 0], high[high_task < 0] = np.nan, np.nan
@@ -137,7 +120,7 @@ class LinearResponse:
 
 
 def _without(inverse: Floats, here: Ints, weight: Floats, value: Floats) -> Floats | None:
-    """Change of all ln k without one task; None where it is the last link between parts.
+    """Change of all ln k without one task; None if it is the last link between parts.
 
     (L - B)^-1 g from L^-1 by a system of the task's size (Cook, Technometrics 19 (1977) 15): B is what the
     task adds to the matrix L, g its gradient at the solution.
@@ -160,7 +143,7 @@ def _without(inverse: Floats, here: Ints, weight: Floats, value: Floats) -> Floa
 
 
 def _of_series(share: Floats, gradient: Floats) -> Floats:
-    """(I - B C)^-1 g by the series of Neumann: each term is at most `SMALL_SHARE` times the one before."""
+    # (I - B C)^-1 g by the Neumann series: each term is at most `SMALL_SHARE` times the previous one.
     step = gradient.copy()
     term = gradient
     while np.abs(term).max() > LAST_TERM * np.abs(step).max():
@@ -170,7 +153,7 @@ def _of_series(share: Floats, gradient: Floats) -> Floats:
 
 
 def _of_system(share: Floats, gradient: Floats) -> Floats | None:
-    """(I - B C)^-1 g by elimination; None where the system has no solution, nearly."""
+    # (I - B C)^-1 g by elimination; None if the system is nearly singular.
     system = -share
     system.flat[:: gradient.size + 1] += 1.0
     norm = np.abs(system).sum(axis=0).max()
@@ -183,13 +166,13 @@ def _of_system(share: Floats, gradient: Floats) -> Floats | None:
 
 
 def _gauged(change: Floats) -> Floats:
-    """The same changes where the median is 0."""
-    known = change[np.isfinite(change)]
-    if not known.size:
+    # The gauge in which the median change is 0.
+    valid = change[np.isfinite(change)]
+    if not valid.size:
         return change
     # NumPy's median does the same in five times the time for a few hundred values
-    low, high = (known.size - 1) // 2, known.size // 2
-    ordered = np.partition(known, (low, high))
+    low, high = (valid.size - 1) // 2, valid.size // 2
+    ordered = np.partition(valid, (low, high))
     centred: Floats = change - 0.5 * (ordered[low] + ordered[high])
     return centred
 
@@ -218,7 +201,6 @@ class _System:
         self._factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
 
     def solve(self, value: Floats) -> Floats:
-        """The ln k that fit these ln a best; NaN for units outside."""
         fitted = np.full(self._n_units, np.nan)
         if self._factor is None:
             return fitted
@@ -229,7 +211,7 @@ class _System:
         return fitted
 
     def inverse(self) -> Floats:
-        """The inverse of the matrix, shape (n_units, n_units), of a system that links all units."""
+        # Of a system that links all units.
         identity = np.eye(self._n_units)
         if self._factor is None:
             return identity

@@ -1,27 +1,25 @@
-"""From the outcomes of single components to the tables of a result."""
+"""Result tables from the outcomes of single components."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitters.fit.covariance import Propagation
 from fitters.fit.interaction import LEAST_DOF, SigmaInt
 from fitters.fit.judge import Verdict
 from fitters.fit.results import Components, Units
 from fitters.fit.solve import Solution
-from fitters.layout.arrays import Floats, Ints, texts
+from fitters.layout.arrays import Floats, Ints, Mask, texts
 from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part, Partition
 from fitters.layout.kernels import count
 
-SANDWICH_TASKS = 20
-"""Below so many tasks a sandwich error is far too small or large; the model error stands."""
+SANDWICH_TASKS = 20  # Below so many tasks a sandwich error is far too small or large; the model error stands
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What became of one component."""
+    """Outcome of the fit of one component."""
 
     part: Part
     solution: Solution
@@ -31,7 +29,7 @@ class Outcome:
 
     @property
     def failure(self) -> str:
-        """Why the fit cannot be used; empty if it can."""
+        """Reason why the fit cannot be used; empty if it can."""
         if not self.solution.converged:
             return f"the search did not converge (last step {self.solution.step:.2g} in ln k)"
         if self.propagation is None:
@@ -42,23 +40,19 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """What all components share: S^2, its degrees of freedom and sigma_int."""
+    """Pooled over all components: S^2, its degrees of freedom and sigma_int."""
 
     variance: float
     dof: int
     scatter: SigmaInt
 
 
-def unit_table(
-    buckets: Buckets, source: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled
-) -> Units:
-    """Rows for all units, those without a factor included; `source` are the buckets before any rejection."""
+def unit_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled) -> Units:
+    """Return one row per unit, with or without a factor."""
     n, dof, variance, scatter = buckets.n_units, pooled.dof, pooled.variance, pooled.scatter
     k, err, stat, interaction, model, sandwich = (np.full(n, np.nan) for _ in range(6))
     status, reason = texts(n, "no common task"), texts(n, "shares no task with another unit")
-    n_in, jobs_in = _counts(source, None)
-    same = buckets is source and split.bucket_used is None
-    n_used, jobs = (n_in.copy(), jobs_in.copy()) if same else _counts(buckets, split.bucket_used)
+    n_used, jobs = _counts(buckets, split.bucket_used)
     for index, why in buckets.unit_reasons.items():
         status[index], reason[index] = "no data", f"all rows dropped: {why}"
     n_total = sum(outcome.part.n_buckets for outcome in outcomes if outcome.solution.converged)
@@ -76,14 +70,14 @@ def unit_table(
             sandwich[units] = np.where(
                 n_used[units] >= SANDWICH_TASKS, propagation.k * np.sqrt(spread), np.nan
             )
-        known = outcome.part.rel_var.size > 0
+        has_rel_var = outcome.part.rel_var.size > 0
         # without loops of its own a component shows no scatter, and that of another one is not its own
         scatter_of_its_own = model[units] if outcome.part.dof > 0 else np.full(units.size, np.nan)
-        basis = np.hypot(stat[units], interaction[units]) if known else scatter_of_its_own
+        basis = np.hypot(stat[units], interaction[units]) if has_rel_var else scatter_of_its_own
         err[units] = basis
         status[units] = np.where(np.isfinite(basis), "ok", "no dof")
         reason[units] = "its component has no independent loop, and no rel_var is given: no error can be had"
-        remarks = [_remark(int(tasks), known=known, dof=dof) for tasks in n_used[units]]
+        remarks = [_remark(int(tasks), has_rel_var=has_rel_var, dof=dof) for tasks in n_used[units]]
         reason[units] = np.where(np.isfinite(basis), np.array(remarks, object), reason[units])
     return Units(
         name=buckets.unit_names.copy(),
@@ -97,23 +91,21 @@ def unit_table(
         n_tasks=n_used,
         n_buckets=n_used.copy(),
         n_jobs=jobs,
-        n_buckets_in=n_in,
-        n_jobs_in=jobs_in,
         status=status,
         reason=reason,
     )
 
 
-def _remark(tasks: int, *, known: bool, dof: int) -> str:
+def _remark(tasks: int, *, has_rel_var: bool, dof: int) -> str:
     remarks = []
     if tasks == 1:
         remarks.append("one task: its residual is zero by construction")
-    if not known and dof < LEAST_DOF:
+    if not has_rel_var and dof < LEAST_DOF:
         remarks.append(f"error from a spread with {dof} degrees of freedom")
     return "; ".join(remarks)
 
 
-def _counts(buckets: Buckets, used: NDArray[np.bool_] | None) -> tuple[Ints, Floats]:
+def _counts(buckets: Buckets, used: Mask | None) -> tuple[Ints, Floats]:
     unit = buckets.unit if used is None else buckets.unit[used]
     n_buckets = count(unit, buckets.n_units)
     if buckets.jobs is None:
@@ -123,7 +115,7 @@ def _counts(buckets: Buckets, used: NDArray[np.bool_] | None) -> tuple[Ints, Flo
 
 
 def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome]) -> Components:
-    """Rows for all components, those that cannot be fitted included."""
+    """Return one row per component, fitted or not."""
     n = split.n_components
     f, spread, chi2, condition, step, worst = (np.full(n, np.nan) for _ in range(6))
     dof, tasks_used, buckets_used = (np.zeros(n, np.int64) for _ in range(3))

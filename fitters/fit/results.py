@@ -1,4 +1,4 @@
-"""What a fit returns: tables of equal-length arrays, read-only, with a status for every row."""
+"""Results of a fit: read-only tables of equal-length columns, with a status for every row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,136 +20,76 @@ from fitters.layout.table import Table
 
 @dataclass(frozen=True, eq=False)
 class Units(Table):
-    """One row per unit that occurred in the input, sorted by name.
-
-    Attributes
-    ----------
-    name : array of labels
-    k : float64 array
-        Speed factor; per component the factors sum to their number. NaN unless the status is ``ok`` or ``no
-        dof``.
-    k_err : float64 array
-        One standard deviation of k: sqrt(k_err_stat^2 + k_err_int^2) where rel_var was given, otherwise
-        k_err_model.
-    k_err_stat, k_err_int : float64 arrays
-        From rel_var, and from the interaction scatter sigma_int (widened for its own uncertainty, see
-        `SigmaInt.widening`). NaN without rel_var.
-    k_err_model : float64 array
-        From the Hessian, scaled with S^2, which is pooled over components; NaN without degrees of freedom. It
-        is no error of k for a component that has none of its own.
-    k_err_sandwich : float64 array
-        Clustered by task. NaN below 20 tasks or without degrees of freedom.
-    component : int64 array
-        Number of the component; 0 is the largest.
-    n_tasks, n_buckets : int64 arrays
-        Tasks shared with another unit, and buckets in them: what the factor rests on.
-    n_jobs : float64 array
-        Jobs in these buckets; NaN if jobs were not given.
-    n_buckets_in, n_jobs_in
-        The same including tasks that no other unit shares.
-    status : array of str
-        ``ok``; ``no dof`` (k holds, no error can be given); ``no common task``; ``no data`` (all rows
-        dropped); ``fit failed``.
-    reason : array of str
-        Why there is no factor or error; on ``ok`` rows a remark or empty.
-    """
+    """One row per unit that occurred in the input, sorted by name."""
 
     name: Texts
+    # Speed factor; per component the factors sum to their number. NaN unless the status is ``ok`` or ``no
+    # dof``.
     k: Floats
+    # One standard deviation of k: sqrt(k_err_stat^2 + k_err_int^2) where rel_var was given, otherwise
+    # k_err_model
     k_err: Floats
+    # k_err_stat, k_err_int: From rel_var, and from the interaction scatter sigma_int (widened for its own
+    # uncertainty, see `SigmaInt.widening`). NaN without rel_var.
     k_err_stat: Floats
     k_err_int: Floats
+    # From the Hessian, scaled with S^2, which is pooled over components; NaN without degrees of freedom. It
+    # is no error of k for a component that has none of its own.
     k_err_model: Floats
-    k_err_sandwich: Floats
-    component: Ints
+    k_err_sandwich: Floats  # Clustered by task. NaN below 20 tasks or without degrees of freedom.
+    component: Ints  # Number of the component; 0 is the largest
+    # n_tasks, n_buckets: Tasks shared with another unit, and buckets in them: what the factor rests on
     n_tasks: Ints
     n_buckets: Ints
-    n_jobs: Floats
-    n_buckets_in: Ints
-    n_jobs_in: Floats
+    n_jobs: Floats  # Jobs in these buckets; NaN if jobs were not given
+    # ``ok``; ``no dof`` (k holds, no error can be given); ``no common task``; ``no data`` (all rows dropped);
+    # ``fit failed``
     status: Texts
-    reason: Texts
+    reason: Texts  # Why there is no factor or error; on ``ok`` rows a remark or empty
 
 
 @dataclass(frozen=True, eq=False)
 class Tasks(Table):
-    """One row per task with a bucket, in the order of `Buckets.task_names`.
-
-    Attributes
-    ----------
-    name : array of labels
-    A : float64 array
-        Time per event at k = 1, in the unit of the input and the scale sum k = n of its component; NaN
-        unless ``ok``.
-    component : int64 array
-    n_units : int64 array
-        Buckets of the task.
-    status : array of str
-        ``ok``, ``one unit`` (its level says nothing about speed) or ``fit failed``.
-    """
+    """One row per task with a bucket, in the order of `Buckets.task_names`."""
 
     name: Texts
+    # Time per event at k = 1, in the unit of the input and the scale sum k = n of its component; NaN unless
+    # ``ok``
     A: Floats
     component: Ints
-    n_units: Ints
-    status: Texts
+    n_units: Ints  # Buckets of the task
+    status: Texts  # ``ok``, ``one unit`` (its level says nothing about speed) or ``fit failed``
 
 
 @dataclass(frozen=True, eq=False)
 class Components(Table):
-    """One row per component of everything that entered, largest first.
+    """One row per component of everything that entered, largest first."""
 
-    Attributes
-    ----------
-    name : int64 array
-        Number of the component, 0, 1, ...
-    n_units, n_tasks, n_buckets : int64 arrays
-        All units, tasks and buckets of the component.
-    n_tasks_used, n_buckets_used : int64 arrays
-        Those that more than one unit shares.
-    f : float64 array
-        Cost of the objective at the minimum.
-    dof : int64 array
-        n_buckets_used - n_tasks_used - n_units + 1; 0 without a common task.
-    S : float64 array
-        sqrt(sum w (a k / A - 1)^2 / dof) of this component alone; NaN without degrees of freedom.
-    reduced_chi2 : float64 array
-        chi2 / dof of ln a with the variances rel_var + sigma_int^2, its own weighted log-linear fit; NaN
-        without rel_var or degrees of freedom.
-    condition : float64 array
-        Reciprocal condition number of the Hessian; small values mean weak links.
-    max_step : float64 array
-        Last Newton step in ln k.
-    max_residual : float64 array
-        Largest |a k / A - 1|.
-    status : array of str
-        ``ok``, ``no dof`` (fitted exactly), ``no common task`` or ``fit failed``.
-    reason : array of str
-    verdict : array of `Verdict` or None
-        Minuit's flags.
-    """
-
-    name: Ints
+    name: Ints  # Number of the component, 0, 1, ...
+    # n_units, n_tasks, n_buckets: All units, tasks and buckets of the component
     n_units: Ints
     n_tasks: Ints
     n_buckets: Ints
+    # n_tasks_used, n_buckets_used: Those that more than one unit shares
     n_tasks_used: Ints
     n_buckets_used: Ints
-    f: Floats
-    dof: Ints
-    S: Floats
+    f: Floats  # Cost of the objective at the minimum
+    dof: Ints  # n_buckets_used - n_tasks_used - n_units + 1; 0 without a common task
+    S: Floats  # sqrt(sum w (a k / A - 1)^2 / dof) of this component alone; NaN without degrees of freedom
+    # chi2 / dof of ln a with the variances rel_var + sigma_int^2, its own weighted log-linear fit; NaN
+    # without rel_var or degrees of freedom
     reduced_chi2: Floats
-    condition: Floats
-    max_step: Floats
-    max_residual: Floats
-    status: Texts
+    condition: Floats  # Reciprocal condition number of the Hessian; small values mean weak links
+    max_step: Floats  # Last Newton step in ln k
+    max_residual: Floats  # Largest |a k / A - 1|
+    status: Texts  # ``ok``, ``no dof`` (fitted exactly), ``no common task`` or ``fit failed``
     reason: Texts
-    verdict: Texts
+    verdict: Texts  # Minuit's flags; `Verdict` or None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the fit was made; see `fit_speed_factors`."""
+    """Settings of the fit; see `fit_speed_factors`."""
 
     objective: str
     weights: str
@@ -160,7 +100,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The inside of a fitted component, for what is worked out on request."""
+    """Internals of a fitted component, for results computed on request."""
 
     part: Part
     solution: Solution
@@ -169,59 +109,37 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """Everything a fit found.
+    """Result of a fit."""
 
-    Attributes
-    ----------
-    units, components
-        Tables; `tasks` is another one, made when it is first asked for.
-    S, dof : float, int
-        Residual spread sqrt(sum w r^2 / dof) pooled over components, and its degrees of freedom. S is NaN
-        if dof <= 0.
-    sigma_int : SigmaInt
-        The interaction scatter and where it comes from.
-    n_imputed : int
-        Buckets whose rel_var was unknown and filled in, see `interaction.complete_rel_var`.
-    dof_effective : float
-        dof x (sum w)^2 / (buckets x sum w^2): how many degrees of freedom equal weights would need for as
-        good an S; equal to dof without weights (Kish, Survey Sampling, 1965).
-    weighting : Weighting
-        What the weights are and mean, variance components, number of rejected buckets.
-    settings : Settings
-    dropped : mapping reason -> input rows
-        Rows that are not in the fit: those of the cleaning, ``rejected as outlier`` and ``task with one
-        unit``.
-    n_rows, n_used : int
-        Rows that came in and rows in the fit: ``n_rows == n_used + sum(dropped.values())``.
-    timings : mapping stage -> seconds
-    buckets, source : Buckets
-        Those of the fit, and as they came, which differ if some were rejected.
-    rel_var : float64 array
-        Of the buckets of `source`, unknown ones filled in; length 0 if none is known.
-    """
-
+    # units, components: Tables; `tasks` is another one, made when it is first asked for
     units: Units
     components: Components
+    # S, dof: Residual spread sqrt(sum w r^2 / dof) pooled over components, and its degrees of freedom. S is
+    # NaN if dof <= 0.
     S: float
     dof: int
-    dof_effective: float
-    sigma_int: SigmaInt
-    weighting: Weighting
-    n_imputed: int
+    sigma_int: SigmaInt  # The interaction scatter and where it comes from
+    weighting: Weighting  # What the weights are and mean, variance components, number of rejected buckets
+    n_imputed: int  # Buckets whose rel_var was unknown and filled in, see `interaction.complete_rel_var`
     settings: Settings
+    # Input rows that are not in the fit, by reason: those of the cleaning, ``rejected as
+    # outlier`` and ``task with one unit``
     dropped: Mapping[str, int]
+    # n_rows, n_used: Rows that came in and rows in the fit: ``n_rows == n_used + sum(dropped.values())``
     n_rows: int
     n_used: int
-    timings: Mapping[str, float]
+    timings: Mapping[str, float]  # Seconds by stage
+    # buckets, source: Those of the fit, and as they came, which differ if some were rejected
     buckets: Buckets = field(repr=False)
     source: Buckets = field(repr=False)
+    # Of the buckets of `source`, unknown ones filled in; length 0 if none is known
     rel_var: Floats = field(repr=False)
     partition: Partition = field(repr=False)
     fitted: Mapping[int, Fitted] = field(repr=False)
 
     @cached_property
     def tasks(self) -> Tasks:
-        """Levels of the tasks; linear in the buckets when it is first asked for."""
+        """Levels of the tasks; computed at first use, linear in the buckets."""
         n = self.buckets.n_tasks
         level, status = np.full(n, np.nan), texts(n, "one unit")
         for part in self.partition.parts:
@@ -240,21 +158,10 @@ class FitResult:
     def covariance(self, component: int = 0) -> tuple[Texts, Floats]:
         """Covariance of ln k in one component, in the scale sum k = n: 2 S^2 times the inverse Hessian.
 
-        Parameters
-        ----------
-        component
-            Its number.
+        Returns the n names and the matrix, rows and columns in their order. Cov(k) is diag(k) Cov(ln k)
+        diag(k); its rows sum to 0.
 
-        Returns
-        -------
-        names : array, shape (n,)
-        covariance : float64 array, shape (n, n)
-            Rows and columns in the order of `names`. Cov(k) is diag(k) Cov(ln k) diag(k); its rows sum to 0.
-
-        Raises
-        ------
-        UnknownNameError
-            If the component has no fit.
+        Raises :class:`UnknownNameError`: if the component has no fit.
         """
         if component not in self.fitted:
             raise UnknownNameError(f"component {component} was not fitted; fitted are {sorted(self.fitted)}")

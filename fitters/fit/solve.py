@@ -28,12 +28,9 @@ FINE_STEP = 1e-2
 NOISY_STEP = 1e-5
 FINAL_STEP = 1e-11
 START_STEP = 2e-3
-NEAR_STEP = 1e-9
-"""Where alternation hands over to the last Newton step."""
-
+NEAR_STEP = 1e-9  # Where alternation hands over to the last Newton step
+# A Newton step so short ends at the minimum but for round-off: its error is about its square
 SETTLED_STEP = 1e-7
-"""A Newton step so short ends at the minimum but for round-off: its error is about its square."""
-
 ITERATION_LIMIT = 300
 THETA_LIMIT = 250.0
 
@@ -47,43 +44,21 @@ UPHILL_BUCKETS = 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Where the search ended.
+    """Result of the search."""
 
-    Attributes
-    ----------
-    theta : float64 array
-        ln k with mean 0.
-    cost : float
-        The cost of the objective.
-    squares : float
-        sum w (x - 1)^2; equal to the cost for the paper's objective.
-    worst : float
-        Largest |x - 1|.
-    converged : bool
-        The last step was below 1e-7.
-    step : float
-        Largest component of the last Newton step in ln k.
-    passes, hessians : int
-        Passes over the buckets for sums, cost and gradient, and for the Hessian.
-    gradient : float64 array
-        In ln k.
-    factor : Factor or None
-        Of the Hessian before the last step; None if it is not positive definite.
-    hessian, scores : float64 arrays
-        There, the Hessian and the sum over tasks of s s^T, s being a task's gradient; shape (n, n), (0, 0) if
-        they were not asked for.
-    """
-
-    theta: Floats
-    cost: float
-    squares: float
-    worst: float
-    converged: bool
-    step: float
+    theta: Floats  # ln k with mean 0
+    cost: float  # The cost of the objective
+    squares: float  # sum w (x - 1)^2; equal to the cost for the paper's objective
+    worst: float  # Largest |x - 1|
+    converged: bool  # The last step was below 1e-7
+    step: float  # Largest component of the last Newton step in ln k
+    # passes, hessians: Passes over the buckets for sums, cost and gradient, and for the Hessian
     passes: int
     hessians: int
-    gradient: Floats
-    factor: "Factor | None" = None
+    gradient: Floats  # In ln k
+    factor: "Factor | None" = None  # Of the Hessian before the last step; None if it is not positive definite
+    # hessian, scores: There, the Hessian and the sum over tasks of s s^T, s being a task's gradient; shape
+    # (n, n), (0, 0) if they were not asked for
     hessian: Floats = field(default_factory=lambda: np.empty((0, 0)))
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
@@ -152,7 +127,7 @@ class Descent:
         return (cost, gradient) if np.isfinite(cost) else (np.inf, gradient)
 
     def approach(self, mode: int, tolerance: float) -> bool:
-        """Go near the minimum of the cost of `mode`; False if the search there failed."""
+        """Go near the minimum of the cost of `mode`; False if the search failed."""
         theta, size, passes = alternate(self.part, self.theta, mode, tolerance)
         self.passes += passes
         self.theta = theta - theta.mean()
@@ -212,9 +187,8 @@ class Descent:
         return False
 
     def settle(self, mode: int) -> tuple[Factor, Floats, Floats] | None:
-        """Make the last Newton step; return factor, Hessian and scores from before it.
-
-        A step that is no last one starts a Newton search. None if there is no minimum, or it is not found.
+        """Make the last Newton step; return factor, Hessian and scores from before it, None if no minimum is
+        found. A step that is too long starts a Newton search.
         """
         for _ in range(3):
             hessian, scores, gradient = curvature(self.part, np.exp(self.theta), mode)
@@ -233,7 +207,6 @@ class Descent:
         return None
 
     def solution(self, mode: int, *, converged: bool) -> Solution:
-        """What is known of the present place."""
         theta = self.theta - self.theta.mean()
         if not self.gradient.size:
             self.cost, self.gradient = self.evaluate(theta, mode)
@@ -281,25 +254,11 @@ def escape(descent: Descent) -> Descent:
 
 
 def minimise(part: Part, mode: int, start: Floats | None = None, *, settled: bool = True) -> Solution:
-    """Find the minimum of one component.
+    """Find the minimum of one component; ``mode``: `PAPER` or `GAMMA`.
 
-    Parameters
-    ----------
-    part
-        The component's buckets.
-    mode
-        `PAPER` or `GAMMA`.
-    start
-        ln k to start from, for refits of nearly the same data; the convex start is made otherwise.
-    settled
-        Whether to make the last Newton step, with Hessian and scores in the solution. Without it, ln k of the
-        convex gamma cost is as good as alternation makes it: enough to find weights.
-
-    Notes
-    -----
-    Alternation on the convex gamma cost until steps are below 2e-3, then (paper) on the cost itself until
-    they are below 1e-9, then Newton's step, then `escape`. Where 25 passes do not get there, a chord Newton
-    search does: gamma, or Gauss-Newton and exact Newton.
+    ``start``: ln k, for refits of similar data; None: the convex start. ``settled``: make the last Newton
+    step, with Hessian and scores. Alternation on the gamma cost to steps of 2e-3, then (paper) on the cost
+    itself to 1e-9, then Newton's step, then `escape`; if 25 passes are not enough, a chord Newton search.
     """
     descent = Descent(part, np.zeros(part.n_units) if start is None else start - start.mean())
     converged = True
@@ -309,17 +268,17 @@ def minimise(part: Part, mode: int, start: Floats | None = None, *, settled: boo
     converged = converged and descent.approach(mode, NEAR_STEP)
     if not settled and mode == GAMMA:
         return descent.solution(mode, converged=converged)
-    known = descent.settle(mode) if converged else None
-    if known is None and mode == PAPER:
+    last = descent.settle(mode) if converged else None
+    if last is None and mode == PAPER:
         # alternation goes where the gradient vanishes, which may be a saddle; Newton's search only descends
         descent.theta = near
         converged = descent.run(mode, FINAL_STEP)
-        known = descent.settle(mode) if converged else None
-    if known is not None and start is None and mode == PAPER:
+        last = descent.settle(mode) if converged else None
+    if last is not None and start is None and mode == PAPER:
         lower = escape(descent)
         if lower is not descent:
             descent = lower
-            known = descent.settle(mode)
-    if known is None:
+            last = descent.settle(mode)
+    if last is None:
         return descent.solution(mode, converged=converged and descent.step < SETTLED_STEP)
-    return replace(descent.solution(mode, converged=True), factor=known[0], hessian=known[1], scores=known[2])
+    return replace(descent.solution(mode, converged=True), factor=last[0], hessian=last[1], scores=last[2])

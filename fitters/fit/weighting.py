@@ -1,4 +1,4 @@
-"""What a bucket counts for: weights from variance components, and nothing for stray values.
+"""Weights of buckets from variance components; 0 for stray values.
 
 `floor` is w = 1 / (S_j^2 / N + S_0^2): N jobs average their own scatter S_j, but not what the unit and the
 task have with each other, S_0. Where rel_var is given, S_0 is sigma_int and S_j^2 the mean over a task's jobs
@@ -13,18 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitters.fit.interaction import ASSUMED_SIGMA_INT, LEAST_DOF, estimate_sigma_int
 from fitters.fit.rejection import kept_after, kept_room, level_and_ratio, median_start
 from fitters.fit.solve import Solution, minimise
-from fitters.layout.arrays import EMPTY, Floats
+from fitters.layout.arrays import EMPTY, Floats, Mask
 from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part, partition
 
-ASSUMED_JOB_SCATTER = 0.5
-"""Relative scatter of single jobs where it can neither be read nor estimated."""
-
+ASSUMED_JOB_SCATTER = 0.5  # Relative scatter of single jobs where it can neither be read nor estimated
 MOST_ROUNDS = 8
 FLOOR_ROUNDS = 6
 LEAST_VARIANCE = 1e-8
@@ -39,69 +36,47 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
-    """How buckets are weighted.
+    """Bucket weights and their meaning."""
 
-    Attributes
-    ----------
-    kind, robust : str
-        As in the settings.
-    meaning : str
-        What a weight is, and what the S of the result measures.
-    job_scatter, floor : float
-        S_j (NaN where rel_var gives it per task) and S_0; NaN unless the kind is ``floor``.
-    source : str
-        Where S_0 comes from: ``estimated``, ``assumed`` (fewer than 10 degrees of freedom), ``given``; empty
-        unless ``floor``.
-    rounds : int
-        Fits that were made to find the weights.
-    n_rejected : int
-        Buckets with weight 0.
-    weight : float64 array, shape (n_buckets,) or (0,)
-        Of the buckets as they came, 0 for the rejected; length 0 for equal weights.
-    kept : bool array, shape (n_buckets,), or None
-        Which buckets are not rejected; None: all.
-    """
-
+    # kind, robust: As in the settings
     kind: str
     robust: str
-    meaning: str
+    meaning: str  # What a weight is, and what the S of the result measures
+    # job_scatter, floor: S_j (NaN where rel_var gives it per task) and S_0; NaN unless the kind is ``floor``
     job_scatter: float = float("nan")
     floor: float = float("nan")
+    # Where S_0 comes from: ``estimated``, ``assumed`` (fewer than 10 degrees of freedom), ``given``; empty
+    # unless ``floor``
     source: Literal["estimated", "assumed", "given", ""] = ""
-    rounds: int = 0
-    n_rejected: int = 0
+    rounds: int = 0  # Fits that were made to find the weights
+    n_rejected: int = 0  # Buckets with weight 0
+    # (shape (n_buckets,) or (0,)) Of the buckets as they came, 0 for the rejected; length 0 for equal weights
     weight: Floats = field(default_factory=lambda: EMPTY)
-    kept: NDArray[np.bool_] | None = None
+    # Which buckets are not rejected; None: all; shape (n_buckets,), or None
+    kept: Mask | None = None
 
 
 @dataclass(slots=True)
 class _State:
-    """Where the rounds are: ln k of every unit, ln x of every bucket, variances, what is kept."""
+    """State of the rounds: ln k per unit, ln x and variance per bucket, mask of the kept ones."""
 
     theta: Floats
     ln_ratio: Floats
     variance: Floats
-    kept: NDArray[np.bool_]
+    kept: Mask
     floor: float
     job_scatter: float
     source: Literal["estimated", "assumed", "given", ""]
 
 
 def find_weights(
-    buckets: Buckets,
-    rel_var: Floats,
-    kind: str,
-    robust: str,
-    *,
-    mode: int,
-    sigma_int: float | None,
+    buckets: Buckets, rel_var: Floats, kind: str, robust: str, *, mode: int, sigma_int: float | None
 ) -> Weighting:
     """Find the weights of all buckets.
 
-    Robust fits start from alternating medians of ln a (four sweeps), then rejection and fit take turns, at
-    most eight times; variance components are worked out anew in each of up to six rounds. Below 10 degrees of
-    freedom nothing can be told from a stray value and nothing is rejected. Linear in the buckets, but for the
-    sorts of the medians.
+    Robust fits start from four alternating medians of ln a, then rejection and fit take turns, up to eight
+    times; variance components are estimated again in up to six rounds. Below 10 degrees of freedom nothing is
+    rejected.
     """
     weighting = Weighting(kind, robust, MEANINGS[kind])
     shared = np.repeat(np.diff(buckets.ptr) >= 2, np.diff(buckets.ptr))
@@ -110,7 +85,7 @@ def find_weights(
     if not shared.any():
         return weighting
     state = _first_state(buckets, rel_var, kind, sigma_int)
-    dof = _dof(buckets)
+    dof = sum(part.dof for part in partition(buckets, EMPTY, EMPTY).parts)
     has_dof = dof >= LEAST_DOF
     if robust != "none" and has_dof:
         state.theta, level = median_start(buckets)
@@ -144,11 +119,6 @@ def _jobs(buckets: Buckets) -> Floats:
     return EMPTY if buckets.jobs is None else buckets.jobs
 
 
-def _dof(buckets: Buckets) -> int:
-    split = partition(buckets, EMPTY, EMPTY)
-    return sum(part.dof for part in split.parts)
-
-
 def _first_state(buckets: Buckets, rel_var: Floats, kind: str, sigma_int: float | None) -> _State:
     n = buckets.n_buckets
     state = _State(
@@ -175,7 +145,9 @@ def _variance(buckets: Buckets, rel_var: Floats, state: _State, kind: str) -> Fl
 
 
 def job_variance(buckets: Buckets, rel_var: Floats, job_scatter: float) -> Floats:
-    """What the scatter of jobs does to each bucket's mean: S_j^2 / N, with S_j per task from rel_var."""
+    """Return the variance of each bucket's mean from the scatter of jobs: S_j^2 / N, with S_j per task from
+    rel_var.
+    """
     jobs = buckets.jobs
     if rel_var.size == 0:
         return job_scatter**2 / _jobs(buckets)
@@ -188,15 +160,9 @@ def job_variance(buckets: Buckets, rel_var: Floats, job_scatter: float) -> Float
 
 
 def _refit(
-    buckets: Buckets,
-    rel_var: Floats,
-    state: _State,
-    kind: str,
-    *,
-    mode: int,
-    sigma_int: float | None,
+    buckets: Buckets, rel_var: Floats, state: _State, kind: str, *, mode: int, sigma_int: float | None
 ) -> None:
-    """Fit with the present weights; then residuals and variances of all buckets from that fit."""
+    """Fit with the present weights; update residuals and variances of all buckets."""
     kept = state.kept
     weight, inside, scatter = 1.0 / state.variance, buckets, rel_var
     if not kept.all():
@@ -220,7 +186,7 @@ def _refit(
     dof = sum(part.dof for part in parts)
     if rel_var.size:
         interaction = estimate_sigma_int(tuple(parts), tuple(solutions), sigma_int, state.floor)
-        state.floor, state.source = interaction.value, _known(interaction.source)
+        state.floor, state.source = interaction.value, _existing(interaction.source)
     elif dof >= LEAST_DOF:
         used = kept & np.repeat(np.diff(buckets.ptr) >= 2, np.diff(buckets.ptr))
         job, floor = components_of(buckets, ratio - 1.0, state.variance, used, sigma_int)
@@ -229,16 +195,12 @@ def _refit(
     state.variance = _variance(buckets, rel_var, state, kind)
 
 
-def _known(source: str) -> Literal["estimated", "assumed", "given", ""]:
+def _existing(source: str) -> Literal["estimated", "assumed", "given", ""]:
     return source if source in ("estimated", "assumed", "given") else ""  # type: ignore[return-value]
 
 
 def components_of(
-    buckets: Buckets,
-    residual: Floats,
-    variance: Floats,
-    used: NDArray[np.bool_],
-    sigma_int: float | None = None,
+    buckets: Buckets, residual: Floats, variance: Floats, used: Mask, sigma_int: float | None = None
 ) -> tuple[float, float]:
     """S_j^2 and S_0^2 from squared residuals, neither below 0.
 

@@ -1,1 +1,1 @@
-"""The fixed cost of jobs: estimated, and taken out of sums."""
+"""Fixed cost of jobs: estimate and correction of sums."""

@@ -1,5 +1,4 @@
-"""What to do with a task's fixed cost: take it out, leave it in because it does nothing, or do without the
-task.
+"""Decision on a task's fixed cost: correct for it, leave it because it changes nothing, or exclude the task.
 
 A fixed cost that cannot be told from none is not none. What decides is by how much an estimate and its error
 can move the ratio of two factors, never whether the estimate differs from 0.
@@ -12,32 +11,21 @@ from numpy.typing import NDArray
 
 from fitters.layout.arrays import Floats, Texts, texts
 
-RATIO_LIMIT = 1.2
-"""Mean events per job that differ by less between units leave the factors alone."""
-
+RATIO_LIMIT = 1.2  # Mean events per job that differ by less between units leave the factors alone
+# What the ratio of two factors may move by before it matters: a fraction of what units differ by anyway
 EFFECT_LIMIT = 0.02
-"""What the ratio of two factors may move by before it matters: a fraction of what units differ by anyway."""
-
-ERROR_LIMIT = 0.5
-"""Beyond so large an error of ln(ratio of two factors) linear propagation means nothing."""
-
+ERROR_LIMIT = 0.5  # Beyond so large an error of ln(ratio of two factors) linear propagation means nothing
 SIGNIFICANCE = 3.0
+# Share of the jobs of a task that may be far off the others; more are another kind of work
 MOST_TRIMMED = 1 / 3
-"""Share of the jobs of a task that may be far off the others; more are another kind of work."""
-
-LEAST_JOBS = 50
-"""Jobs that an estimate needs to stand alone."""
-
-LEAST_JOBS_TOGETHER = 20
-"""Jobs that it needs to count among those of other tasks of its kind."""
-
+LEAST_JOBS = 50  # Jobs that an estimate needs to stand alone
+LEAST_JOBS_TOGETHER = 20  # Jobs that it needs to count among those of other tasks of its kind
 CANNOT_BE_ESTIMATED = "events per job differ and fixed cost unknown"
-SMALLEST_REST = 1e-3
-"""A share above 1 - 0.001 is all fixed cost; the correction no longer depends on it."""
+SMALLEST_REST = 1e-3  # A share above 1 - 0.001 is all fixed cost; the correction no longer depends on it
 
 
 def decide(columns: dict[str, NDArray[Any]]) -> dict[str, Texts]:
-    """Decision and reason of each task, from the columns of a `CostTable` but for these two."""
+    """Return decision and reason of each task, from the other columns of a `CostTable`."""
     n = columns["n_jobs"].size
     decision, reason = texts(n), texts(n)
     names = [name for name in columns if name != "name"]

@@ -1,4 +1,4 @@
-"""The fixed cost of a job, in events.
+"""Fixed cost of a job, in events.
 
 The CPU time of a job is (alpha + beta events) / k, so that CPU time per event also measures how long the
 jobs of a unit are. With rho = alpha / beta the mean a = C / (E + rho N) of N jobs, E events and C
@@ -16,94 +16,62 @@ from fitters.fixed_cost.decisions import LEAST_JOBS_TOGETHER, MOST_TRIMMED, deci
 from fitters.fixed_cost.job_sums import Rows, Scatter
 from fitters.fixed_cost.of_buckets import LARGEST_Q, bucket_costs
 from fitters.fixed_cost.of_jobs import trimmed
-from fitters.layout.arrays import Floats, Ints, Texts
+from fitters.layout.arrays import Floats, Ints, Mask, Texts
 from fitters.layout.table import Table
 from fitters.variance.of_estimates import shrink
 
+# A share below -1, or one known no better than to 0.5, says nothing about other tasks of its kind
 MOST_RISING, LARGEST_ERROR = 1.0, 0.5
-"""A share below -1, or one known no better than to 0.5, says nothing about other tasks of its kind."""
-
 WIDE_ERROR, SMALL_SHARE = 0.1, 0.3
-ASSUMED_SCATTER = 0.1
-"""Of the shares of tasks of a kind, where single tasks cannot tell theirs."""
+ASSUMED_SCATTER = 0.1  # Of the shares of tasks of a kind, where single tasks cannot tell theirs
 
 
 @dataclass(frozen=True, eq=False)
 class CostTable(Table):
-    """One row per task that has a row left, sorted by name.
-
-    Attributes
-    ----------
-    name : array of labels
-    rho, rho_err : float64 arrays
-        Fixed cost of a job in events, at least 0, and its standard error. NaN where it is unknown.
-    slope, slope_err : float64 arrays
-        Of ln(CPU time per event) on ln(events) inside the units: 0 is proportional, -1 all fixed. NaN where
-        unknown.
-    events_ratio : float64 array
-        Largest over smallest mean events per job of its units.
-    mean_events : float64 array
-        Mean events per job of the task.
-    n_units : int64 array
-    n_jobs, n_used, n_trimmed : float64 arrays
-        Jobs of the task; those that the estimate rests on; those left out because their CPU time is more
-        than a factor exp(0.5) off (never from buckets).
-    share, share_err : float64 arrays
-        The share of the fixed cost in the CPU time of a mean job, rho / (m + rho), and its error; below 0
-        where CPU time per event seems to rise. NaN where unknown.
-    is_drawn : bool array
-        Whether the share was drawn to that of the task's kind.
-    common_err : float64 array
-        The part of the error that all tasks of the kind have in common, at most; 0 where none was drawn.
-    reliance : float64 array
-        How far the share rests on that of the task's kind: 0 where it is its own, 1 where it has none.
-    decision : array of str
-        ``apply``: correct with rho; ``proportional``: it moves factors by less than 2 % at two of its
-        errors, or is not above 0: leave as it is; ``equal lengths``: the units' jobs are alike, leave as it
-        is; ``rising``: CPU time per event rises with events, which no fixed cost explains, leave as it is;
-        ``set aside``: the task cannot be used.
-    reason : array of str
-    """
+    """One row per task that has a row left, sorted by name."""
 
     name: Texts
+    # rho, rho_err: Fixed cost of a job in events, at least 0, and its standard error. NaN where it is
+    # unknown.
     rho: Floats
     rho_err: Floats
+    # slope, slope_err: Of ln(CPU time per event) on ln(events) inside the units: 0 is proportional, -1 all
+    # fixed. NaN where unknown.
     slope: Floats
     slope_err: Floats
-    events_ratio: Floats
-    mean_events: Floats
+    events_ratio: Floats  # Largest over smallest mean events per job of its units
+    mean_events: Floats  # Mean events per job of the task
     n_units: Ints
+    # n_jobs, n_used, n_trimmed: Jobs of the task; those that the estimate rests on; those left out because
+    # their CPU time is more than a factor exp(0.5) off (never from buckets)
     n_jobs: Floats
     n_used: Floats
     n_trimmed: Floats
+    # share, share_err: The share of the fixed cost in the CPU time of a mean job, rho / (m + rho), and its
+    # error; below 0 where CPU time per event seems to rise. NaN where unknown.
     share: Floats
     share_err: Floats
-    is_drawn: NDArray[np.bool_]
+    is_drawn: Mask  # True if the share was drawn to that of the task's kind
+    # The part of the error that all tasks of the kind have in common, at most; 0 where none was drawn
     common_err: Floats
+    # How far the share rests on that of the task's kind: 0 where it is its own, 1 where it has none
     reliance: Floats
+    # ``apply``: correct with rho; ``proportional``: it moves factors by less than 2 % at two of its errors,
+    # or is not above 0: leave as it is; ``equal lengths``: the units' jobs are alike, leave as it is;
+    # ``rising``: CPU time per event rises with events, which no fixed cost explains, leave as it is; ``set
+    # aside``: the task cannot be used
     decision: Texts
     reason: Texts
 
 
 @dataclass(frozen=True, eq=False)
 class FixedCosts:
-    """The fixed costs of tasks.
-
-    Attributes
-    ----------
-    tasks : CostTable
-    source : str
-        ``jobs`` or ``buckets``.
-    n_rows : int
-        Rows that came in.
-    dropped : mapping reason -> rows
-        Those that were not used.
-    """
+    """The fixed costs of tasks."""
 
     tasks: CostTable
     source: Literal["jobs", "buckets"]
-    n_rows: int
-    dropped: Mapping[str, int]
+    n_rows: int  # Rows that came in
+    dropped: Mapping[str, int]  # Rows that were not used, by reason
 
 
 def estimate_fixed_cost(
@@ -117,45 +85,22 @@ def estimate_fixed_cost(
     cpu_s_sq: object = None,
     events_cpu_s: object = None,
 ) -> FixedCosts:
-    """Estimate the fixed cost of every task, and decide whether it has to be taken out.
+    """Estimate the fixed cost of every task, and decide on its correction.
 
-    Parameters
-    ----------
-    task, unit
-        Labels. Jobs on one core and on several cost differently: make the core class part of the task. Leave
-        out units that do not enter the fit, because they count for the ratio of lengths.
-    events, cpu_s
-        Of each job; or, with n_jobs, their sums over the jobs of the row. CPU time in s, over all cores.
-    n_jobs
-        Jobs of the row. None: every row is one job.
-    events_sq, cpu_s_sq, events_cpu_s
-        Sums of events^2, CPU time^2 and events x CPU time over the jobs of the row; NaN where unknown.
-        Without them nothing can be estimated from buckets.
+    ``task``, ``unit``: labels; put the core class into the task, and leave out units outside the fit.
+    ``events``, ``cpu_s`` (s, over all cores): of each job, or with ``n_jobs`` sums over the jobs of the row.
+    ``events_sq``, ``cpu_s_sq``, ``events_cpu_s``: sums over jobs, required for an estimate from sums; NaN if
+    unknown.
 
-    Returns
-    -------
-    FixedCosts
-        One row per task; what is unknown is NaN with a reason.
+    Least squares inside the units by their second moments (`bucket_costs`); single jobs are trimmed before
+    (`trimmed`). With f +- e the share of the fixed cost in a mean job and r the ratio of mean events per job
+    between units: r <= 1.2 is left as it is; so is (|f| + 2 e) ln r <= 2 %, its effect on the ratio of two
+    factors; up to e ln r = 0.5 the cost is corrected, with its error; beyond, or without an estimate, the
+    task is excluded. Significance plays no part: small fixed costs dropped in every task add up. Linear in
+    the rows.
 
-    Raises
-    ------
-    InputError
-        No rows, different lengths, text in a number, some but not all of the sums of squares.
-
-    Notes
-    -----
-    Least squares inside the units by their second moments (`bucket_costs`); single jobs are trimmed before,
-    at \\|ln residual\\| > 0.5 about the median of their task and unit (`trimmed`). Only the scatter inside
-    units is looked at: whether units differ does not enter.
-
-    Decision, per task: units whose mean events per job differ by a factor of at most 1.2 are left as they
-    are. Otherwise, f +- e being the share of the fixed cost in a mean job and r the ratio of the lengths:
-    left as it is where (\\|f\\| + 2 e) ln r, by which it can move the ratio of two factors, is at most 2 %;
-    taken out, its error propagated, while e ln r is at most 0.5; set aside beyond, and where nothing can be
-    estimated: no second moments, fewer than 50 jobs, events that do not vary inside the units. Whether the
-    estimate differs from 0 by some errors plays no part: small fixed costs thrown away in every task add up.
-
-    All tasks at once, linear in the rows.
+    Raises :class:`InputError`: no rows, different lengths, text in a number, some but not all sums of
+    squares.
 
     >>> events = [10, 20, 30, 40] * 15 + [40, 60, 80, 120] * 15
     >>> cpu_s = [2.0 * (n + 25) for n in events[:60]] + [3.0 * (n + 25) for n in events[60:]]
@@ -167,7 +112,7 @@ def estimate_fixed_cost(
     scatter = Scatter.of(rows)
     n_tasks = rows.task_names.size
     kept, n_trimmed = trimmed(rows) if n_jobs is None else (None, np.zeros(n_tasks))
-    columns = _from_buckets(scatter if kept is None else Scatter.of(kept), n_trimmed)
+    columns = _shares(scatter if kept is None else Scatter.of(kept), n_trimmed)
     plain = _lengths(scatter, n_tasks)
     mean = columns["mean_events"]
     columns["mean_events"] = np.where(np.isfinite(mean), mean, plain.pop("mean_events"))
@@ -175,16 +120,11 @@ def estimate_fixed_cost(
     present = columns["n_units"] > 0
     columns = {name: column[present] for name, column in columns.items()}
     columns["common_err"], columns["reliance"] = np.zeros((2, columns["n_jobs"].size))
-    return FixedCosts(
-        _completed(columns),
-        "jobs" if n_jobs is None else "buckets",
-        rows.n_rows,
-        rows.dropped,
-    )
+    source: Literal["jobs", "buckets"] = "jobs" if n_jobs is None else "buckets"
+    return FixedCosts(_completed(columns), source, rows.n_rows, rows.dropped)
 
 
 def _lengths(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
-    """Units and jobs of every task, and by how much mean events per job differ between its units."""
     n_units = np.bincount(scatter.task, minlength=n_tasks).astype(np.int64)
     mean = scatter.events / scatter.jobs
     high, low = np.zeros(n_tasks), np.full(n_tasks, np.inf)
@@ -197,18 +137,12 @@ def _lengths(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
     return {"events_ratio": ratio, "n_units": n_units, "n_jobs": n_jobs, "mean_events": mean_events}
 
 
-def _from_buckets(scatter: Scatter, n_trimmed: Floats) -> dict[str, NDArray[Any]]:
+def _shares(scatter: Scatter, n_trimmed: Floats) -> dict[str, NDArray[Any]]:
+    # From q = m / (m + rho) to the share of the fixed cost, 1 - q; NaN if it rests on too few jobs. Where q
+    # is at its end, 1, the slope replaces it: estimates that cannot be negative have a biased mean.
     cost = bucket_costs(scatter, n_trimmed.size)
     columns: dict[str, NDArray[Any]] = {name: getattr(cost, name) for name in cost.__slots__}
-    return _shares({**columns, "n_trimmed": n_trimmed})
-
-
-def _shares(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """From q = m / (m + rho) to the share of the fixed cost, 1 - q; none where it rests on too few jobs.
-
-    Where q is at its end, 1, the slope stands for it: estimates that cannot be negative are no unbiased ones
-    of a mean.
-    """
+    columns["n_trimmed"] = n_trimmed
     q, q_err = columns.pop("q"), columns.pop("q_err")
     enough = columns["n_used"] >= LEAST_JOBS_TOGETHER
     enough &= columns["n_trimmed"] <= MOST_TRIMMED * (columns["n_used"] + columns["n_trimmed"])
@@ -218,9 +152,9 @@ def _shares(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     at_end = (q > LARGEST_Q - 1e-6) | ((q > 1.0 - 1e-6) & (columns["slope_err"] > WIDE_ERROR))
     share = np.where(at_end, np.minimum(-columns["slope"], 0.0), 1.0 - q)
     error = np.where(at_end, columns["slope_err"], q_err)
-    known = enough & np.isfinite(share) & np.isfinite(error)
-    columns["share"] = np.where(known, share, np.nan)
-    columns["share_err"] = np.where(known, error, np.nan)
+    valid = enough & np.isfinite(share) & np.isfinite(error)
+    columns["share"] = np.where(valid, share, np.nan)
+    columns["share_err"] = np.where(valid, error, np.nan)
     columns["is_drawn"] = np.zeros(q.size, np.bool_)
     return columns
 
@@ -233,31 +167,12 @@ def _completed(columns: dict[str, NDArray[Any]]) -> CostTable:
 def draw_fixed_costs(
     costs: FixedCosts, kind: NDArray[Any], of_kind: tuple[Floats, Floats] | None = None
 ) -> FixedCosts:
-    """Draw the fixed costs of tasks to the mean of their kind, as far as they scatter no more than their
-    errors.
+    """Shrink the fixed costs of tasks to the mean of their kind, as far as their errors explain the scatter.
 
-    Parameters
-    ----------
-    costs
-        From `estimate_fixed_cost`.
-    kind : integer array, shape (n_tasks,)
-        Code of each task's kind from 0, in the order of ``costs.tasks``: what starts alike, such as a
-        processing type on one core.
-    of_kind : pair of float64 arrays, shape (n_kinds,)
-        Share of the fixed cost of each kind and its error from elsewhere (`kind_shares`), for kinds of whose
-        tasks fewer than three tell theirs; the tasks of such a kind are taken to scatter by 0.1 about it.
-
-    Returns
-    -------
-    FixedCosts
-        Decided anew. A task without an estimate of its own takes the mean of its kind, with its scatter as
-        error.
-
-    Notes
-    -----
-    What is drawn is the share f = rho / (m + rho) of a mean job, whose scatter within a kind follows from the
-    estimates themselves (`shrink`): where tasks differ truly they stay as they are. `common_err` is the
-    error that all tasks of a kind have in common.
+    ``kind``: code of each task's kind, in the order of ``costs.tasks``, for tasks that start alike.
+    ``of_kind``: share and error per kind from elsewhere (`kind_shares`), for kinds with fewer than three
+    estimates; their tasks scatter by 0.1 about it. The decisions are made again. A task without an estimate
+    takes the mean of its kind. The shrunk quantity is the share f = rho / (m + rho), see `shrink`.
     """
     columns = costs.tasks.columns()
     number = max(int(kind.max(initial=0)) + 1, 0 if of_kind is None else of_kind[0].size)

@@ -1,4 +1,4 @@
-"""Rows of jobs or of sums over jobs, cleaned, and the scatter inside each (task, unit)."""
+"""Cleaned rows of jobs or of sums over jobs, and the scatter inside each (task, unit)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,46 +9,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.errors import InputError
-from fitters.layout.arrays import Floats, group_sums
+from fitters.layout.arrays import Codes, Floats, Ints, Mask, group_sums, kept_rows
 from fitters.layout.buckets import JOBS_LIMIT, VALUE_LIMIT
 from fitters.layout.columns import factorise_pair, read_numbers
 
+# A centred sum of squares below this share of the plain one is round-off: a spread of 1e-5 of the mean
 ROUND_OFF = 1e-10
-"""A centred sum of squares below this share of the plain one is round-off: a spread of 1e-5 of the mean."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows that can be used, in the order of the input.
+    """Usable rows, in the order of the input."""
 
-    Attributes
-    ----------
-    task_names, unit_names : arrays of labels
-        All that occurred, sorted.
-    task, unit : int32 arrays, shape (n,)
-        Positions in them.
-    jobs, events, cpu_s : float64 arrays, shape (n,)
-        Number of jobs and their sums of events and of CPU time (s).
-    squares : three float64 arrays, shape (n,), or None
-        Sums of events^2, CPU time^2, events x CPU time; NaN where unknown. None: not given.
-    input_row : int64 array, shape (n,)
-        Input row of each.
-    n_rows : int
-        Rows that came in: ``n_rows == n + sum(dropped.values())``.
-    dropped : mapping reason -> rows
-    """
-
+    # task_names, unit_names: All that occurred, sorted
     task_names: NDArray[Any]
     unit_names: NDArray[Any]
-    task: NDArray[np.int32]
-    unit: NDArray[np.int32]
+    # task, unit: Positions in them; shape (n,)
+    task: Codes
+    unit: Codes
+    # jobs, events, cpu_s: Number of jobs and their sums of events and of CPU time (s); shape (n,)
     jobs: Floats
     events: Floats
     cpu_s: Floats
+    # shape (n,), or None: Sums of events^2, CPU time^2, events x CPU time; NaN where unknown. None: not
+    # given.
     squares: tuple[Floats, Floats, Floats] | None
-    input_row: NDArray[np.int64]
-    n_rows: int
-    dropped: Mapping[str, int]
+    input_row: Ints  # Input row of each; shape (n,)
+    n_rows: int  # Rows that came in: ``n_rows == n + sum(dropped.values())``
+    dropped: Mapping[str, int]  # Rows by reason
 
     @classmethod
     def read(
@@ -62,14 +50,8 @@ class Rows:
     ) -> "Rows":
         """Read columns of equal length; without `jobs` each row is one job.
 
-        A row is used or dropped under the first of these reasons that holds: ``task missing``, ``unit
-        missing``, ``events not positive``, ``cpu_s not positive`` (missing values included), ``outside
-        1e-100..1e100``, ``jobs not positive``.
-
-        Raises
-        ------
-        InputError
-            No rows, different lengths, text in a number, some but not all of the three `squares`.
+        A row is dropped for the first reason that holds. Raises :class:`InputError`: no rows, different
+        lengths, text in a number, some but not all `squares`.
         """
         tasks, units, n = factorise_pair(task, unit)
         columns = [
@@ -77,26 +59,22 @@ class Rows:
             read_numbers(events, "events", n),
             read_numbers(cpu_s, "cpu_s", n),
         ]
-        given = [column is not None for column in squares]
-        if any(given) and not all(given):
+        supplied = [column is not None for column in squares]
+        if any(supplied) and not all(supplied):
             raise InputError("give all of events_sq, cpu_s_sq and events_cpu_s, or none of them")
-        if all(given):
+        if all(supplied):
             names = ("events_sq", "cpu_s_sq", "events_cpu_s")
             columns += [read_numbers(c, name, n) for c, name in zip(squares, names, strict=True)]
         count, number, time = columns[:3]
-        keep, dropped = np.ones(n, bool), {}
-        for reason, failing in (
+        reasons = (
             ("task missing", tasks.codes < 0),
             ("unit missing", units.codes < 0),
             ("events not positive", ~(number > 0)),
             ("cpu_s not positive", ~(time > 0)),
             ("outside 1e-100..1e100", _outside(number) | _outside(time)),
             ("jobs not positive", ~((count > 0) & (count <= JOBS_LIMIT))),
-        ):
-            hit = failing & keep
-            if hit.any():
-                dropped[reason] = int(hit.sum())
-                keep &= ~hit
+        )
+        keep, dropped = kept_rows(n, reasons)
         kept = [column[keep] for column in columns]
         return cls(
             task_names=tasks.names,
@@ -106,43 +84,36 @@ class Rows:
             jobs=kept[0],
             events=kept[1],
             cpu_s=kept[2],
-            squares=(kept[3], kept[4], kept[5]) if all(given) else None,
+            squares=(kept[3], kept[4], kept[5]) if all(supplied) else None,
             input_row=np.flatnonzero(keep),
             n_rows=n,
             dropped=MappingProxyType(dropped),
         )
 
 
-def _outside(values: Floats) -> NDArray[np.bool_]:
-    outside: NDArray[np.bool_] = (values < 1 / VALUE_LIMIT) | (values > VALUE_LIMIT)
+def _outside(values: Floats) -> Mask:
+    outside: Mask = (values < 1 / VALUE_LIMIT) | (values > VALUE_LIMIT)
     return outside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scatter:
-    """One row per (task, unit): sums over its jobs, and centred sums of squares.
+    """One row per (task, unit): sums over its jobs, and centred sums of squares."""
 
-    Attributes
-    ----------
-    task, unit : int32 arrays, shape (m,)
-        Codes of the rows they were made from, sorted by task, then unit.
-    jobs, events, cpu_s : float64 arrays, shape (m,)
-    nn, nc, cc : float64 arrays, shape (m,)
-        Sums of (n - mean n)^2, (n - mean n)(c - mean c) and (c - mean c)^2 over the jobs, n events and c CPU
-        time (s). NaN where second moments are missing or contradict each other (Cauchy-Schwarz).
-    row : int64 array
-        For every input row of `Rows` the row here.
-    """
-
-    task: NDArray[np.int32]
-    unit: NDArray[np.int32]
+    # task, unit: Codes of the rows they were made from, sorted by task, then unit; shape (m,)
+    task: Codes
+    unit: Codes
+    # jobs, events, cpu_s: shape (m,)
     jobs: Floats
     events: Floats
     cpu_s: Floats
+    # nn, nc, cc: shape (m,): Sums of (n - mean n)^2, (n - mean n)(c - mean c) and (c - mean c)^2 over the
+    # jobs, n events and c CPU time (s). NaN where second moments are missing or contradict each other
+    # (Cauchy-Schwarz).
     nn: Floats
     nc: Floats
     cc: Floats
-    row: NDArray[np.int64]
+    row: Ints  # For every input row of `Rows` the row here
 
     @classmethod
     def of(cls, rows: Rows) -> "Scatter":
@@ -184,11 +155,10 @@ class Scatter:
         return cls(task, (keys % n_units).astype(np.int32), jobs, events, cpu_s, nn, nc, cc, row)
 
     def relative_variance(self, rho: Floats) -> Floats:
-        """Relative variance of one job's CPU time about L (n + rho), shape (m,).
+        """Return the relative variance of one job's CPU time about L (n + rho), shape (m,).
 
-        sum (c - L (n + rho))^2 / ((jobs - 1) mean c^2) with L = sum c / sum (n + rho); NaN for one job or
-        without second moments. Divided by the jobs it is that of the mean, by the delta method (Cochran,
-        Sampling Techniques, 3rd ed. 1977, ch. 6).
+        NaN for one job or without second moments; divided by the jobs it is that of the mean (delta method:
+        Cochran, Sampling Techniques, 3rd ed. 1977, ch. 6).
         """
         level = self.cpu_s / (self.events + rho * self.jobs)
         several = self.jobs > 1

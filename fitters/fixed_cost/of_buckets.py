@@ -1,4 +1,4 @@
-"""The fixed cost of jobs from sums and sums of squares over buckets, for all tasks at once.
+"""Fixed cost of jobs from sums and sums of squares over buckets, for all tasks at once.
 
 q = m / (m + rho) with m the mean events of a job in the task: the CPU time of a
 job of n events on unit i is L_i (n + rho), proportional to 1 + q (n / m - 1).
@@ -8,20 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitters.fixed_cost.job_sums import Scatter
-from fitters.layout.arrays import Floats, group_sums
+from fitters.layout.arrays import Codes, Floats, group_sums
 
+# Beyond 1 a fixed cost is negative, which none is, but estimates of none scatter to both sides
 LARGEST_Q = 1.25
-"""Beyond 1 a fixed cost is negative, which none is, but estimates of none scatter to both sides."""
-
 LEAST_LEVER = 0.05
-SMALLEST_Q = 1e-3
-"""rho beyond 1000 mean jobs is all fixed cost; the correction no longer depends on it."""
-
+SMALLEST_Q = 1e-3  # rho beyond 1000 mean jobs is all fixed cost; the correction no longer depends on it
+# From so many effective units on, the scatter between units bounds the errors from below
 LEAST_EFFECTIVE_UNITS = 10.0
-"""From so many effective units on, the scatter between units bounds the errors from below."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,23 +35,17 @@ class BucketCosts:
 def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
     """Estimate the fixed cost of every task from the second moments of its buckets.
 
-    Minimises sum_i [S_cc - 2 L_i S_nc + L_i^2 S_nn] / cbar_i^2, L_i = cbar_i / (rho + nbar_i), over rho >= 0:
-    least squares of c / cbar on n inside the units. The slope is that of ln(c / n) on ln(n) at the mean,
-    pooled: sum_i S_nc / (cbar nbar) / sum_i S_nn / nbar^2 - 1, the elasticity of CPU time minus one; for
-    c = L (n + rho) it is about -rho / (m + rho).
+    Minimises sum_i [S_cc - 2 L_i S_nc + L_i^2 S_nn] / cbar_i^2, L_i = cbar_i / (rho + nbar_i), over rho:
+    least squares of c / cbar on n inside the units. The slope is the pooled elasticity of CPU time minus one,
+    sum_i S_nc / (cbar nbar) / sum_i S_nn / nbar^2 - 1, about -rho / (m + rho).
 
-    Notes
-    -----
-    Errors: the relative scatter of a job's CPU time about the line is taken as independent of n, and the
-    third and fourth moments of n as those of a gamma distribution of the same mean and variance, which gives
-    the variance of S_nc in closed form. With 10 or more effective units the error is not smaller than the
-    scatter of the units' contributions says (a sandwich clustered by unit), which assumes neither.
-
-    A grid and bisections: about 90 passes over the buckets in NumPy.
+    Errors take the scatter about the line as independent of n, and n as gamma distributed, which gives the
+    variance of S_nc in closed form; from 10 effective units on they are not below the scatter between units
+    (a sandwich clustered by unit), which assumes neither. About 90 passes over the buckets.
     """
-    known = np.isfinite(scatter.nn) & (scatter.jobs > 1)
-    task = scatter.task[known]
-    jobs, events, cpu_s = scatter.jobs[known], scatter.events[known], scatter.cpu_s[known]
+    valid = np.isfinite(scatter.nn) & (scatter.jobs > 1)
+    task = scatter.task[valid]
+    jobs, events, cpu_s = scatter.jobs[valid], scatter.events[valid], scatter.cpu_s[valid]
 
     def total(column: Floats) -> Floats:
         return group_sums(task, column, n_tasks)
@@ -66,10 +56,10 @@ def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
         mean = total(events) / n_used
         m = mean[task]
         excess = nbar / m - 1.0
-        cross, square = scatter.nc[known] / (cbar * m), scatter.nn[known] / m**2
+        cross, square = scatter.nc[valid] / (cbar * m), scatter.nn[valid] / m**2
         q = _minimum(excess, cross, square, task, n_tasks)
         weight = q[task] / np.maximum(1.0 + q[task] * excess, LEAST_LEVER)
-        residual = scatter.cc[known] / cbar**2 - 2.0 * weight * cross + weight**2 * square
+        residual = scatter.cc[valid] / cbar**2 - 2.0 * weight * cross + weight**2 * square
         noise = job_noise(weight, square / jobs, 1.0 + excess, residual / (jobs - 1.0)) * jobs
 
         # estimating equation of q: sum of w^2 (cross - w square) / q^2, whose derivative is -w^4 square / q^4
@@ -88,7 +78,7 @@ def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
     return BucketCosts(columns[0], columns[1], columns[2], columns[3], mean, n_used)
 
 
-def _minimum(excess: Floats, cross: Floats, square: Floats, task: NDArray[np.int32], n_tasks: int) -> Floats:
+def _minimum(excess: Floats, cross: Floats, square: Floats, task: Codes, n_tasks: int) -> Floats:
     def cost(q: Floats) -> Floats:
         weight = q[task] / np.maximum(1.0 + q[task] * excess, LEAST_LEVER)
         return group_sums(task, weight * (weight * square - 2.0 * cross), n_tasks)
@@ -112,7 +102,7 @@ def _minimum(excess: Floats, cross: Floats, square: Floats, task: NDArray[np.int
 
 
 def job_noise(weight: Floats, variance: Floats, mean: Floats, residual: Floats) -> Floats:
-    """Variance that one job adds to `cross`, in closed form.
+    """Return the variance that one job adds to `cross`, in closed form.
 
     x = (n - nbar) / m has the given variance, the relative scatter sigma is the same for all jobs, so that a
     job's residual is w (x + 1 / w) sigma times a unit number; centring on the unit's mean turns x into x - w
@@ -134,13 +124,9 @@ def job_noise(weight: Floats, variance: Floats, mean: Floats, residual: Floats) 
 
 
 def _error(
-    total: Callable[[Floats], Floats],
-    task: NDArray[np.int32],
-    variance: Floats,
-    score: Floats,
-    information: Floats,
+    total: Callable[[Floats], Floats], task: Codes, variance: Floats, score: Floats, information: Floats
 ) -> Floats:
-    """Error of a sum of scores: from the variances, not below the scatter between the units' scores."""
+    # From the variances, but not below the scatter between the units' scores.
     all_information = total(information)
     units = total(np.where(information > 0, 1.0, 0.0))
     effective = all_information * all_information / total(information * information)

@@ -1,22 +1,20 @@
-"""Single jobs that are not like the others of their task and unit: what they cost is no fixed cost."""
+"""Trimming of single jobs that differ from the others of their task and unit."""
 
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitters.fixed_cost.job_sums import Rows, Scatter
 from fitters.fixed_cost.of_buckets import bucket_costs
-from fitters.layout.arrays import Floats, grouped_median
+from fitters.layout.arrays import Floats, Mask, grouped_median
 
+# Jobs whose ln residual is further off are left out: another kind of work, a stuck job, a lost file
 TRIM_LIMIT = 0.5
-"""Jobs whose ln residual is further off are left out: another kind of work, a stuck job, a lost file."""
-
 ROUNDS = 20
 
 
 def trimmed(rows: Rows) -> tuple[Rows, Floats]:
-    """The jobs without those that are far off, and how many these are in each task.
+    """Return the jobs without outliers, and the number of outliers per task.
 
     ``rows`` are single jobs. Fixed costs from second moments and trimming about the median of task and unit
     take turns until the jobs that count stay the same.
@@ -38,6 +36,6 @@ def trimmed(rows: Rows) -> tuple[Rows, Floats]:
     return _some(rows, inside), np.bincount(rows.task[~inside], minlength=n_tasks).astype(np.float64)
 
 
-def _some(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
+def _some(rows: Rows, chosen: Mask) -> Rows:
     columns = {name: getattr(rows, name)[chosen] for name in ("task", "unit", "jobs", "events", "cpu_s")}
     return replace(rows, **columns, input_row=rows.input_row[chosen])

@@ -1,4 +1,4 @@
-"""The fixed cost of kinds of tasks from buckets of a job or two, whose own jobs cannot tell it.
+"""Fixed cost of kinds of tasks, from buckets with too few jobs for an estimate of their own.
 
 One job has no slope, but many jobs of many tasks at many units have: those of a unit differ in length from
 task to task, and those of a task from unit to unit.
@@ -21,20 +21,11 @@ LEAST_DOF = 50
 def kind_shares(
     task: NDArray[Any], unit: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, events: Floats, cpu_s: Floats
 ) -> tuple[Floats, Floats]:
-    """Share of the fixed cost in a mean job of each kind, and its error; NaN where nothing can be told.
+    """Return the share of the fixed cost in a mean job of each kind, and its error; NaN where unknown.
 
-    Parameters
-    ----------
-    task, unit, kind : integer arrays, shape (n,)
-        Of each bucket, from 0; a task is of one kind.
-    n_jobs, events, cpu_s : float64 arrays, shape (n,)
-
-    Notes
-    -----
-    ln(CPU time of a job) on ln(its events), a level for every task and every unit taken out of both by
-    alternating means, weighted with the jobs (Frisch & Waugh, Econometrica 1 (1933) 387); one slope per
-    kind, 1 - share. Residuals beyond 4 robust standard deviations are left out. At lengths that scatter by
-    50 % it is within a tenth of the share of a mean job.
+    Regression of ln(CPU time per job) on ln(events per job), with a level per task and unit (Frisch & Waugh,
+    Econometrica 1 (1933) 387), weighted with jobs; one slope per kind, 1 - share. Residuals beyond 4 robust
+    standard deviations are excluded. At lengths that scatter by 50 % it is within a tenth of the true share.
     """
     n_kinds, n_tasks, n_units = (int(codes.max(initial=-1)) + 1 for codes in (kind, task, unit))
     nothing = np.full(n_kinds, np.nan)
@@ -54,14 +45,14 @@ def kind_shares(
         left = without_means(y, weight, levels, SWEEPS, FLAT)
         matrix = np.stack(columns)
         normal = (matrix * weight) @ matrix.T
-        told = np.diagonal(normal) > 1e-6 * weight.sum()
+        usable = np.diagonal(normal) > 1e-6 * weight.sum()
         inverse = np.linalg.pinv(normal)
         slope = inverse @ ((matrix * weight) @ left)
         residual = left - slope @ matrix
         variance = float(weight @ residual**2) / dof
         # where a kind tells nothing the pseudo-inverse is zero, which rounding may take below
         error = np.sqrt(np.maximum(np.diagonal(inverse), 0.0) * variance)
-        slope, error = np.where(told, slope, np.nan), np.where(told, error, np.nan)
+        slope, error = np.where(usable, slope, np.nan), np.where(usable, error, np.nan)
         size = np.abs(residual) * np.sqrt(n_jobs)
         scale = MAD_FACTOR * float(np.median(size[used]))
         weight = np.where(size > FAR * scale, 0.0, n_jobs)

@@ -1,4 +1,4 @@
-"""By how much the fixed cost of a unit's jobs differs from that of the same tasks elsewhere.
+"""Fixed cost of a unit's jobs relative to the same tasks elsewhere.
 
 Start-up, conditions and caches differ between sites: rho_ij = rho_j f_i. The jobs of a bucket tell their own
 fixed cost by how CPU time grows with events, so that f_i follows from all buckets of a unit together,
@@ -13,73 +13,50 @@ from numpy.typing import NDArray
 
 from fitters.fixed_cost.job_sums import ROUND_OFF
 from fitters.fixed_cost.of_buckets import job_noise
-from fitters.layout.arrays import Floats, group_sums
+from fitters.layout.arrays import Floats, Mask, group_sums
 from fitters.robust import MAD_FACTOR
 from fitters.variance.of_estimates import drawn_to_mean, paule_mandel
 
-LEAST_UNITS = 10
-"""Units from which the scatter of fixed costs between them can be had."""
-
-LARGEST_ERROR = 0.5
-"""Of ln f; what is known worse says nothing about the scatter."""
-
+LEAST_UNITS = 10  # Units from which the scatter of fixed costs between them can be had
+LARGEST_ERROR = 0.5  # Of ln f; what is known worse says nothing about the scatter
 FAR = 4.0
 _STEPS, _JACOBI_STEPS = 12, 30
 _REACH = 4.0
-_QUIET = 1e-3
-"""A step of so many errors or less is the last one."""
-
-_MOST_ITSELF = 0.9
-"""Of a unit that is nearly alone in its tasks nothing can be told from theirs."""
+_QUIET = 1e-3  # A step of so many errors or less is the last one
+_MOST_ITSELF = 0.9  # Of a unit that is nearly alone in its tasks nothing can be told from theirs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitCosts:
-    """ln f of each unit, and how it scatters between them.
+    """ln f of each unit, and its scatter between units."""
 
-    Attributes
-    ----------
-    ln_f, ln_f_err : float64 arrays, shape (n_units,)
-        NaN for units whose jobs do not tell.
-    sigma, sigma_err : float
-        Scatter of ln f between units beyond the errors; NaN with fewer than 10 units that tell.
-    n_units : int
-        Units that tell.
-    drawn, drawn_err : float64 arrays, shape (n_units,)
-        ln f drawn to 0 as far as its error says, and what is unknown of it then, that of sigma included; of a
-        unit that does not tell 0 and the scatter. NaN where sigma is.
-    first, first_err : float64 arrays, shape (n_units,)
-        The first step towards ln f, from 0. Of a unit whose CPU time hardly follows events f may be anything
-        large, and `ln_f` is NaN; how far it is from the others can be said all the same.
-    """
-
+    # ln_f, ln_f_err: NaN for units whose jobs do not tell; shape (n_units,)
     ln_f: Floats
     ln_f_err: Floats
+    # sigma, sigma_err: Scatter of ln f between units beyond the errors; NaN with fewer than 10 units that
+    # tell
     sigma: float
     sigma_err: float
-    n_units: int
+    n_units: int  # Units that tell
+    # drawn, drawn_err: shape (n_units,): ln f drawn to 0 as far as its error says, and what is unknown of it
+    # then, that of sigma included; of a unit that does not tell 0 and the scatter. NaN where sigma is.
     drawn: Floats
     drawn_err: Floats
+    # first, first_err: shape (n_units,): The first step towards ln f, from 0. Of a unit whose CPU time
+    # hardly follows events f may be anything large, and `ln_f` is NaN; how far it is from the others can be
+    # said all the same.
     first: Floats
     first_err: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BucketSlopes:
-    """How CPU time grows with events inside each bucket, one entry per bucket.
+    """Slope of CPU time against events, one entry per bucket."""
 
-    Attributes
-    ----------
-    elasticity : float64 array
-        S_nc / (cbar nbar) / (S_nn / nbar^2): 1 where CPU time is proportional to events, 0 where it is all
-        fixed, nbar / (nbar + rho) in between. NaN where the jobs do not tell.
-    error : float64 array
-        From the scatter of jobs that was given.
-    mean_events : float64 array
-    """
-
+    # S_nc / (cbar nbar) / (S_nn / nbar^2): 1 where CPU time is proportional to events, 0 where it is all
+    # fixed, nbar / (nbar + rho) in between. NaN where the jobs do not tell.
     elasticity: Floats
-    error: Floats
+    error: Floats  # From the scatter of jobs that was given
     mean_events: Floats
 
 
@@ -93,14 +70,10 @@ def bucket_slopes(
     rho: Floats,
     per_job: Floats,
 ) -> BucketSlopes:
-    """The elasticity of CPU time inside each bucket.
+    """Return the elasticity of CPU time inside each bucket.
 
-    Parameters
-    ----------
-    n_jobs, events, cpu_s, events_sq, events_cpu_s : float64 arrays, shape (n,)
-        Jobs and sums over them, as in `estimate_fixed_cost`.
-    rho, per_job : float64 arrays, shape (n,)
-        Fixed cost of the task, and relative variance of one job's CPU time about it.
+    Jobs and sums as in `estimate_fixed_cost`; ``rho``: fixed cost of the task; ``per_job``: relative variance
+    of one job's CPU time about it.
     """
     with np.errstate(all="ignore"):
         mean, level = events / n_jobs, cpu_s / n_jobs
@@ -132,30 +105,15 @@ def unit_costs(
 ) -> UnitCosts:
     """Find ln f of every unit by least squares of its buckets' elasticities, nbar / (nbar + rho f).
 
-    Parameters
-    ----------
-    slopes
-        Of the buckets.
-    rho : float64 array, shape (n,)
-        Fixed cost of each bucket's task, in events.
-    unit : integer array, shape (n,)
-    task : integer array, shape (n,)
-        Code of each bucket's task, from 0.
-    own : float64 array, shape (n,)
-        How far rho is what these buckets of the task say: 1, or less where it was drawn to that of a kind.
-        Without `task` and `own` it is taken to be known from elsewhere.
+    ``rho``: fixed cost of each bucket's task, in events. ``own``: weight of these buckets in rho, below 1 if
+    it was shrunk; without ``task`` and ``own`` rho is independent of them. Gauss-Newton steps for all units
+    at once, within e^4; the scatter by Paule & Mandel; the mean of ln f is subtracted, as rho is that of the
+    mean unit.
 
-    Notes
-    -----
-    Gauss-Newton steps for all units at once, kept within e^4; the scatter by Paule & Mandel. The mean of ln
-    f is taken out: rho is that of the task's mean unit.
-
-    rho of a task contains the f of its units, each with its weight, so that with 15 units a task f comes out
-    a fifteenth too near 1. With w the weights and o = `own`, ln f less what its tasks have of it is what the
-    steps find: ln f_i - sum_j (w_ij / w_i) o_j sum_k (w_kj / w_j) ln f_k, which is solved for ln f.
-
-    How far values are drawn, and what stays unknown, is averaged over all sigma that the values allow
-    (`drawn_to_mean`): a sigma that is 0 by chance would draw all of them fully.
+    rho contains the f of its units, so with 15 units per task f comes out a fifteenth too near 1. With
+    weights w and o = `own` the steps find ln f_i - sum_j (w_ij / w_i) o_j sum_k (w_kj / w_j) ln f_k, which is
+    solved for ln f. The shrinkage is averaged over all sigma that the values allow (`drawn_to_mean`): a sigma
+    of 0 by chance would shrink completely.
     """
     use = np.isfinite(slopes.elasticity) & (rho > 0)
     q, error = slopes.elasticity[use], slopes.error[use]
@@ -170,33 +128,24 @@ def unit_costs(
         step = group_sums(here, slope * (q - expected) / error**2, n_units)
         step = np.divide(step, information, out=np.zeros(n_units), where=information > 0)
         if number == 0:
-            told = information > LARGEST_ERROR**-2
-            first[told], first_err[told] = step[told], information[told] ** -0.5
-        moved = np.clip(ln_f + np.clip(step, -1.0, 1.0), -_REACH, _REACH)
-        far = np.abs(moved - ln_f) * np.sqrt(information)
-        ln_f = moved
+            usable = information > LARGEST_ERROR**-2
+            first[usable], first_err[usable] = step[usable], information[usable] ** -0.5
+        updated = np.clip(ln_f + np.clip(step, -1.0, 1.0), -_REACH, _REACH)
+        far = np.abs(updated - ln_f) * np.sqrt(information)
+        ln_f = updated
         if far.max(initial=0.0) < _QUIET:
             break
     if task is not None and own is not None:
         ln_f, information = _without_own_part(ln_f, weight, here, task[use], own[use])
     with np.errstate(divide="ignore"):
         ln_f_err = 1.0 / np.sqrt(information)
-    known = ln_f_err < LARGEST_ERROR
-    number = int(known.sum())
-    nothing = np.full(n_units, np.nan)
+    valid = ln_f_err < LARGEST_ERROR
+    number = int(valid.sum())
     if number < LEAST_UNITS:
-        return UnitCosts(
-            np.where(known, ln_f, np.nan),
-            np.where(known, ln_f_err, np.nan),
-            np.nan,
-            np.nan,
-            number,
-            nothing,
-            nothing,
-            first,
-            first_err,
-        )
-    inside = _like_the_others(ln_f, ln_f_err, known)
+        ln_f, ln_f_err = np.where(valid, [ln_f, ln_f_err], np.nan)
+        nothing = np.full(n_units, np.nan)
+        return UnitCosts(ln_f, ln_f_err, np.nan, np.nan, number, nothing, nothing, first, first_err)
+    inside = _like_the_others(ln_f, ln_f_err, valid)
     number = int(inside.sum())
     variance = ln_f_err[inside] ** 2
     scatter, centre, _ = paule_mandel(ln_f[inside], variance, np.zeros(number, np.int64), 1)
@@ -206,10 +155,10 @@ def unit_costs(
     slope_of = float(np.sum((weight * ln_f[inside]) ** 2))
     deviation = np.sqrt(2.0 * (number - 1)) / slope_of if slope_of > 0 else 0.0
     sigma_err = float(np.sqrt(sigma**2 + deviation)) - sigma
-    drawn = drawn_to_mean(np.where(known, ln_f, np.nan), ln_f_err**2, inside)
+    drawn = drawn_to_mean(np.where(valid, ln_f, np.nan), ln_f_err**2, inside)
     return UnitCosts(
-        ln_f=np.where(known, ln_f, np.nan),
-        ln_f_err=np.where(known, ln_f_err, np.nan),
+        ln_f=np.where(valid, ln_f, np.nan),
+        ln_f_err=np.where(valid, ln_f_err, np.nan),
         sigma=sigma,
         sigma_err=sigma_err,
         n_units=number,
@@ -223,11 +172,8 @@ def unit_costs(
 def _without_own_part(
     ln_f: Floats, weight: Floats, unit: NDArray[Any], task: NDArray[Any], own: Floats
 ) -> tuple[Floats, Floats]:
-    """ln f of units from what is left of it beside the mean units of their tasks, and its information.
-
-    Jacobi steps, which contract as long as tasks link the units; where they hardly do, f stays between what
-    it was and what it would become.
-    """
+    # A task's rho contains the f of its units: solve for ln f by Jacobi steps, which contract as long as
+    # tasks link the units; otherwise f stays between both values.
     n_units, n_tasks = ln_f.size, int(task.max(initial=-1)) + 1
     of_unit, of_task = group_sums(unit, weight, n_units), group_sums(task, weight, n_tasks)
     inverse_unit, inverse_task = (
@@ -240,17 +186,17 @@ def _without_own_part(
     for _ in range(_JACOBI_STEPS):
         of_tasks = group_sums(task, weight * solved[unit], n_tasks) * inverse_task
         others = group_sums(unit, shared * of_tasks[task], n_units) * inverse_unit - itself * solved
-        moved = (left + others) / (1.0 - itself)
-        moved -= float(of_unit @ moved) / float(of_unit.sum()) if of_unit.any() else 0.0
-        change = np.abs(moved - solved) * np.sqrt(of_unit)
-        solved = moved
+        updated = (left + others) / (1.0 - itself)
+        updated -= float(of_unit @ updated) / float(of_unit.sum()) if of_unit.any() else 0.0
+        change = np.abs(updated - solved) * np.sqrt(of_unit)
+        solved = updated
         if change.max(initial=0.0) < _QUIET:
             break
     return np.clip(solved, -_REACH, _REACH), of_unit * (1.0 - itself)
 
 
-def _like_the_others(ln_f: Floats, error: Floats, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Units within 4 robust standard deviations of the median: wrong records are no scatter of start-up."""
-    distance = np.abs(ln_f - np.median(ln_f[known]))
-    scatter = MAD_FACTOR * float(np.median(distance[known]))
-    return np.asarray(known & (distance <= FAR * np.hypot(np.where(known, error, 0.0), scatter)))
+def _like_the_others(ln_f: Floats, error: Floats, valid: Mask) -> Mask:
+    # Units beyond 4 robust standard deviations have wrong records, not another start-up time.
+    distance = np.abs(ln_f - np.median(ln_f[valid]))
+    scatter = MAD_FACTOR * float(np.median(distance[valid]))
+    return np.asarray(valid & (distance <= FAR * np.hypot(np.where(valid, error, 0.0), scatter)))

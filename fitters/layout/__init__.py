@@ -1,1 +1,1 @@
-"""Columns of any library as arrays, and buckets in the layout that the fits read."""
+"""Columns of any library as arrays, and buckets in the layout of the fits."""

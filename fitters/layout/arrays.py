@@ -1,6 +1,6 @@
-"""Kinds of arrays that all fits use, sums and medians over groups."""
+"""Array types of all fits; sums and medians over groups."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,20 +8,31 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Texts = NDArray[Any]
-"""Labels or Python strings."""
-
-EMPTY: Floats = np.empty(0)
-"""Stands for a column that was not given."""
-
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+Texts = NDArray[Any]  # Labels or Python strings
+EMPTY: Floats = np.empty(0)  # Stands for a column that was not given
 _MOST_SHORT_CODES = 1 << 16
 
 
 def texts(n: int, text: str = "") -> Texts:
-    """Array of n Python strings."""
+    """Return an array of n Python strings."""
     column = np.empty(n, object)
     column[:] = text
     return column
+
+
+def kept_rows(
+    n: int, reasons: Iterable[tuple[str, NDArray[np.bool_]]]
+) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """Return the mask of rows that no reason drops, and the dropped ones by the first reason that holds."""
+    keep, dropped = np.ones(n, bool), {}
+    for reason, failing in reasons:
+        hit = failing & keep
+        if hit.any():
+            dropped[reason] = int(hit.sum())
+            keep &= ~hit
+    return keep, dropped
 
 
 def group_sums(code: NDArray[Any], column: Floats, n: int) -> Floats:
@@ -55,10 +66,10 @@ def grouped_median(group: NDArray[Any], values: Floats, n: int) -> Floats:
 def without_means(
     values: Floats, weight: Floats, groupings: Sequence[tuple[NDArray[Any], int]], sweeps: int, flat: float
 ) -> Floats:
-    """Residuals of the additive fit with a level per group of each grouping, by alternating weighted means.
+    """Return residuals of the additive fit with a level per group of each grouping, by alternating weighted
+    means.
 
-    ``groupings``: codes, and how many there are. It ends after so many ``sweeps``, or when one changes no
-    residual by ``flat``.
+    ``groupings``: codes and their number. Ends after ``sweeps``, or when no residual changes by ``flat``.
 
     >>> a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     >>> without_means(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), ((a, 2), (b, 2)), 30, 1e-9).tolist()

@@ -9,56 +9,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.errors import InputError
-from fitters.layout.arrays import Floats
+from fitters.layout.arrays import Codes, Floats, Ints, Mask
 from fitters.layout.columns import Labels, factorise_pair, read_numbers
 from fitters.layout.kernels import count, gather, sort_rows
 
+# Values (and sums) outside 1/limit .. limit are no times per event, and their squares must stay finite.
 VALUE_LIMIT = 1e100
-"""Values (and sums) outside 1/limit .. limit are no times per event, and their squares must stay finite."""
-
-SPREAD_LIMIT = 1e12
-"""A value this factor away from its task's median is no measurement of the same work."""
-
+SPREAD_LIMIT = 1e12  # A value this factor away from its task's median is no measurement of the same work
 JOBS_LIMIT = 1e15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
-    """One mean per (task, unit), cleaned, merged and ordered by task; made by `Buckets.from_columns`.
+    """One mean per (task, unit), cleaned, merged and ordered by task; made by `Buckets.from_columns`."""
 
-    Attributes
-    ----------
-    task_names : array, shape (n_tasks,)
-        Tasks that have at least one bucket left: sorted, those of one input row after the others.
-    unit_names : array, shape (n_units,)
-        Every unit that occurred in the input, also those whose rows were all dropped, sorted.
-    ptr : int64 array, shape (n_tasks + 1,)
-        Buckets of task t are ``ptr[t]:ptr[t + 1]``; inside a task they are sorted by unit.
-    unit : int32 array, shape (n_buckets,)
-        Position in `unit_names`.
-    value : float64 array, shape (n_buckets,)
-        CPU time per event, in the unit of the input.
-    jobs, rel_var : float64 array, shape (n_buckets,), or None
-        Number of jobs; variance of the mean divided by the mean squared (NaN: unknown). None: not given.
-    rows : int32 array, shape (n_buckets,), or None
-        Input rows merged into each bucket; None if nothing was merged.
-    n_rows : int
-        Rows that came in. ``n_rows == used rows + sum(dropped.values())``.
-    dropped : mapping reason -> rows
-    unit_reasons : mapping position in `unit_names` -> reason
-        Why a unit has no bucket at all.
-    """
-
+    # shape (n_tasks,): Tasks that have at least one bucket left: sorted, those of one input row after the
+    # others
     task_names: NDArray[Any]
+    # shape (n_units,): Every unit that occurred in the input, also those whose rows were all dropped, sorted
     unit_names: NDArray[Any]
-    ptr: NDArray[np.int64]
-    unit: NDArray[np.int32]
-    value: Floats
+    # shape (n_tasks + 1,): Buckets of task t are ``ptr[t]:ptr[t + 1]``; inside a task they are sorted by
+    # unit
+    ptr: Ints
+    unit: Codes  # Position in `unit_names`; shape (n_buckets,)
+    value: Floats  # CPU time per event, in the unit of the input; shape (n_buckets,)
+    # jobs, rel_var: shape (n_buckets,), or None: Number of jobs; variance of the mean divided by the mean
+    # squared (NaN: unknown). None: not given.
     jobs: Floats | None
     rel_var: Floats | None
-    rows: NDArray[np.int32] | None
-    n_rows: int
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    # Input rows merged into each bucket; None if nothing was merged; shape (n_buckets,), or None
+    rows: Codes | None
+    n_rows: int  # Rows that came in. ``n_rows == used rows + sum(dropped.values())``.
+    dropped: Mapping[str, int] = field(default_factory=dict)  # Rows by reason
+    # Reason why a unit has no bucket at all, by position in `unit_names`
     unit_reasons: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -75,45 +58,18 @@ class Buckets:
     ) -> "Buckets":
         """Clean and merge columns of equal length, one row per measurement.
 
-        Parameters
-        ----------
-        task, unit
-            Labels of the task and of the site or CPU model: text, integers or anything hashable, in a list,
-            NumPy array, pandas or Arrow column (categorical and dictionary-encoded ones are not expanded).
-        value
-            CPU time per event; or give instead
-        cpu_s, events
-            sums of CPU time (s) and events, whose ratio is the value.
-        jobs
-            Number of jobs in the row.
-        rel_var
-            Relative variance of the row's mean, (standard error / value)^2; NaN where it is unknown.
+        ``task``, ``unit``: labels in a list, NumPy array, pandas or Arrow column (categorical ones are not
+        expanded). ``value``: CPU time per event; or ``cpu_s`` and ``events``, sums whose ratio is the value.
+        ``jobs``: number of jobs. ``rel_var``: (standard error / value)^2, NaN if unknown.
 
-        Returns
-        -------
-        Buckets
-            Each row is used or dropped under the first of these reasons that holds: ``task missing``,
-            ``unit missing``, ``events not positive`` (or missing), ``value not finite``, ``value not
-            positive``, ``value outside 1e-100..1e100`` (of the sums too), ``jobs not positive`` (missing,
-            or above 1e15), ``rel_var negative or infinite``; and after merging ``value 1e12 times off its
-            task``.
+        A row is used or dropped for the first reason that holds, see `_reasons`; after merging also for
+        ``value 1e12 times off its task``. Rows of one (task, unit) are merged: sums if given, else the mean
+        weighted with jobs. The merged rel_var is that of a weighted sum of independent rows, sum(m^2 rel_var)
+        / sum(m)^2 with m = cpu_s, or jobs x value; an unknown one beside known ones takes their mean per job,
+        divided by its jobs. Linear in the rows and a sort inside each task; about 12 bytes per row are kept,
+        8 more for each of jobs and rel_var.
 
-        Raises
-        ------
-        InputError
-            No rows, different lengths, text in a number, or neither value nor both of cpu_s and events.
-
-        Notes
-        -----
-        Rows of the same (task, unit) are merged: sums of cpu_s, events and jobs where sums are given;
-        otherwise the mean of the values weighted with jobs (equal weights without jobs). The relative
-        variance of the merged mean is that of the weighted sum of independent rows with fixed weights,
-        sum(m^2 rel_var) / sum(m)^2 with m = cpu_s, or jobs x value. A row with unknown rel_var beside known
-        ones takes their mean relative variance per job divided by its own jobs; a bucket of unknown ones
-        stays unknown.
-
-        Linear in the rows, one counting sort by task and a sort inside each; about 12 bytes per row are kept,
-        8 more for each of jobs and rel_var, and 4 are needed in between.
+        Raises :class:`InputError`: no rows, different lengths, text in a number, neither value nor both sums.
 
         >>> sums = {"cpu_s": [6.0, 8.0, 2.0], "events": [3, 2, 3]}
         >>> buckets = Buckets.from_columns(["t", "t", "t"], ["B", "A", "A"], **sums)
@@ -146,10 +102,9 @@ class Buckets:
             unit_reasons=MappingProxyType(dropped.units_without(buckets["unit"], unit_names.size)),
         )
 
-    def keep(self, chosen: NDArray[np.bool_], reason: str = "rejected as outlier") -> "Buckets":
-        """Return the chosen buckets alone; the rows of the others are counted under `reason`.
-
-        Units keep their places, also those that lose all buckets. Copies the columns.
+    def keep(self, chosen: Mask, reason: str = "rejected as outlier") -> "Buckets":
+        """Return the chosen buckets; the rows of the others are counted under `reason`. Units keep their
+        positions.
 
         >>> buckets = Buckets.from_columns(["t", "t", "u"], ["A", "B", "A"], [1.0, 2.0, 3.0])
         >>> fewer = buckets.keep(np.array([True, False, True]))
@@ -180,24 +135,22 @@ class Buckets:
 
     @property
     def n_tasks(self) -> int:
-        """Tasks with at least one bucket."""
+        """Number of tasks with a bucket."""
         return int(self.task_names.size)
 
     @property
     def n_units(self) -> int:
-        """Units that occurred, with or without a bucket."""
+        """Number of units, with or without a bucket."""
         return int(self.unit_names.size)
 
     @property
     def n_buckets(self) -> int:
-        """Different (task, unit) pairs that are left."""
+        """Number of (task, unit) pairs."""
         return int(self.value.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Raw:
-    """The numbers of the input rows; `sums` are CPU time and events, where their ratio is the value."""
-
     values: Floats
     sums: tuple[Floats, Floats] | None
     jobs: Floats | None
@@ -221,27 +174,23 @@ class _Raw:
 
 
 class _Dropped:
-    """The books of the cleaning: input rows by reason, and the first reason that took a row of each unit."""
-
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
         self.first_reason: dict[int, str] = {}
 
-    def count(self, reason: str, n_rows: int, units: NDArray[np.int32]) -> None:
-        """Count rows under a reason; `units` are the codes of the units they belong to."""
+    def count(self, reason: str, n_rows: int, units: Codes) -> None:
         self.rows[reason] = n_rows
         for unit in np.unique(units).tolist():
             self.first_reason.setdefault(unit, reason)
 
-    def units_without(self, unit: NDArray[np.int32], n_units: int) -> dict[int, str]:
-        """The units that have no bucket left, and why; `unit` are the units of the buckets."""
+    def units_without(self, unit: Codes, n_units: int) -> dict[int, str]:
         if not self.rows:
             return {}
         return {lost: self.first_reason[lost] for lost in np.flatnonzero(count(unit, n_units) == 0).tolist()}
 
 
-def _clean(tasks: Labels, units: Labels, raw: _Raw) -> tuple[NDArray[np.bool_] | None, _Dropped]:
-    """Which rows are measurements (None: all), and the books of the others."""
+def _clean(tasks: Labels, units: Labels, raw: _Raw) -> tuple[Mask | None, _Dropped]:
+    """Return the mask of usable rows (None: all), and the dropped ones by reason."""
     dropped = _Dropped()
     if _all_good(tasks, units, raw):
         return None, dropped
@@ -256,24 +205,26 @@ def _clean(tasks: Labels, units: Labels, raw: _Raw) -> tuple[NDArray[np.bool_] |
 
 
 def _all_good(tasks: Labels, units: Labels, raw: _Raw) -> bool:
-    """Whether no row fails, seen from smallest and largest values: no array as long as the input is made."""
-    sides = (raw.values,) if raw.sums is None else (raw.values, *raw.sums)
-    low = (1 / VALUE_LIMIT, 0.0, 0.0)
-    good = tasks.codes.min() >= 0 and units.codes.min() >= 0
+    # From minima and maxima alone: no array as long as the input is made.
+    if tasks.codes.min() < 0 or units.codes.min() < 0:
+        return False
+    least = np.nextafter(0.0, 1.0)
+    bounds = [
+        (raw.values, 1 / VALUE_LIMIT, VALUE_LIMIT),
+        (raw.jobs, least, JOBS_LIMIT),
+        (raw.rel_var, 0.0, VALUE_LIMIT),
+    ]
+    bounds += [(column, least, VALUE_LIMIT) for column in raw.sums or ()]
     # comparisons with NaN, which a minimum hands on, are False
-    good &= all(
-        (side.min() >= least) and side.min() > 0 and side.max() <= VALUE_LIMIT
-        for side, least in zip(sides, low, strict=False)
+    return all(
+        bool(column.min() >= low and column.max() <= high)
+        for column, low, high in bounds
+        if column is not None
     )
-    if raw.jobs is not None:
-        good = good and raw.jobs.min() > 0 and raw.jobs.max() <= JOBS_LIMIT
-    if raw.rel_var is not None:
-        good = good and raw.rel_var.min() >= 0 and raw.rel_var.max() <= VALUE_LIMIT
-    return bool(good)
 
 
-def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Make one mask after the other: they are as long as the input."""
+def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, Mask]]:
+    # One mask at a time: each is as long as the input.
     values, sums = raw.values, raw.sums
     yield "task missing", tasks.codes < 0
     yield "unit missing", units.codes < 0
@@ -296,13 +247,9 @@ def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDA
         yield "rel_var negative or infinite", (raw.rel_var < 0) | (raw.rel_var > VALUE_LIMIT)
 
 
-def _shared_first(
-    tasks: Labels, keep: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """How many kept rows each task has, and the order in which tasks of one row come after all others.
-
-    What can be fitted is one piece of the columns then. None: they are in that order.
-    """
+def _shared_first(tasks: Labels, keep: Mask | None) -> tuple[Ints, Ints | None]:
+    # Kept rows per task, and the order that puts tasks of one row last (None: already so): all that can be
+    # fitted is then one slice of the columns.
     rows = count(tasks.codes, tasks.names.size)
     order = np.argsort(rows == 1, kind="stable")
     in_order = not rows.size or not (rows == 1).any() or not (order[1:] < order[:-1]).any()
@@ -310,9 +257,7 @@ def _shared_first(
     return kept, None if in_order else order
 
 
-def _merge(
-    raw: _Raw, order: NDArray[np.int32], ptr: NDArray[np.int64], unit: NDArray[np.int32], repeated: int
-) -> dict[str, Any]:
+def _merge(raw: _Raw, order: Codes, ptr: Ints, unit: Codes, repeated: int) -> dict[str, Any]:
     values, sums, jobs, rel_var = raw.values, raw.sums, raw.jobs, raw.rel_var
     if repeated == 0:
         return {
@@ -349,15 +294,15 @@ def _merge(
 
 
 def _merge_variance(
-    rel_var: Floats, share: Floats, mass: Floats, starts: NDArray[np.intp], rows: NDArray[np.int32]
+    rel_var: Floats, share: Floats, mass: Floats, starts: NDArray[np.intp], rows: Codes
 ) -> Floats:
-    known = np.isfinite(rel_var)
-    weight = np.where(known, share, 0.0)
-    per_job_sum = np.add.reduceat(np.where(known, share * share * rel_var, 0.0), starts)
+    valid = np.isfinite(rel_var)
+    weight = np.where(valid, share, 0.0)
+    per_job_sum = np.add.reduceat(np.where(valid, share * share * rel_var, 0.0), starts)
     known_sum = np.add.reduceat(weight, starts)
     per_job = np.full(starts.size, np.nan)
     np.divide(per_job_sum, known_sum, out=per_job, where=known_sum > 0)
-    filled = np.where(known, rel_var, np.repeat(per_job, rows) / share)
+    filled = np.where(valid, rel_var, np.repeat(per_job, rows) / share)
     peak = np.repeat(np.maximum.reduceat(mass, starts), rows)
     part = mass / peak  # between 0 and 1, so that squares neither overflow nor vanish
     merged: Floats = np.add.reduceat(part * part * filled, starts) / np.add.reduceat(part, starts) ** 2
@@ -365,7 +310,7 @@ def _merge_variance(
 
 
 def _without_impossible(buckets: dict[str, Any], dropped: _Dropped) -> dict[str, Any]:
-    """Drop values too far from their task's median; only tasks of absurd spread are looked at one by one."""
+    # Drop values too far from their task's median; only tasks of absurd spread are examined.
     ptr, value = buckets["ptr"], buckets["value"]
     if value.size == 0 or value.max() <= SPREAD_LIMIT * value.min():
         return buckets

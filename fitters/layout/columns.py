@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.errors import InputError
+from fitters.layout.arrays import Codes, Floats
 from fitters.layout.kernels import count
 
 TYPE_LIMIT = np.iinfo(np.int32).max
@@ -18,18 +19,11 @@ TYPE_LIMIT = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A label column, factorised.
+    """A label column, factorised."""
 
-    Attributes
-    ----------
-    names : array
-        The different labels, sorted (by their text if they cannot be compared with each other).
-    codes : int32 array, one per row
-        Position in `names`; -1 where the label is missing.
-    """
-
+    # The different labels, sorted (by their text if they cannot be compared with each other)
     names: NDArray[Any]
-    codes: NDArray[np.int32]
+    codes: Codes  # one per row: Position in `names`; -1 where the label is missing
 
     def __len__(self) -> int:
         return int(self.codes.size)
@@ -57,25 +51,11 @@ class Labels:
 
 
 def factorise(column: object, what: str) -> Labels:
-    """Turn a column of labels into codes.
+    """Encode a column of labels as integer codes.
 
-    Parameters
-    ----------
-    column
-        NumPy array, list, pandas Series, Index or Categorical, Arrow Array or ChunkedArray
-        (dictionary-encoded or not), or Labels. None, NaN and NA are missing labels.
-    what
-        The name of the column in error messages.
-
-    Raises
-    ------
-    InputError
-        If the column is not one-dimensional or holds something that cannot be a label, such as a list.
-
-    Notes
-    -----
-    Linear in the rows plus a sort of the different labels. Columns that are encoded already are not read as
-    text.
+    ``column``: NumPy array, list, pandas Series, Index or Categorical, Arrow Array or ChunkedArray, or
+    Labels; None, NaN and NA are missing. ``what``: its name in errors. Encoded columns are not read as text.
+    Raises :class:`InputError` if it is not one-dimensional or has a value that cannot be a label.
 
     >>> factorise(["b", "a", None, "b"], "unit").codes.tolist()
     [1, 0, -1, 1]
@@ -103,9 +83,8 @@ def _require_rows(rows: int, what: str) -> None:
 
 
 def factorise_pair(task: object, unit: object) -> tuple[Labels, Labels, int]:
-    """Codes of the two columns of labels that every table here has, and their length.
-
-    Raises :class:`InputError` without rows or for different lengths.
+    """Return the codes of task and unit labels, and their length. Raises :class:`InputError` without rows or
+    for different lengths.
     """
     tasks, units = factorise(task, "task"), factorise(unit, "unit")
     n = tasks.codes.size
@@ -126,16 +105,10 @@ def _encode(column: Any, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
     if hasattr(column, "factorize"):  # pandas Series or Index
         codes, names = column.factorize()
         return np.asarray(codes), _names(names)
-    if isinstance(column, np.ma.MaskedArray):
-        column = [
-            None if gone else value
-            for value, gone in zip(column.data, np.ma.getmaskarray(column), strict=True)
-        ]
-    if isinstance(column, np.ndarray):
-        if column.ndim != 1:
-            raise InputError(f"{what} has {column.ndim} dimensions; one is needed")
-        column = column.tolist()
-    return _encode_objects(list(column), what)
+    if isinstance(column, np.ndarray) and column.ndim != 1:
+        raise InputError(f"{what} has {column.ndim} dimensions; one is needed")
+    # a list of a masked array has None where it is masked
+    return _encode_objects(column.tolist() if isinstance(column, np.ndarray) else list(column), what)
 
 
 def _encode_arrow(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -149,14 +122,14 @@ def _encode_arrow(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _integer_labels(column: NDArray[Any]) -> Labels:
-    """Codes of integers; int32 codes that count 0, 1, ... without a gap are taken as they are, uncopied."""
+    # int32 codes 0, 1, ... without a gap are used uncopied.
     low, high = int(column.min()), int(column.max())
     if high - low > 4 * column.size + 1000:
         names, codes = np.unique(column, return_inverse=True)
         return Labels(names, codes.astype(np.int32))
     # a table is cheaper than a sort
     shifted: Any = column if low == 0 else column - column.dtype.type(low)
-    places: NDArray[np.int32] = shifted.astype(np.int32, copy=False)
+    places: Codes = shifted.astype(np.int32, copy=False)
     occurs = count(places, high - low + 1) > 0
     if not occurs.all():
         places = np.cumsum(occurs, dtype=np.int32)[places] - np.int32(1)
@@ -222,36 +195,18 @@ def _sort_order(names: NDArray[Any]) -> NDArray[np.intp]:
         return np.array(sorted(range(len(values)), key=lambda i: (str(values[i]), i)), np.intp)
 
 
-def read_numbers(column: object, what: str, rows: int) -> NDArray[np.float64]:
-    """Read a column of numbers as float64, missing as NaN.
+def read_numbers(column: object, what: str, rows: int) -> Floats:
+    """Read a column of numbers as float64, missing as NaN; ``what``: its name in errors, ``rows``: its
+    length.
 
-    Parameters
-    ----------
-    column
-        NumPy array, list, pandas Series or Arrow column of numbers.
-    what
-        The name of the column in error messages.
-    rows
-        The length it must have.
-
-    Raises
-    ------
-    InputError
-        If it holds text or complex numbers, is not one-dimensional, or has another length.
+    Raises :class:`InputError` for text or complex numbers, another dimension or length.
 
     >>> read_numbers([1, None, 2.5], "value", 3).tolist()
     [1.0, nan, 2.5]
     """
-    values: Any = column
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
-    elif hasattr(values, "to_numpy"):
-        values = _from_frame(values)
-    if not isinstance(values, np.ndarray):
-        values = np.asarray(values if not isinstance(values, Iterable) else list(values))
-    if values.dtype.kind in "SUcmM" or (
-        values.dtype.kind == "O" and any(isinstance(v, str) for v in values.flat)
-    ):
+    values = _as_array(column)
+    is_text = values.dtype.kind == "O" and any(isinstance(value, str) for value in values.flat)
+    if is_text or values.dtype.kind in "SUcmM":
         raise InputError(f"{what} does not hold numbers (type {values.dtype}); real numbers are needed")
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
@@ -262,6 +217,16 @@ def read_numbers(column: object, what: str, rows: int) -> NDArray[np.float64]:
     if numbers.size != rows:
         raise InputError(f"{what} has {numbers.size} rows, the labels have {rows}; they must be equal")
     return numbers
+
+
+def _as_array(column: Any) -> NDArray[Any]:
+    if isinstance(column, np.ma.MaskedArray):
+        return np.ma.filled(column.astype(np.float64), np.nan)
+    if hasattr(column, "to_numpy"):
+        return _from_frame(column)
+    if isinstance(column, np.ndarray):
+        return column
+    return np.asarray(list(column) if isinstance(column, Iterable) else column)
 
 
 def _from_frame(column: Any) -> NDArray[Any]:

@@ -1,52 +1,43 @@
-"""Connected components: sets of units that common tasks make comparable."""
+"""Connected components: sets of units linked by common tasks."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fitters.layout.arrays import EMPTY, Floats
+from fitters.layout.arrays import EMPTY, Codes, Floats, Ints, Mask
 from fitters.layout.buckets import Buckets
 from fitters.layout.kernels import unit_roots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The buckets of one component that carry information, in a layout of its own.
+    """Buckets of one component that carry information, in a layout of its own."""
 
-    Attributes
-    ----------
-    number : int
-        The component's number in the result.
-    units, tasks : int64 arrays
-        Positions in the whole `Buckets` of this part's units and tasks.
-    ptr, unit, value, weight, rel_var
-        As the kernels read them; `unit` counts inside the part. `weight` is of length 0 for equal weights,
-        `rel_var` of length 0 if none is known.
-    """
-
-    number: int
-    units: NDArray[np.int64]
-    tasks: NDArray[np.int64]
-    ptr: NDArray[np.int64]
-    unit: NDArray[np.int32]
+    number: int  # The component's number in the result
+    # units, tasks: Positions in the whole `Buckets` of this part's units and tasks
+    units: Ints
+    tasks: Ints
+    # ptr, unit, value, weight, rel_var: As the kernels read them; `unit` counts inside the part. `weight` is
+    # of length 0 for equal weights, `rel_var` of length 0 if none is known.
+    ptr: Ints
+    unit: Codes
     value: Floats
     weight: Floats
     rel_var: Floats
 
     @property
     def n_units(self) -> int:
-        """Units of the part; all of them get a factor."""
+        """Number of units; all get a factor."""
         return int(self.units.size)
 
     @property
     def n_tasks(self) -> int:
-        """Tasks with at least two units."""
+        """Number of tasks with two units or more."""
         return int(self.tasks.size)
 
     @property
     def n_buckets(self) -> int:
-        """Buckets of these tasks."""
+        """Number of buckets of these tasks."""
         return int(self.value.size)
 
     @property
@@ -57,34 +48,24 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """Which component each unit and task belongs to, and what can be fitted.
+    """Component of each unit and task, and the parts that can be fitted."""
 
-    Attributes
-    ----------
-    unit_component, task_component : int64 arrays
-        Component of every unit and task that entered, numbered from 0 by falling number of units, then of
-        buckets, then by the first unit.
-    n_components : int
-    parts : tuple of Part
-        The components that have a task shared by two units, in the order of their numbers.
-    bucket_used : bool array or None
-        Buckets of tasks with two units or more; None if these are all.
-    """
-
-    unit_component: NDArray[np.int64]
-    task_component: NDArray[np.int64]
+    # unit_component, task_component: Component of every unit and task that entered, numbered from 0 by
+    # falling number of units, then of buckets, then by the first unit
+    unit_component: Ints
+    task_component: Ints
     n_components: int
+    # The components that have a task shared by two units, in the order of their numbers
     parts: tuple[Part, ...]
-    bucket_used: NDArray[np.bool_] | None
+    # bool array or None: Buckets of tasks with two units or more; None if these are all
+    bucket_used: Mask | None
 
 
 def partition(buckets: Buckets, weight: Floats, rel_var: Floats) -> Partition:
-    """Label the components of the bipartite graph of units and tasks, then lay out each apart.
+    """Label the components of the bipartite graph of units and tasks; lay out each part.
 
-    Labels come first, from everything that entered; only then tasks with a single unit are left out: they say
-    nothing about speed (their level fits them exactly). A unit without any bucket is a component of its own.
-    `weight` and `rel_var` have the length of the buckets or 0. Linear in the buckets; nothing is copied if
-    all of them form one component.
+    Labels come from all buckets; then tasks with a single unit are excluded: their level fits them exactly. A
+    unit without a bucket is a component. Linear in the buckets; nothing is copied for a single component.
     """
     ptr, unit = buckets.ptr, buckets.unit
     roots = unit_roots(ptr, unit, buckets.n_units)
@@ -103,7 +84,7 @@ def partition(buckets: Buckets, weight: Floats, rel_var: Floats) -> Partition:
     return Partition(unit_component, task_component, raw, parts, bucket_used)
 
 
-def _distinct(roots: NDArray[np.int32]) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+def _distinct(roots: Codes) -> tuple[int, Ints, Ints]:
     first = np.unique(roots).astype(np.int64)
     return int(first.size), first, np.searchsorted(first, roots).astype(np.int64)
 
@@ -112,9 +93,9 @@ def _parts(
     buckets: Buckets,
     weight: Floats,
     rel_var: Floats,
-    unit_component: NDArray[np.int64],
-    task_component: NDArray[np.int64],
-    shared: NDArray[np.bool_],
+    unit_component: Ints,
+    task_component: Ints,
+    shared: Mask,
     n_components: int,
 ) -> tuple[Part, ...]:
     used_tasks = np.flatnonzero(shared)

@@ -1,4 +1,4 @@
-"""Counting and sorting rows by code, and joining units into components, compiled."""
+"""Compiled loops: counts and sorts by code, union of units into components."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from fitters.compiled import compiled
 
 
 def _own(column: NDArray[Any]) -> NDArray[Any]:
-    """The column contiguous and writeable, the one kind of array that is compiled for; seldom a copy."""
+    # Contiguous and writeable, the one kind of array the kernels are compiled for; seldom a copy.
     return np.require(column, requirements=["C", "W"])
 
 
@@ -21,7 +21,7 @@ def _count(codes: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
 
 
 def count(codes: NDArray[np.int32], n_codes: int) -> NDArray[np.int64]:
-    """How often each of the codes 0 .. n_codes - 1 occurs; negative ones are missing.
+    """Return the number of occurrences of each code 0 .. n_codes - 1; negative codes are missing.
 
     >>> count(np.array([2, 0, 2, -1], np.int32), 3).tolist()
     [1, 0, 2]
@@ -38,7 +38,7 @@ def _gather(column: NDArray[np.float64], order: NDArray[np.int32], gathered: NDA
 
 
 def gather(column: NDArray[np.float64], order: NDArray[np.int32]) -> NDArray[np.float64]:
-    """``column[order]``, for which NumPy would first widen the order to 8 bytes an element."""
+    """Return ``column[order]``; NumPy would first widen the order to 8 bytes an element."""
     gathered = np.empty(order.size)
     _gather(_own(column), order, gathered)
     return gathered

@@ -1,4 +1,4 @@
-"""Tables as all fits return them: read-only columns of equal length, with a name for every row."""
+"""Read-only result tables: columns of equal length, with a name for every row."""
 
 from dataclasses import fields
 from typing import Any
@@ -24,10 +24,14 @@ class Table:
         """Count the rows."""
         return len(next(iter(self.columns().values())))
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows as dicts."""
+        columns = self.columns()
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
     def row(self, name: object) -> dict[str, Any]:
         """Return one row by its name as a dict; `UnknownNameError` if there is none."""
-        columns = self.columns()
-        for index, other in enumerate(columns["name"]):
-            if other == name:
-                return {key: column[index] for key, column in columns.items()}
+        for row in self.rows():
+            if row["name"] == name:
+                return row
         raise UnknownNameError(f"there is no row named {name!r}")

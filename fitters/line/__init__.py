@@ -1,1 +1,1 @@
-"""The line through declared values, and who deviates from it."""
+"""Line through declared values, and deviations from it."""

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from fitters.errors import InputError
-from fitters.layout.arrays import Floats, Texts, texts
+from fitters.layout.arrays import Codes, Floats, Mask, Texts, texts
 from fitters.layout.columns import factorise, read_numbers
 from fitters.layout.table import Table
 from fitters.line.location import locate
@@ -17,74 +16,48 @@ from fitters.line.significance import benjamini_hochberg
 
 FALSE_DISCOVERY_RATE = 0.05
 LEAST_ENTRIES = 3
-TAU_FLOOR = 0.05
-"""Least relative scatter between groups."""
+TAU_FLOOR = 0.05  # Least relative scatter between groups
 STUDENT_BELOW = 10
 
 
 @dataclass(frozen=True, eq=False)
 class LinePoints(Table):
-    """One row per input point, in the order of the input.
+    """One row per input point, in the order of the input."""
 
-    Attributes
-    ----------
-    name : array of labels
-        As given, otherwise 0, 1, ...
-    expected_k : float64 array
-        s_(-g) c: what the line through the other groups expects.
-    deviation, deviation_err : float64 arrays
-        d = k / expected_k - 1, and (1 + d) sqrt((k_err / k)^2 + (c_err / c)^2 + sigma_line^2).
-    verdict : array of str
-        ``deviates``: \\|d\\| - z sigma > limit; ``ok``: \\|d\\| + z sigma < limit; ``undecided``: all
-        between, or a line of too few groups; empty without a deviation. z = 1.645, or Student's t (95 %)
-        below 10 entries.
-    p_value : float64 array
-        Of the hypothesis that the true \\|d\\| is at most the limit, one-sided at the limit.
-    q_value : float64 array
-        Benjamini-Hochberg over the points of this call.
-    significant : bool array
-        Verdict ``deviates`` and q <= 0.05.
-    equivalent_c, equivalent_c_err : float64 arrays
-        k / s_(-g): the value that the others would declare for such a k, and its standard error: that of k
-        and that of the line. Also for points without a declared value.
-    proposed_c, proposed_c_err : float64 arrays
-        The same where the verdict is ``deviates``, otherwise NaN.
-    in_line : bool array
-        Whether the point is part of the line.
-    status : array of str
-        ``ok``, ``no k``, ``no k error``, ``no declared value`` or ``no line``.
-    reason : array of str
-    equivalent_low, equivalent_high : float64 arrays
-        The 90 % interval of `equivalent_c`, symmetric in its logarithm.
-    quantile : float64 array
-        z of the verdict and of the interval.
-    """
-
-    name: Texts
-    expected_k: Floats
+    name: Texts  # As given, otherwise 0, 1, ...
+    expected_k: Floats  # s_(-g) c: what the line through the other groups expects
+    # deviation, deviation_err: d = k / expected_k - 1, and (1 + d) sqrt((k_err / k)^2 + (c_err / c)^2 +
+    # sigma_line^2)
     deviation: Floats
     deviation_err: Floats
+    # ``deviates``: \\|d\\| - z sigma > limit; ``ok``: \\|d\\| + z sigma < limit; ``undecided``: all between,
+    # or a line of too few groups; empty without a deviation. z = 1.645, or Student's t (95 %) below 10
+    # entries.
     verdict: Texts
-    p_value: Floats
-    q_value: Floats
-    significant: NDArray[np.bool_]
+    p_value: Floats  # Of the hypothesis that the true \\|d\\| is at most the limit, one-sided at the limit
+    q_value: Floats  # Benjamini-Hochberg over the points of this call
+    significant: Mask  # Verdict ``deviates`` and q <= 0.05
+    # equivalent_c, equivalent_c_err: k / s_(-g): the value that the others would declare for such a k, and
+    # its standard error: that of k and that of the line. Also for points without a declared value.
     equivalent_c: Floats
     equivalent_c_err: Floats
+    # proposed_c, proposed_c_err: The same where the verdict is ``deviates``, otherwise NaN
     proposed_c: Floats
     proposed_c_err: Floats
-    in_line: NDArray[np.bool_]
-    status: Texts
+    in_line: Mask  # True if the point is part of the line
+    status: Texts  # ``ok``, ``no k``, ``no k error``, ``no declared value`` or ``no line``
     reason: Texts
+    # equivalent_low, equivalent_high: The 90 % interval of `equivalent_c`, symmetric in its logarithm
     equivalent_low: Floats
     equivalent_high: Floats
-    quantile: Floats
+    quantile: Floats  # z of the verdict and of the interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LineEntries:
     """Points of one group with one declared value, averaged."""
 
-    group: NDArray[np.int32]
+    group: Codes
     y: Floats
     variance: Floats
     k: Floats
@@ -97,11 +70,11 @@ class LineColumns:
     k_err: Floats
     c: Floats
     c_err: Floats
-    group: NDArray[np.int32]
+    group: Codes
     name: Texts
-    measured: NDArray[np.bool_]
-    declared: NDArray[np.bool_]
-    used: NDArray[np.bool_]
+    measured: Mask
+    declared: Mask
+    used: Mask
 
     @classmethod
     def read(cls, k: object, k_err: object, c: object, c_err: object, /, *rest: Any) -> "LineColumns":
@@ -129,14 +102,14 @@ class LineColumns:
             speed, speed_err, declared, declared_err, codes, names, has_k, has_c, has_k & has_c & wanted
         )
 
-    def ln_variance(self, rows: NDArray[np.bool_]) -> Floats:
-        """Error variance of ln(k / c)."""
+    def ln_variance(self, rows: Mask) -> Floats:
+        """Return the error variance of ln(k / c)."""
         variance: Floats = (self.k_err[rows] / self.k[rows]) ** 2 + (self.c_err[rows] / self.c[rows]) ** 2
         return variance
 
 
-def _sensible(values: Floats) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (values >= 1e-100) & (values <= 1e100)
+def _sensible(values: Floats) -> Mask:
+    inside: Mask = (values >= 1e-100) & (values <= 1e100)
     return inside
 
 
@@ -169,7 +142,7 @@ def one_sided_quantile(n: int) -> float:
 
 
 class Deviations:
-    """Leave-one-group-out lines and what they say about each point."""
+    """Leave-one-group-out lines and the deviations from them."""
 
     def __init__(self, columns: LineColumns, entries: LineEntries, limit: float) -> None:
         self.columns = columns
@@ -188,7 +161,7 @@ class Deviations:
         self.enough_entries = n >= LEAST_ENTRIES
 
     def table(self, n_groups: int, min_groups: int) -> LinePoints:
-        """Put the rows together."""
+        """Return the rows of the points."""
         columns, n = self.columns, self.columns.k.size
         others = self.n_others[self.subset]
         linked = self.enough_entries & (others >= 2)

@@ -1,4 +1,4 @@
-"""Whether declarations fall into two groups: then the line lies in one, and none is known to be right.
+"""Declarations in two groups: the line then follows one of them, and neither is known to be right.
 
 A few wrong declarations are what the robust line is for. When a third of all sites overstate by the same
 factor, no line can tell who is wrong; but ln(k / c) has two modes.
@@ -7,59 +7,35 @@ factor, no line can tell who is wrong; but ln(k / c) has two modes.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fitters.layout.arrays import Floats
+from fitters.layout.arrays import Floats, Mask
 
-LEAST_IN_ALL = 10
-"""Entries below which nothing can be said of their distribution."""
-LEAST_SHARE = 0.2
-"""Of the smaller group; fewer are wrong declarations that a robust line sets aside."""
-LEAST_GAP = 3.0
-"""Distance of the groups in standard deviations inside one: nearer ones hardly make two modes."""
+LEAST_IN_ALL = 10  # Entries below which nothing can be said of their distribution
+LEAST_SHARE = 0.2  # Of the smaller group; fewer are wrong declarations that a robust line sets aside
+LEAST_GAP = 3.0  # Distance of the groups in standard deviations inside one: nearer ones hardly make two modes
+# In twice ln of the likelihood, beyond what two more parameters cost (Schwarz, Ann. Stat. 6 (1978) 461).
 LEAST_GAIN = 6.0
-"""In twice ln of the likelihood, beyond what two more parameters cost (Schwarz, Ann. Stat. 6 (1978) 461)."""
-
 _SCATTERS = 16
 _ROUNDS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoGroups:
-    """Two groups of entries of a line.
+    """Two groups of entries of a line."""
 
-    Attributes
-    ----------
-    upper : bool array, one per entry
-        Whether it rather belongs to the group of larger k / c: those that declare less for what they deliver.
-    ratio : float
-        k / c of the upper over that of the lower group.
-    cut : float
-        ln(k / c) half-way between the groups.
-    gain : float
-        How much better two groups describe the entries than one, see `LEAST_GAIN`.
-    """
-
-    upper: NDArray[np.bool_]
-    ratio: float
-    cut: float
-    gain: float
+    # one per entry: True if it rather belongs to the group of larger k / c: those that declare less for what
+    # they deliver
+    upper: Mask
+    ratio: float  # k / c of the upper over that of the lower group
+    cut: float  # ln(k / c) half-way between the groups
+    gain: float  # How much better two groups describe the entries than one, see `LEAST_GAIN`
 
 
 def two_groups(y: Floats, variance: Floats, tau_floor: float) -> TwoGroups | None:
-    """Two groups in ln(k / c), or None where one group describes the entries.
+    """Return two groups in ln(k / c), or None if one group describes the entries.
 
-    Parameters
-    ----------
-    y, variance : shape (n,)
-        Entries and their error variances.
-    tau_floor
-        Least scatter of declarations beyond the errors.
-
-    Notes
-    -----
     A mixture of two normals with a common scatter tau beyond the errors, by expectation maximisation from the
-    best cut of the sorted entries, on a grid of tau; against one normal with a tau of its own. O(n) a round.
+    best split of the sorted entries, on a grid of tau; against one normal. O(n) per round.
     """
     n = y.size
     if n < LEAST_IN_ALL or np.ptp(y) < LEAST_GAP * tau_floor:
@@ -104,20 +80,19 @@ def _ln_density(y: Floats, mean: Floats, full: Floats) -> Floats:
 
 
 def _memberships(y: Floats, means: Floats, share: Floats, full: Floats) -> tuple[Floats, Floats]:
-    """The probability of the upper group for each entry, and ln of the likelihood, by scatter."""
     lower = _ln_density(y, means[:, :1], full) + np.log1p(-share)[:, None]
     upper = _ln_density(y, means[:, 1:], full) + np.log(share)[:, None]
     both = np.logaddexp(lower, upper)
     return np.exp(upper - both), both.sum(axis=1)
 
 
-def _cut(y: Floats) -> NDArray[np.bool_]:
-    """The values above the cut that leaves least scatter on either side."""
+def _cut(y: Floats) -> Mask:
+    # The values above the split that leaves least scatter on either side.
     ordered = np.sort(y)
     n = np.arange(1, y.size)
     below = np.cumsum(ordered)[:-1]
     above = ordered.sum() - below
     between = below**2 / n + above**2 / (y.size - n)
-    place = int(between.argmax())
-    high: NDArray[np.bool_] = y > 0.5 * (ordered[place] + ordered[place + 1])
+    index = int(between.argmax())
+    high: Mask = y > 0.5 * (ordered[index] + ordered[index + 1])
     return high

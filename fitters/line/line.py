@@ -1,4 +1,4 @@
-"""The line through the origin k = s c, and who deviates from it.
+"""Line through the origin k = s c, and deviations from it.
 
 With relative errors in k and c the slope is a location problem in ln(k / c), which a few wrong declarations
 or one tiny error cannot drag, unlike least squares weighted with 1 / sigma^2.
@@ -22,10 +22,9 @@ from fitters.line.deviations import (
     LineEntries,
     LinePoints,
     line_entries,
-    one_sided_quantile,
 )
 from fitters.line.groups import TwoGroups, two_groups
-from fitters.line.location import locate, minuit_location
+from fitters.line.location import locate
 
 USUAL_LIMIT = 0.20
 
@@ -40,48 +39,25 @@ class Slope:
 
 @dataclass(frozen=True, eq=False)
 class LineResult:
-    """A line through the origin.
+    """A line through the origin."""
 
-    Attributes
-    ----------
-    status : str
-        ``ok``, or ``too few`` (fewer than 3 entries: no line, all numbers NaN).
-    slope, slope_err : float
-        Robust s = exp(m) and s sigma_m.
-    slope_low, slope_high : float
-        90 % interval of s, with Student's t below 10 entries.
-    tau : float
-        Scatter between groups beyond the errors, relative; at least the floor.
-    n_points, n_entries, n_groups : int
-        Points in the line, different (group, c) among them, and groups.
-    minuit_slope, minuit_valid : float, bool
-        The same cost minimised by Minuit; agrees with `slope` to 1e-3 of its error if all is well.
-    ols, wls : Slope
-        Least squares with equal weights and with 1 / k_err^2, for the plot only.
-    correlation_points, correlation_entries, correlation_groups : Correlation
-        Between points of the line, entries, and groups (geometric means).
-    points : LinePoints
-    groups : TwoGroups or None
-        Two groups of entries, where declarations fall into two: then no line can tell who is wrong.
-    """
-
-    status: str
+    status: str  # ``ok``, or ``too few`` (fewer than 3 entries: no line, all numbers NaN)
+    # slope, slope_err: Robust s = exp(m) and s sigma_m
     slope: float
     slope_err: float
-    slope_low: float
-    slope_high: float
-    tau: float
+    tau: float  # Scatter between groups beyond the errors, relative; at least the floor
+    # n_points, n_entries, n_groups: Points in the line, different (group, c) among them, and groups
     n_points: int
     n_entries: int
     n_groups: int
-    minuit_slope: float
-    minuit_valid: bool
+    # ols, wls: Least squares with equal weights and with 1 / k_err^2, for the plot only
     ols: Slope
     wls: Slope
+    # correlation_points, correlation_groups: Between points of the line, and groups (geometric means)
     correlation_points: Correlation
-    correlation_entries: Correlation
     correlation_groups: Correlation
     points: LinePoints
+    # Two groups of entries, where declarations fall into two: then no line can tell who is wrong
     groups: TwoGroups | None
 
 
@@ -99,42 +75,18 @@ def fit_line(
 ) -> LineResult:
     """Fit k = s c robustly and find the deviation of each point from the line through the others.
 
-    Parameters
-    ----------
-    k, k_err : shape (n,)
-        Speed factors of one component and their errors, in one unit.
-    c, c_err : shape (n,)
-        Declared values and their errors (None: exact). NaN where nothing is declared.
-    group
-        Label of what belongs together (a site with several queues): left out of the line as a whole, and
-        one entry per (group, c). Points without a label, or without this argument, are groups of their own.
-    name
-        Labels for the result.
-    in_line : bool, shape (n,)
-        False keeps a point out of the line (a default instead of a measurement); it still gets a deviation.
-    limit
-        Relative deviation that a verdict is about.
-    min_groups
-        Below so many groups in the line no verdict rests on it: ``undecided``, with the reason.
+    ``k``, ``k_err``: factors of one component. ``c``, ``c_err``: declared values (c_err None: exact), NaN if
+    not declared. ``group``: label of points left out together, one entry per (group, c); a point without one
+    is a group. ``in_line``: False for a point that gets a deviation only (a default). ``limit``: relative
+    deviation of the verdicts. ``min_groups``: below, all verdicts are ``undecided``.
 
-    Returns
-    -------
-    LineResult
-        Every input point has a row; what cannot be compared has a status and a reason.
+    y = ln(k / c) has the variance (k_err / k)^2 + (c_err / c)^2 + tau^2, tau = max(5 %, robust excess of the
+    MAD); ln s is the biweight mean of y from its median, with the error 1 / sqrt(sum of weights), repeated
+    without each group. Points of one entry are averaged with weights 1 / (their variance + 0.05^2). O(groups
+    x entries).
 
-    Raises
-    ------
-    InputError
-        Lengths differ, no rows, text in a number.
-    SettingError
-        limit not finite and positive.
-
-    Notes
-    -----
-    y = ln(k / c) has the variance v = (k_err / k)^2 + (c_err / c)^2 + tau^2, tau = max(5 %, robust excess
-    of the MAD); ln s is the biweight mean of y from its median, with the error 1 / sqrt(sum of weights).
-    For each group the whole is repeated without it. Points of one entry are averaged with weights 1 /
-    (their variance + 0.05^2). O(groups x entries) time and memory.
+    Raises :class:`InputError`: lengths differ, no rows, text in a number; :class:`SettingError`: limit not
+    positive.
 
     >>> line = fit_line([1.0, 2.0, 3.3], [0.01, 0.02, 0.03], [10.0, 20.0, 30.0])
     >>> round(line.slope, 3), line.points.verdict.tolist()
@@ -156,36 +108,27 @@ def fit_line(
         ols=_least_squares(columns.k[used], columns.c[used], np.ones(int(used.sum()))),
         wls=_least_squares(columns.k[used], columns.c[used], columns.k_err[used]),
         correlation_points=correlate(columns.k[used], columns.c[used]),
-        correlation_entries=correlate(entries.k, entries.c),
         correlation_groups=correlate(*_group_means(entries)),
         points=points.table(n_groups, min_groups),
         groups=two_groups(entries.y, entries.variance, TAU_FLOOR),
     )
 
 
-def _robust_slope(entries: LineEntries) -> dict[str, Any]:
-    """The slope of the line through all entries as columns of `LineResult`; NaN below three entries."""
+def _robust_slope(entries: LineEntries) -> dict[str, float]:
     n = entries.y.size
     if n < LEAST_ENTRIES:
-        numbers = ("slope", "slope_err", "slope_low", "slope_high", "tau", "minuit_slope")
-        return {**dict.fromkeys(numbers, float("nan")), "minuit_valid": False}
+        return dict.fromkeys(("slope", "slope_err", "tau"), float("nan"))
     location = locate(entries.y, entries.variance, np.ones((1, n), bool), TAU_FLOOR)
-    mean, error, tau = float(location.mean[0]), float(location.error[0]), float(location.tau[0])
-    minuit_mean, valid = minuit_location(entries.y, entries.variance, tau, mean)
-    z = one_sided_quantile(n)
+    mean, error = float(location.mean[0]), float(location.error[0])
     return {
         "slope": float(np.exp(mean)),
         "slope_err": float(np.exp(mean) * error),
-        "slope_low": float(np.exp(mean - z * error)),
-        "slope_high": float(np.exp(mean + z * error)),
-        "tau": tau,
-        "minuit_slope": float(np.exp(minuit_mean)),
-        "minuit_valid": valid,
+        "tau": float(location.tau[0]),
     }
 
 
 def _least_squares(k: Floats, c: Floats, sigma: Floats) -> Slope:
-    """Slope of k = s c with weights 1 / sigma^2; the error from the residuals if all sigma are equal."""
+    # Weights 1 / sigma^2; the error comes from the residuals if all sigma are equal.
     if k.size < 2 or not np.all(sigma > 0):
         return Slope(float("nan"), float("nan"))
     weight = (sigma.min() / sigma) ** 2

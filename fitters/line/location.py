@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from iminuit import Minuit  # type: ignore[import-untyped]
-from numpy.typing import NDArray
 
-from fitters.layout.arrays import Floats
+from fitters.layout.arrays import Floats, Ints, Mask
 from fitters.robust import MAD_FACTOR, TUKEY_LIMIT
 
 
@@ -19,23 +17,12 @@ class Location:
     tau: Floats
 
 
-def locate(y: Floats, variance: Floats, subsets: NDArray[np.bool_], tau_floor: float) -> Location:
-    """Tukey's biweight mean of each subset, started at its median.
+def locate(y: Floats, variance: Floats, subsets: Mask, tau_floor: float) -> Location:
+    """Return Tukey's biweight mean of each subset, started at its median.
 
-    Parameters
-    ----------
-    y, variance : shape (n,)
-        Values and their error variances.
-    subsets : bool array, shape (m, n)
-        Which values each subset has.
-    tau_floor
-        Least scatter that is added to all errors.
-
-    Notes
-    -----
-    tau^2 = max(tau_floor^2, (1.4826 MAD)^2 - median variance); weights are those of the biweight with the
-    scale sqrt(variance + tau^2), times its inverse square; the error is 1 / sqrt(sum of weights). An empty
-    subset gives NaN. Time and memory O(m n).
+    ``subsets``: masks, shape (m, n). tau^2 = max(tau_floor^2, (1.4826 MAD)^2 - median variance); weights are
+    those of the biweight with the scale sqrt(variance + tau^2), times its inverse square; the error is 1 /
+    sqrt(sum of weights). NaN for an empty subset. O(m n).
     """
     n_inside = subsets.sum(axis=1)
     mean = _medians(y, subsets, n_inside)
@@ -49,9 +36,9 @@ def locate(y: Floats, variance: Floats, subsets: NDArray[np.bool_], tau_floor: f
         u = (y - mean[:, None]) / (TUKEY_LIMIT * np.sqrt(full))
         weight = np.where(subsets & (np.abs(u) < 1), (1 - u * u) ** 2, 0.0) / full
         total = weight.sum(axis=1)
-        moved = np.divide((weight * y).sum(axis=1), total, out=mean.copy(), where=total > 0)
-        change = np.abs(moved - mean)
-        mean = moved
+        updated = np.divide((weight * y).sum(axis=1), total, out=mean.copy(), where=total > 0)
+        change = np.abs(updated - mean)
+        mean = updated
         if not np.any(change > 1e-10):
             break
     total = weight.sum(axis=1)
@@ -60,8 +47,7 @@ def locate(y: Floats, variance: Floats, subsets: NDArray[np.bool_], tau_floor: f
     return Location(mean, error, np.where(n_inside > 0, tau, np.nan))
 
 
-def _medians(values: Floats, subsets: NDArray[np.bool_], n_inside: NDArray[np.int64]) -> Floats:
-    """Median of each subset's values; NaN where it is empty."""
+def _medians(values: Floats, subsets: Mask, n_inside: Ints) -> Floats:
     result = np.full(subsets.shape[0], np.nan)
     if values.size == 0:
         return result
@@ -72,20 +58,3 @@ def _medians(values: Floats, subsets: NDArray[np.bool_], n_inside: NDArray[np.in
     filled = n_inside > 0
     result[filled] = 0.5 * (ordered[rows, low][filled] + ordered[rows, high][filled])
     return result
-
-
-def minuit_location(y: Floats, variance: Floats, tau: float, start: float) -> tuple[float, bool]:
-    """Minimise the same biweight cost with Minuit; return the position and Minuit's valid flag."""
-    full = variance + tau**2
-
-    def cost(position: float) -> float:
-        u = (y - position) / (TUKEY_LIMIT * np.sqrt(full))
-        inner = np.where(np.abs(u) < 1, 1 - (1 - u * u) ** 3, 1.0)
-        return float(TUKEY_LIMIT**2 / 3 * inner.sum())
-
-    minuit = Minuit(cost, position=start)
-    minuit.errordef = Minuit.LEAST_SQUARES
-    minuit.errors["position"] = float(np.sqrt(full.min()))
-    minuit.tol = 1e-4
-    minuit.migrad()
-    return float(minuit.values["position"]), bool(minuit.valid)

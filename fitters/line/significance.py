@@ -1,4 +1,4 @@
-"""Many tests at once."""
+"""Significance of many tests."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,22 +8,10 @@ from fitters.layout.arrays import Floats
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """q-values of the step-up procedure of Benjamini & Hochberg (J. R. Stat. Soc. B 57 (1995) 289).
+    """Return q-values of the step-up procedure of Benjamini & Hochberg (J. R. Stat. Soc. B 57 (1995) 289).
 
-    Parameters
-    ----------
-    p : array of floats, shape (n,)
-        p-values; NaN is no test, stays NaN and is not counted.
-
-    Returns
-    -------
-    float64 array, shape (n,)
-        Calling everything with q <= 0.05 a finding keeps the expected share of false ones below 5 %.
-
-    Raises
-    ------
-    InputError
-        If a p-value is outside 0..1 or the shape is not (n,).
+    NaN is not a test and stays NaN. Findings with q <= 0.05 have an expected share of false ones below 5 %.
+    Raises :class:`InputError` for a p-value outside 0..1.
 
     >>> benjamini_hochberg([0.01, 0.02, float("nan"), 0.5]).tolist()
     [0.03, 0.03, nan, 0.5]
@@ -42,7 +30,6 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
 
 
 def _step_up(p: Floats) -> Floats:
-    """The least p_j n / rank_j among the p_j that are not smaller, at most 1."""
     order = np.argsort(p)
     of_rank = p[order] * (p.size / np.arange(1, p.size + 1))
     q = np.empty_like(p)

@@ -1,1 +1,1 @@
-"""Tasks that hold more than one kind of work."""
+"""Tasks with more than one kind of work."""

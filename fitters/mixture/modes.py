@@ -1,4 +1,4 @@
-"""Modes of ln residuals: where groups have theirs, and whether the pooled ones have two."""
+"""Modes of ln residuals: per group, and bimodality of the pooled ones."""
 
 from dataclasses import dataclass
 
@@ -6,20 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, special
 
-from fitters.layout.arrays import Floats, group_sums
+from fitters.layout.arrays import Floats, Ints, Mask, group_sums
 from fitters.robust import MAD_FACTOR
 
-GAP_LIMIT = float(np.log(2.0))
-"""Modes closer than a factor of two may be CPUs of two generations."""
-
+GAP_LIMIT = float(np.log(2.0))  # Modes closer than a factor of two may be CPUs of two generations
 SHARE_LIMIT = 0.05
 SIGMA_LIMIT = 0.5
-SIGMA_RATIO = 1.5
-"""How many times the median of its task a unit's sigma must be: noise is as wide everywhere."""
-
-LARGEST_NOISE = 1.0
-"""A sigma beyond which no noise is."""
-
+SIGMA_RATIO = 1.5  # How many times the median of its task a unit's sigma must be: noise is as wide everywhere
+LARGEST_NOISE = 1.0  # A sigma beyond which no noise is
 SIGNIFICANCE = 3.0
 LEAST_JOBS_OF_TASK = 20
 LEAST_JOBS_OF_UNIT = 5
@@ -32,24 +26,14 @@ GRID_REACH = 6.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouped:
-    """Values in groups, sorted by group and value.
+    """Values in groups, sorted by group and value."""
 
-    Attributes
-    ----------
-    order : int64 array, shape (n,)
-        Input position of each value.
-    group : int64 array, shape (n,)
-        Codes 0 .. m-1, each present.
-    start, size : int64 arrays, shape (m,)
-        Where each group begins, and how many values it has.
-    value : float64 array, shape (n,)
-    """
-
-    order: NDArray[np.intp]
-    group: NDArray[np.intp]
+    order: NDArray[np.intp]  # Input position of each value; shape (n,)
+    group: NDArray[np.intp]  # shape (n,): Codes 0 .. m-1, each present.
+    # start, size: Where each group begins, and how many values it has; shape (m,)
     start: NDArray[np.intp]
     size: NDArray[np.intp]
-    value: Floats
+    value: Floats  # shape (n,)
 
     @classmethod
     def of(cls, group: NDArray[np.intp], value: Floats) -> "Grouped":
@@ -83,15 +67,13 @@ class Grouped:
         for _ in range(5):
             near = (np.abs(self.value - mode[self.group]) <= 0.5 * GAP_LIMIT).astype(np.float64)
             number = group_sums(self.group, near, mode.size)
-            moved = group_sums(self.group, near * self.value, mode.size) / np.where(number > 0, number, 1.0)
-            mode = np.where(number > 0, moved, mode)
+            updated = group_sums(self.group, near * self.value, mode.size) / np.where(number > 0, number, 1.0)
+            mode = np.where(number > 0, updated, mode)
         return np.asarray(mode)
 
 
-def centre(group: NDArray[np.intp], value: Floats) -> tuple[Floats, NDArray[np.int64], Floats]:
-    """Return the values less the mode of their group, and size and robust sigma of each group.
-
-    Robust sigma is 1.4826 times the median distance from the median.
+def centre(group: NDArray[np.intp], value: Floats) -> tuple[Floats, Ints, Floats]:
+    """Return the values relative to the mode of their group, and size and robust sigma of each group.
 
     >>> group, value = np.array([0, 0, 0, 1, 1, 1]), np.array([1.0, 1.1, 1.2, 5.0, 5.0, 9.0])
     >>> centred, _, sigma = centre(group, value)
@@ -108,21 +90,11 @@ def centre(group: NDArray[np.intp], value: Floats) -> tuple[Floats, NDArray[np.i
 
 @dataclass(frozen=True, slots=True)
 class Valley:
-    """The deepest valley between two modes more than a factor of two apart.
+    """The deepest valley between two modes more than a factor of two apart."""
 
-    Attributes
-    ----------
-    gap : float
-        Distance of the modes, in ln; 0 if there is no such valley.
-    share : float
-        Share of the values on its lighter side.
-    significance : float
-        Depth in units of its counting error.
-    """
-
-    gap: float
-    share: float
-    significance: float
+    gap: float  # Distance of the modes, in ln; 0 if there is no such valley
+    share: float  # Share of the values on its lighter side
+    significance: float  # Depth in units of its counting error
 
     @property
     def bimodal(self) -> bool:
@@ -130,19 +102,12 @@ class Valley:
 
 
 def deepest_valley(centred: Floats) -> Valley:
-    """Look for two modes of a density.
+    """Return the deepest valley between two modes of ln residuals.
 
-    Parameters
-    ----------
-    centred : shape (n,)
-        ln residuals of jobs less the mode of their unit.
-
-    Notes
-    -----
     Gaussian kernel of width 0.9 sigma N^(-1/5) (Silverman, Density Estimation, 1986, section 3.4), sigma
-    robust, between 0.03 and ln(2) / 4. Between the highest points on its two sides a valley is as deep as the
-    lower of them rises above it; N f 2 sqrt(pi) h is the number of jobs that the kernel estimate f rests on.
-    A side counts from 5 % of the jobs on, less 1.645 times the counting error of that.
+    robust, between 0.03 and ln(2) / 4. The depth is measured from the lower of the highest points on both
+    sides; N f 2 sqrt(pi) h jobs support the kernel estimate f. A side needs 5 % of the jobs, less 1.645
+    counting errors.
 
     >>> rng = np.random.default_rng(0)
     >>> one, other = rng.normal(0, 0.2, 500), rng.normal(1.5, 0.2, 100)
@@ -178,14 +143,11 @@ def deepest_valley(centred: Floats) -> Valley:
     return Valley(float(gap[best]), float(share[best]), float(depth[best]))
 
 
-def too_wide(sigma: Floats, n_jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which groups' robust sigmas exceed 0.5, by more than counting explains in one task of a hundred.
+def too_wide(sigma: Floats, n_jobs: Ints) -> Mask:
+    """Return the mask of groups with a robust sigma above 0.5, beyond 1 % counting error over all groups.
 
-    Where three groups or more are as wide as the others it is the noise of jobs: then a group has to exceed
-    1.5 times their median, or 1.
-
-    The relative error of a robust sigma from N jobs is 1.17 / sqrt(N) for normal residuals; the quantile is
-    that of 1 % shared by all groups of 10 jobs or more.
+    If three groups or more are equally wide it is the noise of jobs: a group then has to exceed 1.5 times
+    their median, or 1. The relative error of a robust sigma from N jobs is 1.17 / sqrt(N).
 
     >>> too_wide(np.array([0.7, 0.7]), np.array([1000, 12])).tolist()
     [True, False]

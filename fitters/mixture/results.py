@@ -1,4 +1,4 @@
-"""What the search for mixed tasks returns, and how evidence becomes a decision."""
+"""Results of the search for mixed tasks, and the decision from the evidence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitters.layout.arrays import Floats, Ints, Texts, texts
+from fitters.layout.arrays import Codes, Floats, Ints, Texts, texts
 from fitters.layout.table import Table
 
 UNKNOWN = float("nan")
@@ -16,65 +16,39 @@ UNKNOWN = float("nan")
 
 @dataclass(frozen=True, eq=False)
 class MixtureTable(Table):
-    """One row per task that has a row left, sorted, and after a task that is split one per kind of it.
+    """One row per task that has a row left, sorted, and after a task that is split one per kind of it."""
 
-    Attributes
-    ----------
-    name : array of labels
-        The task.
-    kind : array of labels
-        The kind that the row is about; None in the row of a whole task and for a missing kind.
-    n_jobs : float64 array
-    n_units : int64 array
-    ratio, share, significance : float64 arrays
-        How many times as much CPU time per event the one mode takes as the other, the share of the jobs of
-        the smaller one, and how certain that is, in sigma; NaN where there is only one.
-    sigma : float64 array
-        Largest robust sigma of a unit's ln residuals with 10 jobs or more; NaN where no unit has so many.
-    decision : array of str
-        ``keep``, ``split`` (each kind is to be a task of its own) or ``set aside``.
-    reason : array of str
-    """
-
-    name: Texts
-    kind: Texts
+    name: Texts  # The task
+    kind: Texts  # The kind that the row is about; None in the row of a whole task and for a missing kind
     n_jobs: Floats
     n_units: Ints
+    # ratio, share, significance: How many times as much CPU time per event the one mode takes as the other,
+    # the share of the jobs of the smaller one, and how certain that is, in sigma; NaN where there is only one
     ratio: Floats
     share: Floats
     significance: Floats
+    # Largest robust sigma of a unit's ln residuals with 10 jobs or more; NaN where no unit has so many
     sigma: Floats
-    decision: Texts
+    decision: Texts  # ``keep``, ``split`` (each kind is to be a task of its own) or ``set aside``
     reason: Texts
 
 
 @dataclass(frozen=True, eq=False)
 class Mixtures:
-    """Which tasks are mixed.
-
-    Attributes
-    ----------
-    tasks : MixtureTable
-    decision : array of str, shape (n,)
-        Of every input row: ``keep`` (under its task), ``split`` (its (task, kind) is a task of its own),
-        ``set aside``; empty where the row is no measurement.
-    n_jobs_aside : float
-        Jobs that are set aside.
-    n_rows : int
-    dropped : mapping reason -> rows
-        Rows that were not looked at.
-    """
+    """Mixed tasks and the decision of every input row."""
 
     tasks: MixtureTable
+    # shape (n,): Of every input row: ``keep`` (under its task), ``split`` (its (task, kind) is a task of its
+    # own), ``set aside``; empty where the row is no measurement
     decision: Texts
-    n_jobs_aside: float
+    n_jobs_aside: float  # Jobs that are set aside
     n_rows: int
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, int]  # Rows by reason: Rows that were not looked at
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was found in a task or in one kind of it; `mixed` is empty or says why it is mixed."""
+    """Evidence from a task or one kind of it; `mixed` is the reason why it is mixed, or empty."""
 
     ratio: float = UNKNOWN
     share: float = UNKNOWN
@@ -86,19 +60,19 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Jobs that are looked at: codes of their labels, shape (n,) each."""
+    """Codes of the labels of the jobs examined, shape (n,) each."""
 
-    task: NDArray[np.int32]
-    unit: NDArray[np.int32]
-    kind: NDArray[np.int32]
+    task: Codes
+    unit: Codes
+    kind: Codes
 
     def take(self, rows: NDArray[Any]) -> "Points":
-        """Some of the rows."""
+        """Return some of the rows."""
         return Points(self.task[rows], self.unit[rows], self.kind[rows])
 
 
 class Decider:
-    """Collects decisions task by task."""
+    """Decisions, collected task by task."""
 
     def __init__(self, points: Points, task_names: Texts, kind_names: Texts) -> None:
         self.points = points
@@ -114,7 +88,7 @@ class Decider:
         """Per task the positions of its rows, sorted by kind."""
 
     def has_kinds(self, code: int) -> bool:
-        """Whether a task's rows name more than one kind."""
+        """True if a task's rows name more than one kind."""
         rows = self.points.kind[self.members[code]]
         return bool(rows[0] != rows[-1])
 
@@ -155,8 +129,8 @@ class Decider:
             }
         )
 
-    def result(self, index: NDArray[np.int64], n_rows: int, dropped: Mapping[str, int]) -> Mixtures:
-        """Everything decided, the rows in the order of the input: `index` is where each was there."""
+    def result(self, index: Ints, n_rows: int, dropped: Mapping[str, int]) -> Mixtures:
+        """Return all decisions in the order of the input; `index`: input position of each row."""
         columns: dict[str, Any] = {}
         for name in MixtureTable.__dataclass_fields__:
             values = [row[name] for row in self.rows]

@@ -1,4 +1,4 @@
-"""Tasks that hold more than one kind of work, and what to do with them.
+"""Search for tasks with more than one kind of work.
 
 Merge jobs beside normal ones in one task give a unit that ran only the former a factor of its own. Its
 bucket is perfectly homogeneous; what gives the mixture away is the task as a whole.
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.errors import InputError
-from fitters.layout.arrays import Floats, Ints, Texts, texts
+from fitters.layout.arrays import Floats, Ints, Texts, kept_rows, texts
 from fitters.layout.columns import Labels, factorise, factorise_pair, read_numbers
 from fitters.mixture.modes import (
     LEAST_JOBS_FOR_WIDTH,
@@ -23,41 +23,20 @@ from fitters.mixture.modes import (
 from fitters.mixture.results import UNKNOWN, Decider, Evidence, Mixtures, Points
 
 
-def find_mixtures(
-    task: object,
-    unit: object,
-    ln_residual: object,
-    *,
-    kind: object = None,
-) -> Mixtures:
+def find_mixtures(task: object, unit: object, ln_residual: object, *, kind: object = None) -> Mixtures:
     """Look for mixed tasks among single jobs.
 
-    Parameters
-    ----------
-    task, unit
-        Labels of each job. Core classes are tasks of their own. Units may be as fine as is known (site and
-        CPU model): what differs between units is no mixture.
-    ln_residual
-        ln of CPU time per event with the fixed cost taken out, see `fixed_cost_residuals`.
-    kind
-        Label of the kind of work (the transformation, a processing type); None or missing: unknown.
+    ``task``, ``unit``: labels; core classes are tasks of their own, units may be fine (site and CPU model).
+    ``ln_residual``: ln of CPU time per event without fixed cost, see `fixed_cost_residuals`. ``kind``: label
+    of the kind of work, None or missing if unknown.
 
-    Returns
-    -------
-    Mixtures
+    Residuals are relative to the mode of their unit. A task is mixed if the pooled ones have two modes more
+    than a factor of two apart with 5 % of the jobs each and a valley of 3 sigma between them (units of 5 jobs
+    or more, 20 jobs in all), or if the robust sigma of a unit exceeds 0.5 beyond its counting error
+    (`modes`). It is split by kind, and kinds still mixed are excluded, as are mixed tasks of one kind. Two
+    sorts of the rows.
 
-    Raises
-    ------
-    InputError
-        No rows, different lengths, text in a number.
-
-    Notes
-    -----
-    Every unit's residuals are taken relative to their mode. A task is mixed if the pooled ones have two modes
-    more than a factor of two apart with 5 % of the jobs each and a valley of 3 sigma between them (units of 5
-    jobs or more, 20 jobs in all), or if the robust sigma of a unit exceeds 0.5 beyond its counting error
-    (`modes`). A mixed task is split if it has several kinds; kinds that are still mixed are set aside, as are
-    mixed tasks of one kind. Two sorts of the rows.
+    Raises :class:`InputError`: no rows, different lengths, text in a number.
 
     >>> rng = np.random.default_rng(1)
     >>> ln_residual = np.concatenate([rng.normal(0, 0.1, 300), rng.normal(-2, 0.1, 100)])
@@ -70,16 +49,12 @@ def find_mixtures(
     tasks, units, n = factorise_pair(task, unit)
     kinds = _kinds(kind, n)
     residual = read_numbers(ln_residual, "ln_residual", n)
-    keep, dropped = np.ones(n, bool), {}
-    for why, failing in (
+    reasons = (
         ("task missing", tasks.codes < 0),
         ("unit missing", units.codes < 0),
         ("ln_residual not finite", ~(np.abs(residual) <= 1e3)),
-    ):
-        hit = failing & keep
-        if hit.any():
-            dropped[why] = int(hit.sum())
-            keep &= ~hit
+    )
+    keep, dropped = kept_rows(n, reasons)
     points = Points(tasks.codes[keep], units.codes[keep], kinds.codes[keep])
     decider = Decider(points, tasks.names, kinds.names)
     of_tasks = _mode_evidence(points, np.zeros(points.task.size, np.int64), residual[keep], units.names)
@@ -105,7 +80,6 @@ def _kinds(kind: object, n: int) -> Labels:
 def _mode_evidence(
     points: Points, part: NDArray[Any], residual: Floats, unit_names: Texts
 ) -> dict[int, dict[int, Evidence]]:
-    """Evidence from single jobs, per task and part of it."""
     if points.task.size == 0:
         return {}
     keys, group = np.unique(np.stack([points.task, part, points.unit]), axis=1, return_inverse=True)
@@ -127,7 +101,6 @@ def _mode_evidence(
 
 
 def _modes_of(centred: Floats, n_jobs: Ints, sigma: Floats, names: Texts) -> Evidence:
-    """Evidence from the centred residuals of some units, and from the width of each."""
     tested = n_jobs >= LEAST_JOBS_FOR_WIDTH
     largest = float(sigma[tested].max()) if tested.any() else UNKNOWN
     if centred.size < LEAST_JOBS_OF_TASK:

@@ -1,1 +1,1 @@
-"""Variance components: what scatters how much, from sums and residuals."""
+"""Variance components from sums and residuals."""

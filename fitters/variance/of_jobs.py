@@ -1,4 +1,4 @@
-"""How much single jobs scatter in each bucket, also in those that have a job or two.
+"""Scatter of single jobs in each bucket, also in buckets of one or two jobs.
 
 The variance from the jobs of a bucket is its own where these are many; where they are few it is known no
 better than a chi-squared of as many degrees of freedom, and its task's, or its kind's, says more. In between
@@ -12,78 +12,49 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from fitters.layout.arrays import Floats, group_sums
+from fitters.layout.arrays import Floats, Mask, group_sums
 from fitters.robust import MAD_FACTOR
 
-LEAST_VARIANCE = 1e-8
-"""Below it jobs are alike to four digits, and their sums are round-off."""
-
+LEAST_VARIANCE = 1e-8  # Below it jobs are alike to four digits, and their sums are round-off
+# Degrees of freedom that a task's variance counts for where too few buckets can tell
 ASSUMED_PRIOR_DOF = 10.0
-"""Degrees of freedom that a task's variance counts for where too few buckets can tell."""
-
 PRIOR_DOF_RANGE = (4.0, 200.0)
-LEAST_BUCKETS = 20
-"""Buckets of 5 jobs or more from which the scatter of variances can be had."""
-
+LEAST_BUCKETS = 20  # Buckets of 5 jobs or more from which the scatter of variances can be had
 _UNIT_PRIOR_DOF = 20.0
 _TELLING_DOF = 4.0
-_STRAY = 4.0
-"""How much beyond what chance explains a variance may be and still be one of its task."""
+_STRAY = 4.0  # How much beyond what chance explains a variance may be and still be one of its task
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobScatter:
-    """Relative variances of single jobs, one entry per bucket.
+    """Relative variances of single jobs, one entry per bucket."""
 
-    Attributes
-    ----------
-    per_job : float64 array, shape (n,)
-        Relative variance of one job's CPU time in the bucket; divided by the jobs it is that of the mean. NaN
-        where no bucket at all says anything.
-    of_task : float64 array, shape (n,)
-        The same for the bucket's task, stray buckets left out.
-    is_stray : bool array, shape (n,)
-        Whether a bucket's own variance is far beyond that of its task.
-    prior_dof : float
-        How many degrees of freedom the task's variance counts for.
-    """
-
+    # shape (n,): Relative variance of one job's CPU time in the bucket; divided by the jobs it is that of
+    # the mean. NaN where no bucket at all says anything.
     per_job: Floats
-    of_task: Floats
-    is_stray: NDArray[np.bool_]
-    prior_dof: float
+    of_task: Floats  # The same for the bucket's task, stray buckets left out; shape (n,)
+    is_stray: Mask  # True if a bucket's own variance is far beyond that of its task; shape (n,)
+    prior_dof: float  # How many degrees of freedom the task's variance counts for
 
 
 def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance: Floats) -> JobScatter:
     """Shrink the variances of buckets to those of their tasks, and these to those of their kinds.
 
-    Parameters
-    ----------
-    task : integer array, shape (n,)
-        Code of each bucket's task, from 0.
-    kind : integer array, shape (n_tasks,)
-        Code of each task's kind (core class and type), from 0.
-    n_jobs, variance : float64 arrays, shape (n,)
-        Jobs of each bucket, and the relative variance of one of them about the bucket's mean; NaN for a
-        single job.
-
-    Notes
-    -----
-    With d = jobs - 1 and s^2 of a bucket, s0^2 of its task: (d s^2 + d0 s0^2) / (d + d0). s0^2 is the mean of
-    the s^2 weighted with d, from which those that exceed 4 times the 0.9999 quantile of chi^2_d / d are left
-    out, since one site of wrong records would be its task's otherwise. d0 follows from how much more ln s^2
-    scatters than trigamma(d / 2) explains, by the median of its size. Linear in the buckets, but for a sort.
+    ``variance``: relative, of one job about the bucket's mean; NaN for a single job. ``kind``: per task. With
+    d = jobs - 1, s^2 of a bucket and s0^2 of its task: (d s^2 + d0 s0^2) / (d + d0). s0^2 is the mean of the
+    s^2 weighted with d, without those above 4 times the 0.9999 quantile of chi^2_d / d: one site with wrong
+    records would dominate its task. d0 follows from the scatter of ln s^2 beyond trigamma(d / 2).
 
     >>> task, jobs = np.array([0, 0, 0]), np.array([101.0, 1.0, 2.0])
     >>> job_scatter(task, np.array([0]), jobs, np.array([0.10, np.nan, 0.30])).per_job.round(3).tolist()
     [0.1, 0.102, 0.12]
     """
-    known = np.isfinite(variance) & (n_jobs > 1)
+    valid = np.isfinite(variance) & (n_jobs > 1)
     n = n_jobs.size
-    if not known.any():
-        return JobScatter(np.full(n, np.nan), np.full(n, np.nan), known, ASSUMED_PRIOR_DOF)
-    dof = np.where(known, n_jobs - 1.0, 0.0)
-    own = np.where(known, np.maximum(variance, LEAST_VARIANCE), 1.0)
+    if not valid.any():
+        return JobScatter(np.full(n, np.nan), np.full(n, np.nan), valid, ASSUMED_PRIOR_DOF)
+    dof = np.where(valid, n_jobs - 1.0, 0.0)
+    own = np.where(valid, np.maximum(variance, LEAST_VARIANCE), 1.0)
     chance = _Chance.of(dof)
     n_tasks, n_kinds = kind.size, int(kind.max()) + 1
     everywhere = _pooled(np.zeros(n, np.int64), own, chance, 1, np.empty(0))
@@ -93,34 +64,25 @@ def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance
     base = of_task[task]
     excess = np.log(own[telling] / base[telling]) - chance.bias[telling]
     prior = _prior_dof(excess, chance.scatter[telling])
-    stray = known & (own > chance.limit * base)
+    stray = valid & (own > chance.limit * base)
     return JobScatter((dof * own + prior * base) / (dof + prior), base, stray, prior)
 
 
 def unit_scatter(scatter: JobScatter, unit: NDArray[Any], n_jobs: Floats, variance: Floats) -> Floats:
-    """Relative variances of single jobs: of their task, times how much more the jobs of their unit scatter.
+    """Return relative variances of single jobs: of their task, times the excess scatter of their unit.
 
-    A queue of unlike machines scatters more than one of alike ones, in every task. How much is the mean over
-    its buckets of their variance over that of their task, weighted with degrees of freedom and drawn to 1 by
-    20 of them, without stray buckets. A bucket's own variance goes with its mean; this hardly does.
-
-    Parameters
-    ----------
-    scatter : JobScatter
-        Of the same buckets.
-    unit : integer array, shape (n,)
-        Code of each bucket's unit, from 0.
-    n_jobs, variance : float64 arrays, shape (n,)
-        As for `job_scatter`.
+    A queue of unequal machines scatters more in every task: by the mean of its buckets' variance over that of
+    their task, weighted with degrees of freedom, shrunk to 1 by 20 of them, without stray buckets. Unlike a
+    bucket's own variance this hardly correlates with its mean.
 
     >>> task, jobs, own = np.array([0, 0]), np.array([101.0, 101.0]), np.array([0.10, 0.30])
     >>> of_tasks = job_scatter(task, np.array([0]), jobs, own)
     >>> unit_scatter(of_tasks, np.array([0, 1]), jobs, own).round(2).tolist()
     [0.12, 0.28]
     """
-    known = np.isfinite(variance) & (n_jobs > 1) & ~scatter.is_stray
-    dof = np.where(known, n_jobs - 1.0, 0.0)
-    ratio = np.divide(variance, scatter.of_task, out=np.zeros(unit.size), where=known)
+    valid = np.isfinite(variance) & (n_jobs > 1) & ~scatter.is_stray
+    dof = np.where(valid, n_jobs - 1.0, 0.0)
+    ratio = np.divide(variance, scatter.of_task, out=np.zeros(unit.size), where=valid)
     n_units = int(unit.max(initial=-1)) + 1
     total, mean = group_sums(unit, dof, n_units), group_sums(unit, dof * ratio, n_units)
     more = (mean + _UNIT_PRIOR_DOF) / (total + _UNIT_PRIOR_DOF)
@@ -130,7 +92,7 @@ def unit_scatter(scatter: JobScatter, unit: NDArray[Any], n_jobs: Floats, varian
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chance:
-    """What chance does to the s^2 of each bucket, shape (n,).
+    """Sampling distribution of the s^2 of each bucket, shape (n,).
 
     ``bias``, ``scatter``: mean and variance of ln(s^2 / sigma^2). ``limit``: how many times the variance of
     its task its own may be; infinite without degrees of freedom.
@@ -143,23 +105,23 @@ class _Chance:
 
     @classmethod
     def of(cls, dof: Floats) -> "_Chance":
-        """For these degrees of freedom; many buckets have the same few, and the functions are slow."""
-        distinct, place = np.unique(dof, return_inverse=True)
+        # Many buckets share few degrees of freedom, and the functions are slow.
+        distinct, index = np.unique(dof, return_inverse=True)
         half = np.maximum(distinct, 1.0) / 2.0
         limit = np.full(distinct.size, np.inf)
-        known = distinct > 0
-        limit[known] = _STRAY * special.chdtri(distinct[known], 1e-4) / distinct[known]
+        valid = distinct > 0
+        limit[valid] = _STRAY * special.chdtri(distinct[valid], 1e-4) / distinct[valid]
         bias, scatter = special.digamma(half) - np.log(half), special.polygamma(1, half)
-        return cls(dof, bias[place], scatter[place], limit[place])
+        return cls(dof, bias[index], scatter[index], limit[index])
 
 
 def _pooled(group: NDArray[Any], own: Floats, chance: _Chance, n: int, above: Floats) -> Floats:
-    """Variance of each group, from the buckets that are not stray, shrunk to that of the group above it."""
-    known = chance.dof > 0
+    # Variance per group without stray buckets, shrunk to that of the group above.
+    valid = chance.dof > 0
     start = _log_mean(group, own, chance, n, above)
     level = start
     for _ in range(4):
-        inside = known & (own <= chance.limit * level[group])
+        inside = valid & (own <= chance.limit * level[group])
         weight = np.where(inside, chance.dof, 0.0)
         total, mean = group_sums(group, weight, n), group_sums(group, weight * own, n)
         if above.size:
@@ -169,7 +131,7 @@ def _pooled(group: NDArray[Any], own: Floats, chance: _Chance, n: int, above: Fl
 
 
 def _log_mean(group: NDArray[Any], own: Floats, chance: _Chance, n: int, above: Floats) -> Floats:
-    """The mean of ln s^2, free of the bias of few degrees of freedom: no single bucket can drag it far."""
+    # Mean of ln s^2, corrected for few degrees of freedom: no single bucket can move it far.
     weight = np.where(chance.dof > 0, 1.0 / (chance.scatter + 0.25), 0.0)
     value = weight * (np.log(own) - chance.bias)
     total, mean = group_sums(group, weight, n), group_sums(group, value, n)
@@ -179,7 +141,7 @@ def _log_mean(group: NDArray[Any], own: Floats, chance: _Chance, n: int, above: 
 
 
 def _prior_dof(excess: Floats, by_chance: Floats) -> float:
-    """d0 with trigamma(d0 / 2) = what ln s^2 scatters more than chance; robust against stray buckets."""
+    # d0 with trigamma(d0 / 2) = excess scatter of ln s^2; robust against stray buckets.
     if excess.size < LEAST_BUCKETS:
         return ASSUMED_PRIOR_DOF
     scatter = (MAD_FACTOR * float(np.median(np.abs(excess - np.median(excess))))) ** 2

@@ -1,4 +1,4 @@
-"""What a unit does to all tasks of one kind: scatter that more tasks of the kind do not average away.
+"""Scatter of a unit over all tasks of a kind: more tasks of the kind do not average it away.
 
 A site that is 10 % off for every task of one type is off by that in the mean of a hundred of them. The
 residual of a bucket is interaction of unit and task, plus what unit and kind have with each other; the
@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from fitters.layout.arrays import Floats, group_sums, without_means
 
+# Relative scatter of unit and kind where it cannot be estimated. Half that of unit and task: it does not
+# shrink with tasks, and with more than this no deviation below 40 % could be told from a limit of 20 %.
 ASSUMED_SIGMA = 0.05
-"""Relative scatter of unit and kind where it cannot be estimated. Half that of unit and task: it does not
-shrink with tasks, and with more than this no deviation below 40 % could be told from a limit of 20 %."""
-
 LEAST_DOF = 10
 _SWEEPS, _FLAT = 30, 1e-9
 _ROUNDS = 40
@@ -24,30 +23,22 @@ _ROUNDS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KindScatter:
-    """The scatter of unit and kind.
+    """Scatter of unit and kind."""
 
-    Attributes
-    ----------
-    sigma, error : float
-        Relative; the error is 68 % upwards, NaN unless estimated.
-    source : str
-        ``estimated`` with 10 degrees of freedom or more, otherwise ``assumed``.
-    dof : int
-        Cells of unit and kind beyond one for each unit and kind.
-    share : float64 array, shape (n_units,)
-        By how much sigma^2 reaches a unit's factor: the sum over kinds of the squares of their shares in its
-        weight, 1 for a unit with one kind, 1 / n_kinds where they weigh alike; 0 for a unit without buckets.
-    """
-
+    # sigma, error: Relative; the error is 68 % upwards, NaN unless estimated
     sigma: float
     error: float
+    # ``estimated`` with 10 degrees of freedom or more, otherwise ``assumed``
     source: Literal["estimated", "assumed"]
-    dof: int
+    dof: int  # Cells of unit and kind beyond one for each unit and kind
+    # shape (n_units,): By how much sigma^2 reaches a unit's factor: the sum over kinds of the squares of
+    # their shares in its weight, 1 for a unit with one kind, 1 / n_kinds where they weigh alike; 0 for a unit
+    # without buckets
     share: Floats
 
     @property
     def unit_variance(self) -> Floats:
-        """What is added to the variance of ln k of each unit.
+        """Variance to add to that of ln k of each unit.
 
         Where sigma is told from 0, half an error of sigma^2 more: with few kinds the factor rests on sigma
         alone, and a pull has the tails of an estimated variance. Where it is not, less: an estimate cannot be
@@ -57,29 +48,20 @@ class KindScatter:
         square = self.sigma**2
         if self.source == "estimated" and square > 0:
             error = (self.sigma + self.error) ** 2 - square
-            told = (square / error) ** 2
-            square = told / (1.0 + told) * (square + 0.5 * error)
+            usable = (square / error) ** 2
+            square = usable / (1.0 + usable) * (square + 0.5 * error)
         return np.asarray(square * self.share)
 
 
 def kind_scatter(
     unit: NDArray[Any], kind: NDArray[Any], residual: Floats, variance: Floats, n_units: int
 ) -> KindScatter:
-    """Estimate the scatter of unit and kind from the residuals of a fit.
+    """Estimate the scatter of unit and kind from the residuals of a fit, without stray buckets.
 
-    Parameters
-    ----------
-    unit, kind : integer arrays, shape (n,)
-        Of each bucket, from 0.
-    residual, variance : float64 arrays, shape (n,)
-        Relative residual of each bucket, and its variance without any scatter of unit and kind: from jobs,
-        and interaction of unit and task. Stray buckets are left out before.
-
-    Notes
-    -----
-    y of a cell (unit, kind) is the weighted mean of its residuals, with v = 1 / (sum of weights). The s with
-    sum (y - a_unit - b_kind)^2 / (v + s) = dof is taken, a and b fitted with the same weights (Paule &
-    Mandel, J. Res. NBS 87 (1982) 377). Linear in the buckets.
+    ``variance``: of each residual, from jobs and the interaction of unit and task. y of a cell (unit, kind)
+    is the weighted mean of its residuals, v = 1 / (sum of weights); s solves sum (y - a_unit - b_kind)^2 / (v
+    + s) = dof, a and b fitted with the same weights (Paule & Mandel, J. Res. NBS 87 (1982) 377). Linear in
+    the buckets.
 
     >>> unit, kind = np.repeat(np.arange(40), 4), np.tile([0, 0, 1, 1], 40)
     >>> effect = np.repeat(np.random.default_rng(1).normal(0, 0.2, 80), 2)
@@ -108,8 +90,8 @@ def kind_scatter(
         if slope <= 0:
             break
         deviation = float(np.sqrt(2.0 * dof)) / slope
-        moved = max(square + chi2 * (chi2 / dof - 1.0) / slope, 0.0)
-        change, square = abs(moved - square), moved
+        updated = max(square + chi2 * (chi2 / dof - 1.0) / slope, 0.0)
+        change, square = abs(updated - square), updated
         if change <= 1e-3 * deviation:
             break
     sigma = float(np.sqrt(square))
@@ -117,14 +99,7 @@ def kind_scatter(
 
 
 def inner_scatter(cell: NDArray[Any], residual: Floats, variance: Floats, dof: int) -> float:
-    """Scatter of residuals inside cells beyond their variances, as `kind_scatter` needs it.
-
-    Parameters
-    ----------
-    cell : integer array, shape (n,)
-        What is common to all buckets of a cell does not count.
-    dof : int
-        Degrees of freedom that the residuals keep; below 1 nothing can be told and the result is NaN.
+    """Return the scatter of residuals inside cells beyond their variances; NaN below one degree of freedom.
 
     >>> cell, residual = np.array([0, 0, 1, 1]), np.array([1.1, 0.9, -0.9, -1.1])
     >>> round(inner_scatter(cell, residual, np.full(4, 1e-6), 2), 3)
@@ -141,9 +116,9 @@ def inner_scatter(cell: NDArray[Any], residual: Floats, variance: Floats, dof: i
         chi2, slope = float(weight @ distance**2), float((weight * distance) @ (weight * distance))
         if slope <= 0:
             break
-        moved = max(square + chi2 * (chi2 / dof - 1.0) / slope, 0.0)
-        if abs(moved - square) <= 1e-4 * moved:
-            square = moved
+        updated = max(square + chi2 * (chi2 / dof - 1.0) / slope, 0.0)
+        if abs(updated - square) <= 1e-4 * updated:
+            square = updated
             break
-        square = moved
+        square = updated
     return float(np.sqrt(square))

@@ -1,1 +1,1 @@
-"""Dynamic time warping of multivariate series: distances in a band, and the nearest series, exactly."""
+"""Dynamic time warping of multivariate series: distances in a band, and exact nearest series."""

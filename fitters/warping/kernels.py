@@ -1,4 +1,4 @@
-"""The loops of dynamic time warping.
+"""Compiled loops of dynamic time warping.
 
 Series are float32, for a hundred thousand of them must fit into memory; costs add up in float64. What is
 added up in float32 to find out which of them are worth that stands in :mod:`fitters.warping.rough`. Sixteen
@@ -11,19 +11,16 @@ import numpy.typing as npt
 
 from fitters.compiled import compiled
 
-LANES = 16
-"""Candidates that are warped at once."""
-
+LANES = 16  # Candidates that are warped at once
+# After so many samples of the query it is asked whether a group of candidates can be given up
 _LOOKED_AT = 16
-"""After so many samples of the query it is asked whether a group of candidates can be given up."""
-
 Floats32 = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 
 
 @compiled
 def _steps(values: Floats32, lanes: Floats32, first: int, step: Floats) -> None:
-    """What it costs to join one sample of the query (metrics) with those from ``first`` on: ``step``."""
+    # Cost to join one sample of the query (metrics) with those from ``first`` on.
     step[:] = 0.0
     for metric in range(values.size):
         value = values[metric]
@@ -35,10 +32,8 @@ def _steps(values: Floats32, lanes: Floats32, first: int, step: Floats) -> None:
 
 @compiled
 def _row(step: Floats, above: Floats, here: Floats, best: Floats) -> None:
-    """The costs of the paths to one sample of the query, from those to the one before (``above``).
-
-    ``above``, ``here``: from the place before the first that the band allows, ``LANES`` longer than ``step``.
-    """
+    # Costs of the paths to one sample of the query, from those to the previous one (``above``). ``above`` and
+    # ``here`` start one place before the band and are ``LANES`` longer than ``step``.
     diagonal, straight = above[: step.size], above[LANES:]
     for k in range(step.size):
         best[k] = diagonal[k] if diagonal[k] < straight[k] else straight[k]
@@ -54,7 +49,7 @@ def _row(step: Floats, above: Floats, here: Floats, best: Floats) -> None:
 def warped_costs(
     query: Floats32, lanes: Floats32, band: int, limit: float, rows: Floats, out: Floats
 ) -> None:
-    """Cost of the cheapest path from a query to each of ``LANES`` candidates: ``out`` (LANES).
+    """Write the cost of the cheapest path from a query to each of ``LANES`` candidates to ``out``.
 
     ``query``: (samples, metrics); ``lanes``: (metrics, samples x LANES), the candidates of a sample side by
     side. A path stays within ``band`` samples of the diagonal; a step costs the squared Euclidean distance
@@ -79,7 +74,7 @@ def warped_costs(
 
 @compiled
 def segment_bounds(means: Floats, lower: Floats, upper: Floats, widths: Floats, out: Floats) -> None:
-    """A bound below the cost of each candidate, from means over segments: ``out`` (candidates).
+    """Write a lower bound of the cost of each candidate, from means over segments, to ``out``.
 
     ``means``: (candidates, segments, metrics); ``lower``, ``upper``: means of the query's envelope over the
     same segments; ``widths``: samples of each. The square of what is outside is convex, so that its mean over
@@ -99,7 +94,7 @@ def segment_bounds(means: Floats, lower: Floats, upper: Floats, widths: Floats, 
 
 @compiled
 def path_costs(query: Floats32, series: Floats32, band: int, costs: Floats, out: Floats) -> None:
-    """What each metric adds to the cost of the cheapest path: ``out`` (metrics).
+    """Write the part of each metric in the cost of the cheapest path to ``out`` (metrics).
 
     ``costs``: scratch, (samples + 1, samples + 1), of infinite values. Of two ways of the same cost the
     diagonal one is taken.

@@ -1,4 +1,4 @@
-"""The same loops in float32, to find out which series need a cost in float64.
+"""Warping in float32, to find the series that need a cost in float64.
 
 All that is added up is positive, so that a sum of n terms in float32 is off by less than n x 2^-24 of itself
 in whichever order, and the least of such sums by no more. The squares are of differences that float32 rounds
@@ -11,20 +11,14 @@ import numpy.typing as npt
 from fitters.compiled import compiled
 from fitters.warping.kernels import LANES, Floats32
 
-LARGEST = 1e15
-"""Of larger values float32 cannot add up squares."""
-
-TINY = 1e-30
-"""Room for squares that are too small for float32; any cost that matters is far above."""
-
-_LOOKED_AT = 8
-"""After so many samples it is asked whether a group of candidates can be given up."""
-
+LARGEST = 1e15  # Of larger values float32 cannot add up squares
+TINY = 1e-30  # Room for squares that are too small for float32; any cost that matters is far above
+_LOOKED_AT = 8  # After so many samples it is asked whether a group of candidates can be given up
 Places = npt.NDArray[np.int64]
 
 
 def room(n_samples: int, n_metrics: int) -> float:
-    """How far a cost or bound in float32 may be from the one in float64, relative to it.
+    """Return the relative distance of a float32 cost or bound from the float64 one, at most.
 
     A path has fewer than twice the samples as steps, a step as many squares as metrics, rounded once each.
     """
@@ -34,7 +28,6 @@ def room(n_samples: int, n_metrics: int) -> float:
 
 @compiled
 def _four(query: Floats32, lanes: Floats32, metric: int, first: int, step: Floats32) -> None:
-    """Add what it costs to join one sample of the query with those from ``first`` on, in four metrics."""
     end = first + step.size
     a, b = lanes[metric][first:end], lanes[metric + 1][first:end]
     c, d = lanes[metric + 2][first:end], lanes[metric + 3][first:end]
@@ -46,7 +39,7 @@ def _four(query: Floats32, lanes: Floats32, metric: int, first: int, step: Float
 
 @compiled
 def _row32(step: Floats32, above: Floats32, here: Floats32, best: Floats32) -> None:
-    """:func:`fitters.warping.kernels._row` in float32."""
+    # `kernels._row` in float32.
     diagonal, straight = above[: step.size], above[LANES:]
     for k in range(step.size):
         best[k] = diagonal[k] if diagonal[k] < straight[k] else straight[k]
@@ -59,7 +52,7 @@ def _row32(step: Floats32, above: Floats32, here: Floats32, best: Floats32) -> N
 
 @compiled
 def _hopeless(here: Floats32, rest: Floats32, limit: float, least: Floats32) -> bool:
-    """Whether no path of any candidate can stay within the limit: what it cost, and what is to come."""
+    # Cost so far and the bound of the rest: no path of any candidate stays within the limit.
     least[:] = np.inf
     for place in range(0, here.size, LANES):
         for k in range(LANES):
@@ -79,7 +72,7 @@ def _rough_costs(
     least: Floats32,
     out: Floats32,
 ) -> None:
-    """:func:`fitters.warping.kernels.warped_costs` in float32; ``rest``: see :func:`_boxes_apart`."""
+    # `kernels.warped_costs` in float32; ``rest``: see `_boxes_apart`.
     n_samples = query.shape[0]
     rows[:2] = np.inf
     rows[0, :LANES] = 0.0
@@ -101,7 +94,7 @@ def _rough_costs(
 def _envelope_apart(
     values: Floats32, lower: Floats32, upper: Floats32, limit: float, sums: Floats32
 ) -> float:
-    """What lies outside of the envelope of the query (LB_Keogh): all arguments flat, samples x metrics."""
+    # LB_Keogh: cost outside the envelope of the query; all arguments flat, samples x metrics.
     sums[:] = 0.0
     whole = values.size // LANES * LANES
     for begin in range(0, whole, LANES):
@@ -120,7 +113,6 @@ def _envelope_apart(
 
 @compiled
 def _outside(values: Floats32, low: np.float32, high: np.float32, distance: Floats32) -> None:
-    """Add the squared distance of values to an interval."""
     for k in range(values.size):
         over, under = values[k] - high, low - values[k]
         outside = over if over > under else under
@@ -144,7 +136,7 @@ def _boxes_apart(
     distances: Floats32,
     rest: Floats32,
 ) -> None:
-    """What the samples of candidates cost at least, from each on to the end: ``rest``, (samples + 1) x LANES.
+    """Write a lower bound of the cost from each sample to the end to ``rest``, (samples + 1) x LANES.
 
     ``lower``, ``upper``: (boxes, metrics), the least and largest values of ``width`` samples of the query.
     A sample is joined with one within the band, thus in one of its boxes: it costs at least the squared
@@ -168,7 +160,6 @@ def _boxes_apart(
 
 @compiled
 def _side_by_side(series: Floats32, places: Places, lanes: Floats32) -> None:
-    """Put candidates into the lanes, (metrics, samples x LANES)."""
     for j in range(series.shape[1]):
         for metric in range(series.shape[2]):
             for lane in range(places.size):
@@ -176,8 +167,8 @@ def _side_by_side(series: Floats32, places: Places, lanes: Floats32) -> None:
 
 
 @compiled
-def _moved(lanes: Floats32, rests: Floats32, lane: int, waiting: int) -> None:
-    """Put a candidate among those that wait for others until they are worth a search for paths."""
+def _queue_candidate(lanes: Floats32, rests: Floats32, lane: int, waiting: int) -> None:
+    # Put a candidate among the waiting ones, until they fill the lanes.
     for metric in range(lanes.shape[1]):
         for j in range(0, lanes.shape[2], LANES):
             lanes[1, metric, j + waiting] = lanes[0, metric, j + lane]
@@ -201,7 +192,7 @@ def rough_search(
     few: Floats32,
     out: Floats32,
 ) -> int:
-    """Costs of candidates in float32, infinite of those beyond ``limit``: ``out``; how many were warped.
+    """Write costs in float32 to ``out``, infinite beyond ``limit``; return the number of paths searched.
 
     ``query``: (samples, metrics, with zeros to the next multiple of 4); ``places``: of the candidates in
     ``series`` (series, samples, metrics); ``envelope``: (2, samples x metrics), the least and largest values
@@ -232,7 +223,7 @@ def rough_search(
                 looked_at = 0
             for lane in range(looked_at):
                 if rests[0][lane] <= limit:
-                    _moved(lanes, rests, lane, waiting)
+                    _queue_candidate(lanes, rests, lane, waiting)
                     whose[waiting] = group[lane]
                     waiting += 1
                 if waiting == LANES:

@@ -1,4 +1,4 @@
-"""The series nearest to one, exactly: bounds first, paths only for those that bounds cannot exclude."""
+"""Exact nearest series: bounds first, paths only for those that bounds cannot exclude."""
 
 from dataclasses import dataclass
 
@@ -6,32 +6,31 @@ import numpy as np
 import numpy.typing as npt
 
 from fitters.errors import InputError
+from fitters.layout.arrays import Ints
+from fitters.warping.costs import Search, in_threads, parts_of
 from fitters.warping.kernels import LANES, Floats, Floats32, path_costs, segment_bounds
-from fitters.warping.looking import Search, in_threads, parts_of
 from fitters.warping.rough import TINY, room
 
+# Segments of which means are kept: an eightieth of the values of 500 samples, in twice the bytes
 _SEGMENTS = 50
-"""Segments of which means are kept: an eightieth of the values of 500 samples, in twice the bytes."""
-
-_AT_ONCE = 1024
-"""Series of which costs are looked for before the limit is set anew."""
+_BATCH = 1024  # Series of which costs are looked for before the limit is set anew
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest series, the nearest first; of equal ones that which stands first.
+    """Nearest series, nearest first; ties in the order of their positions.
 
     ``places``: where they stand; ``distances``: root of the mean squared difference per sample and metric
     along the path; ``n_warped``: of how many a path was looked for, the others were excluded by bounds.
     """
 
-    places: npt.NDArray[np.int64]
+    places: Ints
     distances: Floats
     n_warped: int
 
 
 class WarpedSeries:
-    """Series of equal length, among which the nearest to others are looked for.
+    """Series of equal length, searched for the nearest ones.
 
     ``series``: (series, samples, metrics), finite; kept as float32, and means over segments beside it.
     ``band``: how many samples a path may be off the diagonal.
@@ -60,7 +59,7 @@ class WarpedSeries:
     def nearest(
         self, query: npt.NDArray[np.floating], top: int, among: npt.ArrayLike | None = None
     ) -> Nearest:
-        """The ``top`` series nearest to a query (samples, metrics), or all if there are fewer.
+        """Return the ``top`` series nearest to a query (samples, metrics).
 
         ``among``: the places of those that are looked at; None: all.
         """
@@ -69,7 +68,7 @@ class WarpedSeries:
         if top < 1:
             raise InputError(f"the nearest {top} series; ask for 1 or more")
         envelope = _envelope(query, self.band)
-        search = Search(self, query, envelope)
+        search = Search(self.series, self.band, self.largest, query, envelope)
         if 2 * top >= len(candidates):
             # float32 would exclude little
             return self._nearest(query, candidates, search.exact(candidates), len(candidates), top)
@@ -84,14 +83,14 @@ class WarpedSeries:
             limit = (
                 self._with_room(float(np.partition(rough[:end], top - 1)[top - 1])) if end >= top else limit
             )
-            begin, size = end, min(2 * size, _AT_ONCE)
+            begin, size = end, min(2 * size, _BATCH)
         chosen = order[rough <= limit]
         return self._nearest(query, chosen, search.exact(chosen), search.n_warped, top)
 
     def within(
         self, query: npt.NDArray[np.floating], distance: float, among: npt.ArrayLike | None = None
     ) -> Nearest:
-        """The series at most at a distance from a query, among all or those at some places."""
+        """Return the series within a distance of a query."""
         query = self._checked(query)
         if not distance >= 0:
             raise InputError(f"series within a distance of {distance}; it is 0 or more")
@@ -100,20 +99,17 @@ class WarpedSeries:
         limit = self._with_room(distance * distance * query.size)
         candidates = self._candidates(among)
         candidates = candidates[bounds[candidates] <= limit]
-        search = Search(self, query, envelope)
+        search = Search(self.series, self.band, self.largest, query, envelope)
         chosen = candidates[search.rough(candidates, limit) <= limit]
         costs = search.exact(chosen)
         inside = np.sqrt(costs / query.size) <= distance
         return self._nearest(query, chosen[inside], costs[inside], search.n_warped, len(self.series))
 
-    def _nearest(
-        self, query: Floats32, places: npt.NDArray[np.int64], costs: Floats, n_warped: int, top: int
-    ) -> Nearest:
+    def _nearest(self, query: Floats32, places: Ints, costs: Floats, n_warped: int, top: int) -> Nearest:
         best = np.lexsort((places, costs))[:top]
         return Nearest(places[best].astype(np.int64), np.sqrt(costs[best] / query.size), n_warped)
 
     def _bounds(self, query: Floats32, envelope: tuple[Floats32, Floats32]) -> Floats:
-        """A bound below the cost of each series."""
         lower, upper = envelope
         bounds = np.empty(len(self.series))
         below, above = self._over_segments(lower[None])[0], self._over_segments(upper[None])[0]
@@ -125,8 +121,7 @@ class WarpedSeries:
         np.maximum(bounds, self._ends_apart(query), out=bounds)
         return bounds
 
-    def _candidates(self, among: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
-        """Places in their order, each once."""
+    def _candidates(self, among: npt.ArrayLike | None) -> Ints:
         if among is None:
             return np.arange(len(self.series))
         found = np.unique(np.asarray(among, np.int64))
@@ -135,24 +130,24 @@ class WarpedSeries:
         return found
 
     def _with_room(self, cost: float) -> float:
-        """A limit in float32 that no cost within a limit in float64 is beyond, and the other way around."""
+        # The two kinds of sums differ: a float32 limit that excludes nothing within the float64 one.
         return cost * (1 + 4 * room(*self.series.shape[1:])) + TINY
 
-    def shares(self, query: npt.NDArray[np.floating], place: int) -> Floats:
-        """What part of the squared distance to one of the series each metric makes; zeros where it is 0."""
+    def shares(self, query: npt.NDArray[np.floating], index: int) -> Floats:
+        """Return the part of each metric in the squared distance to a series; zeros if it is 0."""
         query = self._checked(query)
         size = len(query) + 1
         parts: Floats = np.zeros(query.shape[1])
-        path_costs(query, self.series[place], self.band, np.full((size, size), np.inf), parts)
+        path_costs(query, self.series[index], self.band, np.full((size, size), np.inf), parts)
         if parts.any():
             parts /= parts.sum()
         return parts
 
     def _checked(self, query: npt.NDArray[np.floating]) -> Floats32:
-        given = np.ascontiguousarray(query, np.float32)
-        if given.shape != self.series.shape[1:] or not np.isfinite(given).all():
+        supplied = np.ascontiguousarray(query, np.float32)
+        if supplied.shape != self.series.shape[1:] or not np.isfinite(supplied).all():
             raise InputError(f"a query has finite values of the shape {self.series.shape[1:]}")
-        return given
+        return supplied
 
     def _over_segments(self, series: Floats32) -> Floats:
         sums = np.add.reduceat(series, self._starts, axis=1, dtype=np.float64)
@@ -160,7 +155,7 @@ class WarpedSeries:
         return means
 
     def _ends_apart(self, query: Floats32) -> Floats:
-        """What the first and the last samples cost (LB_Kim): every path joins them."""
+        # LB_Kim: every path joins the first samples, and the last ones.
         apart: Floats = np.square(self.series[:, 0] - query[0], dtype=np.float64).sum(axis=1)
         if len(query) > 1:
             apart += np.square(self.series[:, -1] - query[-1], dtype=np.float64).sum(axis=1)
@@ -168,7 +163,6 @@ class WarpedSeries:
 
 
 def _envelope(query: Floats32, band: int) -> tuple[Floats32, Floats32]:
-    """The least and the largest value of each metric within the band of each sample."""
     padded = np.pad(query, ((band, band), (0, 0)), mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * band + 1, axis=0)
     return np.ascontiguousarray(windows.min(axis=-1)), np.ascontiguousarray(windows.max(axis=-1))

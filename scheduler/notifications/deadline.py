@@ -1,40 +1,27 @@
-"""An end to what others may draw out for ever: a server that sends a byte now and then."""
+"""Deadline of a delivery: a server may send a byte now and then for ever."""
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
 
-class _Attempt(Generic[Answer]):
-    """What came of a call in a thread."""
-
-    def __init__(self, work: Callable[[], Answer]) -> None:
-        self._work = work
-        self.answer: list[Answer] = []
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        """Call it, and keep what came of it."""
-        try:
-            self.answer.append(self._work())
-        except BaseException as error:
-            self.error = error
-
-
 def within(seconds: float, work: Callable[[], Answer]) -> Answer:
-    """The answer of a call, or :class:`TimeoutError` after so many seconds.
+    """Return the result of a call, or raise :class:`TimeoutError` after ``seconds``.
 
-    The call itself cannot be stopped: its thread is left behind and ends with the process. Timeouts of
-    sockets count anew with every byte, so that they alone are no end.
+    The call itself cannot be stopped: its thread ends with the process. Socket timeouts restart with every
+    byte, so they are no deadline.
     """
-    attempt = _Attempt(work)
-    thread = threading.Thread(target=attempt.run, name="delivery", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise TimeoutError(f"no end within {seconds:g} s")
-    if attempt.error is not None:
-        raise attempt.error
-    return attempt.answer[0]
+    attempt: Future[Answer] = Future()
+
+    def run() -> None:
+        try:
+            attempt.set_result(work())
+        except BaseException as error:
+            attempt.set_exception(error)
+
+    # not an executor: that would wait for the thread at exit
+    threading.Thread(target=run, name="delivery", daemon=True).start()
+    return attempt.result(seconds)

@@ -1,8 +1,9 @@
-"""A message as its templates see it: notices in groups, numbers in the words that people read."""
+"""View of a message for its templates: grouped notices, formatted numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import TypeVar
 from urllib.parse import quote
 
 from esjobs.core.numbers import day_range, declared, estimate, many, signed_percent
@@ -11,13 +12,13 @@ from esjobs.core.words import ALL_TYPES, noun
 from scheduler.notifications.notices import KINDS, Kind, Notice
 from scheduler.notifications.settings import Role
 
-MOST_LINES = 150
-"""Flags of one kind in one message; of the others it says how many they are."""
+Value = TypeVar("Value")
+MOST_LINES = 150  # Flags of one kind in one message; of the others it says how many they are
 
 
 @dataclass(frozen=True)
 class Line:
-    """A flag in a message. Texts only; ``-`` where there is nothing to say. ``slower``: None: not known."""
+    """A flag in a message: texts, ``-`` if missing. ``slower`` None: unknown."""
 
     name: str
     site: str
@@ -40,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Group:
-    """The flags of one kind; ``more``: how many others there are."""
+    """Flags of one kind; ``more``: number of omitted ones."""
 
     kind: Kind
     lines: tuple[Line, ...]
@@ -49,7 +50,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Alert:
-    """Something about the service itself, or a test."""
+    """Notice about the service itself, or a test."""
 
     kind: Kind
     severity: str
@@ -59,10 +60,8 @@ class Alert:
 
 @dataclass(frozen=True)
 class Digest:
-    """What a message tells, to whom.
-
-    ``whose``: the queue or site that it is about, or the first two queues. ``slower``, ``faster``:
-    whether a deviation in it goes that way, for what is to be checked. ``nights``: first and last.
+    """Content of a message. ``whose``: the queue or site it is about, or the first two queues.
+    ``slower``, ``faster``: True if it has a deviation of that sign. ``nights``: first and last.
     """
 
     id: str
@@ -76,13 +75,12 @@ class Digest:
     faster: bool
 
     def of(self, *kinds: str) -> tuple[Line, ...]:
-        """All lines of these kinds."""
+        """Return all lines of these kinds."""
         return tuple(line for group in self.groups if group.kind in kinds for line in group.lines)
 
     def count(self, *kinds: str, but: tuple[str, ...] = ()) -> int:
-        """How many names there are of these kinds; a name with several kinds of work counts once.
-
-        ``but``: without names that are also of these.
+        """Return the number of names of these kinds, each once; ``but``: without names that are also of
+        these.
         """
         more = sum(group.more for group in self.groups if group.kind in kinds)
         others = {(line.noun, line.name) for line in self.of(*but)}
@@ -90,26 +88,26 @@ class Digest:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The addresses of its queues, each once."""
+        """Distinct addresses of its queues."""
         lines = (line for group in self.groups for line in group.lines)
         return tuple(dict.fromkeys(line.link for line in lines if line.link))
 
     @property
     def days(self) -> str:
-        """The nights in words."""
+        """Nights as text."""
         first, last = self.nights
         return f"{last}" if first == last else f"{first} to {last}"
 
     @property
     def is_test(self) -> bool:
-        """Whether it is sent to see whether it arrives."""
+        """True for a test message."""
         return bool(self.alerts) and all(alert.kind == "test" for alert in self.alerts)
 
 
 def digest_of(
     name: str, recipient: str, role: Role, notices: Sequence[Notice], link: str | None = None
 ) -> Digest:
-    """The message of some notices; ``name``: that of the notification. ``link``: as the settings have it."""
+    """Return the digest of notices; ``name``: of the notification; ``link``: from the settings."""
     flags = [notice for notice in notices if notice.is_flag]
     groups = []
     for kind in KINDS:
@@ -118,7 +116,7 @@ def digest_of(
             shown = of_kind[:MOST_LINES]
             groups.append(Group(kind, tuple(line_of(one, link) for one in shown), len(of_kind) - len(shown)))
     alerts = sorted((n for n in notices if not n.is_flag), key=lambda n: (KINDS.index(n.kind), n.night, n.id))
-    moved = [n.deviation for n in flags if n.kind in ("opened", "reopened", "candidate") and n.deviation]
+    updated = [n.deviation for n in flags if n.kind in ("opened", "reopened", "candidate") and n.deviation]
     return Digest(
         id=name,
         recipient=recipient,
@@ -127,13 +125,12 @@ def digest_of(
         alerts=tuple(Alert(n.kind, n.severity, visible(n.subject), visible(n.text)) for n in alerts),
         nights=(min(notice.night for notice in notices), max(notice.night for notice in notices)),
         whose=_whose(flags),
-        slower=any(deviation < 0 for deviation in moved),
-        faster=any(deviation > 0 for deviation in moved),
+        slower=any(deviation < 0 for deviation in updated),
+        faster=any(deviation > 0 for deviation in updated),
     )
 
 
 def _whose(flags: Sequence[Notice]) -> str:
-    """The one queue, the one site, or the first queues."""
     sites = sorted({notice.site or notice.name or "" for notice in flags})
     names = sorted({notice.name or "" for notice in flags})
     if len(names) == 1 or len(sites) == 1:
@@ -142,7 +139,7 @@ def _whose(flags: Sequence[Notice]) -> str:
 
 
 def _order(notice: Notice) -> tuple[str, str, bool, str, str]:
-    """Queues before CPU models, by site and name, all kinds of work together first."""
+    # Queues before CPU models, by site and name, all kinds of work first.
     return (
         "" if notice.level == "queue" else notice.level or "",
         (notice.site or notice.name or "") + "\0" + (notice.name or ""),
@@ -152,9 +149,13 @@ def _order(notice: Notice) -> tuple[str, str, bool, str, str]:
     )
 
 
+def _text(value: Value | None, form: Callable[[Value], str]) -> str:
+    return "-" if value is None else form(value)
+
+
 def line_of(notice: Notice, link: str | None = None) -> Line:
-    """A flag in words."""
-    low, high, proposed = notice.deviation_low, notice.deviation_high, notice.proposed_corepower
+    """Format a flag."""
+    low, high = notice.deviation_low, notice.deviation_high
     unit = f" {visible(notice.benchmark)}" if notice.benchmark else ""
     work = notice.processing_type or ""
     return Line(
@@ -162,11 +163,11 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
         site=visible(notice.site or "-"),
         noun=noun(notice.level or "queue", 1),
         work="all work" if work == ALL_TYPES else visible(work) or "-",
-        declared="-" if notice.corepower is None else f"{declared(notice.corepower)}{unit}",
-        ran_like="-" if proposed is None else f"{estimate(proposed, None)}{unit}",
-        deviation="-" if notice.deviation is None else signed_percent(notice.deviation),
+        declared=_text(notice.corepower, lambda value: f"{declared(value)}{unit}"),
+        ran_like=_text(notice.proposed_corepower, lambda value: f"{estimate(value, None)}{unit}"),
+        deviation=_text(notice.deviation, signed_percent),
         interval="-" if low is None or high is None else f"{signed_percent(low)} to {signed_percent(high)}",
-        since="-" if notice.since is None else notice.since.isoformat(),
+        since=_text(notice.since, date.isoformat),
         window=_window(notice),
         sentence=visible(notice.text),
         evidence=visible(notice.evidence or ""),
@@ -179,7 +180,6 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
 
 
 def _basis(notice: Notice) -> str:
-    """How much the deviation rests on; empty where that is unknown."""
     if notice.n_jobs is None:
         return ""
     tasks = "" if notice.n_tasks is None else f" of {many(notice.n_tasks, 'task')}"
@@ -189,10 +189,10 @@ def _basis(notice: Notice) -> str:
 
 
 def link_to(link: str, notice: Notice) -> str:
-    """The address of what is known of a queue: placeholders replaced, or the queue behind ``#``.
+    """Return the link to a queue: placeholders filled, or the queue behind ``#``.
 
-    ``{queue}`` and ``{site}`` become the percent-encoded names. An address without them, and without a
-    ``#``, gets ``#queue=NAME``, which opens the queue in a report of esjobs.
+    ``{queue}`` and ``{site}`` become the percent-encoded names. An address without them and without ``#``
+    gets ``#queue=NAME``, which opens the queue in a report of esjobs.
 
     >>> from scheduler.notifications.notices import Notice
     >>> one = Notice("", "opened", "info", "", "", date(2026, 1, 1), name="A B", site="S", level="queue")

@@ -1,4 +1,4 @@
-"""Reasons and numbers of jobs behind the events that tell of a name."""
+"""Causes and numbers of jobs behind flag events."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,7 @@ from esjobs.schema.drift import DRIFTS
 from esjobs.schema.speed import FLAGS, LINES
 from esjobs.store.base import JobStore
 
-Flag = tuple[str, str, str, str]
-"""Run of speed factors, level, processing type, name."""
+Flag = tuple[str, str, str, str]  # Run of speed factors, level, processing type, name
 
 
 _LINE = ("run", "level", "processing_type", "method")
@@ -22,24 +21,24 @@ _FLAG = ("speed_run", "level", "processing_type", "name")
 
 
 def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, tuple[str, ...]]:
-    """By flag, sentences about why it deviates, then when it changed, of the runs that the events follow."""
+    """Return, by flag, the causes of its deviation and its change points, of the runs of the events."""
     runs = sorted({event["run"] for event in events if event["run"] is not None})
     if not runs:
         return {}
-    told: dict[Flag, dict[str, None]] = defaultdict(dict)
+    causes: dict[Flag, dict[str, None]] = defaultdict(dict)
     for row in _rows(store, DECOMPOSITION, runs, "largest", "reason"):
         # the largest part has the sentence about all of them
         if row["largest"] and row["reason"]:
-            told[_flag(row)][row["reason"]] = None
+            causes[_flag(row)][row["reason"]] = None
     for row in sorted(_rows(store, DRIFTS, runs, "day", "sentence"), key=lambda row: row["day"]):
         if row["sentence"]:
-            told[_flag(row)][row["sentence"]] = None
-    return {flag: tuple(sentences) for flag, sentences in told.items()}
+            causes[_flag(row)][row["sentence"]] = None
+    return {flag: tuple(sentences) for flag, sentences in causes.items()}
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Jobs and tasks behind a deviation, and the sites (of a CPU model: models) that were compared."""
+    """Jobs and tasks behind a deviation, and the number of compared sites (CPU models)."""
 
     n_jobs: int | None
     n_tasks: int | None
@@ -47,7 +46,7 @@ class Basis:
 
 
 def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, Basis]:
-    """By flag, the jobs that the verdicts of some events rest on. Costs two requests, none without events."""
+    """Return, by flag, the jobs behind the verdicts of some events; two requests, none without events."""
     runs = tuple(sorted({event["run"] for event in events if event["run"] is not None}))
     if not runs:
         return {}

@@ -1,4 +1,4 @@
-"""What there is to tell of a night: changes of flags, and nights that failed or are missing."""
+"""Notices of a night: flag events, and nights that failed or are missing."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
@@ -11,8 +11,8 @@ from esjobs.core.window import format_time
 from scheduler.notifications.explanations import Basis, Flag
 from scheduler.notifications.notices import FLAG_KINDS, Kind, Notice, Severity
 
+# Kind of an event to that of its notice
 _KINDS: Mapping[str, Kind] = {"noticed": "candidate", **{kind: kind for kind in FLAG_KINDS}}
-"""Kind of an event to that of its notice."""
 
 
 def flag_notices(
@@ -22,10 +22,10 @@ def flag_notices(
     *,
     critical: float = 0.5,
 ) -> list[Notice]:
-    """The notices of rows of ``flag_events``.
+    """Return the notices of rows of ``flag_events``.
 
-    ``reasons``: by run, level, processing type and name what explains a deviation; ``bases``: the
-    jobs behind it. ``critical``: a confirmed deviation is critical when all of its interval is beyond this.
+    ``reasons``, ``bases``: by run, level, processing type and name. ``critical``: a confirmed deviation is
+    critical if its interval lies beyond this.
     """
     notices = []
     for row in events:
@@ -53,6 +53,7 @@ def flag_notices(
 
 
 _NO_BASIS = Basis(None, None, None)
+# What a notice has under the names of the columns
 _COPIED = (
     *("level", "processing_type", "name", "site", "from_state", "to_state", "deviation", "deviation_low"),
     *(
@@ -67,7 +68,6 @@ _COPIED = (
     ),
     *("benchmark", "evidence"),
 )
-"""What a notice has under the names of the columns."""
 
 
 def _copied(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,13 +90,13 @@ def _subject(kind: Kind, row: Mapping[str, Any]) -> str:
 
 
 def night_notices(
-    rows: Iterable[Mapping[str, Any]], *, since: date, told: Iterable[str] = ()
+    rows: Iterable[Mapping[str, Any]], *, since: date, reported: Iterable[str] = ()
 ) -> list[Notice]:
-    """The notices of rows of ``nights``, of nights not before ``since``.
+    """Return the notices of rows of ``nights`` from ``since`` on.
 
-    ``told``: ids of notices of before; a night that is done is told of only where its failure was.
+    ``reported``: ids of earlier notices; a night done is reported only if its failure was.
     """
-    known = set(told)
+    earlier = set(reported)
     notices = []
     for row in sorted(rows, key=lambda row: row["night"]):
         night = row["night"]
@@ -107,7 +107,7 @@ def night_notices(
             reason = visible(str(row.get("reason") or "the ledger gives no reason"))
             text = f"{reason.rstrip('.')}. See: esjobs show night_steps. Run it again: esjobs rerun {night}"
             notices.append(_of_service(kind, "critical", f"Night {night} {_STATES[kind]}", text, night))
-        elif row["state"] == "done" and known & {
+        elif row["state"] == "done" and earlier & {
             _service_id("night_failed", night),
             _service_id("night_missing", night),
         }:
@@ -120,9 +120,9 @@ _STATES: Mapping[str, str] = {"night_failed": "failed", "night_missing": "is mis
 
 
 def ingest_stopped(last: datetime | None, hours: float, now: datetime) -> Notice:
-    """The alert that no new jobs arrive: once per last job, however long it lasts.
+    """Return the alert that no new jobs arrive: once per last job.
 
-    ``last``: when the last job ended; None: there is none. ``hours``: after how many one is worried.
+    ``last``: end of the last job, or None. ``hours``: limit.
     """
     since = "no job was ever stored" if last is None else f"the last one ended at {format_time(last)}"
     text = f"No new jobs for more than {hours:g} hours: {since}. Check what writes job records."
@@ -133,7 +133,7 @@ def ingest_stopped(last: datetime | None, hours: float, now: datetime) -> Notice
 
 
 def undelivered(notification: str, recipient: str, subject: str, error: str, night: date) -> Notice:
-    """The notice that a message was given up: a wrong address must not stay unseen."""
+    """Return the notice about an abandoned message: a wrong address must become visible."""
     identity = content_id({"kind": "undelivered", "notification": notification}, 20)
     text = (
         f"'{visible(subject)}' to {recipient}: {error}. When it is mended and esjobs notify test {recipient} "
@@ -142,8 +142,8 @@ def undelivered(notification: str, recipient: str, subject: str, error: str, nig
     return Notice(identity, "undelivered", "warning", f"A message to {recipient} was given up", text, night)
 
 
-def trial(recipient: str, now: datetime) -> Notice:
-    """What a test message tells."""
+def sample_notice(recipient: str, now: datetime) -> Notice:
+    """Return the notice of a test message."""
     identity = content_id({"kind": "test", "recipient": recipient, "at": now.isoformat()}, 20)
     return Notice(
         identity, "test", "info", "Test message", f"This is a test of esjobs to {recipient}.", now.date()

@@ -1,4 +1,4 @@
-"""The past of names in the store: their changes, and the messages that told of them."""
+"""Stored events of names, and the messages about them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,14 @@ from scheduler.notifications.gathering import flag_notices
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.repetition import name_of
 
-_UNREAD = (SAME, "given up")
-"""States of what nobody reads, ever."""
+_UNREAD = (SAME, "given up")  # States of what nobody reads, ever
 _MAILED = (*WAITING, "sent")
 _COLUMNS = ("notification", "night", "recipient", "state", "notices", "bundle", "first_at")
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message by the changes that it told. ``name``: the one that it went out in; None: none yet."""
+    """A message and its events. ``name``: of the message that was sent with them, or None."""
 
     recipient: str
     name: str | None
@@ -33,13 +32,13 @@ class Message:
 
 @dataclass(frozen=True)
 class History:
-    """``changes``: of all names that were asked for, in order. ``messages``: those of the nights since."""
+    """``changes``: of all requested names, in order. ``messages``: of the nights since."""
 
     changes: Sequence[Notice] = ()
     messages: Sequence[Message] = ()
 
     def read_by(self, recipient: str, without: Collection[str] = ()) -> set[str]:
-        """Ids of changes that a recipient has read or is to read; ``without``: but for these."""
+        """Return the ids of changes that a recipient has read or will read, except ``without``."""
         return {
             identity
             for message in self.messages
@@ -48,7 +47,7 @@ class History:
         }.difference(without)
 
     def first_messages(self, recipient: str, notices: Iterable[Notice]) -> tuple[str, ...]:
-        """Names of the messages that told a recipient first of the queues of some notices, oldest first."""
+        """Return the first messages to a recipient about the queues of some notices, oldest first."""
         names = {name_of(notice) for notice in notices if notice.is_flag}
         found: dict[str, None] = {}
         own = sorted(
@@ -63,10 +62,7 @@ class History:
 
 
 def history_of(store: JobStore, notices: Iterable[Notice], last: date) -> History:
-    """The history of the queues and CPU models of some notices, up to a night.
-
-    Costs two requests where a notice is about any; rows of messages are read without what they say.
-    """
+    """Return the history of the names in some notices, up to a night. Two requests if there are any."""
     names = {name_of(notice) for notice in notices if notice.is_flag}
     if not names:
         return History()
@@ -77,10 +73,10 @@ def history_of(store: JobStore, notices: Iterable[Notice], last: date) -> Histor
     if not changes:
         return History()
     first = min(change.night for change in changes)
-    told = read_table(
+    sent = read_table(
         store, NOTIFICATIONS, [Days("night", first, last + timedelta(days=1))], _COLUMNS
     ).to_pylist()
-    return History(changes, [_message(row) for row in told])
+    return History(changes, [_message(row) for row in sent])
 
 
 def _message(row: Mapping[str, Any]) -> Message:

@@ -10,8 +10,7 @@ from esjobs.core.text import visible
 from esjobs.core.window import Window
 from scheduler.notifications.notices import Notice, Severity
 
-MOST = 100
-"""Notices of a night; of the others one says how many they are."""
+MOST = 100  # Notices of a night; of the others one says how many they are
 _SEVERITY: dict[str, Severity] = {"critical": "critical", "major": "warning"}
 _RULES = 4
 
@@ -27,7 +26,7 @@ def job_issue(
     idle_gpu_h: float,
     least: str,
 ) -> Notice:
-    """The notice about a user or a project; its id follows from who it is and the day it began again."""
+    """Return the notice about a user or project; its id follows from the name and the day of recurrence."""
     identity = content_id({"kind": "job_issues", "what": what, "name": name, "day": day.isoformat()}, 20)
     shown = ", ".join(f"{rule} ({count:,})" for rule, count in rules[:_RULES])
     more = f" and {len(rules) - _RULES} other rules" if len(rules) > _RULES else ""
@@ -44,7 +43,7 @@ def job_issue(
 
 
 def more_job_issues(n: int, day: date, least: str) -> Notice:
-    """The notice that there are more users and projects than are told of."""
+    """Return the notice about users and projects beyond the limit."""
     identity = content_id({"kind": "job_issues", "more": day.isoformat()}, 20)
     text = f"See: esjobs show issues --window {Window.of_days(day, day)} --min-severity {least}"
     return Notice(

@@ -1,7 +1,8 @@
-"""What was sent, when and to whom, and what was answered since."""
+"""Log of messages, with later answers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,10 +22,7 @@ def log_rows(
     first: date | None = None,
     last: date | None = None,
 ) -> pa.Table:
-    """Rows of ``notifications``, the newest first, and in ``answers`` what sites said of their names since.
-
-    ``recipients``, ``states``: only these; ``first``, ``last``: only of these nights.
-    """
+    """Return rows of ``notifications``, newest first, with later answers of sites in ``answers``."""
     where: list[Filter] = []
     if recipients:
         where.append(In("recipient", tuple(recipients)))
@@ -36,13 +34,15 @@ def log_rows(
     rows.sort(key=lambda row: (-row["first_at"].timestamp(), row["recipient"], row["notification"]))
     answers = answers_by_name(store)
     for row in rows:
-        names = sorted({notice.name for notice in read(row["content"]) if notice.name is not None})
-        said = [
-            f"{name} ({at[:10]}): {text}"
-            for name in names
-            for at, text in answers.get(name, ())
-            if row["state"] == "sent" and at >= row["first_at"].isoformat()
-        ]
-        row["answers"] = "; ".join(said) or None
+        row["answers"] = _answered(row, answers) if row["state"] == "sent" else None
     schema = table_schema(NOTIFICATIONS).append(pa.field("answers", pa.string()))
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _answered(row: Mapping[str, Any], answers: Mapping[str, Sequence[tuple[str, str]]]) -> str | None:
+    names = sorted({notice.name for notice in read(row["content"]) if notice.name is not None})
+    since = row["first_at"].isoformat()
+    said = [
+        f"{name} ({at[:10]}): {text}" for name in names for at, text in answers.get(name, ()) if at >= since
+    ]
+    return "; ".join(said) or None

@@ -1,4 +1,4 @@
-"""What can be told: one change of a state each, with everything that a message about it needs."""
+"""Notices: one change of state each, with the data for its message."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -26,40 +26,32 @@ Kind = Literal[
     "job_issues",
     "test",
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-"""Every kind of notice."""
+KINDS: tuple[Kind, ...] = get_args(Kind)  # Every kind of notice
+# What a site may be told: changes of confirmed deviations
 SITE_KINDS: tuple[Kind, ...] = ("opened", "reopened", "closed")
-"""What a site may be told: changes of confirmed deviations."""
-FLAG_KINDS: tuple[Kind, ...] = KINDS[:11]
-"""Kinds about a queue or CPU model."""
-SERVICE_KINDS: tuple[Kind, ...] = KINDS[11:16]
-"""Kinds about this service."""
-JOB_KINDS: tuple[Kind, ...] = ("job_issues",)
-"""Kinds about jobs of users and projects."""
+FLAG_KINDS: tuple[Kind, ...] = KINDS[:11]  # Kinds about a queue or CPU model
+SERVICE_KINDS: tuple[Kind, ...] = KINDS[11:16]  # Kinds about this service
+JOB_KINDS: tuple[Kind, ...] = ("job_issues",)  # Kinds about jobs of users and projects
+# What a role is there for
 ROLE_KINDS: Mapping[str, tuple[Kind, ...]] = {
     "site": SITE_KINDS,
     "coordinator": FLAG_KINDS,
     "operator": SERVICE_KINDS,
     "support": JOB_KINDS,
 }
-"""What a role is there for."""
-
 Severity = Literal["info", "warning", "critical"]
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""From the least."""
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # From the least
 
 
 @dataclass(frozen=True)
 class Notice:
-    """A change that somebody may be told of.
+    """A change to notify about.
 
-    ``id`` follows from what changed, so that the same change is the same notice however often it is worked
-    out. ``subject``: a few words; ``text``: a sentence or two. All below ``night`` is of flags only:
-    ``deviation`` with its 90 % interval ``deviation_low`` to ``deviation_high`` (fractions of what is
-    declared), ``corepower`` declared and ``proposed_corepower`` in benchmark per core. ``n_jobs`` of
-    ``n_tasks`` tasks say so, compared over ``n_groups`` sites (of a CPU model: models). ``also``: other
-    kinds of work in which the same deviation was confirmed. ``confirmed``: whether it may be sent to a
-    site. None: not known, or of no meaning for the kind.
+    ``id`` follows from the change: the same change is always the same notice. All below ``night`` is of flags
+    only; deviations are fractions of the declared value, with their 90 % interval; ``corepower`` (declared)
+    and ``proposed_corepower`` are benchmark per core. ``n_groups``: compared sites (CPU models). ``also``:
+    other kinds of work with the same confirmed deviation. ``confirmed``: True if cleared to send to a
+    site. None: unknown, or not applicable to the kind.
     """
 
     id: str
@@ -94,11 +86,11 @@ class Notice:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is about a queue or a CPU model."""
+        """True if it is about a queue or a CPU model."""
         return self.kind in FLAG_KINDS
 
     def plain(self) -> dict[str, Any]:
-        """It as plain data for JSON; moments and days are ISO texts."""
+        """Return plain data for JSON; times and days are ISO texts."""
         return {
             name: value.isoformat() if isinstance(value, date) else value
             for name, value in asdict(self).items()
@@ -106,15 +98,15 @@ class Notice:
 
 
 def written(notices: Iterable[Notice]) -> str:
-    """Notices as one text, the same for the same notices."""
+    """Serialise notices; the same text for the same notices."""
     return json.dumps([notice.plain() for notice in notices], sort_keys=True, ensure_ascii=True)
 
 
 def read(text: str) -> tuple[Notice, ...]:
-    """Notices from such a text; what a later version added to them is left out."""
-    known = {field.name for field in fields(Notice)}
+    """Parse serialised notices, ignoring fields of later versions."""
+    existing = {field.name for field in fields(Notice)}
     return tuple(
-        _notice({key: value for key, value in row.items() if key in known}) for row in json.loads(text)
+        _notice({key: value for key, value in row.items() if key in existing}) for row in json.loads(text)
     )
 
 
@@ -131,7 +123,7 @@ def _notice(row: dict[str, Any]) -> Notice:
 
 
 def at_least(severity: Severity, least: Severity) -> bool:
-    """Whether a severity reaches another.
+    """True if ``severity`` is at or above ``least``.
 
     >>> at_least("warning", "info"), at_least("info", "critical")
     (True, False)

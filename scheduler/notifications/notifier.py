@@ -1,4 +1,4 @@
-"""Everything that is asked of notifications, over one session."""
+"""Notifications of one session."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields
@@ -16,37 +16,36 @@ from esjobs.store.base import JobStore
 from scheduler.notifications.log import log_rows
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.preview import Previewed, preview
+from scheduler.notifications.sample_message import Tried, try_recipients
 from scheduler.notifications.settings import NotifySettings
 from scheduler.notifications.sources import last_night
-from scheduler.notifications.step import Office, notify_night
-from scheduler.notifications.trial import Tried, try_recipients
+from scheduler.notifications.step import Mailer, notify_night
 
 
 class Notifier:
-    """Tells people, and says what they were told: ``s.notifier.send(night)``.
-
-    ``open_store``: gives the store when it is needed; a test message needs none.
+    """Notifications: send, preview, test, log. ``open_store``: called when a store is required; a test needs
+    none.
     """
 
-    def __init__(self, open_store: Callable[[], JobStore], office: Office) -> None:
+    def __init__(self, open_store: Callable[[], JobStore], mailer: Mailer) -> None:
         self._open_store = open_store
-        self._office = office
+        self._mailer = mailer
 
     def send(
         self, night: date | None = None, *, alerts: Sequence[Notice] = (), retry: bool = False
     ) -> RunReport:
-        """Tell of a night (None: the newest) what was not told yet, and send what waits."""
+        """Send the new notices of a night (None: the newest), and pending messages."""
         store = self._open_store()
-        return notify_night(store, self._office, self._night(store, night), alerts=alerts, retry=retry)
+        return notify_night(store, self._mailer, self._night(store, night), alerts=alerts, retry=retry)
 
     def preview(self, night: date | None, out: str | Path) -> pa.Table:
-        """Write what would be sent of a night (None: the newest) into a folder; a row for each message."""
+        """Write the messages of a night (None: the newest) into a folder; one row per message."""
         store = self._open_store()
-        return _rows(preview(store, self._office, self._night(store, night), Path(out)), Previewed)
+        return _rows(preview(store, self._mailer, self._night(store, night), Path(out)), Previewed)
 
     def test(self, recipients: Sequence[str] = ()) -> pa.Table:
-        """Send a test message to some recipients, or to all; a row for each."""
-        return _rows(try_recipients(self._open_store, self._office, recipients), Tried)
+        """Send a test message to some recipients, or to all; one row each."""
+        return _rows(try_recipients(self._open_store, self._mailer, recipients), Tried)
 
     def log(
         self,
@@ -56,11 +55,11 @@ class Notifier:
         first: date | None = None,
         last: date | None = None,
     ) -> pa.Table:
-        """What was sent, when, to whom, and what was answered; the newest first."""
+        """Return the log of messages with answers, newest first."""
         return log_rows(self._open_store(), recipients=recipients, states=states, first=first, last=last)
 
     def _night(self, store: JobStore, night: date | None) -> date:
-        chosen = night or last_night(store, self._office.clock().date())
+        chosen = night or last_night(store, self._mailer.clock().date())
         if chosen is None:
             raise NoResultError(
                 "no night was ever run, so there is nothing to tell; see: esjobs serve --once"
@@ -72,12 +71,12 @@ def notifier(context: Context) -> Notifier:
     """Return the notifier of a session."""
     settings = context.settings
     limit = settings.section(FitSettings).deviation_limit
-    office = Office(settings.section(NotifySettings), limit, context.clock, settings.place)
-    return Notifier(context.opener, office)
+    mailer = Mailer(settings.section(NotifySettings), limit, context.clock, settings.place)
+    return Notifier(context.opener, mailer)
 
 
-def _rows(told: Sequence[Any], kind: type) -> pa.Table:
+def _rows(rows: Sequence[Any], kind: type) -> pa.Table:
     schema = pa.schema(
         [pa.field(one.name, pa.int64() if one.type in (int, "int") else pa.string()) for one in fields(kind)]
     )
-    return pa.Table.from_pylist([asdict(one) for one in told], schema=schema)
+    return pa.Table.from_pylist([asdict(one) for one in rows], schema=schema)

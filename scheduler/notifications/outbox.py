@@ -1,4 +1,7 @@
-"""The outbox in the store: rows are written before anything is sent, and marked after each message.
+"""Outbox in the store: rows are written before anything is sent, and marked after each message.
+
+A night is rewritten at once, and only under the lease. A row contains its message: every attempt, by any
+process, sends the same bytes under the same name.
 
 A night is rewritten at once, and only by who holds the right to send. What a row tells stands in it, so that
 a message that is tried again, by whatever process, is the same message under the same name.
@@ -44,14 +47,13 @@ class Entry:
     follows: str | None = None
 
     @property
-    def told(self) -> tuple[Notice, ...]:
-        """What it tells."""
+    def parsed(self) -> tuple[Notice, ...]:
+        """Its notices."""
         return read(self.content)
 
 
 class Outbox:
-    """The rows of a store. Who changes them holds the right to send; see
-    :mod:`scheduler.notifications.step`."""
+    """Rows of a store; changed only under the lease, see :mod:`scheduler.notifications.step`."""
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
@@ -59,25 +61,25 @@ class Outbox:
         self._is_changed = False
 
     def of_night(self, night: date) -> Mapping[str, Entry]:
-        """Entries of a night by their names; read once."""
+        """Return the entries of a night by name; read once."""
         if night not in self._nights:
             rows = self._read([In("night", (night.isoformat(),))])
             self._nights[night] = {entry.notification: entry for entry in rows}
         return self._nights[night]
 
     def between(self, first: date, last: date) -> list[Entry]:
-        """Entries of the nights from one to another, both included."""
+        """Return the entries of nights, both ends included."""
         return self._read([Days("night", first, last)])
 
     def in_states(self, states: Sequence[str]) -> list[Entry]:
-        """Entries of all nights in these states, the oldest first."""
+        """Return entries of all nights in these states, oldest first."""
         return sorted(
             self._read([In("state", tuple(states))]),
             key=lambda entry: (entry.first_at, entry.recipient, entry.notification),
         )
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """Write entries, new or changed, all of them in one step."""
+        """Write new or changed entries in one step."""
         nights: set[date] = set()
         for entry in entries:
             self.of_night(entry.night)
@@ -95,7 +97,7 @@ class Outbox:
         self._is_changed = True
 
     def tidy(self) -> None:
-        """Sweep away what no reader sees any more, if anything was written."""
+        """Remove replaced rows, if anything was written."""
         if self._is_changed:
             tidy(self._store)
             self._is_changed = False
@@ -107,7 +109,7 @@ class Outbox:
 def entry_of(
     recipient: Recipient, notices: Sequence[Notice], *, night: date, now: datetime, subject: str, address: str
 ) -> Entry:
-    """A message of these notices to a recipient, queued; its name follows from both."""
+    """Return a queued message of these notices to a recipient; its name follows from both."""
     ids = sorted(notice.id for notice in notices)
     return Entry(
         notification=content_id({"recipient": recipient.name, "notices": ids}, 20),
@@ -129,35 +131,33 @@ def entry_of(
     )
 
 
-MOST_FOLLOWED = 10
-"""Messages that a mail names as those before it."""
-Draft = Callable[[Recipient, Sequence[Notice]], Entry]
-"""Makes the entry of a message, queued."""
-Known = Callable[[Sequence[Entry], Sequence[Notice]], Sequence[Notice]]
-"""Of what somebody was told and is to be told, what is known already."""
+MOST_FOLLOWED = 10  # Messages that a mail names as those before it
+Draft = Callable[[Recipient, Sequence[Notice]], Entry]  # Makes the entry of a message, queued
+# Of what somebody was told and is to be told, what is known already
+Reported = Callable[[Sequence[Entry], Sequence[Notice]], Sequence[Notice]]
 
 
 def queued(
     settings: NotifySettings,
     notices: Sequence[Notice],
-    there: Collection[Entry],
+    existing: Collection[Entry],
     draft: Draft,
-    known: Known = lambda *_: (),
+    reported: Reported = lambda *_: (),
     history: History | None = None,
     limit: float = DEVIATION_LIMIT,
 ) -> list[Entry]:
-    """New entries: for each recipient one, of what it takes and was not told by those ``there``.
+    """Return new entries: per recipient one, of the notices it takes and has not received from ``there``.
 
-    What is ``known``, and what repeats by its ``history`` what was sent of a name, gets entries of its own,
-    which are not sent. ``limit``: relative deviation that is accepted.
+    ``known`` notices, and repetitions of its ``history``, get entries of their own that are not sent.
+    ``limit``: accepted relative deviation.
     """
     history = history or History()
     entries = []
     for recipient in settings.recipients:
-        before = [entry for entry in there if entry.recipient == recipient.name]
-        told = {notice for entry in before for notice in entry.notices.split()}
-        new = [notice for notice in notices if notice.id not in told and takes(recipient, notice)]
-        same = known(before, new)
+        before = [entry for entry in existing if entry.recipient == recipient.name]
+        received = {notice for entry in before for notice in entry.notices.split()}
+        new = [notice for notice in notices if notice.id not in received and takes(recipient, notice)]
+        same = reported(before, new)
         if same:
             note = "told before, as a change of another night"
             entries.append(replace(draft(recipient, same), state=KNOWN, error=note))
@@ -174,15 +174,14 @@ def queued(
 
 
 def following(entry: Entry, history: History) -> Entry:
-    """An entry with the messages that told its recipient first of the same names."""
+    """Return an entry with the first messages to its recipient about the same names."""
     first = [
-        name for name in history.first_messages(entry.recipient, entry.told) if name != entry.notification
+        name for name in history.first_messages(entry.recipient, entry.parsed) if name != entry.notification
     ]
     return replace(entry, follows=" ".join(first[:MOST_FOLLOWED]) or None)
 
 
 def _on_its_way(entry: Entry, recipient: Recipient, settings: NotifySettings) -> Entry:
-    """Sent with the others, collected for a digest, or too old to be sent."""
     age = (entry.first_at.date() - entry.night).days
     if age > settings.within_days:
         return given_up(
@@ -199,7 +198,7 @@ def _on_its_way(entry: Entry, recipient: Recipient, settings: NotifySettings) ->
 
 
 def digest_day(night: date, now: datetime, weekday: str) -> date:
-    """The day on which a weekly digest has what is known of a night: the first of its name that can.
+    """Return the day of the weekly digest with the notices of a night.
 
     >>> from datetime import UTC
     >>> digest_day(date(2026, 11, 15), datetime(2026, 11, 16, 3, tzinfo=UTC), "monday").isoformat()
@@ -212,9 +211,9 @@ def digest_day(night: date, now: datetime, weekday: str) -> date:
 
 
 def bundled(settings: NotifySettings, collected: Iterable[Entry], draft: Draft, today: date) -> list[Entry]:
-    """Weekly digests that are due: one new entry per recipient, and what went into it, marked.
+    """Return the due weekly digests: one new entry per recipient, and its parts, marked.
 
-    A recipient that is not in the settings any more has its entries given up.
+    Entries of removed recipients are given up.
     """
     due: dict[str, list[Entry]] = {}
     for entry in collected:
@@ -226,13 +225,13 @@ def bundled(settings: NotifySettings, collected: Iterable[Entry], draft: Draft, 
         if recipient is None:
             changed += [given_up(entry, GONE) for entry in entries]
         else:
-            told = {notice.id: notice for entry in entries for notice in entry.told}
-            changed += _one_of(entries, draft(recipient, list(told.values())))
+            received = {notice.id: notice for entry in entries for notice in entry.parsed}
+            changed += _one_of(entries, draft(recipient, list(received.values())))
     return changed
 
 
 def _one_of(entries: Sequence[Entry], message: Entry) -> list[Entry]:
-    """One message in the place of some entries, which go into it; one of these may be the message itself."""
+    # One message replaces some entries; one of these may be the message itself.
     others = [
         replace(entry, state="bundled", bundle=message.notification, error=None)
         for entry in entries
@@ -243,7 +242,7 @@ def _one_of(entries: Sequence[Entry], message: Entry) -> list[Entry]:
 
 
 def released(settings: NotifySettings, withheld: Iterable[Entry], draft: Draft, today: date) -> list[Entry]:
-    """Messages to sites that waited for the day from which sites are written to: what still holds, in one."""
+    """Return withheld messages to sites from the first permitted day on: still valid notices, in one."""
     if not settings.writes_to_sites(today):
         return []
     by_recipient: dict[str, list[Entry]] = {}
@@ -252,7 +251,7 @@ def released(settings: NotifySettings, withheld: Iterable[Entry], draft: Draft, 
     changed: list[Entry] = []
     for name, entries in by_recipient.items():
         recipient = settings.recipient(name)
-        notices = lasting(notice for entry in entries for notice in entry.told)
+        notices = lasting(notice for entry in entries for notice in entry.parsed)
         if recipient is None:
             changed += [given_up(entry, GONE) for entry in entries]
         elif not notices:
@@ -266,5 +265,5 @@ GONE = "there is no recipient of this name in the settings any more"
 
 
 def given_up(entry: Entry, error: str) -> Entry:
-    """An entry that is not tried again, and why."""
+    """Return an abandoned entry with the reason."""
     return replace(entry, state="given up", error=error)

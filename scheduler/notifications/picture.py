@@ -1,4 +1,6 @@
-"""The picture of a message: each deviation with its 90 % interval, beside the limit.
+"""Picture of a message: each deviation with its 90 % interval, beside the limit.
+
+A PNG, because mail programs show no SVG. Pillow draws it: it brings a font and has no dependencies.
 
 A PNG, because mail programs show no SVG. Pillow draws it: it needs nothing else, brings a font, and is a
 part of what a plotting library would install.
@@ -16,32 +18,29 @@ from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES
 from scheduler.notifications.notices import Notice
 
-WIDTH = 620
-"""Pixels as it is shown; it is drawn with twice as many."""
+WIDTH = 620  # Pixels as it is shown; it is drawn with twice as many
 MOST_ROWS = 30
 DRAWN_KINDS = ("opened", "reopened", "closed", "candidate", "expired")
 _SCALE = 2
 _ROW, _TOP, _BOTTOM, _SIDE = 26, 30, 34, 14
-_TICK = 52
-"""Pixels between two ticks, at least."""
-_FURTHEST = 2.0
-"""Deviations beyond are drawn at the edge, with an arrow."""
+_TICK = 52  # Pixels between two ticks, at least
+_FURTHEST = 2.0  # Deviations beyond are drawn at the edge, with an arrow
 _INK, _FAINT, _GRID, _BAND = "#1f2933", "#5b6770", "#dfe4e8", "#eef3ee"
 _SLOWER, _FASTER, _CLOSED = "#a8410a", "#1d5fa8", "#5b6770"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """``png``: the file. ``alt``: the same in words."""
+    """``png``: file content. ``alt``: description."""
 
     png: bytes
     alt: str
 
 
 def picture_of(notices: Sequence[Notice], limit: float) -> Picture | None:
-    """The deviations of some notices, all kinds of work together before single ones, the largest first.
+    """Draw the deviations of some notices: confirmed ones before others, largest first.
 
-    ``limit``: relative deviation that is accepted, drawn as a band. None: there is nothing to draw.
+    ``limit``: accepted relative deviation, drawn as a band. None if there are none.
     """
     drawn = [
         notice
@@ -117,7 +116,7 @@ def _drawn(rows: Sequence[Notice], limit: float, left_out: int) -> bytes:
 
 
 def _end(draw: ImageDraw.ImageDraw, at: float, y: float, colour: str, *, beyond: bool, before: bool) -> None:
-    """The end of an interval: a stroke, or an arrow where it goes on outside of the picture."""
+    # A stroke, or an arrow if the interval continues outside.
     size = 4 * _SCALE
     if beyond or before:
         back = at - size if beyond else at + size
@@ -133,14 +132,13 @@ def _range(rows: Sequence[Notice], limit: float) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float, width: float) -> list[float]:
-    """Round numbers between two ends, so far apart that their labels do not touch."""
     most = max(width / _TICK, 1.0)
     step = next((each for each in (0.1, 0.2, 0.5, 1.0) if (high - low) / each <= most), 2.0)
     return [number * step for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _drawn_percent(value: float) -> str:
-    """A deviation in signs that the font of the picture has: it lacks the real minus.
+    """Format a deviation for the font of the picture, which lacks the real minus.
 
     >>> _drawn_percent(-0.3)
     '-30 %'
@@ -149,12 +147,11 @@ def _drawn_percent(value: float) -> str:
 
 
 def _ascii(text: str) -> str:
-    """What the font has; the table beside the picture has the name as it is."""
     return "".join(character if " " <= character <= "~" else "?" for character in text)
 
 
 def _fitting(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, most: float) -> str:
-    """A label that is not too wide, cut in its middle: names often differ at their ends."""
+    # Cut in the middle: names often differ at their ends.
     if len(text) > 200:
         text = f"{text[:100]}{text[-100:]}"
     if font.getlength(text) <= most:

@@ -1,4 +1,4 @@
-"""What would be sent of a night, as files to look at; nothing is sent, nothing is written to the store."""
+"""Messages of a night as files; nothing is sent or stored."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from esjobs.core.errors import InputError, SettingsError
 from esjobs.store.base import JobStore
 from esjobs.store.files.destination import writing
 from esjobs.store.files.sharing import make_folder
-from scheduler.notifications.channels.letter import cid_of
+from scheduler.notifications.channels.mime import cid_of
 from scheduler.notifications.history import history_of
 from scheduler.notifications.outbox import Entry, following
 from scheduler.notifications.repetition import repeated
 from scheduler.notifications.rules import takes
-from scheduler.notifications.sending import Post, Rendered
+from scheduler.notifications.sending import Post
 from scheduler.notifications.settings import NotifySettings, Recipient
 from scheduler.notifications.sources import notices_of
-from scheduler.notifications.step import Office
+from scheduler.notifications.step import Mailer
 
 
 @dataclass(frozen=True)
 class Previewed:
-    """A message as it would be: to whom, what it says, and the files that were written.
+    """A message, its recipient and files. ``note``: why it would not be sent now, and omitted repetitions.
 
     ``note``: why it would not be sent now, and what is left out because it repeats what was sent.
     """
@@ -37,14 +37,14 @@ class Previewed:
     note: str
 
 
-def preview(store: JobStore, office: Office, night: date, out: Path) -> list[Previewed]:
-    """Write each message of a night into a folder, whether it was sent before or not.
+def preview(store: JobStore, mailer: Mailer, night: date, out: Path) -> list[Previewed]:
+    """Write each message of a night into a folder, sent before or not.
 
-    A mail is written as it goes out (``.eml``), and its parts beside it; the other channels as the JSON that
-    is posted. A recipient that no notice is for has no files. Raises :class:`InputError` when the folder
-    cannot be made, :class:`SettingsError` for a broken template.
+    A mail is written as sent (``.eml``) with its parts; other channels as JSON. A recipient without notices
+    has no files. Raises :class:`InputError` if the folder cannot be made, :class:`SettingsError` for a broken
+    template.
     """
-    settings, today = office.settings, office.clock().date()
+    settings, today = mailer.settings, mailer.clock().date()
     notices = notices_of(store, night, settings, today=today)
     history = history_of(store, notices, max(night, today))
     current = {notice.id for notice in notices}
@@ -56,18 +56,18 @@ def preview(store: JobStore, office: Office, night: date, out: Path) -> list[Pre
     for recipient in settings.recipients:
         taken = [notice for notice in notices if takes(recipient, notice)]
         sent = history.read_by(recipient.name, without=current)
-        told, repetitions = repeated(taken, history.changes, sent, office.limit)
-        if not told:
+        news, repetitions = repeated(taken, history.changes, sent, mailer.limit)
+        if not news:
             continue
-        entry = following(office.draft(night)(recipient, told), history)
-        files = [_write(out / name, content) for name, content in _contents(office.post, entry, recipient)]
+        entry = following(mailer.draft(night)(recipient, news), history)
+        files = [_write(out / name, content) for name, content in _contents(mailer.post, entry, recipient)]
         previewed.append(
             Previewed(
                 recipient.name,
                 recipient.channel,
                 entry.address,
                 recipient.digest,
-                len(told),
+                len(news),
                 entry.subject,
                 ", ".join(files),
                 "; ".join(_notes(recipient, settings, today, len(repetitions))),
@@ -94,14 +94,11 @@ def _contents(post: Post, entry: Entry, recipient: Recipient) -> Iterator[tuple[
         return
     yield f"{recipient.name}.eml", body
     yield f"{recipient.name}.txt", made.texts.text.encode()
-    yield f"{recipient.name}.html", _standing_alone(made, entry, recipient).encode()
+    # with the picture beside it, for a browser
+    html = made.texts.html.replace(f"cid:{cid_of(entry)}", f"{recipient.name}.png")
+    yield f"{recipient.name}.html", html.encode()
     if made.picture is not None:
         yield f"{recipient.name}.png", made.picture.png
-
-
-def _standing_alone(made: Rendered, entry: Entry, recipient: Recipient) -> str:
-    """The HTML with the picture beside it, so that a browser shows it."""
-    return made.texts.html.replace(f"cid:{cid_of(entry)}", f"{recipient.name}.png")
 
 
 def _write(path: Path, content: bytes) -> str:

@@ -1,4 +1,8 @@
-"""Changes that repeat what a recipient read of a queue or CPU model: one wrong declaration, one message.
+"""Repetitions of events that a recipient has read: one wrong declaration, one message.
+
+A declaration is wrong for every kind of work, and each kind is confirmed on a night of its own. A kind is
+news only if it would still deviate by more than the limit after a correction of the declaration by the
+reported deviation. No I/O.
 
 A declaration is wrong for every kind of work, and each kind is confirmed on a night of its own. A kind is
 news only where it would still deviate by more than the limit if the declaration were corrected by what was
@@ -13,22 +17,18 @@ from dataclasses import dataclass, field, replace
 from esjobs.core.words import ALL_TYPES
 from scheduler.notifications.notices import Notice
 
-OPENINGS = ("opened", "reopened")
-"""Kinds that say that a deviation is confirmed."""
-
-Name = tuple[str, str]
-"""Level and name."""
+OPENINGS = ("opened", "reopened")  # Kinds that say that a deviation is confirmed
+Name = tuple[str, str]  # Level and name
 
 
 def name_of(notice: Notice) -> Name:
-    """The queue or CPU model that a notice is about."""
+    """Return level and name of a notice."""
     return notice.level or "", notice.name or ""
 
 
 def agree(left: float | None, right: float | None, limit: float) -> bool:
-    """True if correcting a declaration by one deviation leaves at most the limit of the other.
-
-    Deviations to different sides never agree.
+    """True if correcting a declaration by one deviation leaves at most the limit of the other. Deviations to
+    different sides never agree.
 
     >>> agree(-0.31, -0.38, 0.2), agree(-0.31, -0.5, 0.2), agree(0.05, -0.05, 0.2)
     (True, False, False)
@@ -41,10 +41,10 @@ def agree(left: float | None, right: float | None, limit: float) -> bool:
 def repeated(
     new: Sequence[Notice], history: Iterable[Notice], sent: Collection[str], limit: float
 ) -> tuple[list[Notice], list[Notice]]:
-    """New notices to a recipient, parted: news, and repetitions.
+    """Split new notices to a recipient into news and repetitions.
 
-    ``history``: all changes of the same names, the new ones among them or not. ``sent``: ids of those that
-    the recipient has read, or is to read. News gets the other kinds of work that say the same (``also``).
+    ``history``: all changes of the same names. ``sent``: ids that the recipient has read or will read. News
+    gets the other kinds of work with the same deviation (``also``).
     """
     wanted = {notice.id: notice for notice in new}
     changes = {notice.id: notice for notice in history} | wanted
@@ -63,7 +63,7 @@ def repeated(
 
 @dataclass
 class _Story:
-    """One name, night by night. By kind of work: deviations that stand, and those that were sent."""
+    """History of one name, night by night; by kind of work the current and the sent deviations."""
 
     limit: float
     wanted: Collection[str]
@@ -76,7 +76,6 @@ class _Story:
     said: set[tuple[object, ...]] = field(default_factory=set)
 
     def go_on(self, night: Sequence[Notice]) -> None:
-        """One night: all kinds of work together first."""
         closing = {one.processing_type for one in night if one.kind in ("closed", "withdrawn")}
         for change in sorted(night, key=_order):
             is_read = change.id in self.sent
@@ -112,13 +111,13 @@ class _Story:
                 return _topic(change) in self.said
 
     def _covers(self, change: Notice) -> bool:
-        """Another deviation was sent that agrees with this one, and still stands, be it in another kind."""
+        # A sent deviation agrees with this one and still holds, perhaps in another kind of work.
         work = change.processing_type or ""
-        standing = [size for other, size in self.open.items() if other != work]
+        remaining = [size for other, size in self.open.items() if other != work]
         for identity, size in self.read.values():
             if not agree(size, change.deviation, self.limit):
                 continue
-            if any(agree(size, other, self.limit) for other in standing):
+            if any(agree(size, other, self.limit) for other in remaining):
                 leader = self.news.get(identity)
                 if leader is not None and work != leader.processing_type:
                     self.news[identity] = replace(leader, also=tuple(sorted({*leader.also, work})))
@@ -160,14 +159,14 @@ def _order(notice: Notice) -> tuple[bool, str]:
 
 
 def _topic(notice: Notice) -> tuple[object, ...]:
-    """Something that is entered or imported once and happens to every kind of work of a name."""
+    # Declarations and notes concern every kind of work of a name.
     if notice.kind == "declaration_changed" and notice.corepower is not None:
         return notice.kind, f"{notice.corepower:.4g}"
     return notice.kind, notice.night
 
 
 def lasting(notices: Iterable[Notice]) -> list[Notice]:
-    """What is left to say of changes that were withheld: without deviations that have ended meanwhile."""
+    """Return the withheld changes that still hold, without deviations that have ended."""
     pending: dict[tuple[Name, str | None], Notice] = {}
     rest: list[Notice] = []
     for notice in sorted(notices, key=lambda one: (one.night, one.id)):

@@ -1,4 +1,4 @@
-"""Who is told what: a recipient's role, kinds, severity and sites against a notice."""
+"""Routing of notifications by role, kind, severity and site."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -6,14 +6,13 @@ from fnmatch import fnmatchcase
 from scheduler.notifications.notices import ROLE_KINDS, Notice, at_least
 from scheduler.notifications.settings import Recipient
 
+# States that a site has been told of: what ends from there is told, too
 _TOLD_STATES = ("open", "acknowledged")
-"""States that a site has been told of: what ends from there is told, too."""
 
 
 def takes(recipient: Recipient, notice: Notice) -> bool:
-    """Whether a recipient is told of a notice.
-
-    A site never gets what is not confirmed, nor anything but its own queues, whatever its settings say.
+    """True if a recipient receives a notice. A site never receives unconfirmed notices or those of other
+    queues.
     """
     if notice.kind not in (recipient.kinds or ROLE_KINDS[recipient.role]):
         return False
@@ -25,27 +24,26 @@ def takes(recipient: Recipient, notice: Notice) -> bool:
 
 
 def _may_be_sent(notice: Notice) -> bool:
-    """Whether a site may be told at all."""
     if notice.level != "site" or notice.kind not in ROLE_KINDS["site"]:
         return False
     return notice.from_state in _TOLD_STATES if notice.kind == "closed" else notice.confirmed is True
 
 
 def matches(patterns: Sequence[str], *names: str | None) -> bool:
-    """Whether one of the names is what one of the patterns means, in upper or lower case.
+    """True if one of the names matches one of the patterns, ignoring case.
 
     >>> matches(["cern-*"], "CERN-PROD", "CERN-PROD_UCORE"), matches(["CERN"], "CERN-PROD")
     (True, False)
     """
-    known = [name.casefold() for name in names if name is not None]
+    lower = [name.casefold() for name in names if name is not None]
     return any(
-        pattern == "*" or any(fnmatchcase(name, pattern.casefold()) for name in known) for pattern in patterns
+        pattern == "*" or any(fnmatchcase(name, pattern.casefold()) for name in lower) for pattern in patterns
     )
 
 
 def without_match(recipient: Recipient, names: Iterable[tuple[str | None, str | None]]) -> tuple[str, ...]:
-    """The patterns of a recipient that mean none of these pairs of site and queue."""
-    known = list(names)
+    """Return the patterns of a recipient that match none of these pairs of site and queue."""
+    lower = list(names)
     return tuple(
-        pattern for pattern in recipient.sites if not any(matches([pattern], *pair) for pair in known)
+        pattern for pattern in recipient.sites if not any(matches([pattern], *pair) for pair in lower)
     )

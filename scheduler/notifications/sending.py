@@ -1,4 +1,4 @@
-"""Delivery of what waits in the outbox: in rounds, so that who does not answer keeps nobody waiting."""
+"""Delivery of the outbox in rounds: a slow receiver delays nobody else."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -10,16 +10,16 @@ from esjobs.core.clock import Clock
 from esjobs.core.errors import SettingsError
 from esjobs.core.redact import excerpt
 from scheduler.notifications.channels import chat, webhook
-from scheduler.notifications.channels.letter import cid_of, letter_of
 from scheduler.notifications.channels.mail import send_mail
+from scheduler.notifications.channels.mime import cid_of, mail_of
 from scheduler.notifications.channels.outcome import DeliveryError
 from scheduler.notifications.channels.web import post
 from scheduler.notifications.digest import Digest, digest_of
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.outbox import GONE, Entry, given_up
 from scheduler.notifications.picture import WIDTH, Picture, picture_of
-from scheduler.notifications.secrecy import host_of, remember_all, value_of
-from scheduler.notifications.settings import NotifySettings, Recipient, is_web_address
+from scheduler.notifications.redact import host_of, remember_all, value_of
+from scheduler.notifications.settings import MailSettings, NotifySettings, Recipient, is_web_address
 from scheduler.notifications.wording import PREFIX, Inline, Texts, Wording
 
 _log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 2.0, 60.0
 
 @dataclass(frozen=True)
 class Rendered:
-    """A message as it is delivered."""
+    """A message in its final form."""
 
     digest: Digest
     texts: Texts
@@ -37,7 +37,7 @@ class Rendered:
 
 
 class Post:
-    """What delivers a message: settings, the limit that pictures show, and the clock that signs."""
+    """Delivery of messages: settings, limit drawn in pictures, clock of signatures."""
 
     def __init__(self, settings: NotifySettings, limit: float, clock: Clock) -> None:
         self.settings = settings
@@ -45,7 +45,7 @@ class Post:
         self._clock = clock
 
     def subject(self, recipient: Recipient, notices: Sequence[Notice]) -> str:
-        """The subject of a message; a plain one where a template is broken, which its delivery tells."""
+        """Return the subject of a message; a plain one if its template is broken, which delivery reports."""
         digest = digest_of("-", recipient.name, recipient.role, notices, self.settings.link)
         try:
             return Wording(self.settings, recipient).subject(digest)
@@ -53,7 +53,7 @@ class Post:
             return f"{PREFIX}Night {digest.days}"
 
     def address(self, recipient: Recipient) -> str:
-        """Where it goes, as the log has it: a mail address, or the host of an address."""
+        """Return the destination as logged: mail address or host."""
         if recipient.address is not None:
             return recipient.address
         try:
@@ -63,8 +63,8 @@ class Post:
             return f"{recipient.url_file}"
 
     def rendered(self, entry: Entry, recipient: Recipient) -> Rendered:
-        """The texts and the picture of an entry; :class:`SettingsError` where a template is broken."""
-        notices = entry.told
+        """Return texts and picture of an entry; :class:`SettingsError` for a broken template."""
+        notices = entry.parsed
         digest = digest_of(entry.notification, recipient.name, recipient.role, notices, self.settings.link)
         picture = picture_of(notices, self._limit) if recipient.channel == "mail" else None
         inline = None if picture is None else Inline(cid_of(entry), WIDTH, picture.alt)
@@ -73,20 +73,23 @@ class Post:
         )
 
     def body(self, entry: Entry, recipient: Recipient, made: Rendered) -> bytes:
-        """What is handed over: a mail, or the JSON of the other channels."""
+        """Return the body: a mail, or the JSON of other channels."""
         match recipient.channel:
             case "mail":
-                if self.settings.mail is None or recipient.address is None:
-                    raise SettingsError("mail needs a server: [notify.mail]")
-                letter = letter_of(entry, made.texts, made.picture, self.settings.mail, recipient)
-                return letter.as_bytes()
+                return mail_of(entry, made.texts, made.picture, self._server, recipient).as_bytes()
             case "webhook":
-                return webhook.body_of(entry, entry.told, made.texts.chat)
+                return webhook.body_of(entry, entry.parsed, made.texts.chat)
             case form:
                 return chat.body_of(made.digest, made.texts.chat, form)
 
+    @property
+    def _server(self) -> MailSettings:
+        if self.settings.mail is None:
+            raise SettingsError("mail needs a server: [notify.mail]")
+        return self.settings.mail
+
     def deliver(self, entry: Entry, recipient: Recipient) -> None:
-        """Hand a message over once. Raises :class:`DeliveryError`."""
+        """Deliver a message once. Raises :class:`DeliveryError`."""
         try:
             self._deliver(entry, recipient)
         except SettingsError as error:
@@ -96,15 +99,9 @@ class Post:
         settings, made = self.settings, self.rendered(entry, recipient)
         remember_all(settings)
         if recipient.channel == "mail":
-            if settings.mail is None or recipient.address is None:
-                raise SettingsError("mail needs a server: [notify.mail]")
-            letter = letter_of(entry, made.texts, made.picture, settings.mail, recipient)
-            send_mail(
-                settings.mail,
-                letter,
-                recipient.address,
-                timeout_s=settings.timeout_s,
-            )
+            server = self._server
+            mail = mail_of(entry, made.texts, made.picture, server, recipient)
+            send_mail(server, mail, recipient.address or "", timeout_s=settings.timeout_s)
             return
         url = value_of(recipient.url, recipient.url_file, "the url") or ""
         if not is_web_address(url):
@@ -124,7 +121,7 @@ class Post:
         )
 
     def attempt(self, entry: Entry) -> tuple[Entry, DeliveryError | None]:
-        """An entry after one attempt to deliver it, and the error if it failed."""
+        """Return an entry after one delivery attempt, and the error if it failed."""
         recipient = self.settings.recipient(entry.recipient)
         if recipient is None:
             return given_up(entry, GONE), None
@@ -134,8 +131,8 @@ class Post:
             return self._failed(entry, error), error
         except Exception as error:
             _log.exception("message %s to %s: a defect", entry.notification, entry.recipient)
-            told = DeliveryError(excerpt(f"a defect of esjobs: {error!r}", 300), "later")
-            return self._failed(entry, told), told
+            defect = DeliveryError(excerpt(f"a defect of esjobs: {error!r}", 300), "later")
+            return self._failed(entry, defect), defect
         now = self._clock()
         done = replace(
             entry, state="sent", attempts=entry.attempts + 1, sent_at=now, tried_at=now, error=None
@@ -154,33 +151,32 @@ class Post:
 
 
 def deliver_all(
-    office: Post,
+    mailer: Post,
     waiting: Sequence[Entry],
     mark: Callable[[Entry], None],
     *,
     pause: Callable[[float], None],
     alive: Callable[[], None] = lambda: None,
 ) -> list[Entry]:
-    """Try everything once, then again what may work after a pause; the entries as they are in the end.
+    """Try everything once, then retry the failures that may pass; return the final entries.
 
-    ``mark`` is called after each attempt, ``alive`` before it: it raises when another process has taken the
-    right to send. Pauses double, and last as long as a receiver asked for, up to a
-    minute.
+    ``mark`` is called after each attempt, ``alive`` before it: it raises if another process has taken the
+    lease. Pauses double, respect the receivers' requests, and last a minute at most.
     """
     ended: dict[str, Entry] = {}
-    asked: list[float] = []
+    requested_s: list[float] = []
 
     def round_of(pending: list[Entry]) -> list[Entry]:
-        asked.clear()
+        requested_s.clear()
         again = []
         for entry in pending:
             alive()
-            tried, error = office.attempt(entry)
+            tried, error = mailer.attempt(entry)
             mark(tried)
             ended[tried.notification] = tried
             if error is not None and error.again == "now" and tried.state == "failed":
                 again.append(tried)
-                asked.append(error.wait_s or 0.0)
+                requested_s.append(error.wait_s or 0.0)
         return again
 
     rest = list(waiting)
@@ -192,8 +188,8 @@ def deliver_all(
     usual = tenacity.wait_exponential(multiplier=FIRST_PAUSE_S) + tenacity.wait_random(0, 1)
     tenacity.Retrying(
         retry=tenacity.retry_if_result(bool),
-        stop=tenacity.stop_after_attempt(office.settings.attempts),
-        wait=lambda state: min(max(usual(state), *asked, 0.0), LONGEST_PAUSE_S),
+        stop=tenacity.stop_after_attempt(mailer.settings.attempts),
+        wait=lambda state: min(max(usual(state), *requested_s, 0.0), LONGEST_PAUSE_S),
         sleep=pause,
         retry_error_callback=lambda _: False,
     )(one_round)

@@ -1,4 +1,4 @@
-"""What a user can set about notifications: the mail server, who is told what, how often, in which words."""
+"""Settings of notifications: mail server, recipients, frequency, language."""
 
 import re
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from scheduler.notifications.notices import SITE_KINDS, Kind, Severity
 
 Channel = Literal["mail", "webhook", "mattermost", "slack"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-"""How a message travels."""
+"""Transport of a message."""
 Role = Literal["site", "coordinator", "operator", "support"]
-"""Who reads it: a site about its own queues, who looks after all sites, who looks after this service."""
+"""Reader: a site about its own queues, who looks after all sites, who looks after this service."""
 Digest = Literal["nightly", "weekly"]
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
@@ -52,24 +52,23 @@ _Patterns = tuple[Annotated[str, Field(min_length=1, max_length=200)], ...]
 
 
 class _Section(BaseModel):
-    """A table of the settings file. An unknown key is named; its value, perhaps a secret, is not."""
-
+    # an unknown key is named, its value is not: it may be a secret
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, given: object) -> object:
-        if isinstance(given, Mapping):
-            for key in given:
+    def _no_unknown_key(cls, supplied: object) -> object:
+        if isinstance(supplied, Mapping):
+            for key in supplied:
                 if key not in cls.model_fields:
                     raise PydanticCustomError(
                         "unknown", f"no key '{key}'; there are {', '.join(cls.model_fields)}"
                     )
-        return given
+        return supplied
 
 
 class MailSettings(_Section):
-    """The server that takes mail, and who writes."""
+    """Mail server and sender."""
 
     host: Annotated[str, Field(min_length=1, max_length=255)]
     port: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=65535)] | None = None
@@ -86,21 +85,21 @@ class MailSettings(_Section):
     """In ``From``, and where undeliverable mail returns to."""
     sender_name: Annotated[str, Field(max_length=64)] = "esjobs"
     reply_to: _Address | None = None
-    """Where an answer of a site goes; the sender when not set."""
+    """Address for answers of a site; the sender when not set."""
 
     @property
     def port_used(self) -> int:
-        """The port that is set, or that of the kind of security."""
+        """Port of the settings, or the default of the security."""
         return self.port or {"starttls": 587, "tls": 465, "none": 25}[self.security]
 
     @model_validator(mode="after")
     def _login(self) -> Self:
-        given = (self.password is not None) + (self.password_file is not None)
-        if given > 1:
+        supplied = (self.password is not None) + (self.password_file is not None)
+        if supplied > 1:
             raise PydanticCustomError("login", "give password or password_file, not both")
-        if (self.user is not None) != bool(given):
+        if (self.user is not None) != bool(supplied):
             raise PydanticCustomError("login", "a login needs user and password (or password_file), both")
-        if given and self.security == "none":
+        if supplied and self.security == "none":
             raise PydanticCustomError(
                 "login", "a password is not sent in the clear; set security to starttls or tls"
             )
@@ -108,10 +107,10 @@ class MailSettings(_Section):
 
 
 class Recipient(_Section):
-    """Somebody who is told something, by one channel.
+    """A recipient of notifications by one channel.
 
-    ``sites``: patterns (``*``, ``?``, ``[...]``, in upper or lower case) over site and queue.
-    ``severity``: nothing less. ``kinds``: nothing else; not set: what the role is there for.
+    ``sites``: patterns (``*``, ``?``, ``[...]``, ignoring case) for site and queue. ``severity``: the
+    least. ``kinds``: only these; default: those of the role.
     """
 
     name: _Word
@@ -141,41 +140,39 @@ class Recipient(_Section):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Its patterns; who is no site and names none has everything."""
+        """Its patterns; default for other roles than site: everything."""
         return self.sites or ("*",)
 
 
-def _of_channel(given: Recipient) -> str:
-    """What is wrong about how it is reached."""
-    urls = (given.url is not None) + (given.url_file is not None)
-    secrets = (given.secret is not None) + (given.secret_file is not None)
-    if given.channel == "mail":
-        if given.address is None:
+def _of_channel(supplied: Recipient) -> str:
+    urls = (supplied.url is not None) + (supplied.url_file is not None)
+    secrets = (supplied.secret is not None) + (supplied.secret_file is not None)
+    if supplied.channel == "mail":
+        if supplied.address is None:
             return "channel 'mail' needs an address"
         return "url and secret belong to other channels than 'mail'" if urls or secrets else ""
-    if given.address is not None:
-        return f"an address belongs to channel 'mail', channel '{given.channel}' has a url"
+    if supplied.address is not None:
+        return f"an address belongs to channel 'mail', channel '{supplied.channel}' has a url"
     if urls != 1:
-        return f"channel '{given.channel}' needs url or url_file, one of them"
-    if given.url is not None and not is_web_address(given.url.get_secret_value()):
+        return f"channel '{supplied.channel}' needs url or url_file, one of them"
+    if supplied.url is not None and not is_web_address(supplied.url.get_secret_value()):
         return "url is no address such as https://HOST/PATH"
-    if given.channel == "webhook":
+    if supplied.channel == "webhook":
         return "" if secrets == 1 else "channel 'webhook' needs secret or secret_file, one of them, to sign"
-    return f"a secret belongs to channel 'webhook', not to '{given.channel}'" if secrets else ""
+    return f"a secret belongs to channel 'webhook', not to '{supplied.channel}'" if secrets else ""
 
 
-def _of_role(given: Recipient) -> str:
-    """What is wrong about what it is to be told."""
-    if given.role != "site":
+def _of_role(supplied: Recipient) -> str:
+    if supplied.role != "site":
         return ""
-    if not given.sites:
+    if not supplied.sites:
         return "role 'site' needs sites, patterns of its site or queues"
-    beyond = [kind for kind in given.kinds if kind not in SITE_KINDS]
+    beyond = [kind for kind in supplied.kinds if kind not in SITE_KINDS]
     return f"a site is told of {', '.join(SITE_KINDS)} only, not of {beyond[0]}" if beyond else ""
 
 
 def is_web_address(text: str) -> bool:
-    """Whether a text is an address that something can be posted to.
+    """True if a text is an http or https address.
 
     >>> is_web_address("https://chat.example/hooks/1"), is_web_address("chat.example"), is_web_address("http://")
     (True, False, False)
@@ -194,7 +191,7 @@ def is_web_address(text: str) -> bool:
 
 
 class NotifySettings(_Section):
-    """Who is told, and how patiently. Without recipients nothing is told to anybody."""
+    """Recipients and delivery. Without recipients nothing is sent."""
 
     recipients: tuple[Recipient, ...] = ()
     mail: MailSettings | None = None
@@ -208,13 +205,13 @@ class NotifySettings(_Section):
     link: Annotated[str, Field(max_length=500)] | None = None
     """Address of a report or dashboard that messages name."""
     contact: Annotated[str, Field(max_length=200)] | None = None
-    """Who to ask, as messages say it."""
+    """Contact, as messages name it."""
     weekly_on: Weekday = "monday"
     """The day (UTC) on which weekly digests are sent."""
     timeout_s: _Seconds = 30.0
     """For one attempt to deliver one message, all of it."""
     attempts: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=20)] = 3
-    """How often a message is tried before it waits for the next night."""
+    """Attempts for a message before it waits for the next night."""
     give_up_days: Count = 7
     """A message that could not be delivered for so many days is given up."""
     within_days: Count = 14
@@ -244,11 +241,11 @@ class NotifySettings(_Section):
 
     @property
     def why_withheld(self) -> str:
-        """What the log and a preview say of a message to a site that is not sent yet."""
+        """Reason in log and preview for a message withheld from a site."""
         if self.sites_from is None:
             return "withheld: sites are written to from notify.sites_from on, which is not set"
         return f"withheld: sites are written to from {self.sites_from} on (notify.sites_from)"
 
     def recipient(self, name: str) -> Recipient | None:
-        """The recipient of this name, in upper or lower case; None when there is none."""
+        """Return the recipient of this name, ignoring case, or None."""
         return next((one for one in self.recipients if one.name.casefold() == name.casefold()), None)

@@ -1,4 +1,4 @@
-"""Reads from the store what there is to tell."""
+"""Notices from the store."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -14,8 +14,6 @@ from scheduler.notifications.gathering import flag_notices, night_notices
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.settings import NotifySettings
 
-_ORDER = ("night", "level", "name", "processing_type", "place")
-
 
 def notices_of(
     store: JobStore,
@@ -23,13 +21,12 @@ def notices_of(
     settings: NotifySettings,
     *,
     today: date,
-    told: Collection[str] = (),
+    reported: Collection[str] = (),
     alerts: Sequence[Notice] = (),
 ) -> list[Notice]:
-    """Changes of flags of a night and those after it, nights of the last weeks that went wrong, ``alerts``.
+    """Return flag events from a night on, recent nights that failed, and ``alerts``; each notice once.
 
-    A night that is run again may change what the nights after it were taken for. ``told``: ids of what was
-    told before. A notice that is there twice is taken once.
+    A repeated night may change the nights after it. ``reported``: ids of earlier notices.
     """
     events = read_table(store, FLAG_EVENTS, [Days("night", night, max(night, today))]).to_pylist()
     since = today - timedelta(days=settings.within_days)
@@ -49,20 +46,20 @@ def notices_of(
         *flag_notices(
             events, reasons_of(store, events), bases_of(store, events), critical=settings.critical_deviation
         ),
-        *night_notices(nights, since=since, told=told),
+        *night_notices(nights, since=since, reported=reported),
         *alerts,
     ]
     return list({notice.id: notice for notice in gathered}.values())
 
 
 def events_between(store: JobStore, first: date, last: date) -> set[str]:
-    """Ids of the events of some nights, both ends included."""
+    """Return the ids of the events of some nights, both ends included."""
     rows = read_table(store, FLAG_EVENTS, [Days("night", first, last)], ["event"])
     return set(rows.column("event").to_pylist())
 
 
 def last_night(store: JobStore, today: date) -> date | None:
-    """The newest night up to today that anything is known of; None when there is none."""
+    """Return the newest known night up to today; None without any."""
     nights = [
         row["night"]
         for table in (FLAG_EVENTS, NIGHTS)
@@ -75,13 +72,13 @@ def last_night(store: JobStore, today: date) -> date | None:
 
 
 def known_names(store: JobStore) -> list[tuple[str | None, str | None]]:
-    """Pairs of site and queue that were ever flagged."""
+    """Return pairs of site and queue that were ever flagged."""
     rows = read_table(store, FLAG_STATES, [In("level", ("queue",))], ["site", "name"]).to_pylist()
     return sorted({(row["site"], row["name"]) for row in rows}, key=str)
 
 
 def answers_by_name(store: JobStore) -> dict[str, list[tuple[str, str]]]:
-    """What was answered about each name: when (ISO) and what, the oldest first."""
+    """Return time (ISO) and text of the answers about each name, oldest first."""
     rows = read_table(
         store, FLAG_NOTES, [In("kind", ("answer",))], ["name", "entered_at", "text", "entered_by"]
     )

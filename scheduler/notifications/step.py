@@ -1,4 +1,4 @@
-"""The step of a night that tells people: notices into the outbox, what is due out of it, by one process."""
+"""Notification step of a night: notices into the outbox, due messages out of it, under a lease."""
 
 import time
 from collections import Counter
@@ -13,7 +13,6 @@ from esjobs.store.base import JobStore
 from esjobs.store.lease import Lease
 from scheduler.notifications.gathering import undelivered
 from scheduler.notifications.history import history_of
-from scheduler.notifications.moved import moved
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.outbox import (
     Draft,
@@ -25,18 +24,18 @@ from scheduler.notifications.outbox import (
     queued,
     released,
 )
+from scheduler.notifications.reissued import reissued
 from scheduler.notifications.sending import Post, deliver_all
 from scheduler.notifications.settings import NotifySettings, Recipient
 from scheduler.notifications.sources import events_between, notices_of
 
 STEP = "notify"
-WAIT_S = 60.0
-"""How long one process waits for another that sends."""
+WAIT_S = 60.0  # How long one process waits for another that sends
 
 
 @dataclass(frozen=True)
-class Office:
-    """What sends for a store: settings, the limit that pictures show, clock, place of the store, patience."""
+class Mailer:
+    """Sender for a store: settings, limit drawn in pictures, clock, location of the store, pauses."""
 
     settings: NotifySettings
     limit: float
@@ -47,11 +46,11 @@ class Office:
 
     @property
     def post(self) -> Post:
-        """What words and delivers a message."""
+        """Delivery of its messages."""
         return Post(self.settings, self.limit, self.clock)
 
     def draft(self, night: date) -> Draft:
-        """What makes entries of messages about a night."""
+        """Return the function that makes entries about a night."""
         post = self.post
 
         def made(recipient: Recipient, notices: Sequence[Notice]) -> Entry:
@@ -67,81 +66,81 @@ class Office:
         return made
 
     def lease(self, store: JobStore) -> Lease:
-        """The right to send; it outlasts the longest attempt, so that two never send at once."""
+        """Return the lease of the sender; it outlasts the longest attempt, so that two never send at once."""
         longest = self.settings.timeout_s * 2 + 60.0
         return Lease(store, self.location, what="sending notifications", request_s=longest)
 
 
 def notify_night(
-    store: JobStore, office: Office, night: date, *, alerts: Sequence[Notice] = (), retry: bool = False
+    store: JobStore, mailer: Mailer, night: date, *, alerts: Sequence[Notice] = (), retry: bool = False
 ) -> RunReport:
-    """Tell of a night what was not told yet, and send whatever waits in the outbox.
+    """Queue the new notices of a night, and send the outbox.
 
-    ``alerts``: notices that no table has. ``retry``: also what was given up after attempts. Run again it
-    sends nothing twice and changes no row. A message that cannot be delivered is no error: it waits, or is
-    given up, with the reason in the report and in ``notifications``. Raises :class:`StoreBusyError` while
+    ``alerts``: notices without a table. ``retry``: also abandoned messages that were tried. Repeated, it
+    sends nothing twice and changes no row. A failed delivery is not an error: the message waits or is
+    abandoned, with the reason in the report and in ``notifications``. Raises :class:`StoreBusyError` while
     another process sends.
     """
     began = time.perf_counter()
-    settings = office.settings
+    settings = mailer.settings
     if not settings.recipients:
         return RunReport(STEP, f"{night}", 0, 0, time.perf_counter() - began, "notices", "messages sent")
-    lease = office.lease(store)
-    with lease.turn(office.wait_s):
+    lease = mailer.lease(store)
+    with lease.turn(mailer.wait_s):
         outbox = Outbox(store)
-        today = office.clock().date()
+        today = mailer.clock().date()
         oldest, newest = min(night, today - timedelta(days=settings.within_days)), max(night, today)
-        there = outbox.between(oldest, newest + timedelta(days=1))
-        told = {identity for entry in there for identity in entry.notices.split()}
+        existing = outbox.between(oldest, newest + timedelta(days=1))
+        reported = {identity for entry in existing for identity in entry.notices.split()}
         # while nights are caught up, the last one says what is so in the end
         is_last = night >= today - timedelta(days=1)
         timely = [one for one in alerts if is_last or one.kind != "ingest_stopped"]
-        notices = notices_of(store, night, settings, today=today, told=told, alerts=timely)
+        notices = notices_of(store, night, settings, today=today, reported=reported, alerts=timely)
         if not is_last:
             notices = [one for one in notices if one.kind != "night_recovered"]
         present = events_between(store, oldest, newest)
 
-        def known(before: Sequence[Entry], new: Sequence[Notice]) -> Sequence[Notice]:
-            return moved(before, new, present, oldest)
+        def repeats(before: Sequence[Entry], new: Sequence[Notice]) -> Sequence[Notice]:
+            return reissued(before, new, present, oldest)
 
         about = max([night, *(notice.night for notice in notices)])
         history = history_of(store, notices, newest)
-        outbox.put(queued(settings, notices, there, office.draft(about), known, history, office.limit))
+        outbox.put(queued(settings, notices, existing, mailer.draft(about), repeats, history, mailer.limit))
         ready = [
-            *bundled(settings, outbox.in_states(["collected"]), office.draft(night), today),
-            *released(settings, outbox.in_states([WITHHELD]), office.draft(night), today),
+            *bundled(settings, outbox.in_states(["collected"]), mailer.draft(night), today),
+            *released(settings, outbox.in_states([WITHHELD]), mailer.draft(night), today),
         ]
         new = [entry for entry in ready if entry.state == "queued"]
-        past = history_of(store, [notice for entry in new for notice in entry.told], newest)
+        past = history_of(store, [notice for entry in new for notice in entry.parsed], newest)
         outbox.put(following(entry, past) if entry in new else entry for entry in ready)
         if retry:
             outbox.put(_queued_again(outbox.in_states(["given up"])))
-        ended = _send(outbox, office, lease, night)
+        ended = _send(outbox, mailer, lease, night)
         outbox.tidy()
     return _report(night, notices, ended, time.perf_counter() - began)
 
 
 def _queued_again(entries: Iterable[Entry]) -> list[Entry]:
-    """Those that were tried; what was never to be sent, because its night is long ago, stays."""
+    # Entries never tried are too old to be sent.
     return [replace(entry, state="queued", due=None) for entry in entries if entry.attempts]
 
 
-def _send(outbox: Outbox, office: Office, lease: Lease, night: date) -> list[Entry]:
-    """Deliver what waits; operators are told at once of what is given up on the way."""
+def _send(outbox: Outbox, mailer: Mailer, lease: Lease, night: date) -> list[Entry]:
+    # Operators are notified at once of abandoned messages.
     ended: list[Entry] = []
 
     def mark(entry: Entry) -> None:
         lease.keep()
         changed = [entry]
         if entry.state == "given up":
-            changed += _told_of(entry, outbox, office, night)
+            changed += _undelivered_entries(entry, outbox, mailer, night)
         outbox.put(changed)
 
     # the second time for what the first has given up
     for _ in range(2):
         waiting = [entry for entry in outbox.in_states(WAITING) if entry.notification not in _names(ended)]
         if waiting:
-            ended += deliver_all(office.post, waiting, mark, pause=office.pause, alive=lease.keep)
+            ended += deliver_all(mailer.post, waiting, mark, pause=mailer.pause, alive=lease.keep)
     return ended
 
 
@@ -149,15 +148,15 @@ def _names(entries: Iterable[Entry]) -> set[str]:
     return {entry.notification for entry in entries}
 
 
-def _told_of(entry: Entry, outbox: Outbox, office: Office, night: date) -> list[Entry]:
-    """What others are told of a message that is given up; about such a notice itself nobody is."""
-    if all(notice.kind in ("undelivered", "test") for notice in entry.told):
+def _undelivered_entries(entry: Entry, outbox: Outbox, mailer: Mailer, night: date) -> list[Entry]:
+    # Nobody is notified about an abandoned notice of an abandoned message.
+    if all(notice.kind in ("undelivered", "test") for notice in entry.parsed):
         return []
     notice = undelivered(entry.notification, entry.recipient, entry.subject, entry.error or "", night)
-    others = office.settings.model_copy(
-        update={"recipients": tuple(one for one in office.settings.recipients if one.name != entry.recipient)}
+    others = mailer.settings.model_copy(
+        update={"recipients": tuple(one for one in mailer.settings.recipients if one.name != entry.recipient)}
     )
-    return queued(others, [notice], outbox.of_night(night).values(), office.draft(night))
+    return queued(others, [notice], outbox.of_night(night).values(), mailer.draft(night))
 
 
 def _report(night: date, notices: Sequence[Notice], ended: Sequence[Entry], seconds: float) -> RunReport:

@@ -1,4 +1,4 @@
-"""Templates: ours, and those of a user's folder that take their place, by language."""
+"""Templates by language: ours, and those of a user's folder, which replace them."""
 
 import re
 import textwrap
@@ -18,14 +18,13 @@ from scheduler.notifications.settings import NotifySettings, Recipient
 OURS = Path(__file__).parent / "templates"
 FALLBACK = "en"
 PREFIX = "[esjobs] "
-LONGEST_SUBJECT = 90
-"""Characters, the prefix included: what lists of mails show."""
+LONGEST_SUBJECT = 90  # Characters, the prefix included: what lists of mails show
 _WIDTH = 76
 
 
 @dataclass(frozen=True)
 class Inline:
-    """A picture inside a mail: its ``Content-ID``, width in pixels as it is shown, and what it shows."""
+    """Picture in a mail: ``Content-ID``, width in pixels, description."""
 
     cid: str
     width: int
@@ -34,7 +33,7 @@ class Inline:
 
 @dataclass(frozen=True)
 class Texts:
-    """A message in words."""
+    """Texts of a message."""
 
     subject: str
     text: str
@@ -43,10 +42,7 @@ class Texts:
 
 
 class Wording:
-    """The templates of one recipient's language.
-
-    Raises :class:`SettingsError` for a language that there is no folder of.
-    """
+    """Templates in one language. Raises :class:`SettingsError` for a language without a folder."""
 
     def __init__(self, settings: NotifySettings, recipient: Recipient) -> None:
         self._settings = settings
@@ -61,14 +57,13 @@ class Wording:
         self._environment = _environment((*folders, *(folder / FALLBACK for folder in (*own, OURS))))
 
     def subject(self, digest: Digest) -> str:
-        """One visible line, the prefix in front, cut where it is too long."""
+        """Return one visible line with the prefix, shortened if too long."""
         line = visible(" ".join(self._render("subject.txt", digest).split()))
         return shortened(PREFIX + line, LONGEST_SUBJECT)
 
     def texts(self, digest: Digest, subject: str, picture: Inline | None) -> Texts:
-        """All that is written of a message; ``subject`` as it was when the message was queued.
-
-        Raises :class:`SettingsError` that names the template and what is wrong with it.
+        """Return all texts of a message; ``subject`` as it was when queued. Raises :class:`SettingsError`
+        with the template and its error.
         """
         title = subject.removeprefix(PREFIX)
         text = re.sub(r"\n{3,}", "\n\n", self._render("mail.txt", digest, title, picture)).strip() + "\n"
@@ -77,7 +72,7 @@ class Wording:
 
     @property
     def _link(self) -> str | None:
-        """The address for a message that is not about one queue; None where it needs the name of one."""
+        # A link with placeholders needs the name of one queue.
         link = self._settings.link
         return None if link is None or "{queue}" in link or "{site}" in link else link
 
@@ -110,7 +105,7 @@ class Wording:
 
 @lru_cache(maxsize=16)
 def _environment(folders: tuple[Path, ...]) -> ImmutableSandboxedEnvironment:
-    """Templates of folders, the first that has one: compiled once, and again when their files change."""
+    # Compiled once, and again when files change; the first folder with a template wins.
     environment = ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader(folders),
         autoescape=lambda name: name is not None and name.endswith(".html"),
@@ -122,7 +117,7 @@ def _environment(folders: tuple[Path, ...]) -> ImmutableSandboxedEnvironment:
 
 
 def wrapped(text: str, first: str = "", others: str | None = None) -> str:
-    """Text in lines that mail programs do not break; names stay whole.
+    """Wrap a text for mail programs; names are not broken.
 
     >>> wrapped("a " * 3, "  ")
     '  a a a'
@@ -138,7 +133,7 @@ def wrapped(text: str, first: str = "", others: str | None = None) -> str:
 
 
 def in_the_middle(text: str, longest: int = 44) -> str:
-    """A name of at most so many characters, cut where names differ least; full stops, for subjects are ASCII.
+    """Shorten a name in its middle, where names differ least; ASCII dots, for subjects.
 
     >>> in_the_middle("CERN-PROD_UCORE"), in_the_middle("abcdefghij", 7)
     ('CERN-PROD_UCORE', 'ab...ij')
@@ -148,7 +143,7 @@ def in_the_middle(text: str, longest: int = 44) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Text of at most so many characters, cut at its end.
+    """Shorten a text at its end.
 
     >>> shortened("abcdefgh", 7), shortened("abcdefg", 7)
     ('abcd...', 'abcdefg')

@@ -81,7 +81,7 @@ def test_trouble_that_passes_costs_pauses(server: Server, index_prefix: str) -> 
                 proxy.heal()
 
         hands.pause = healing  # type: ignore[method-assign]
-        stage.nights._patience = hands.patience
+        stage.nights._retry = hands.patience
         (row,) = stage.trigger(FIRST + timedelta(days=1))
         assert trouble.hits == 3
         assert [each for each in hands.pauses if each >= 100] == [100.0, 200.0, 400.0]
@@ -152,7 +152,7 @@ def test_of_two_services_one_works_and_that_of_a_dead_one_is_taken_over(
             return NightAccount()
 
         steps = [replace(step, function=prune) if step.name == "prune" else step for step in NIGHT_STEPS]
-        one.nights = Nights(one.session._context, steps=steps, patience=hands.patience)
+        one.nights = Nights(one.session._context, steps=steps, retry=hands.patience)
         assert [row["state"] for row in one.trigger(FIRST)] == ["done"]
         # one that died elsewhere leaves its lease, which ends by itself
         hands.morning_after(FIRST + timedelta(days=1))

@@ -39,7 +39,7 @@ def test_each_component_is_scaled_apart_and_a_lonely_unit_has_no_factor() -> Non
     lonely = units.row("L")
     assert lonely["status"] == "no common task"
     assert lonely["reason"] == "shares no task with another unit"
-    assert (lonely["n_tasks"], lonely["n_buckets"], lonely["n_buckets_in"]) == (0, 0, 2)
+    assert (lonely["n_tasks"], lonely["n_buckets"]) == (0, 0)
     for column in ("k", "k_err", "k_err_model", "k_err_stat", "k_err_int", "k_err_sandwich"):
         assert np.isnan(lonely[column])
 

@@ -33,8 +33,7 @@ def columns() -> list[tuple[Floats, Floats]]:
 def test_correlations_are_those_of_scipy() -> None:
     for x, y in columns():
         own, pearson, spearman = correlate(x, y), stats.pearsonr(x, y), stats.spearmanr(x, y)
-        theirs = [pearson.statistic, pearson.pvalue, spearman.statistic, spearman.pvalue]
-        ours = [own.pearson, own.pearson_p, own.spearman, own.spearman_p]
+        theirs, ours = [pearson.statistic, spearman.statistic], [own.pearson, own.spearman]
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
 
 

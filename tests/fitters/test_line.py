@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from iminuit import Minuit  # type: ignore[import-untyped]
 from scipy import stats
 
 from fitters import InputError, LineResult, SettingError, benjamini_hochberg, fit_line
 from fitters.line.location import locate
+from fitters.robust import TUKEY_LIMIT
 from tests.fitters.toys import Floats
 from tests.messages import raised
 
@@ -24,6 +26,23 @@ def toy_line(rng: np.random.Generator, n: int, wrong: float = 0.0) -> tuple[Floa
     return k * np.exp(relative * rng.normal(size=n)), k * relative, c, site - 1
 
 
+def minuit_slope(k: Floats, k_err: Floats, c: Floats, line: LineResult) -> float:
+    """The minimum of the biweight cost as Minuit finds it."""
+    y, full = np.log(k / c), (k_err / k) ** 2 + line.tau**2
+
+    def cost(position: float) -> float:
+        u = (y - position) / (TUKEY_LIMIT * np.sqrt(full))
+        return float(TUKEY_LIMIT**2 / 3 * np.where(np.abs(u) < 1, 1 - (1 - u * u) ** 3, 1.0).sum())
+
+    minuit = Minuit(cost, position=np.log(line.slope))
+    minuit.errordef = Minuit.LEAST_SQUARES
+    minuit.errors["position"] = float(np.sqrt(full.min()))
+    minuit.tol = 1e-4
+    minuit.migrad()
+    assert minuit.valid
+    return float(np.exp(minuit.values["position"]))
+
+
 @pytest.mark.parametrize(
     ("n", "wrong", "bias"), [(60, 0.0, 0.005), (60, 0.12, 0.01), (60, 0.25, 0.015), (12, 0.0, 0.01)]
 )
@@ -31,14 +50,14 @@ def test_slope_is_right_with_wrong_declarations_and_its_error_covers(
     n: int, wrong: float, bias: float
 ) -> None:
     rng = np.random.default_rng(1)
-    lines = [fit_line(*toy_line(rng, n, wrong)[:3]) for _ in range(100)]
+    toys = [toy_line(rng, n, wrong)[:3] for _ in range(100)]
+    lines = [fit_line(*toy) for toy in toys]
     off = np.log([line.slope for line in lines]) - np.log(SLOPE)
     error = np.array([line.slope_err / line.slope for line in lines])
     assert abs(off.mean()) < bias
     assert 0.6 < (off / error).std() < 1.3
-    for line in lines:
-        assert line.minuit_valid
-        assert abs(line.minuit_slope - line.slope) < 1e-2 * line.slope_err
+    for line, (k, k_err, c) in zip(lines, toys, strict=True):
+        assert abs(minuit_slope(k, k_err, c, line) - line.slope) < 1e-2 * line.slope_err
 
 
 def test_a_tiny_error_does_not_drag_the_line() -> None:
@@ -95,7 +114,7 @@ def test_a_site_with_many_queues_is_one_entry_and_left_out_as_a_whole() -> None:
     np.testing.assert_allclose(line.points.expected_k[12:], alone.slope * 10)
     assert set(line.points.verdict[12:]) == {"deviates"}
     assert line.correlation_points.n == 18
-    assert line.correlation_entries.n == line.correlation_groups.n == 13
+    assert line.correlation_groups.n == 13
     # two declared values of one site are two entries of one group
     c[17] = 11.0
     two = fit_line(k, k_err, c, group=site)
@@ -165,9 +184,6 @@ def test_few_groups_carry_no_verdict_and_fewer_no_line() -> None:
     assert line.status == "ok"
     assert set(line.points.verdict) == {"undecided"}
     assert "6 groups, 10 are needed" in line.points.reason[0]
-    assert (line.slope_high / line.slope - 1) / (line.slope_err / line.slope) == pytest.approx(
-        stats.t.ppf(0.95, 5), rel=0.1
-    )
     assert fit_line(SLOPE * c, 1e-3 * c, c, min_groups=3).points.verdict.tolist() == ["ok"] * 6
     two = fit_line(SLOPE * c[:2], 1e-3 * c[:2], c[:2])
     assert two.status == "too few"

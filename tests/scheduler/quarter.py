@@ -21,7 +21,7 @@ from scheduler.calendar import Calendar
 from scheduler.condition import condition
 from scheduler.metrics import Metrics
 from scheduler.nights import Nights
-from scheduler.service import Service, Tended
+from scheduler.service import Service, TriggerResult
 
 FIRST = date(2025, 2, 1)
 NIGHTS = 90
@@ -75,12 +75,12 @@ class Quarter:
             assert service.tick()
             assert not service.tick()
 
-    def _tend(self, unwritten: str | None) -> Tended:
+    def _tend(self, unwritten: str | None) -> TriggerResult:
         assert unwritten is None
         rows = self._nights.tend()
         self.accounts[night_of(self._nights.due)] = rows
         told = tuple((str(row["night"]), row["state"], row["reason"]) for row in rows)
-        return Tended(told, condition(self._session.store, self.now, 36.0))
+        return TriggerResult(told, condition(self._session.store, self.now, 36.0))
 
     def _arrive(self, folder: Path, night: int) -> None:
         if night not in SILENT:

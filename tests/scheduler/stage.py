@@ -15,7 +15,7 @@ from esjobs.records.demo import Grid
 from esjobs.records.night import NightStep
 from esjobs.store.base import JobStore
 from scheduler.nights import Nights
-from scheduler.patience import Patience
+from scheduler.retry_policy import RetryPolicy
 from scheduler.steps import night_steps
 
 FIRST = date(2025, 6, 1)
@@ -48,8 +48,8 @@ class Hands:
         self.now = datetime.combine(night + timedelta(days=1), time(3, 30), UTC)
 
     @property
-    def patience(self) -> Patience:
-        return Patience(self.timer, self.pause)
+    def patience(self) -> RetryPolicy:
+        return RetryPolicy(self.timer, self.pause)
 
 
 def settings_of(store: str, **nights: Any) -> Settings:
@@ -65,7 +65,7 @@ class Stage:
         self.session = session
         self.hands = hands
         self.grid = Grid(jobs_per_day=400, n_queues=20, n_models=8)
-        self.nights = Nights(session._context, steps=steps, patience=hands.patience)
+        self.nights = Nights(session._context, steps=steps, retry=hands.patience)
 
     @property
     def store(self) -> JobStore:

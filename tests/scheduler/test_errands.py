@@ -6,7 +6,7 @@ import pytest
 
 from esjobs.core.errors import StoreError
 from scheduler.metrics import Metrics
-from scheduler.service import Errand
+from scheduler.service import PeriodicTask
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -25,8 +25,8 @@ class Gathering:
         if self.error is not None:
             raise self.error
 
-    def errand(self) -> Errand:
-        return Errand("gathering", timedelta(minutes=5), self, lambda: self.now, self.metrics)
+    def errand(self) -> PeriodicTask:
+        return PeriodicTask("gathering", timedelta(minutes=5), self, lambda: self.now, self.metrics)
 
     def counted(self) -> tuple[int, int]:
         """How often it went well, and how often it failed, as Prometheus reads it."""

@@ -18,7 +18,7 @@ from scheduler.clock_watch import ClockWatch
 from scheduler.condition import Condition
 from scheduler.endpoint import Endpoint
 from scheduler.metrics import Metrics
-from scheduler.service import Service, Tended, serve
+from scheduler.service import Service, TriggerResult, serve
 from tests.messages import raised
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -40,13 +40,13 @@ class Installation:
     def clock(self) -> datetime:
         return self.now
 
-    def __call__(self, unwritten: str | None) -> Tended:
+    def __call__(self, unwritten: str | None) -> TriggerResult:
         self.began.append(self.now)
         self.told.append(unwritten)
         self.now += self.takes
         if self.error is not None:
             raise self.error
-        return Tended(
+        return TriggerResult(
             (("2025-05-31", self.state, "no room" if self.state == "failed" else None),), self.condition
         )
 
@@ -207,7 +207,7 @@ def test_a_signal_ends_the_service_in_the_middle_of_a_night() -> None:
     installation = Installation()
     waiting = threading.Event()
 
-    def night(unwritten: str | None) -> Tended:
+    def night(unwritten: str | None) -> TriggerResult:
         del unwritten
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
         waiting.wait(30)
@@ -231,7 +231,7 @@ def test_a_second_signal_does_not_cut_the_end_short(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(BackgroundScheduler, "shutdown", slow)
 
-    def night(unwritten: str | None) -> Tended:
+    def night(unwritten: str | None) -> TriggerResult:
         del unwritten
         os.kill(os.getpid(), signal.SIGTERM)
         raise AssertionError("it was not ended")
@@ -240,7 +240,7 @@ def test_a_second_signal_does_not_cut_the_end_short(monkeypatch: pytest.MonkeyPa
     assert len(ended) == 1
 
 
-def ahead(unwritten: str | None) -> Tended:
+def ahead(unwritten: str | None) -> TriggerResult:
     del unwritten
     raise ClockError("the night lies 60 days after the newest job; set the clock")
 

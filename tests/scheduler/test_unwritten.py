@@ -12,7 +12,7 @@ from esjobs.core.errors import StoreError
 from esjobs.records.night import NightAccount, NightStep, NightWork
 from scheduler.ledger import Ledger
 from scheduler.notifications.settings import NotifySettings
-from scheduler.unwritten import note, noted
+from scheduler.pending_failure import note, noted
 from tests.messages import raised
 from tests.scheduler.notifications.servers import mail_server
 from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, settings_of, staged

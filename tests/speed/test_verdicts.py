@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from esjobs.core.words import VERDICTS
 from esjobs.records.declared.origin import Declared
 from esjobs.speed.judging.proposals import Proposal, propose, share_among_siblings
-from esjobs.speed.judging.sentences import Told, told
+from esjobs.speed.judging.sentences import VerdictText, describe_verdict
 from esjobs.speed.judging.verdicts import Estimate, Evidence, compare, decide, is_confirmed
 
 DECLARED = Declared("Q", 10.5, "HS06", "own", "Q", site_guessed=True)
@@ -33,9 +33,9 @@ GOOD = Evidence(
 )
 
 
-def sent(evidence: Evidence, proposal: Proposal, level: str = "queue") -> Told:
+def sent(evidence: Evidence, proposal: Proposal, level: str = "queue") -> VerdictText:
     """What is said of a confirmed deviation."""
-    return told(evidence, "deviates", "", proposal, level=level, significant=True, stable=True)
+    return describe_verdict(evidence, "deviates", "", proposal, level=level, significant=True, stable=True)
 
 
 def changed(**values: object) -> Evidence:
@@ -50,9 +50,9 @@ def changed(**values: object) -> Evidence:
         (changed(k=None, status="no common task"), "not comparable"),
         (changed(in_main_component=False), "not comparable"),
         (changed(n_jobs=49), "too few"),
-        (changed(via="few jobs"), "not comparable"),
-        (changed(via="few jobs", n_jobs=49), "too few"),
-        (changed(via="OTHER"), "deviates"),
+        (changed(sole_link="few jobs"), "not comparable"),
+        (changed(sole_link="few jobs", n_jobs=49), "too few"),
+        (changed(sole_link="OTHER"), "deviates"),
         (changed(k=3.1), "implausible"),
         (changed(k=0.32), "implausible"),
         (changed(declared=dataclasses.replace(DECLARED, origin="none", corepower=None)), "undeclared"),
@@ -118,7 +118,7 @@ def test_a_proposal_and_its_wording() -> None:
         "per core; 10.50 is declared (+50 %). If your hardware list disagrees, check SMT and overcommit; "
         "please benchmark again."
     )
-    assert told(
+    assert describe_verdict(
         GOOD, "deviates", "", proposal, level="cpu_model", significant=True, stable=True
     ).sentence == (
         "Relative to the reference scores of 20 other CPU models, these jobs ran like 15.8 (14.9 to 16.6, "
@@ -129,7 +129,7 @@ def test_a_proposal_and_its_wording() -> None:
 
 def test_what_is_asked_can_be_had_apart_from_what_was_found() -> None:
     noted = Proposal(15.75, 0.8, "", "Its queues agree.")
-    words = sent(changed(via="S_B"), noted)
+    words = sent(changed(sole_link="S_B"), noted)
     assert (
         words.advice == "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
     )
@@ -162,7 +162,7 @@ def test_a_candidate_says_that_it_is_not_to_be_sent_and_why(
     evidence = changed(n_tasks=tasks)
     proposal = propose(evidence, "deviates", 50, confirmed=False)
     tested: dict[str, Any] = {"significant": significant, "stable": stable, "unstable_under": unstable_under}
-    words = told(evidence, "deviates", "", proposal, **tested)
+    words = describe_verdict(evidence, "deviates", "", proposal, **tested)
     said = words.sentence
     assert (words.advice, words.finding) == ("", said)
     assert said.endswith(f"10.50 is declared (+50 %). Candidate, not to be sent: {why}.")
@@ -172,7 +172,7 @@ def test_a_candidate_says_that_it_is_not_to_be_sent_and_why(
 @given(st.sampled_from(["too few", "not comparable", "undeclared"]), st.text())
 def test_every_other_verdict_says_why(verdict: str, why: str) -> None:
     proposal = propose(GOOD, "ok", 50, confirmed=None)
-    text = told(GOOD, verdict, why, proposal).sentence  # type: ignore[arg-type]
+    text = describe_verdict(GOOD, verdict, why, proposal).sentence  # type: ignore[arg-type]
     assert why in text
 
 

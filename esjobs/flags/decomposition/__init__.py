@@ -1,4 +1,4 @@
-"""Decomposition of deviations: CPU mix, SMT, declaration, rest."""
+"""Decomposition of deviations: CPU mix, SMT, declaration, unexplained."""
 
 from esjobs.core.capability import Capability, Lazy, StepEntry
 

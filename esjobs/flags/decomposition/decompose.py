@@ -1,4 +1,4 @@
-"""The step: deviations of the queues of a run taken apart, and published."""
+"""Step: decompose the deviations of the queues of a run, and publish the parts."""
 
 import math
 import time
@@ -12,8 +12,9 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, JUDGED
 from esjobs.flags.decomposition.machines import LEAST_KNOWN, Machines, read_machines
-from esjobs.flags.decomposition.parts import Known, in_one_sentence, largest, shares, take_apart
+from esjobs.flags.decomposition.parts import Facts, in_one_sentence, largest, shares, take_apart
 from esjobs.flags.decomposition.smt import SmtStates, against_others, in_declaration, read_states
+from esjobs.flags.evidence import of_headline
 from esjobs.publish.finding import run_of_everything
 from esjobs.publish.publication import Outcome, read_table, rows_table
 from esjobs.publish.publisher import Publisher
@@ -28,9 +29,7 @@ from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
 
-DECLARED_DAYS = 7
-"""Days from a declaration on over which the CPU models of then are counted."""
-
+DECLARED_DAYS = 7  # Days from a declaration on over which the CPU models of then are counted
 _FLAG_COLUMNS = (
     *("name", "corepower", "benchmark", "origin", "deviation", "deviation_err", "deviation_err_line"),
     *("verdict", "k", "k_err", "estimate", "estimate_low", "estimate_high"),
@@ -38,12 +37,10 @@ _FLAG_COLUMNS = (
 
 
 def decompose(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
-    """Take the deviations of a run's queues apart and publish the parts.
+    """Decompose the deviations of a run's queues and publish the parts.
 
-    ``settings``: with the sections that the question names. ``window``: one that an unrestricted run was made
-    of; None: that of the latest. Raises :class:`NoResultError` without such a run.
-
-    Cost: one query to the buckets of the window; one to its jobs, where reference tables tell of SMT.
+    ``window``: of an unrestricted run; None: the latest. Raises :class:`NoResultError` without such a run.
+    Cost: one query to the buckets of the window; one to its jobs if reference tables cover SMT.
     """
     run = run_of_everything(store, SPEED, "flag", window)
     question = Question.ask(DECOMPOSED, run.window, settings, versions=RESOLVER)
@@ -52,19 +49,14 @@ def decompose(store: JobStore, clock: Clock, settings: object, window: Window | 
 
 
 def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcome:
-    """What :func:`reasons` publishes."""
+    """Return the outcome that :func:`decompose` publishes."""
     began = time.perf_counter()
-    where = [
-        In("run", (run.run,)),
-        In("level", ("queue",)),
-        In("processing_type", (ALL_TYPES,)),
-        In("method", (run.headline or "",)),
-    ]
+    where = of_headline(run, "queue")
     flags = sorted(read_table(store, FLAGS, where, _FLAG_COLUMNS).to_pylist(), key=lambda row: row["name"])
     deviating = [row for row in flags if _deviation(row) is not None]
     machines = read_machines(store, run.window, KnownOfTasks.of_run(store, run)) if deviating else None
-    told = _Told(store, run, machines, deviating)
-    rows = [row for flag in deviating for row in _rows(told.of(flag), flag, run)]
+    reader = _FactReader(store, run, machines, deviating)
+    rows = [row for flag in deviating for row in _rows(reader.of(flag), flag, run)]
     report = RunReport(
         "decompose",
         question.run,
@@ -76,7 +68,7 @@ def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcom
         counts={
             "queues taken apart": len(deviating),
             "queues whose mix is not told from themselves": sum(
-                told.of(flag).own is None for flag in deviating
+                reader.of(flag).own is None for flag in deviating
             ),
         },
         window=str(question.window),
@@ -84,7 +76,7 @@ def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcom
     tables = {
         DECOMPOSITION: rows_table(DECOMPOSITION, rows),
         CPU_SPEED_BY_QUEUE: rows_table(
-            CPU_SPEED_BY_QUEUE, [] if machines is None else list(_machine_rows(machines, run, told.shared))
+            CPU_SPEED_BY_QUEUE, [] if machines is None else list(_machine_rows(machines, run, reader.shared))
         ),
     }
     return Outcome(report, tables, last_data=None)
@@ -113,14 +105,10 @@ def _machine_rows(
 
 
 def _deviation(flag: Mapping[str, Any]) -> tuple[float, float, float] | None:
-    """Deviation, error of its logarithm, and the part from the line; of a default from its estimate."""
+    # Deviation, error of its logarithm, and its part from the line; of a default from its estimate.
     if flag["verdict"] in JUDGED and flag["deviation"] is not None:
         scale = 1.0 + flag["deviation"]
-        return (
-            flag["deviation"],
-            flag["deviation_err"] / scale,
-            (flag["deviation_err_line"] or 0.0) / scale,
-        )
+        return (flag["deviation"], flag["deviation_err"] / scale, (flag["deviation_err_line"] or 0.0) / scale)
     if flag["origin"] == "default" and flag["estimate"] and flag["corepower"]:
         width = math.log(flag["estimate_high"] / flag["estimate_low"]) / (2 * HALF_WIDTH_90)
         own = (flag["k_err"] or 0.0) / flag["k"]
@@ -129,8 +117,8 @@ def _deviation(flag: Mapping[str, Any]) -> tuple[float, float, float] | None:
     return None
 
 
-class _Told:
-    """Gathers what is known of queues; each table is read once."""
+class _FactReader:
+    """Collects the facts about queues; each table is read once."""
 
     def __init__(
         self,
@@ -146,7 +134,7 @@ class _Told:
         benchmarks = {(row["benchmark"] or "HS06").lower() for row in deviating}
         self._scores: dict[tuple[str, str], ReferenceScore] = {}
         self._states: SmtStates | None = None
-        self._known: dict[str, Known] = {}
+        self._facts: dict[str, Facts] = {}
         if machines is not None:
             self._scores = reference_scores(store, benchmarks)
             if any(score.smt_gain is not None for score in self._scores.values()):
@@ -155,13 +143,13 @@ class _Told:
         self._declared = _declared_on(store, window)
         self._first = _first_day(store)
 
-    def of(self, flag: Mapping[str, Any]) -> Known:
-        """What is known of the queue of a flag."""
-        if flag["name"] not in self._known:
-            self._known[flag["name"]] = self._gather(flag)
-        return self._known[flag["name"]]
+    def of(self, flag: Mapping[str, Any]) -> Facts:
+        """Return the facts about the queue of a flag."""
+        if flag["name"] not in self._facts:
+            self._facts[flag["name"]] = self._gather(flag)
+        return self._facts[flag["name"]]
 
-    def _gather(self, flag: Mapping[str, Any]) -> Known:
+    def _gather(self, flag: Mapping[str, Any]) -> Facts:
         deviation, error, line_error = _deviation(flag) or (0.0, 0.0, 0.0)
         name, machines = flag["name"], self._machines
         basic: dict[str, Any] = {
@@ -175,12 +163,12 @@ class _Told:
             "declared_on": self._declared.get(name),
         }
         if machines is None or name not in machines.mix:
-            return Known(**basic, why_unknown="its records name no CPU models, so nothing more can be said")
+            return Facts(**basic, why_unknown="its records name no CPU models, so nothing more can be said")
         own = machines.own(name)
         if own is not None:
             own = own[0], math.hypot(own[1], self.shared.get(name, 0.0))
         if own is None:
-            return Known(
+            return Facts(
                 **basic,
                 why_unknown="its CPU models run nowhere else: what is theirs and what is its own look alike",
             )
@@ -196,7 +184,7 @@ class _Told:
             here = against_others(name, machines, self._states, scores)
             if flag["origin"] != "default":
                 other = in_declaration(name, flag["corepower"], machines, self._states, scores)
-        return Known(
+        return Facts(
             **basic,
             own=own,
             mix_error=machines.mix_error(name),
@@ -208,32 +196,27 @@ class _Told:
         )
 
     def _then(self, name: str, machines: Machines) -> tuple[float, float] | None:
-        """The hardware of the window over that of the days when the declaration began, in ln."""
+        # The hardware of the window over that of the first days of the declaration, in ln.
         since = self._declared.get(name)
         if since is None or self._first is None or since < self._first or since >= self._window.first_day:
             return None
         last = min(since + timedelta(days=DECLARED_DAYS), self._window.first_day) - timedelta(days=1)
         where = (In("queue", (name,)), Days("day", since, last), Present("cpu_model"))
-        asked = Query(("cpu_model",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
+        query = Query(("cpu_model",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
         seconds = {
-            row["cpu_model"]: row["cpu_s"] or 0.0 for row in self._store.aggregate(asked).table.to_pylist()
+            row["cpu_model"]: row["cpu_s"] or 0.0 for row in self._store.aggregate(query).table.to_pylist()
         }
         total = sum(seconds.values())
-        known = {model: part / total for model, part in seconds.items() if model in machines.models and part}
-        if not known or sum(known.values()) < LEAST_KNOWN:
+        facts = {model: part / total for model, part in seconds.items() if model in machines.models and part}
+        if not facts or sum(facts.values()) < LEAST_KNOWN:
             return None
         today = machines.mix[name]
-        return machines.of_mix(today) - machines.of_mix(known), machines.difference_error(today, known)
+        return machines.of_mix(today) - machines.of_mix(facts), machines.difference_error(today, facts)
 
 
 def _shared_errors(store: JobStore, run: StoredRun) -> dict[str, float]:
-    """Relative errors that all buckets of a queue have in common: by type, core class and fixed cost."""
-    where = [
-        In("run", (run.run,)),
-        In("level", ("queue",)),
-        In("processing_type", (ALL_TYPES,)),
-        In("method", (run.headline or "",)),
-    ]
+    # Relative errors common to all buckets of a queue: by type, core class and fixed cost.
+    where = of_headline(run, "queue")
     parts = ("k_err_type", "k_err_class", "k_err_cost")
     rows = read_table(store, FACTORS, where, ["name", "k", *parts]).to_pylist()
     return {
@@ -242,7 +225,7 @@ def _shared_errors(store: JobStore, run: StoredRun) -> dict[str, float]:
 
 
 def _declared_on(store: JobStore, window: Window) -> dict[str, date]:
-    """From when the imported value of each queue is valid that is in force at the end of the window."""
+    # Start of validity of the value in force at the end of the window.
     columns = ["name", "corepower", "valid_from"]
     newest: dict[str, date] = {}
     for row in read_table(store, COREPOWER, [In("level", ("queue",))], columns).to_pylist():
@@ -257,15 +240,15 @@ def _first_day(store: JobStore) -> date | None:
     return None if first is None else first.date()
 
 
-def _rows(known: Known, flag: Mapping[str, Any], run: StoredRun) -> Iterator[dict[str, Any]]:
-    parts = take_apart(known)
-    total = math.log1p(known.deviation)
+def _rows(facts: Facts, flag: Mapping[str, Any], run: StoredRun) -> Iterator[dict[str, Any]]:
+    parts = take_apart(facts)
+    total = math.log1p(facts.deviation)
     first, of_all = largest(parts), shares(parts)
     for part in parts:
         error = part.error
         yield {
             "level": "queue",
-            "name": known.name,
+            "name": facts.name,
             "processing_type": ALL_TYPES,
             "part": part.part,
             "share": of_all[part.part],
@@ -274,10 +257,10 @@ def _rows(known: Known, flag: Mapping[str, Any], run: StoredRun) -> Iterator[dic
             "effect": part.effect,
             "effect_err": error,
             "largest": part is first,
-            "deviation": known.deviation,
-            "corepower": known.corepower,
-            "origin": known.origin,
+            "deviation": facts.deviation,
+            "corepower": facts.corepower,
+            "origin": facts.origin,
             "verdict": flag["verdict"],
-            "reason": in_one_sentence(known, parts) if part is first else None,
+            "reason": in_one_sentence(facts, parts) if part is first else None,
             "speed_run": run.run,
         }

@@ -1,11 +1,11 @@
-"""Reasons of deviations, as a step of the night, from the run of the headline window."""
+"""Decomposition of deviations as a step of the nightly run, from the run of the headline window."""
 
 from esjobs.flags.decomposition.decompose import decompose
 from esjobs.records.night import NightAccount, NightStep, NightWork, runs_inputs
 
 
 def decompose_night(work: NightWork) -> NightAccount:
-    """The deviations of the queues of the headline window taken apart."""
+    """Decompose the deviations of the queues of the headline window."""
     report = decompose(work.store, work.clock, work.settings, work.headline)
     return NightAccount(report.rows_in, report.rows_out, report.notes)
 

@@ -1,4 +1,10 @@
-"""A deviation taken apart; pure: what is known goes in, parts that add up exactly come out.
+"""Decomposition of one deviation into parts that add up exactly; no I/O.
+
+With D = ln(1 + deviation) and u the effect of the queue without its CPU models, M = D - u is the effect of
+its mix of CPU models and of the declaration. The part of u explained by another state of SMT is separated;
+the rest is unexplained. M is explained in this order: a declared value of the other state of SMT, a default,
+hardware that changed since. What remains is that of the declared value if no CPU model of the queue is near
+it, else of the mix.
 
 With D = ln(1 + deviation) and u the effect of the queue beside its CPU models, M = D - u is what its mix of
 CPU models makes of what it declares. Of u, what another state of SMT explains is taken out; the rest is
@@ -16,23 +22,19 @@ from esjobs.core.numbers import declared, number, percent, signed_percent
 from esjobs.flags.decomposition.smt import SmtEffect
 from esjobs.schema.decomposition import PARTS
 
-SURE = 2.0
-"""Errors from which hardware that changed, or a value that no CPU model reaches, counts."""
-NEARLY_ALL = 0.9
-"""Share of a deviation from which its largest part is nearly all of it."""
-SCATTER = 0.05
-"""Distance, in ln, that honest declarations of one CPU model have anyway."""
+SURE = 2.0  # Errors from which hardware that changed, or a value that no CPU model reaches, counts
+NEARLY_ALL = 0.9  # Share of a deviation from which its largest part is nearly all of it
+SCATTER = 0.05  # Distance, in ln, that honest declarations of one CPU model have anyway
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of one queue.
+class Facts:
+    """Facts about one queue.
 
-    ``deviation``: k over what the line expects, minus 1; ``error``: of its logarithm; ``line_error``: the
-    part of it from the line. ``own``: effect of the queue beside its CPU models with its error, None where
-    these are not known or run nowhere else. ``mix_error``: of its mix. ``models``: what it runs, the largest
-    share first, with ln of speed over that of its mix. ``then``: effect and error of the hardware of today
-    over that of the day of its declaration, None where that is not known.
+    ``deviation``: k over the line, minus 1; ``error``: of its logarithm; ``line_error``: its part from the
+    line. ``own``: effect of the queue without its CPU models with its error, None if not separable.
+    ``models``: its CPU models, largest share first, with ln of speed over that of the mix. ``then``: effect
+    and error of today's hardware over that of the day of its declaration, None if unknown.
     """
 
     name: str
@@ -45,21 +47,17 @@ class Known:
     own: tuple[float, float] | None = None
     mix_error: float = 0.0
     models: Sequence[tuple[str, float]] = ()
-    share: float = 0.0
-    """Of the CPU time at the first of ``models``."""
-    here: SmtEffect | None = None
-    """Its state of SMT against that of others."""
-    declared_other: SmtEffect | None = None
-    """Its declared value as that of the other state of SMT."""
+    share: float = 0.0  # Of the CPU time at the first of ``models``
+    here: SmtEffect | None = None  # Its state of SMT against that of others
+    declared_other: SmtEffect | None = None  # Its declared value as that of the other state of SMT
     then: tuple[float, float] | None = None
     declared_on: date | None = None
-    why_unknown: str = ""
-    """Why mix and queue cannot be told apart."""
+    why_unknown: str = ""  # Why mix and queue cannot be told apart
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part: effect in ln, its error (None: it cannot be told), and its sentence."""
+    """One part: effect in ln, its error (None: unknown), and its sentence."""
 
     part: str
     effect: float
@@ -79,70 +77,69 @@ class _Parts:
         self.said.setdefault(part, []).append(sentence)
 
 
-def take_apart(known: Known) -> list[Part]:
-    """The parts in their order; those without effect, too. Their effects add up to ln(1 + deviation)."""
-    total = math.log1p(known.deviation)
+def take_apart(facts: Facts) -> list[Part]:
+    """Return the parts in order, also those without effect; the effects add up to ln(1 + deviation)."""
+    total = math.log1p(facts.deviation)
     parts = _Parts()
-    if known.own is None:
-        part = "declared default" if known.origin == "default" else "rest"
-        said = _default(known, None) if part == "declared default" else f"{known.why_unknown}"
-        parts.add(part, total, known.error, said)
+    if facts.own is None:
+        part = "declared default" if facts.origin == "default" else "rest"
+        said = _default(facts, None) if part == "declared default" else f"{facts.why_unknown}"
+        parts.add(part, total, facts.error, said)
         return _listed(parts)
-    own, own_error = known.own
-    mix, mix_error = total - own, math.hypot(known.mix_error, known.line_error)
-    predicted = known.corepower * math.exp(mix)
-    if known.here is not None:
-        effect = known.here
+    own, own_error = facts.own
+    mix, mix_error = total - own, math.hypot(facts.mix_error, facts.line_error)
+    predicted = facts.corepower * math.exp(mix)
+    if facts.here is not None:
+        effect = facts.here
         own -= effect.effect
         own_error = math.hypot(own_error, effect.error)
         if effect.effect:
             parts.add("smt", effect.effect, effect.error, _smt_here(effect))
     parts.add("rest", own, own_error, _rest(own, own_error))
-    if known.declared_other is not None and _lessens(known.declared_other.effect, mix):
-        effect = known.declared_other
+    if facts.declared_other is not None and _lessens(facts.declared_other.effect, mix):
+        effect = facts.declared_other
         mix -= effect.effect
         mix_error = math.hypot(mix_error, effect.error)
-        parts.add("smt", effect.effect, effect.error, _smt_declared(known, effect))
-    if known.origin == "default":
-        parts.add("declared default", mix, mix_error, _default(known, predicted))
+        parts.add("smt", effect.effect, effect.error, _smt_declared(facts, effect))
+    if facts.origin == "default":
+        parts.add("declared default", mix, mix_error, _default(facts, predicted))
         return _listed(parts)
-    if known.then is not None and _explains_older(known.then, mix):
-        effect_then, error_then = known.then
+    if facts.then is not None and _explains_older(facts.then, mix):
+        effect_then, error_then = facts.then
         mix -= effect_then
-        parts.add("declared older than hardware", effect_then, error_then, _older(known, effect_then))
-    model, distance, between = _nearest(known, mix)
+        parts.add("declared older than hardware", effect_then, error_then, _older(facts, effect_then))
+    model, distance, between = _nearest(facts, mix)
     near = abs(distance) <= max(SURE * mix_error, SCATTER)
     if near or between:
         like = ""
-        if len(known.models) > 1:
+        if len(facts.models) > 1:
             like = f", as if all were like {model}" if near else ", between its slowest and its fastest model"
-        parts.add("cpu mix", mix, mix_error, _mix(known, predicted) + like)
+        parts.add("cpu mix", mix, mix_error, _mix(facts, predicted) + like)
     else:
-        parts.add("declared value", mix, mix_error, _unreached(known, model, distance, predicted))
+        parts.add("declared value", mix, mix_error, _unreached(facts, model, distance, predicted))
     return _listed(parts)
 
 
-def _nearest(known: Known, mix: float) -> tuple[str, float, bool]:
-    """The CPU model of the queue nearest to what it declares, ln of its speed over that, and whether that is
-    between: one is slower than what is declared and another faster.
-    """
-    away = [(mix + ratio, model) for model, ratio in known.models] or [(mix, "")]
+def _nearest(facts: Facts, mix: float) -> tuple[str, float, bool]:
+    # The CPU model nearest to the declared value, ln of its speed over it, and whether the value lies between
+    # the slowest and the fastest model.
+    away = [(mix + ratio, model) for model, ratio in facts.models] or [(mix, "")]
     distance, model = min(away, key=lambda item: abs(item[0]))
     return model, distance, min(away)[0] <= 0.0 <= max(away)[0]
 
 
 def largest(parts: Sequence[Part]) -> Part:
-    """The part with the largest effect in the direction of their sum."""
+    """Return the part with the largest effect in the direction of their sum."""
     total = sum(part.effect for part in parts)
     return max(parts, key=lambda part: part.effect * math.copysign(1.0, total))
 
 
-def in_one_sentence(known: Known, parts: Sequence[Part]) -> str:
-    """The deviation and its largest part."""
+def in_one_sentence(facts: Facts, parts: Sequence[Part]) -> str:
+    """Describe the deviation and its largest part."""
     first = largest(parts)
-    share = first.effect / math.log1p(known.deviation) if known.deviation else 1.0
+    share = first.effect / math.log1p(facts.deviation) if facts.deviation else 1.0
     how = "mostly" if share < NEARLY_ALL else "nearly all"
-    return f"{known.name} {signed_percent(known.deviation)}, {how} {first.part}: {first.sentence}."
+    return f"{facts.name} {signed_percent(facts.deviation)}, {how} {first.part}: {first.sentence}."
 
 
 def _explains_older(then: tuple[float, float], mix: float) -> bool:
@@ -151,7 +148,7 @@ def _explains_older(then: tuple[float, float], mix: float) -> bool:
 
 
 def _lessens(effect: float, mix: float) -> bool:
-    """Whether an effect goes in the direction of what there is to explain, and not beyond it and back."""
+    """True if an effect reduces what is left to explain without reversing it."""
     return effect * mix > 0 and abs(mix - effect) < abs(mix)
 
 
@@ -167,39 +164,39 @@ def _listed(parts: _Parts) -> list[Part]:
     ]
 
 
-def _mix(known: Known, predicted: float) -> str:
-    most = f", mostly {known.models[0][0]} ({percent(known.share)})," if known.models else ""
+def _mix(facts: Facts, predicted: float) -> str:
+    most = f", mostly {facts.models[0][0]} ({percent(facts.share)})," if facts.models else ""
     return (
-        f"its mix of CPU models{most} delivers {number(predicted)} {known.benchmark} per core "
-        f"by these models' own factors, and it declares {declared(known.corepower)}"
+        f"its mix of CPU models{most} delivers {number(predicted)} {facts.benchmark} per core "
+        f"by these models' own factors, and it declares {declared(facts.corepower)}"
     )
 
 
-def _default(known: Known, predicted: float | None) -> str:
-    told = (
+def _default(facts: Facts, predicted: float | None) -> str:
+    usable = (
         ""
         if predicted is None
         else (
-            f"; its mix of CPU models delivers {number(predicted)} {known.benchmark} per core "
+            f"; its mix of CPU models delivers {number(predicted)} {facts.benchmark} per core "
             "by their factors"
         )
     )
-    return f"the declared {declared(known.corepower)} is a default that nobody measured{told}"
+    return f"the declared {declared(facts.corepower)} is a default that nobody measured{usable}"
 
 
-def _unreached(known: Known, model: str, effect: float, predicted: float) -> str:
-    value = known.corepower * math.exp(effect)
-    one = len(known.models) == 1
+def _unreached(facts: Facts, model: str, effect: float, predicted: float) -> str:
+    value = facts.corepower * math.exp(effect)
+    one = len(facts.models) == 1
     nearest = f"its CPU model, {model}," if one else f"the nearest of its CPU models, {model},"
     all_told = "" if one else f", its mix {number(predicted)}"
     return (
-        f"it declares {declared(known.corepower)}, and {nearest} delivers {number(value)} {known.benchmark} "
+        f"it declares {declared(facts.corepower)}, and {nearest} delivers {number(value)} {facts.benchmark} "
         f"per core by its own factor{all_told}"
     )
 
 
-def _older(known: Known, effect: float) -> str:
-    since = "" if known.declared_on is None else f" of {known.declared_on}"
+def _older(facts: Facts, effect: float) -> str:
+    since = "" if facts.declared_on is None else f" of {facts.declared_on}"
     speed = "faster" if effect > 0 else "slower"
     return (
         f"its CPU models of today are {percent(abs(math.expm1(effect)))} {speed} than those that it ran "
@@ -215,10 +212,10 @@ def _smt_here(effect: SmtEffect) -> str:
     )
 
 
-def _smt_declared(known: Known, effect: SmtEffect) -> str:
+def _smt_declared(facts: Facts, effect: SmtEffect) -> str:
     runs, declares = ("on", "off") if effect.on > 0.5 else ("off", "on")
     return (
-        f"the declared {declared(known.corepower)} is what reference tables give with SMT {declares}, "
+        f"the declared {declared(facts.corepower)} is what reference tables give with SMT {declares}, "
         f"and its jobs run with SMT {runs}"
     )
 
@@ -237,7 +234,7 @@ def _rest(effect: float, error: float) -> str:
 
 
 def shares(parts: Sequence[Part]) -> Mapping[str, float | None]:
-    """Each effect over the sum of all; None where that is 0."""
+    """Return each effect over the sum of all; None if that is 0."""
     total = sum(part.effect for part in parts)
     # 0.0 added: no share is written as -0
     return {part.part: part.effect / total + 0.0 if total else None for part in parts}

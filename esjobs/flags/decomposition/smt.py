@@ -1,4 +1,8 @@
-"""What SMT makes of queues, where records tell its state and reference tables what it costs a job.
+"""Effects of SMT on queues, from the state in the records and the cost per job in reference tables.
+
+With two threads per core a job slot is a thread: slower than a core alone, by the ratio in the tables for
+each CPU model. A queue in another state than others with the same models is faster or slower by that; a queue
+that declares the tables' value for the other state deviates by that.
 
 With two threads a core a job slot is a thread: slower than a core alone, as the tables have it for each CPU
 model. A queue whose jobs run in another state than those of other queues on the same models is faster or
@@ -18,64 +22,59 @@ from esjobs.records.names.cpu_models import resolve
 from esjobs.records.references.values import ReferenceScore
 from esjobs.store.base import JobStore
 
-LEAST_TOLD = 0.2
-"""Share of the CPU time of a queue on a model that must tell the state of SMT."""
+LEAST_RECORDED = 0.2  # Share of the CPU time of a queue on a model that must tell the state of SMT
+# Share of the CPU time of a queue that must be on models whose state and scores are known
 LEAST_COVERED = 0.5
-"""Share of the CPU time of a queue that must be on models whose state and scores are known."""
-NEAR = 0.08
-"""How near, in ln, a declared value must be to what the tables give for the other state."""
+NEAR = 0.08  # How near, in ln, a declared value must be to what the tables give for the other state
 
 
 @dataclass(frozen=True)
 class SmtStates:
-    """Share of the CPU time with SMT on: by queue and model, and by model at all others together."""
-
+    # By queue and model: CPU seconds with SMT on, and those that tell the state
     seconds: Mapping[str, Mapping[str, tuple[float, float]]]
-    """By queue and model: CPU seconds with SMT on, and those that tell the state."""
 
     def here(self, queue: str, model: str) -> float | None:
-        """Of a queue on a model; None where too few jobs tell."""
-        on, told = self.seconds.get(queue, {}).get(model, (0.0, 0.0))
-        return on / told if told > 0 else None
+        """Return the share of a queue on a model; None if too few jobs record the state."""
+        on, recorded = self.seconds.get(queue, {}).get(model, (0.0, 0.0))
+        return on / recorded if recorded > 0 else None
 
     def elsewhere(self, queue: str, model: str) -> float | None:
-        """Of all other queues on a model."""
+        """Return the share of all other queues on a model."""
         others = [models[model] for name, models in self.seconds.items() if name != queue and model in models]
-        told = sum(part[1] for part in others)
-        return sum(part[0] for part in others) / told if told > 0 else None
+        recorded = sum(part[1] for part in others)
+        return sum(part[0] for part in others) / recorded if recorded > 0 else None
 
 
 @dataclass(frozen=True)
 class SmtEffect:
-    """An effect in ln with its error, and what to say of it."""
+    """Effect in ln with its error."""
 
     effect: float
     error: float
-    on: float
-    """Share of the CPU time of the queue with SMT on."""
+    on: float  # Share of the CPU time of the queue with SMT on
 
 
 def read_states(store: JobStore, window: Window) -> SmtStates:
-    """The states that records tell. One query to the jobs of the window."""
+    """Read the recorded states; one query to the jobs of the window."""
     answer = aggregate(store, ("queue", "cpu_raw"), (Sum("cpu_s", "cpu_s"),), window=window)
     seconds: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
     for row in answer.table.to_pylist():
         model = resolve(row["cpu_raw"])
         if model is None or not row["cpu_s"]:
             continue
-        on, told = seconds[row["queue"]].get(model.name, (0.0, 0.0))
+        on, recorded = seconds[row["queue"]].get(model.name, (0.0, 0.0))
         if model.smt is not None:
-            on, told = on + row["cpu_s"] * model.smt, told + row["cpu_s"]
-        seconds[row["queue"]][model.name] = (on, told)
+            on, recorded = on + row["cpu_s"] * model.smt, recorded + row["cpu_s"]
+        seconds[row["queue"]][model.name] = (on, recorded)
     return SmtStates(seconds)
 
 
 def against_others(
     queue: str, machines: Machines, states: SmtStates, scores: Mapping[str, ReferenceScore]
 ) -> SmtEffect | None:
-    """How much faster a queue is than the same CPU models elsewhere because its state of SMT is another.
+    """Return the effect on a queue of its own state of SMT relative to the same CPU models elsewhere.
 
-    ``scores``: by CPU model. None where states or tables do not tell enough.
+    ``scores``: by CPU model. None if states or tables cover too little.
     """
     weights = machines.gradient(machines.mix[queue])
     effect = spread = covered = on = 0.0
@@ -96,16 +95,15 @@ def against_others(
 
 
 def _ratio(gain: float, here: float, elsewhere: float) -> float:
-    """ln of the mean speed with a share ``here`` of SMT over that with a share ``elsewhere``."""
     return math.log((1.0 + (gain - 1.0) * here) / (1.0 + (gain - 1.0) * elsewhere))
 
 
 def in_declaration(
     queue: str, corepower: float, machines: Machines, states: SmtStates, scores: Mapping[str, ReferenceScore]
 ) -> SmtEffect | None:
-    """How far a declared value is off because it is that of the other state of SMT; None where it is not.
+    """Return the deviation of a declared value that is that of the other state of SMT; None if it is not.
 
-    It must be near what the tables give for the mix in that state, and nearer than to its own state.
+    It must be near the tables' value for the mix in that state, and nearer than to its own state.
     """
     mix = machines.mix[queue]
     values = {True: 0.0, False: 0.0}

@@ -1,4 +1,4 @@
-"""Factors of single days, and changes in them."""
+"""Factors of single days, and change points in them."""
 
 from esjobs.core.capability import Capability, Lazy, StepEntry
 

@@ -1,4 +1,4 @@
-"""Causes of a change, such as another mix of CPU models, and what was declared at the same time."""
+"""Causes of a change point, such as another mix of CPU models, and declarations edited at the same time."""
 
 import math
 from collections import defaultdict
@@ -19,23 +19,19 @@ from esjobs.schema.declared import COREPOWER
 from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import JobStore
 
-MIX_DAYS = 14
-"""Days before and after a change over which CPU models are counted, at most."""
-EXPLAINS = 0.5
-"""Share of a change, in ln, that another mix must predict to be its cause."""
-EDIT_DAYS = 7
-"""Days around the interval of a change in which an edit of the declaration belongs to it."""
+MIX_DAYS = 14  # Days before and after a change over which CPU models are counted, at most
+EXPLAINS = 0.5  # Share of a change, in ln, that another mix must predict to be its cause
+EDIT_DAYS = 7  # Days around the interval of a change in which an edit of the declaration belongs to it
+# Share of a CPU model's CPU time that a queue must have for its change to be that of the model, too
 AT_ONE_QUEUE = 0.1
-"""Share of a CPU model's CPU time that a queue must have for its change to be that of the model, too."""
 UNEXPLAINED = "unexplained"
 MIX_CHANGED = "CPU mix changed"
 
 
 @dataclass(frozen=True)
 class MixChange:
-    """What another mix of CPU models predicts: change of ln k with its error, and the model that did most.
-
-    ``share_before``, ``share_after``: of the CPU time of that model.
+    """Change of ln k predicted by another mix of CPU models, its error, and the model with the largest change
+    of its share of CPU time.
     """
 
     change: float
@@ -47,51 +43,51 @@ class MixChange:
 
 @dataclass(frozen=True)
 class Edit:
-    """A declaration that was changed: from what, to what (None: nothing is declared), from which day on."""
+    """An edited declaration: old and new value (None: nothing declared), and its first day."""
 
     before: float | None
     after: float | None
     day: date
 
 
+# By task and CPU model, the sum over jobs of CPU seconds, and that of their squares
 CpuTime = Mapping[tuple[str | None, str], tuple[float, float]]
-"""By task and CPU model, the sum over jobs of CPU seconds, and that of their squares."""
 
 
 def mix_change(
     before: CpuTime, after: CpuTime, factors: Mapping[str, tuple[float, float]]
 ) -> MixChange | None:
-    """Predict a change of ln k from the shares of CPU models and their own factors.
+    """Predict a change of ln k from the shares of CPU models and their factors.
 
-    ``factors``: k and its error. CPU time adds up, speed does not: with shares c of CPU time k = sum c k. The
-    error has a part from the factors and one from the shares, which are those of so many jobs and tasks. None
-    where models with a factor have less than half of the CPU time before or after.
+    ``factors``: k and its error. CPU time adds up: with shares c of CPU time k = sum c k. The error has a
+    part from the factors and one from the finite number of jobs and tasks. None if models with a factor have
+    less than half of the CPU time before or after.
     """
     sides = [_with_factors(side, factors) for side in (before, after)]
     if sides[0] is None or sides[1] is None:
         return None
-    known = sides[0], sides[1]
-    shares = [_shares(side) for side in known]
+    usable = sides[0], sides[1]
+    shares = [_shares(side) for side in usable]
     models = sorted(shares[0].keys() | shares[1].keys())
     old, new = (sum(part[model] * factors[model][0] for model in part) for part in shares)
-    moved = {model: shares[1].get(model, 0.0) - shares[0].get(model, 0.0) for model in models}
+    changes = {model: shares[1].get(model, 0.0) - shares[0].get(model, 0.0) for model in models}
     # d ln(new/old) / d ln k of each model; what all factors have in common drops out
     weights = {
         model: factors[model][0] * (shares[1].get(model, 0.0) / new - shares[0].get(model, 0.0) / old)
         for model in models
     }
     error = math.sqrt(sum((weights[model] * factors[model][1] / factors[model][0]) ** 2 for model in models))
-    error = math.hypot(error, _error_of_shares(known, {model: factors[model][0] for model in models}))
-    most = max(models, key=lambda model: (abs(moved[model]), model))
+    error = math.hypot(error, _error_of_shares(usable, {model: factors[model][0] for model in models}))
+    most = max(models, key=lambda model: (abs(changes[model]), model))
     return MixChange(math.log(new / old), error, most, shares[0].get(most, 0.0), shares[1].get(most, 0.0))
 
 
 def _with_factors(side: CpuTime, factors: Mapping[str, tuple[float, float]]) -> CpuTime | None:
-    known = {key: sums for key, sums in side.items() if key[1] in factors}
-    total = sum(seconds for seconds, _ in known.values())
+    usable = {key: sums for key, sums in side.items() if key[1] in factors}
+    total = sum(seconds for seconds, _ in usable.values())
     if not total or total < sum(seconds for seconds, _ in side.values()) / 2:
         return None
-    return known
+    return usable
 
 
 def _shares(side: CpuTime) -> dict[str, float]:
@@ -103,11 +99,11 @@ def _shares(side: CpuTime) -> dict[str, float]:
 
 
 def _error_of_shares(sides: Sequence[CpuTime], k: Mapping[str, float]) -> float:
-    """Standard error of ln(k after / k before) from the jobs and tasks that the shares are made of.
+    """Standard error of ln(k after / k before) from the jobs and tasks behind the shares.
 
     The larger of two: that of single jobs, and that of tasks, because jobs of a task run at the same time on
     the same machines. A task on both sides is one. As wide as two errors of Student's t with the effective
-    number of tasks; a side on one model alone has the error of one more job of both sides' mix.
+    number of tasks; a side with one model has the error of one more job of both sides' mix.
     """
     shares = [_shares(side) for side in sides]
     pool = {model: sum(part.get(model, 0.0) for part in shares) / len(shares) for model in k}
@@ -131,7 +127,7 @@ def _error_of_shares(sides: Sequence[CpuTime], k: Mapping[str, float]) -> float:
 
 
 def explains(mix: MixChange | None, size: float) -> bool:
-    """True if another mix predicts half of a change or more, in its direction, by two of its errors.
+    """True if another mix predicts at least half of a change, in its direction, by two of its errors.
 
     >>> explains(MixChange(0.10, 0.01, "X", 0.1, 0.6), 0.14), explains(None, 0.14)
     (True, False)
@@ -140,7 +136,7 @@ def explains(mix: MixChange | None, size: float) -> bool:
 
 
 def mixes_beside(store: JobStore, change: Change, last: date) -> tuple[CpuTime, CpuTime]:
-    """CPU time of a queue before its change and after it; two queries. ``last``: day of data."""
+    """Return the CPU time of a queue before and after its change; two queries. ``last``: last day of data."""
     first_after = day_of(change.step.day)
     before = _mix(store, change.name, first_after - timedelta(days=MIX_DAYS), first_after - timedelta(days=1))
     after = _mix(store, change.name, first_after, min(last, first_after + timedelta(days=MIX_DAYS - 1)))
@@ -150,8 +146,8 @@ def mixes_beside(store: JobStore, change: Change, last: date) -> tuple[CpuTime, 
 def _mix(store: JobStore, name: str, first: date, last: date) -> CpuTime:
     where = (In("queue", (name,)), Days("day", first, last), Present("cpu_model"))
     metrics = (Sum("cpu_s", "cpu_s"), Sum("cpu_s_sq", "cpu_s_sq"))
-    asked = Query(("task_id", "cpu_model"), metrics, where=where, over=BUCKETS)
-    rows = store.aggregate(asked).table.to_pylist()
+    query = Query(("task_id", "cpu_model"), metrics, where=where, over=BUCKETS)
+    rows = store.aggregate(query).table.to_pylist()
     # engines give groups in any order, and sums depend on it in their last digit
     rows.sort(key=lambda row: (row["task_id"] or "", row["cpu_model"]))
     return {
@@ -162,30 +158,30 @@ def _mix(store: JobStore, name: str, first: date, last: date) -> CpuTime:
 def queue_behind(
     store: JobStore, change: Change, queues: Iterable[Change], last: date
 ) -> tuple[str, float] | None:
-    """Of a CPU model that changed, the queue that did so, too, in the same direction and at the same time.
+    """Return the queue that changed with a CPU model, in the same direction and at the same time.
 
-    With its share of the model's CPU time, of those the largest; None where none has ``AT_ONE_QUEUE``.
+    With its share of the model's CPU time, the largest such; None if none has ``AT_ONE_QUEUE``.
     """
-    alike = {
+    similar = {
         queue.name
         for queue in queues
         if queue.step.size * change.step.size > 0
         and queue.step.day_low <= change.step.day_high + 1
         and change.step.day_low <= queue.step.day_high + 1
     }
-    if not alike:
+    if not similar:
         return None
     first = day_of(change.step.day)
     days = Days("day", first - timedelta(days=MIX_DAYS), min(last, first + timedelta(days=MIX_DAYS - 1)))
     where = (In("cpu_model", (change.name,)), days)
-    asked = Query(("queue",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
-    rows = {row["queue"]: row["cpu_s"] or 0.0 for row in store.aggregate(asked).table.to_pylist()}
-    share, name = max((rows.get(name, 0.0) / (sum(rows.values()) or 1.0), name) for name in alike)
+    query = Query(("queue",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
+    rows = {row["queue"]: row["cpu_s"] or 0.0 for row in store.aggregate(query).table.to_pylist()}
+    share, name = max((rows.get(name, 0.0) / (sum(rows.values()) or 1.0), name) for name in similar)
     return (name, share) if share >= AT_ONE_QUEUE else None
 
 
 def declared_edits(store: JobStore, level: str, names: Sequence[str]) -> dict[str, list[Edit]]:
-    """Every change of an imported declaration of these names, in the order of the days. One read."""
+    """Return every edit of an imported declaration of these names, in order of days; one read."""
     if not names:
         return {}
     rows = read_table(store, COREPOWER, [In("level", (level,))]).to_pylist()
@@ -193,10 +189,10 @@ def declared_edits(store: JobStore, level: str, names: Sequence[str]) -> dict[st
     canonical = resolve_names(raw) if level == "cpu_model" else raw
     values: dict[str, dict[datetime, tuple[datetime, float | None]]] = defaultdict(dict)
     for row, name in zip(rows, canonical, strict=True):
-        known = values[name or row["name"]]
+        usable = values[name or row["name"]]
         # of rows valid from the same moment the one imported last counts
-        if row["valid_from"] not in known or row["imported_at"] >= known[row["valid_from"]][0]:
-            known[row["valid_from"]] = (row["imported_at"], row["corepower"])
+        if row["valid_from"] not in usable or row["imported_at"] >= usable[row["valid_from"]][0]:
+            usable[row["valid_from"]] = (row["imported_at"], row["corepower"])
     return {name: list(_edits(values[name])) for name in names if name in values}
 
 
@@ -208,7 +204,7 @@ def _edits(values: Mapping[datetime, tuple[datetime, float | None]]) -> Iterable
 
 
 def edit_beside(edits: Iterable[Edit], change: Change) -> Edit | None:
-    """The edit nearest to a change, if one lies in its interval or within a week of it."""
+    """Return the edit nearest to a change, if within its interval or a week of it."""
     margin = timedelta(days=EDIT_DAYS)
     low, high = day_of(change.step.day_low) - margin, day_of(change.step.day_high) + margin
     near = [edit for edit in edits if low <= edit.day <= high]
@@ -218,9 +214,10 @@ def edit_beside(edits: Iterable[Edit], change: Change) -> Edit | None:
 def described(
     change: Change, mix: MixChange | None, edit: Edit | None, queue: tuple[str, float] | None = None
 ) -> dict[str, Any]:
-    """Cause and sentence of a change, and the numbers behind them; ``queue``: see :func:`queue_behind`.
+    """Return cause and sentence of a change, and the numbers behind them; ``queue``: see
+    :func:`queue_behind`.
 
-    An edit of what is declared is never the cause, because it cannot change the speed of a machine.
+    An edited declaration is never the cause: it cannot change the speed of a machine.
     """
     step = change.step
     day = day_of(step.day)

@@ -1,4 +1,7 @@
-"""The factors of one day: a fit of its buckets, with the fixed costs that a run has found.
+"""Factors of one day: a fit of its buckets with the fixed costs of a run.
+
+Tasks of one day are linked by common names, as those of a window; each day is fitted alone, so that days are
+independent.
 
 Tasks of one day are linked by the names that they share, as those of a window are; each day is fitted on its
 own, so that series of days do not overlap and nothing of one day enters another.
@@ -10,39 +13,39 @@ from datetime import date
 from hashlib import blake2b
 
 import numpy as np
-import numpy.typing as npt
 
 import fitters
 from esjobs.core.window import Window
 from esjobs.records.tasks.solved import KnownOfTasks, job_variance
-from esjobs.records.tasks.sums import FloatArray, TaskSums, read_sums
+from esjobs.records.tasks.sums import TaskSums, read_sums
 from esjobs.store.base import JobStore
+from fitters.layout.arrays import Floats, Ints, Texts
 
-_MOST_TASKS = 64
-"""Of a name and day that are kept: the others are taken to last as long as these."""
-_LEAST_NAMES = 5
-"""Names of a day below which no factor of it says anything of one of them."""
+_MOST_TASKS = 64  # Of a name and day that are kept: the others are taken to last as long as these
+_LEAST_NAMES = 5  # Names of a day below which no factor of it says anything of one of them
 
 
-def factors_of_day(store: JobStore, day: date, mark: str, known: KnownOfTasks) -> Iterator[dict[str, object]]:
-    """The rows of ``daily_factors`` of a day. Cost: its buckets are read once."""
+def factors_of_day(
+    store: JobStore, day: date, mark: str, solved: KnownOfTasks
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of ``daily_factors`` of a day; its buckets are read once."""
     sums = read_sums(store, Window.of_days(day, day))
     for level, rows in sums.levels.items():
-        for row in _of_level(level, rows, known):
+        for row in _of_level(level, rows, solved):
             yield {
                 "day": day,
                 "level": level,
                 **row,
                 "mark": mark,
-                "speed_run": known.run.run,
-                "fit_until": known.run.window.end,
+                "speed_run": solved.run.run,
+                "fit_until": solved.run.window.end,
             }
 
 
-def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[str, object]]:
+def _of_level(level: str, rows: TaskSums, solved: KnownOfTasks) -> Iterator[dict[str, object]]:
     parts = [(task, core_class, kind) for task, core_class, kind, _ in rows.keys.listed()]
-    rho = np.array([known.rho.get(key, 0.0) for key in parts])
-    usable = np.array([key not in known.aside for key in parts], np.bool_)
+    rho = np.array([solved.rho.get(key, 0.0) for key in parts])
+    usable = np.array([key not in solved.aside for key in parts], np.bool_)
     number = np.asarray(rows.task.names, np.int64)[rows.task.codes] if len(rows) else np.empty(0, np.int64)
     inside = usable[number] & (rows.sums["events"] > 0) & (rows.sums["cpu_s"] > 0)
     if not inside.any():
@@ -63,7 +66,7 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
         rel_var=per_job / n_jobs,
     )
     fit = fitters.fit_speed_factors(
-        buckets, "gamma", "variance", robust="reject", sigma_int=known.sigma_int.get(level), judge="none"
+        buckets, "gamma", "variance", robust="reject", sigma_int=solved.sigma_int.get(level), judge="none"
     )
     units = fit.units
     good = (units.status == "ok") & (units.component == 0) & np.isfinite(units.k_err_stat)
@@ -71,32 +74,32 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
         return
     number_of = np.array([_number(part) for part in parts])
     shares = _shares(fitters.bucket_table(fit))
-    scale = _scale(units.name[good], units.k[good], known.factors.get(level, {}))
+    scale = _scale(units.name[good], units.k[good], solved.factors.get(level, {}))
     # a few tasks that contradict each other move all names that they link, by more than their errors say
     misfit = float(np.fmax(1.0, fit.components.S[0]))
-    for place in np.flatnonzero(good):
+    for index in np.flatnonzero(good):
         yield {
-            "name": str(units.name[place]),
-            "k": float(units.k[place] * scale),
-            "k_err_stat": float(units.k_err_stat[place] * scale * misfit),
-            "k_err_int": float(units.k_err_int[place] * scale * misfit),
-            "n_units": int(units.n_tasks[place]),
-            "n_jobs": int(units.n_jobs[place]),
-            "tasks": number_of[shares[units.name[place]][0]].tolist(),
-            "task_parts": shares[units.name[place]][1].tolist(),
+            "name": str(units.name[index]),
+            "k": float(units.k[index] * scale),
+            "k_err_stat": float(units.k_err_stat[index] * scale * misfit),
+            "k_err_int": float(units.k_err_int[index] * scale * misfit),
+            "n_units": int(units.n_tasks[index]),
+            "n_jobs": int(units.n_jobs[index]),
+            "tasks": number_of[shares[units.name[index]][0]].tolist(),
+            "task_parts": shares[units.name[index]][1].tolist(),
         }
 
 
 def _number(task: tuple[str | None, str | None, str | None]) -> float:
-    """A number of a task, the same on every day; of 48 bits, which any engine's floats keep."""
+    # The same on every day; 48 bits, which any engine's floats keep.
     return float(int.from_bytes(blake2b(repr(task).encode(), digest_size=6).digest(), "big"))
 
 
-def _shares(table: fitters.BucketTable) -> dict[str, tuple[npt.NDArray[np.int64], FloatArray]]:
-    """Of each name its tasks, those that determine its factor most first, and how much they do.
+def _shares(table: fitters.BucketTable) -> dict[str, tuple[Ints, Floats]]:
+    """By name, its tasks with the largest influence on its factor first, and that influence.
 
     An error of a bucket moves the factor by w (1 - w / W), w its weight and W that of its task: by the share
-    w / W it moves the level of the task. What errors of others do to that level is left out, it is small.
+    w / W it moves the level of the task. The effect of others' errors on that level is small and neglected.
     """
     used = table.status == "used"
     name, task, weight = table.name[used], table.task[used].astype(np.int64), table.weight[used]
@@ -111,7 +114,6 @@ def _shares(table: fitters.BucketTable) -> dict[str, tuple[npt.NDArray[np.int64]
     }
 
 
-def _scale(names: npt.NDArray[np.object_], k: FloatArray, known: Mapping[str, float]) -> float:
-    """What brings the factors of a day into the scale of those of a run: the median ratio."""
-    ratios = [known[name] / value for name, value in zip(names, k, strict=True) if name in known]
+def _scale(names: Texts, k: Floats, solved: Mapping[str, float]) -> float:
+    ratios = [solved[name] / value for name, value in zip(names, k, strict=True) if name in solved]
     return math.exp(float(np.median(np.log(ratios)))) if ratios else 1.0

@@ -1,4 +1,4 @@
-"""The step: factors of the days that lack them, then changes in the days up to the end of the window."""
+"""Step: factors of the days that have none, then change points up to the end of the window."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +28,7 @@ from esjobs.flags.drift.causes import (
 from esjobs.flags.drift.daily import factors_of_day
 from esjobs.flags.drift.series import Change, Search, find_changes
 from esjobs.flags.drift.settings import DriftSettings
+from esjobs.flags.evidence import of_headline
 from esjobs.publish.finding import run_of_everything
 from esjobs.publish.publication import Outcome, read_table, rows_table
 from esjobs.publish.publisher import Publisher
@@ -40,29 +41,28 @@ from esjobs.schema.jobs import DAYS
 from esjobs.schema.speed import FACTORS, SPEED
 from esjobs.store.base import Generation, JobStore
 
+# What of the factors of days that are stored a search looks at
 _LOOKED_AT = ("day", "level", "name", "k", "k_err_stat", "k_err_int", "mark", "tasks", "task_parts")
-"""What of the factors of days that are stored a search looks at."""
 
 
 class DriftQuestion(Question):
-    """When did names become faster or slower, as seen at the end of a window."""
+    """Question about change points of names, as of the end of a window."""
 
     @cached_property
     def drift(self) -> DriftSettings:
-        """How far back, and how sure."""
+        """Settings of the search."""
         return DriftSettings.model_validate(self.settings["drift"])
 
 
 def drift(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
-    """Look for changes in the days up to the end of a window, and publish them.
+    """Find change points in the days up to the end of a window, and publish them.
 
-    ``settings``: with the sections that the question names. ``window``: one that an unrestricted run was made
-    of; None: that of the latest. What that run knows of tasks is what days are fitted with. A day is fitted
-    once, and again when its jobs change: a later run makes no other factors of it, so that nights can be run
-    again. Raises :class:`NoResultError` without such a run.
+    ``window``: of an unrestricted run; None: the latest. Days are fitted with the fixed costs of that run. A
+    day is fitted once, and again if its jobs change, not for a later run: nights can be repeated. Raises
+    :class:`NoResultError` without such a run.
 
-    Cost: the buckets of the days that are fitted, one after the other; the daily factors of the days looked
-    at; two small queries for each change of a queue.
+    Cost: the buckets of the fitted days, one by one; the daily factors of the period; two small queries per
+    change of a queue.
     """
     run = run_of_everything(store, SPEED, "fit", window)
     question = DriftQuestion.ask(DRIFT, run.window, settings, versions=RESOLVER)
@@ -73,9 +73,9 @@ def drift(store: JobStore, clock: Clock, settings: object, window: Window | None
 
 
 def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Outcome:
-    """What :func:`drift` publishes."""
+    """Return the outcome that :func:`drift` publishes."""
     began = time.perf_counter()
-    known = KnownOfTasks.of_run(store, run)
+    solved = KnownOfTasks.of_run(store, run)
     first = question.window.last_day - timedelta(days=question.drift.days - 1)
     looked_at = Days("day", first, question.window.last_day)
     marks = day_marks(store, looked_at)
@@ -86,7 +86,7 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     made: list[dict[str, Any]] = []
     written = []
     for day in wanted:
-        rows = list(factors_of_day(store, day, marks[day], known))
+        rows = list(factors_of_day(store, day, marks[day], solved))
         made += rows
         written.append(_replaced(store, day, rows))
     fresh = rows_table(DAILY_FACTORS, made).select(stored.column_names)
@@ -114,7 +114,7 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
 
 
 def day_marks(store: JobStore, days: Days) -> dict[date, str]:
-    """By day that has buckets, a text that moves with anything that its factors are made from but the run."""
+    """Return, by day with buckets, a digest of the inputs of its factors except the run."""
     rows = read_table(store, DAYS, [days, In("kind", ("binned",))], ["day", "mark"]).to_pylist()
     return {row["day"]: content_id({"jobs": row["mark"], "layout": DAILY_FACTORS.layout}) for row in rows}
 
@@ -124,10 +124,8 @@ def _of_days(rows: pa.Table, days: Iterable[date]) -> pa.ChunkedArray:
 
 
 def _wanted(stored: pa.Table, marks: Mapping[date, str]) -> list[date]:
-    """The days to fit: without factors, or with other jobs than when they were made.
-
-    ``marks``: of the days in the window of the run; it knows nothing of the tasks of others.
-    """
+    # Days without factors, or with other jobs than when they were made. `marks`: of days in the window of the
+    # run, which covers no others.
     fitted = dict(zip(stored["day"].to_pylist(), stored["mark"].to_pylist(), strict=True))
     return [day for day, mark in sorted(marks.items()) if fitted.get(day) != mark]
 
@@ -170,13 +168,7 @@ def _found(change: Change) -> dict[str, Any]:
 
 
 def _cpu_factors(store: JobStore, run: StoredRun) -> dict[str, tuple[float, float]]:
-    """Factor and error of the CPU models of the largest component."""
-    where = [
-        In("run", (run.run,)),
-        In("level", ("cpu_model",)),
-        In("processing_type", (ALL_TYPES,)),
-        In("method", (run.headline or "",)),
-    ]
+    where = of_headline(run, "cpu_model")
     rows = read_table(store, FACTORS, where, ["name", "k", "k_err", "component"]).to_pylist()
     return {
         row["name"]: (row["k"], row["k_err"])

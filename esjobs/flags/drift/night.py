@@ -1,11 +1,11 @@
-"""Drift of the factors, as a step of the night, from the run of the headline window."""
+"""Change points of the factors as a step of the nightly run, from the run of the headline window."""
 
 from esjobs.flags.drift.drift import drift
 from esjobs.records.night import NightAccount, NightStep, NightWork, runs_inputs
 
 
 def drift_night(work: NightWork) -> NightAccount:
-    """Factors of the days that lack them, and changes in the days up to the night."""
+    """Fit the days that have no factors, and find change points up to the night."""
     report = drift(work.store, work.clock, work.settings, work.headline)
     return NightAccount(report.rows_in, report.rows_out, report.notes)
 

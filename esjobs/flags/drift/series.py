@@ -1,4 +1,4 @@
-"""Series of daily factors to changes: days brought to one scale, their noise measured, steps looked for."""
+"""Change points in series of daily factors: days aligned, noise estimated, steps searched."""
 
 import math
 from dataclasses import dataclass
@@ -11,18 +11,16 @@ import pyarrow.compute as pc
 
 import fitters
 from esjobs.flags.drift.settings import DriftSettings
-from esjobs.records.tasks.sums import FloatArray
 from fitters import Series, Step
+from fitters.layout.arrays import Floats
 
-LEAST_DAYS = 8
-"""Days with a factor that a name needs to be looked at."""
-_EPOCH = date(1970, 1, 1).toordinal()
-"""Arrow counts days from there."""
+LEAST_DAYS = 8  # Days with a factor that a name needs to be looked at
+_EPOCH = date(1970, 1, 1).toordinal()  # Arrow counts days from there
 
 
 @dataclass(frozen=True)
 class Change:
-    """A step of one name; ``n_days``: how many days of it were looked at."""
+    """A step of one name; ``n_days``: length of its series."""
 
     level: str
     name: str
@@ -32,9 +30,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Search:
-    """What a search gave: the changes, how many names were looked at, how many had too few days.
-
-    ``n_small``: sure changes that may be too small to matter.
+    """Result of a search. ``n_names``: searched names; ``n_short``: names with too few days; ``n_small``:
+    significant changes that may be too small to matter.
     """
 
     changes: tuple[Change, ...]
@@ -44,7 +41,7 @@ class Search:
 
 
 def find_changes(rows: pa.Table, level: str, settings: DriftSettings) -> Search:
-    """The changes in the daily factors of a level; ``rows``: those of ``daily_factors``, in any order."""
+    """Return the changes in the daily factors of a level; ``rows``: of ``daily_factors``, in any order."""
     mine = rows.filter(pc.equal(rows["level"], level)).sort_by([("name", "ascending"), ("day", "ascending")])
     if not mine.num_rows:
         return Search((), 0, 0, 0)
@@ -63,14 +60,14 @@ def find_changes(rows: pa.Table, level: str, settings: DriftSettings) -> Search:
     n_short = n_small = 0
     smallest = math.log1p(settings.smallest)
     for at, name in enumerate(names.tolist()):
-        known = np.isfinite(aligned[:, at]) & np.isfinite(white[:, at])
-        if known.sum() < LEAST_DAYS:
+        valid = np.isfinite(aligned[:, at]) & np.isfinite(white[:, at])
+        if valid.sum() < LEAST_DAYS:
             n_short += 1
             continue
         # the rows of a name are in the order of their days
-        shown = [int(start[at]) + row for row in np.flatnonzero(known[np.isfinite(value[:, at])]).tolist()]
-        alike = fitters.shared([tasks[row] for row in shown], [parts[row] for row in shown])
-        series = Series(days[known], aligned[known, at], white[known, at], lasting[known, at], alike)
+        shown = [int(start[at]) + row for row in np.flatnonzero(valid[np.isfinite(value[:, at])]).tolist()]
+        correlation = fitters.shared([tasks[row] for row in shown], [parts[row] for row in shown])
+        series = Series(days[valid], aligned[valid, at], white[valid, at], lasting[valid, at], correlation)
         steps = fitters.find_steps(series, series.scale, settings.significance)
         large = [step for step in steps if step.exceeds(smallest)]
         n_small += len(steps) - len(large)
@@ -78,13 +75,12 @@ def find_changes(rows: pa.Table, level: str, settings: DriftSettings) -> Search:
     return Search(tuple(changes), len(names) - n_short, n_short, n_small)
 
 
-def _lists(column: pa.ChunkedArray) -> list[FloatArray]:
-    """The lists of a column as arrays."""
+def _lists(column: pa.ChunkedArray) -> list[Floats]:
     lists = column.combine_chunks()
     values, ends = np.asarray(lists.values, np.float64), lists.offsets.to_pylist()
     return [values[begin:end] for begin, end in pairwise(ends)]
 
 
 def day_of(number: int) -> date:
-    """The day behind a day number of a step."""
+    """Return the day of a day number."""
     return date.fromordinal(number)

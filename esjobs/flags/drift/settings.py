@@ -1,4 +1,4 @@
-"""What a user can set about drift."""
+"""Settings of drift."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from esjobs.core.setting_types import no_flag
 
 
 class DriftSettings(BaseModel):
-    """How far back changes are looked for, and how sure one must be to be told."""
+    """Period and significance of the search for change points."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -22,6 +22,6 @@ class DriftSettings(BaseModel):
 
 
 def limits(settings: Sections) -> tuple[float, float]:
-    """Significance and smallest size of changes that are reported, for whoever looks for changes."""
+    """Return significance and smallest size of reported changes."""
     section = settings.section(DriftSettings)
     return section.significance, section.smallest

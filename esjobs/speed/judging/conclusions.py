@@ -1,4 +1,7 @@
-"""What the verdicts of one fit say together: counts that nobody has to make again, and sentences for people.
+"""Conclusion from the verdicts of one fit: counts and sentences.
+
+Command line, report, dashboards and mails show the result of :func:`conclude`; none of them counts anew. The
+headline rests on confirmed deviations only; candidates are counted separately.
 
 Command line, report, dashboards and mails show what :func:`conclude` says; none of them counts or words it
 anew. The headline rests on confirmed deviations only, candidates are counted apart.
@@ -11,11 +14,10 @@ from esjobs.core.numbers import exact_percent, signed_percent
 from esjobs.core.verdict_order import verdict_order
 from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, noun, standing
 
+# A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_tasks
 Flag = Mapping[str, object]
-"""A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_tasks."""
-
+# Candidates that are named, beside the headline; those that are confirmed are all named, in it
 _MOST_CANDIDATES = 5
-"""Candidates that are named, beside the headline; those that are confirmed are all named, in it."""
 
 
 def conclude(
@@ -28,53 +30,50 @@ def conclude(
     restriction: Sequence[str] = (),
     left_out: str = "",
 ) -> dict[str, object]:
-    """The row of ``conclusions`` about the flags of one fit, without what names the fit.
+    """Return the row of ``conclusions`` from the flags of one fit, without the columns that name the fit.
 
-    ``limit``: the accepted relative deviation. ``no_line``: why no verdict can rest on any line; empty when
-    one can. ``groups``: both groups, when declarations fall into two; no verdict is sent then.
-    ``restriction``: the conditions to which the run was restricted, as people write them. ``left_out``: why
-    less than half of the jobs or tasks are in the fit.
-    ``evidence`` is None where no name deviates.
+    ``limit``: accepted relative deviation. ``no_line``: reason why no line supports a verdict, or empty.
+    ``groups``: both groups, if declarations fall into two; then no verdict is cleared to send.
+    ``restriction``: conditions of the run, as people write them. ``left_out``: reason why less than half of
+    the jobs or tasks are in the fit. ``evidence`` is None if no name deviates.
     """
-    verdicts = [str(flag["verdict"]) for flag in flags]
     judged = [flag for flag in flags if flag["verdict"] in JUDGED]
-    found = [standing(str(flag["verdict"]), flag["confirmed"]) for flag in judged]
-    confirmed = [flag for flag, word in zip(judged, found, strict=True) if word == CONFIRMED]
-    candidates = [flag for flag, word in zip(judged, found, strict=True) if word == CANDIDATE]
-    on_one_task = sum(flag["n_tasks"] == 1 for flag in judged)
-    counts = {
-        "n_names": len(flags),
-        "n_deviates": verdicts.count("deviates"),
-        "n_stable": sum(flag["stable"] is True for flag in (*confirmed, *candidates)),
-        "n_ok": verdicts.count("ok"),
-        "n_undecided": verdicts.count("undecided"),
-        "n_undeclared": verdicts.count("undeclared"),
-        "n_others": sum(verdict not in (*JUDGED, "undeclared") for verdict in verdicts),
-        "n_comparable": len(judged),
-        "n_confirmed": len(confirmed),
-        "n_candidates": len(candidates),
-        "n_on_one_task": on_one_task,
-        "n_with_factor": sum(flag["k"] is not None for flag in flags),
-        "n_too_few": verdicts.count("too few"),
-        "n_mixed": verdicts.count("mixed"),
-        "n_implausible": verdicts.count("implausible"),
-        "n_not_comparable": verdicts.count("not comparable"),
-    }
+    by_standing: dict[str, list[Flag]] = {CONFIRMED: [], CANDIDATE: []}
+    for flag in judged:
+        by_standing.setdefault(standing(str(flag["verdict"]), flag["confirmed"]), []).append(flag)
+    confirmed, candidates = by_standing[CONFIRMED], by_standing[CANDIDATE]
+    counts = _counts(flags, judged, confirmed, candidates)
     if no_line:
         text = f"Nothing can be concluded: {no_line}."
     elif not judged:
-        text = _nothing_comparable(verdicts, level)
+        text = _nothing_comparable(flags, level)
+    elif groups:
+        text = f"{groups} {_none_confirmed(counts, level, limit)}"
+    elif confirmed:
+        text = _confirmed(confirmed, counts, level, limit) + _needed(counts, level)
     else:
-        if confirmed:
-            text = _confirmed(confirmed, counts, level, limit)
-        else:
-            text = _none_confirmed(counts, level, limit)
-        text += _needed(counts, level)
-        if groups:
-            text = f"{groups} {_none_confirmed(counts, level, limit)}"
+        text = _none_confirmed(counts, level, limit) + _needed(counts, level)
     where = f"Restricted to {', '.join(restriction)}. " if restriction else ""
     text += f" {left_out[:1].upper()}{left_out[1:]}." if left_out else ""
     return {**counts, "sentence": where + text, "evidence": _evidence(confirmed, candidates)}
+
+
+def _counts(
+    flags: Sequence[Flag], judged: Sequence[Flag], confirmed: Sequence[Flag], candidates: Sequence[Flag]
+) -> dict[str, int]:
+    verdicts = Counter(str(flag["verdict"]) for flag in flags)
+    named = ("deviates", "ok", "undecided", "undeclared", "too few", "mixed", "implausible", "not comparable")
+    return {
+        "n_names": len(flags),
+        **{f"n_{verdict.replace(' ', '_')}": verdicts[verdict] for verdict in named},
+        "n_stable": sum(flag["stable"] is True for flag in (*confirmed, *candidates)),
+        "n_others": len(flags) - len(judged) - verdicts["undeclared"],
+        "n_comparable": len(judged),
+        "n_confirmed": len(confirmed),
+        "n_candidates": len(candidates),
+        "n_on_one_task": sum(flag["n_tasks"] == 1 for flag in judged),
+        "n_with_factor": sum(flag["k"] is not None for flag in flags),
+    }
 
 
 def _confirmed(confirmed: Sequence[Flag], counts: Mapping[str, int], level: str, limit: float) -> str:
@@ -104,7 +103,7 @@ def _none_confirmed(counts: Mapping[str, int], level: str, limit: float) -> str:
 
 
 def _parts(counts: Mapping[str, int], limit: str) -> list[tuple[int, str, str]]:
-    """What is not confirmed among the comparable: how many, and what they are, for one and for several."""
+    # Unconfirmed comparable names: count, and the phrase for one and for several.
     parts = [
         (counts["n_ok"], f"is within the limit{limit}", f"are within the limit{limit}"),
         (counts["n_undecided"], "is undecided", "are undecided"),
@@ -118,7 +117,6 @@ def _listed(parts: Sequence[tuple[int, str, str]]) -> str:
 
 
 def _named(flags: Sequence[Flag], most: int | None = None) -> str:
-    """Names with their deviations, the largest first; so many of them, and how many are left out."""
     ordered = sorted(flags, key=verdict_order)
     named = ", ".join(f"{flag['name']} {signed_percent(_deviation(flag))}" for flag in ordered[:most])
     left = len(ordered[most:]) if most is not None else 0
@@ -130,13 +128,14 @@ def _deviation(flag: Flag) -> float:
     return deviation if isinstance(deviation, float) else 0.0
 
 
-def _nothing_comparable(verdicts: Sequence[str], level: str) -> str:
-    why = ", ".join(f"{count} {verdict}" for verdict, count in sorted(Counter(verdicts).items()))
+def _nothing_comparable(flags: Sequence[Flag], level: str) -> str:
+    verdicts = Counter(str(flag["verdict"]) for flag in flags)
+    why = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     return f"Nothing can be concluded: no {noun(level, 1)} can be compared ({why})."
 
 
 def _needed(counts: Mapping[str, int], level: str) -> str:
-    """What would tell more: where single tasks stand in the way, else where nothing is confirmed."""
+    # Single tasks in most comparisons come first, else the undecided names.
     alone, comparable = counts["n_on_one_task"], counts["n_comparable"]
     if 2 * alone > comparable:
         rests = "rests" if alone == 1 else "rest"
@@ -150,7 +149,6 @@ def _needed(counts: Mapping[str, int], level: str) -> str:
 
 
 def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | None:
-    """What makes deviations confirmed, and what candidates lack."""
     texts = []
     tested = "significant over all tests of the run and stable under every tried change"
     if len(confirmed) == 1:
@@ -169,7 +167,7 @@ def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | No
 
 
 def missing(flag: Flag) -> str:
-    """What a candidate lacks to be confirmed.
+    """Return the tests that a candidate has not passed.
 
     >>> missing({"significant": True, "stable": False}), missing({"significant": None, "stable": False})
     ('not stable', 'neither significant nor stable')

@@ -1,4 +1,4 @@
-"""Deviations to verdicts: who deviates, how sure that is, and what may be sent."""
+"""Verdicts from deviations, with their significance and stability."""
 
 import math
 import time
@@ -29,7 +29,7 @@ from esjobs.schema.speed import FIT_SUMMARIES, FLAGS
 from esjobs.speed.factors import MIXED_TASK, Factors
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import propose, share_among_siblings
-from esjobs.speed.judging.sentences import told
+from esjobs.speed.judging.sentences import describe_verdict
 from esjobs.speed.judging.stability import changes_of, unstable_names
 from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
@@ -38,7 +38,7 @@ from esjobs.speed.settings import FitSettings
 
 @dataclass(frozen=True)
 class Judged:
-    """One name with its verdict, before its stability is known."""
+    """One name with its verdict, before the test of stability."""
 
     evidence: Evidence
     verdict: Verdict
@@ -50,8 +50,7 @@ class Judged:
     benchmark: str | None
     events_per_job: float | None
     deviation_raw: float | None
-    err_parts: Mapping[str, float]
-    """The error of the deviation by what it comes from: stat, int, line."""
+    err_parts: Mapping[str, float]  # The error of the deviation by what it comes from: stat, int, line
 
 
 def judge(
@@ -60,101 +59,122 @@ def judge(
     declared: Mapping[str, Declared],
     settings: FitSettings,
 ) -> list[Judged]:
-    """The verdict of every name of one fit, in the order of the factors."""
-    lines: dict[int, tuple[int, int]] = {
-        int(place): (number, position)
-        for number, item in enumerate(comparisons)
-        for position, place in enumerate(item.places)
+    """Return the verdict of every name of one fit, in the order of the factors."""
+    lines = {
+        int(index): (item, position) for item in comparisons for position, index in enumerate(item.places)
     }
-    in_lines = [_sites_in_line(item, factors, declared) for item in comparisons]
+    in_lines = {item.benchmark: _sites_in_line(item, factors, declared) for item in comparisons}
     main_k = factors.k[factors.main]
     median = float(np.median(main_k)) if len(main_k) else None
     judged = []
-    for place, name in enumerate(factors.name):
-        number, position = lines.get(place, (None, 0))
-        comparison = None if number is None else comparisons[number]
-        line = None if comparison is None else comparison.line.points
-        deviation = None if line is None else finite(line.deviation[position])
+    for index, name in enumerate(factors.name):
+        own = declared[name]
+        point = _NO_POINT
+        n_line_sites = 0
+        if index in lines:
+            comparison, position = lines[index]
+            point = _point(comparison, position)
+            n_line_sites = len(in_lines[comparison.benchmark] - {own.site})
         evidence = Evidence(
             name=name,
-            status=factors.status[place],
-            reason=factors.reason[place],
-            k=finite(factors.k[place]),
-            n_jobs=int(factors.n_jobs[place]),
-            n_units=int(factors.n_units[place]),
-            n_tasks=int(factors.n_tasks[place]),
-            in_main_component=bool(factors.main[place]),
-            declared=declared[name],
-            deviation=deviation,
-            deviation_err=None if line is None else finite(line.deviation_err[position]),
+            status=factors.status[index],
+            reason=factors.reason[index],
+            k=finite(factors.k[index]),
+            n_jobs=int(factors.n_jobs[index]),
+            n_units=int(factors.n_units[index]),
+            n_tasks=int(factors.n_tasks[index]),
+            in_main_component=bool(factors.main[index]),
+            declared=own,
+            deviation=point.deviation,
+            deviation_err=point.deviation_err,
             median_k=median,
-            n_line_sites=0 if number is None else len(in_lines[number] - {declared[name].site}),
-            line_reason=None if comparison is None else comparison.reason,
+            n_line_sites=n_line_sites,
+            line_reason=point.line_reason,
             only_type=factors.only_type,
-            records="" if factors.records is None else factors.records[place],
-            mixed=factors.status[place] == MIXED_TASK,
-            via=factors.via[place],
-            estimate=_estimate(comparison, position),
+            records_doubt="" if factors.records_doubt is None else factors.records_doubt[index],
+            mixed=factors.status[index] == MIXED_TASK,
+            sole_link=factors.sole_link[index],
+            estimate=point.estimate,
         )
         compared: Verdict | None = None
-        if line is not None and evidence.deviation is not None and evidence.deviation_err is not None:
-            half_width = float(line.quantile[position]) * evidence.deviation_err
-            compared = compare(evidence.deviation, half_width, settings.deviation_limit)
+        if point.deviation is not None and point.deviation_err is not None:
+            compared = compare(
+                point.deviation, point.quantile * point.deviation_err, settings.deviation_limit
+            )
         verdict, why = decide(evidence, compared, settings.min_name_jobs)
         judged.append(
             Judged(
                 evidence,
                 verdict,
                 why,
-                finite(factors.k_err[place]),
-                None if line is None else finite(line.expected_k[position]),
-                None if line is None or verdict not in JUDGED else finite(line.p_value[position]),
-                int(factors.component[place]),
-                declared[name].benchmark,
-                finite(factors.events_per_job[place]),
-                None if comparison is None else finite(comparison.raw.points.deviation[position]),
-                _err_parts(factors, place, evidence),
+                finite(factors.k_err[index]),
+                point.expected_k,
+                point.p_value if verdict in JUDGED else None,
+                int(factors.component[index]),
+                own.benchmark,
+                finite(factors.events_per_job[index]),
+                point.deviation_raw,
+                _err_parts(factors, index, evidence),
             )
         )
     return judged
 
 
-def _estimate(comparison: Comparison | None, position: int) -> Estimate | None:
-    """What a name would declare, where a line that verdicts may rest on says it."""
-    if comparison is None or comparison.reason is not None:
-        return None
+@dataclass(frozen=True)
+class _Point:
+    """A name on its line; None without one."""
+
+    deviation: float | None = None
+    deviation_err: float | None = None
+    deviation_raw: float | None = None
+    expected_k: float | None = None
+    p_value: float | None = None
+    quantile: float = math.nan
+    line_reason: str | None = None
+    estimate: Estimate | None = None
+
+
+_NO_POINT = _Point()
+
+
+def _point(comparison: Comparison, position: int) -> _Point:
     points = comparison.line.points
-    numbers = [
-        finite(column[position])
-        for column in (
-            points.equivalent_c,
-            points.equivalent_c_err,
-            points.equivalent_low,
-            points.equivalent_high,
-        )
-    ]
-    value, error, low, high = numbers
-    if value is None or error is None or low is None or high is None:
+    return _Point(
+        deviation=finite(points.deviation[position]),
+        deviation_err=finite(points.deviation_err[position]),
+        deviation_raw=finite(comparison.raw.points.deviation[position]),
+        expected_k=finite(points.expected_k[position]),
+        p_value=finite(points.p_value[position]),
+        quantile=float(points.quantile[position]),
+        line_reason=comparison.reason,
+        estimate=_estimate(comparison, position),
+    )
+
+
+def _estimate(comparison: Comparison, position: int) -> Estimate | None:
+    points = comparison.line.points
+    columns = (points.equivalent_c, points.equivalent_c_err, points.equivalent_low, points.equivalent_high)
+    value, error, low, high = (finite(column[position]) for column in columns)
+    if comparison.reason is not None or value is None or error is None or low is None or high is None:
         return None
     return Estimate(value, error, low, high, comparison.benchmark)
 
 
-def _err_parts(factors: Factors, place: int, evidence: Evidence) -> dict[str, float]:
-    """Squares add up to that of the error; what the factor does not explain is the line's."""
+def _err_parts(factors: Factors, index: int, evidence: Evidence) -> dict[str, float]:
+    # The squares add up to that of the error; the rest beside the factor's parts is the line's.
     if evidence.deviation is None or evidence.deviation_err is None or evidence.k is None:
         return {}
     scale = (1 + evidence.deviation) / evidence.k
     stat, interaction = (
-        float(np.nan_to_num(column[place])) * scale for column in (factors.k_err_stat, factors.k_err_int)
+        float(np.nan_to_num(column[index])) * scale for column in (factors.k_err_stat, factors.k_err_int)
     )
     rest = evidence.deviation_err**2 - stat**2 - interaction**2
     return {"stat": stat, "int": interaction, "line": math.sqrt(max(rest, 0.0))}
 
 
 def _sites_in_line(comparison: Comparison, factors: Factors, declared: Mapping[str, Declared]) -> set[str]:
-    """The sites (or CPU models) that a line rests on."""
     inside = comparison.places[comparison.line.points.in_line]
-    return {declared[factors.name[place]].site for place in inside}
+    return {declared[factors.name[index]].site for index in inside}
 
 
 def flag(
@@ -166,11 +186,10 @@ def flag(
     settings: FitSettings,
     restriction: Sequence[str] = (),
 ) -> Outcome:
-    """Verdicts of all fits with q-values, and what they say together.
+    """Return verdicts of all fits with q-values, and the conclusions.
 
-    ``variants``: the rows of that table; the stability of a verdict is tested for the headline method, the
-    others carry no verdict that could be sent. ``restriction``: the conditions to which the run was
-    restricted; conclusions name them.
+    ``variants``: rows of that table; stability is tested for the headline method only, the verdicts of others
+    are never cleared to send. ``restriction``: conditions of the run; conclusions name them.
     """
     began = time.perf_counter()
     verdicts = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
@@ -198,7 +217,7 @@ def flag(
             restriction=restriction,
             left_out=factors.left_out,
         )
-        conclusions.append({**_fit_of(factors), **said})
+        conclusions.append({**factors.fit, **said})
     for rank, row in enumerate(sorted(flags, key=_reading_order), 1):
         row["rank"] = rank
     counted = Counter(
@@ -219,36 +238,29 @@ def flag(
         window=str(window),
     )
     return Outcome(
-        report,
-        {
-            FLAGS: rows_table(FLAGS, flags),
-            FIT_SUMMARIES: rows_table(FIT_SUMMARIES, conclusions),
-        },
+        report, {FLAGS: rows_table(FLAGS, flags), FIT_SUMMARIES: rows_table(FIT_SUMMARIES, conclusions)}
     )
 
 
 def _reading_order(row: Mapping[str, object]) -> tuple[object, ...]:
-    """Sort key of the verdicts of a run; a name has several, told apart by its fit."""
     return (*verdict_order(row), row["level"], row["processing_type"], row["method"])
 
 
 def _q_values(
     fits: Sequence[Factors], verdicts: Sequence[Sequence[Judged]], settings: FitSettings
 ) -> list[list[float | None]]:
-    """q-values per method: a run's tests are those of one method over all levels and types."""
+    # The tests of a run are those of one method over all levels and types.
     found: list[list[float | None]] = [[None] * len(judged) for judged in verdicts]
     for method in settings.methods:
-        places = [
-            (number, position)
-            for number, factors in enumerate(fits)
-            if factors.method == method
-            for position, item in enumerate(verdicts[number])
-            if item.p_value is not None
+        tests = [
+            (row, position, item.p_value)
+            for factors, row, judged in zip(fits, found, verdicts, strict=True)
+            for position, item in enumerate(judged)
+            if factors.method == method and item.p_value is not None
         ]
-        if places:
-            q = fitters.benjamini_hochberg([verdicts[n][p].p_value or 0.0 for n, p in places])
-            for (number, position), value in zip(places, q, strict=True):
-                found[number][position] = float(value)
+        q = fitters.benjamini_hochberg([p for *_, p in tests])
+        for (row, position, _), value in zip(tests, q, strict=True):
+            row[position] = float(value)
     return found
 
 
@@ -270,8 +282,8 @@ def _flag_rows(
     proposals = share_among_siblings(
         [item.evidence for item in judged],
         [
-            propose(item.evidence, item.verdict, settings.min_name_jobs, confirmed=is_confirmed(*known))
-            for item, known in zip(judged, tested, strict=True)
+            propose(item.evidence, item.verdict, settings.min_name_jobs, confirmed=is_confirmed(*test))
+            for item, test in zip(judged, tested, strict=True)
         ],
     )
     for item, q_value, proposal, (_, significant, stable) in zip(
@@ -280,7 +292,7 @@ def _flag_rows(
         evidence, declared = item.evidence, item.evidence.declared
         confirmed = is_confirmed(item.verdict, significant, stable)
         unstable_under = None if unstable is None else unstable.get(evidence.name)
-        words = told(
+        words = describe_verdict(
             evidence,
             item.verdict,
             item.why,
@@ -291,7 +303,7 @@ def _flag_rows(
             unstable_under=unstable_under,
         )
         yield {
-            **_fit_of(factors),
+            **factors.fit,
             "name": evidence.name,
             "corepower": declared.corepower,
             "benchmark": declared.benchmark,
@@ -322,7 +334,7 @@ def _flag_rows(
                 f"deviation_err_{part}": None if item.verdict == "undeclared" else item.err_parts.get(part)
                 for part in ("stat", "int", "line")
             },
-            "sole_link": evidence.via or None,
+            "sole_link": evidence.sole_link or None,
             "n_tasks": evidence.n_tasks,
             "confirmed": confirmed,
             "finding": words.finding,
@@ -333,7 +345,7 @@ def _flag_rows(
 
 
 def _estimated(item: Judged) -> dict[str, object]:
-    """The estimate of a name with enough evidence, whatever it declares."""
+    # For names with enough evidence, whatever they declare.
     estimate = item.evidence.estimate
     if estimate is None or item.verdict not in (*JUDGED, "undeclared"):
         return {}
@@ -347,22 +359,13 @@ def _estimated(item: Judged) -> dict[str, object]:
 
 
 def _is_stable(item: Judged, unstable: Mapping[str, str] | None) -> bool | None:
-    """Whether a verdict survives; None where it claims nothing, or its method was not tested."""
+    """True if a verdict survives; None if it claims nothing or its method was not tested."""
     if unstable is None or item.verdict not in SURVIVING:
         return None
     return item.evidence.name not in unstable
 
 
-def _fit_of(factors: Factors) -> dict[str, object]:
-    return {
-        "level": factors.level,
-        "processing_type": factors.processing_type,
-        "method": factors.method,
-    }
-
-
 def _why_no_line(factors: Factors, comparisons: Sequence[Comparison]) -> str:
-    """Why no verdict can rest on any line of a fit; empty when one can."""
     if any(comparison.reason is None for comparison in comparisons):
         return ""
     if comparisons:

@@ -1,4 +1,7 @@
-"""What a site could declare instead: for whom a number is proposed, and one number for queues that agree.
+"""Proposed declarations: for confirmed deviations only, and one number for queues that agree.
+
+A number needs a confirmed deviation from the name's own declaration, two tasks (one in two core classes or
+types is one) and enough jobs: every proposal is cleared to send.
 
 A number is proposed only for a confirmed deviation from the name's own declaration, with two tasks (one in
 two core classes or types is one) and enough jobs: whatever is proposed may be sent.
@@ -14,15 +17,14 @@ from esjobs.speed.judging.verdicts import Evidence
 
 MIN_PROPOSAL_TASKS = 2
 SIBLING_SIGMAS = 3.0
+# Why nothing is proposed where nothing else stands in the way
 NOT_CONFIRMED = "the deviation is not confirmed"
-"""Why nothing is proposed where nothing else stands in the way."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What the jobs ran like, in units of the benchmark, with its 90 % interval.
-
-    ``reason`` says why there is none; ``note`` what the other queues of the site propose.
+    """Measured value in units of the benchmark, with its 90 % interval. ``reason``: why there is none;
+    ``note``: proposals of the site's other queues.
     """
 
     corepower: float | None
@@ -34,7 +36,7 @@ class Proposal:
 
 
 def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: bool | None) -> Proposal:
-    """The estimate of the name if it may be proposed. ``confirmed``: significant and stable."""
+    """Return the estimate of the name as a proposal, or the reason for none."""
     declared = evidence.declared
     if verdict != "deviates":
         return Proposal(None, None, f"the verdict is {verdict}")
@@ -53,39 +55,39 @@ def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: b
 
 
 def share_among_siblings(evidence: Sequence[Evidence], proposals: Sequence[Proposal]) -> list[Proposal]:
-    """One proposal for queues of one site, unless two of them differ by more than three of their errors.
+    """Merge the proposals of queues of one site, unless two differ by more than three of their errors.
 
-    ``evidence`` and ``proposals`` are of the same names in the same order; so is the answer. The shared
-    number is the mean weighted with 1 / error^2. Its relative error is the smallest of theirs, since the
-    line's part is common to them and does not average. Queues that differ keep their own numbers, and the
-    note says so.
+    ``evidence``, ``proposals`` and the result are aligned. The shared number is the mean weighted with 1 /
+    error^2; its relative error is the smallest of theirs, because the line's part is common. Queues that
+    differ keep their own numbers with a note.
     """
     found = list(proposals)
     sites: dict[tuple[str, str | None], list[int]] = {}
-    for place, (mine, proposal) in enumerate(zip(evidence, proposals, strict=True)):
+    for index, (mine, proposal) in enumerate(zip(evidence, proposals, strict=True)):
         if mine.declared.site and proposal.corepower is not None:
-            sites.setdefault((mine.declared.site, mine.declared.benchmark), []).append(place)
+            sites.setdefault((mine.declared.site, mine.declared.benchmark), []).append(index)
     for (site, _), places in sites.items():
-        if len(places) < 2:
-            continue
-        numbers = [
-            (proposals[place].corepower or 0.0, proposals[place].corepower_err or 0.0) for place in places
-        ]
-        if any(abs(a - b) > SIBLING_SIGMAS * math.hypot(x, y) for (a, x), (b, y) in combinations(numbers, 2)):
-            note = f"Queues of {site} differ by more than {SIBLING_SIGMAS:.0f} errors: see their CPU models."
-            for place in places:
-                found[place] = replace(proposals[place], note=note)
-            continue
-        weights = [error**-2 for _, error in numbers]
-        mean = sum(w * value for w, (value, _) in zip(weights, numbers, strict=True)) / sum(weights)
-        relative = min(error / value for value, error in numbers)
-        half = min(
-            math.log((proposals[place].high or mean) / (proposals[place].corepower or mean))
-            for place in places
-        )
-        low, high = mean * math.exp(-half), mean * math.exp(half)
-        for place in places:
-            others = ", ".join(evidence[other].name for other in places if other != place)
-            note = f"One value, {mean:.1f} ({low:.1f} to {high:.1f}), serves {others} of {site} as well."
-            found[place] = Proposal(mean, relative * mean, note=note, low=low, high=high)
+        if len(places) > 1:
+            names = [evidence[index].name for index in places]
+            shared = _shared(site, names, [proposals[index] for index in places])
+            for index, proposal in zip(places, shared, strict=True):
+                found[index] = proposal
     return found
+
+
+def _shared(site: str, names: Sequence[str], proposals: Sequence[Proposal]) -> list[Proposal]:
+    numbers = [(proposal.corepower or 0.0, proposal.corepower_err or 0.0) for proposal in proposals]
+    if any(abs(a - b) > SIBLING_SIGMAS * math.hypot(x, y) for (a, x), (b, y) in combinations(numbers, 2)):
+        note = f"Queues of {site} differ by more than {SIBLING_SIGMAS:.0f} errors: see their CPU models."
+        return [replace(proposal, note=note) for proposal in proposals]
+    weights = [error**-2 for _, error in numbers]
+    mean = sum(w * value for w, (value, _) in zip(weights, numbers, strict=True)) / sum(weights)
+    relative = min(error / value for value, error in numbers)
+    half = min(math.log((proposal.high or mean) / (proposal.corepower or mean)) for proposal in proposals)
+    low, high = mean * math.exp(-half), mean * math.exp(half)
+    shared = []
+    for name in names:
+        others = ", ".join(other for other in names if other != name)
+        note = f"One value, {mean:.1f} ({low:.1f} to {high:.1f}), serves {others} of {site} as well."
+        shared.append(Proposal(mean, relative * mean, note=note, low=low, high=high))
+    return shared

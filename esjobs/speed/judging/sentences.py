@@ -1,4 +1,4 @@
-"""Verdicts in words that may be sent to a site: relative to the others, with an interval, never an order."""
+"""Verdicts in words for a site: relative to the others, with an interval, never an order."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,8 @@ from esjobs.speed.judging.verdicts import Evidence
 
 
 @dataclass(frozen=True)
-class Told:
-    """A verdict in words. What is asked to be done reads alike for many names, so it can be had apart."""
+class VerdictText:
+    """A verdict in words; the advice is separate because it is the same for many names."""
 
     before: str
     advice: str = ""
@@ -20,12 +20,12 @@ class Told:
 
     @property
     def sentence(self) -> str:
-        """All of it, as it is sent."""
+        """Complete text, as sent."""
         return _joined(self.before, self.advice, self.after)
 
     @property
     def finding(self) -> str:
-        """The same without the advice, for lists that give it once."""
+        """Text without the advice, for lists that give it once."""
         return _joined(self.before, self.after)
 
 
@@ -33,7 +33,7 @@ def _joined(*texts: str) -> str:
     return " ".join(text for text in texts if text)
 
 
-def told(
+def describe_verdict(
     evidence: Evidence,
     verdict: Verdict,
     why: str,
@@ -43,33 +43,32 @@ def told(
     significant: bool | None = None,
     stable: bool | None = None,
     unstable_under: str | None = None,
-) -> Told:
-    """What a coordinator may read out: relative to the others, with its interval, never an order.
+) -> VerdictText:
+    """Describe a verdict for a coordinator: relative to the others, with its interval.
 
-    ``significant``: over all tests of the run. ``stable``: whether the verdict survives what can be wrong,
-    None where that was not tested; ``unstable_under``: the change that it does not survive. A deviation that
-    lacks either is a candidate, and its sentence says that it is not to be sent, and why.
+    ``significant``: over all tests of the run. ``stable``: None if not tested; ``unstable_under``: the change
+    that the verdict does not survive. A deviation without either is a candidate, not cleared to send.
     """
     declared = evidence.declared
     if verdict not in JUDGED:
         would = _ran_like(evidence, level) if verdict == "undeclared" and evidence.estimate else ""
-        return Told(_joined(f"{verdict.capitalize()}: {why}.", would, _declared_note(declared)))
-    ran = _joined(_ran_like(evidence, level), _bridge(evidence.via))
+        return VerdictText(_joined(f"{verdict.capitalize()}: {why}.", would, _declared_note(declared)))
+    ran = _joined(_ran_like(evidence, level), _bridge(evidence.sole_link))
     note = _declared_note(declared)
     if verdict != "deviates":
-        return Told(_joined(ran, note))
+        return VerdictText(_joined(ran, note))
     lacking = _lacking(significant, stable, unstable_under)
     if lacking:
         reasons = [*lacking, *({proposal.reason} - {"", NOT_CONFIRMED})]
-        return Told(_joined(ran, f"Candidate, not to be sent: {'; '.join(reasons)}.", note))
+        return VerdictText(_joined(ran, f"Candidate, not to be sent: {'; '.join(reasons)}.", note))
     after = _joined(proposal.note or "", note)
     if proposal.corepower is None:
-        return Told(_joined(ran, f"Nothing is proposed: {proposal.reason}.", after))
-    return Told(ran, _advice(level), after)
+        return VerdictText(_joined(ran, f"Nothing is proposed: {proposal.reason}.", after))
+    return VerdictText(ran, _advice(level), after)
 
 
 def _ran_like(evidence: Evidence, level: str) -> str:
-    """What the jobs ran like, and relative to whom: a line has one entry per site or CPU model."""
+    # A line has one entry per site or CPU model.
     estimate = evidence.estimate
     if estimate is None:
         return ""
@@ -88,7 +87,6 @@ def _ran_like(evidence: Evidence, level: str) -> str:
 
 
 def _lacking(significant: bool | None, stable: bool | None, unstable_under: str | None) -> list[str]:
-    """What keeps a deviation from being confirmed."""
     lacking = [] if significant else ["not significant over all tests of the run"]
     if stable is None:
         return [*lacking, "stability is tested for the headline method only"]
@@ -102,7 +100,6 @@ def _advice(level: str) -> str:
 
 
 def _bridge(via: str) -> str:
-    """What a comparison hangs on that rests on one name; its error is in the interval."""
     return f"Compared via {via} only." if via else ""
 
 

@@ -1,4 +1,4 @@
-"""Would a verdict be another one under a change of what can be wrong? Only what survives may be sent."""
+"""Stability of verdicts under changes of uncertain inputs; only stable ones are cleared to send."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +10,11 @@ from esjobs.core.numbers import signed_percent
 from esjobs.core.words import VARIED, Verdict
 from esjobs.speed.judging.verdicts import SURVIVING, Evidence, survives
 
-FitKey = tuple[str, str, str]
-"""Level, processing type and method."""
+FitKey = tuple[str, str, str]  # Level, processing type and method
 
 
 class Change(NamedTuple):
-    """A row of ``variants``: the extreme factors of a name under one kind of change."""
+    """Row of ``variants``: extreme factors of a name under one kind of change."""
 
     change: str
     k_low: float | None
@@ -26,7 +25,7 @@ class Change(NamedTuple):
 
 
 def changes_of(variants: pa.Table) -> dict[FitKey, dict[str, list[Change]]]:
-    """The rows of ``variants`` by fit and name, in the order of the kinds of change."""
+    """Return the rows of ``variants`` by fit and name, in the order of the kinds of change."""
     found: dict[FitKey, dict[str, list[Change]]] = defaultdict(lambda: defaultdict(list))
     columns: list[list[Any]] = [
         variants.column(name).to_pylist() for name in ("level", "processing_type", "method", "name")
@@ -43,25 +42,25 @@ def changes_of(variants: pa.Table) -> dict[FitKey, dict[str, list[Change]]]:
 def unstable_under(
     evidence: Evidence, verdict: Verdict, changes: Iterable[Change], limit: float
 ) -> str | None:
-    """The first change under which the verdict does not survive, and the deviation then; None: it survives.
+    """Return the first change that the verdict does not survive, with its deviation; None if it is stable.
 
-    The changes are in a gauge in which the median name does not move, and so does the line.
+    The changes are in the gauge in which the median name, and so the line, does not move.
     """
     if evidence.k is None or evidence.deviation is None:
         return None
     for item in changes:
         for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
             if k is not None:
-                moved = (1 + evidence.deviation) * k / evidence.k - 1
-                if not survives(verdict, evidence.deviation, moved, limit):
-                    return f"{under}: {signed_percent(moved)}"
+                updated = (1 + evidence.deviation) * k / evidence.k - 1
+                if not survives(verdict, evidence.deviation, updated, limit):
+                    return f"{under}: {signed_percent(updated)}"
         if item.disconnecting_task:
             return f"{item.disconnecting_task}: no factor"
     return None
 
 
+# What no verdict survives: with the other group for a line, most would be others
 TWO_GROUPS = "declarations fall into two groups"
-"""What no verdict survives: with the other group for a line, most would be others."""
 
 
 def unstable_names(
@@ -71,7 +70,7 @@ def unstable_names(
     *,
     two_groups: bool = False,
 ) -> dict[str, str]:
-    """Of the names that deviate or are ok, those whose verdict does not survive, with the change."""
+    """Return the names with verdict deviates or ok that are not stable, with the change."""
     found = {}
     for evidence, verdict in judged:
         if verdict in SURVIVING and two_groups:

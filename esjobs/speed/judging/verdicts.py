@@ -21,21 +21,20 @@ from esjobs.core.words import JUDGED, Verdict
 from esjobs.records.declared.origin import Declared
 
 IMPLAUSIBLE = math.log(3.0)
-MIN_LINE_SITES = 10
-"""sites (or CPU models) a line needs before verdicts rest on it."""
+MIN_LINE_SITES = 10  # sites (or CPU models) a line needs before verdicts rest on it
+# The verdicts that claim something, and so are tested for stability
 SURVIVING: tuple[Verdict, ...] = ("deviates", "ok")
-"""The verdicts that claim something, and so are tested for stability."""
+# In the place of a name: few jobs link this one, or the group that it belongs to, with most others
 FEW_JOBS_BRIDGE = "few jobs"
-"""In the place of a name: few jobs link this one, or the group that it belongs to, with most others."""
 FEW_JOBS = "fewer than 50 jobs link it, or the group of names that it belongs to, with most others"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The corepower at which a name would lie on the line of the others, in their benchmark.
+    """Corepower at which a name would lie on the line of the others, in their benchmark.
 
-    ``error``: its standard error, statistics, interaction, weak bridges and the line together. ``low`` and
-    ``high``: the 90 % interval, symmetric in the logarithm. Table, sentence and proposal give these numbers.
+    ``error``: statistics, interaction, weak bridges and line together. ``low``, ``high``: 90 % interval,
+    symmetric in the logarithm. Table, sentence and proposal give these numbers.
     """
 
     corepower: float
@@ -47,12 +46,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of one name when it is judged.
+    """Evidence on one name; missing numbers are None.
 
-    Missing numbers are None. ``deviation`` and its error come from the line without the name's own site;
-    ``n_units`` counts units of A (task x core class x type), ``n_tasks`` the tasks behind them.
-    ``median_k`` is the median factor of the component. ``n_line_sites``: the sites (or CPU models)
-    of that line. ``line_reason``: why no verdict may rest on the line.
+    ``deviation`` and its error come from the line without the name's own site; ``n_units`` counts units of A
+    (task x core class x type), ``n_tasks`` the tasks behind them. ``median_k``: of the component.
+    ``n_line_sites``: sites (or CPU models) of that line. ``line_reason``: why no verdict may rest on the
+    line.
     """
 
     name: str
@@ -69,21 +68,17 @@ class Evidence:
     median_k: float | None
     n_line_sites: int
     line_reason: str | None
-    only_type: str = ""
-    """The processing type of all its jobs in the fit, where the fit has only one."""
-    records: str = ""
-    """Why its records are in doubt."""
+    only_type: str = ""  # The processing type of all its jobs in the fit, where the fit has only one
+    records_doubt: str = ""  # Why its records are in doubt
     mixed: bool = False
-    via: str = ""
-    """The one name through which this one hangs on the others, or ``few jobs``."""
+    sole_link: str = ""  # The one name through which this one hangs on the others, or ``few jobs``
     estimate: Estimate | None = None
 
 
 def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tuple[Verdict, str]:
-    """The verdict and, where it is not a comparison, why.
+    """Return the verdict and, if it is not a comparison, the reason.
 
-    ``comparison``: what the deviation and its error say by themselves (rule 6), None without a deviation.
-    ``min_jobs``: jobs a name needs for a verdict.
+    ``comparison``: verdict of rule 6, None without a deviation. ``min_jobs``: jobs a name needs.
     """
     blocked = _blocked(evidence, min_jobs)
     if blocked is not None:
@@ -94,7 +89,7 @@ def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tup
 
 
 def compare(deviation: float, half_width: float, limit: float) -> Verdict:
-    """Rule 6 alone; ``half_width``: of the 90 % interval of the deviation.
+    """Apply rule 6; ``half_width``: of the 90 % interval of the deviation.
 
     >>> compare(-0.47, 0.16, 0.2), compare(0.05, 0.08, 0.2), compare(0.25, 0.16, 0.2)
     ('deviates', 'ok', 'undecided')
@@ -106,8 +101,8 @@ def compare(deviation: float, half_width: float, limit: float) -> Verdict:
     return "undecided"
 
 
-def survives(verdict: Verdict, deviation: float, moved: float, limit: float) -> bool:
-    """Whether a verdict holds for what the deviation becomes under a change of what can be wrong.
+def survives(verdict: Verdict, deviation: float, updated: float, limit: float) -> bool:
+    """True if a verdict holds for the deviation ``moved`` under a change of uncertain inputs.
 
     Of ``deviates`` the sign and half the limit must survive, of ``ok`` the limit.
 
@@ -115,14 +110,13 @@ def survives(verdict: Verdict, deviation: float, moved: float, limit: float) -> 
     (True, False)
     """
     if verdict == "deviates":
-        return math.copysign(1.0, deviation) * moved > limit / 2
-    return verdict != "ok" or abs(moved) < limit
+        return math.copysign(1.0, deviation) * updated > limit / 2
+    return verdict != "ok" or abs(updated) < limit
 
 
 def is_confirmed(verdict: Verdict, significant: bool | None, stable: bool | None) -> bool | None:
-    """Whether a verdict may be sent: ``deviates``, significant over the run's tests, and stable.
-
-    None where nothing was compared.
+    """True if a verdict is cleared to send: ``deviates``, significant over the run's tests, and stable. None
+    without a comparison.
 
     >>> is_confirmed("deviates", True, True), is_confirmed("ok", False, True)
     (True, False)
@@ -142,10 +136,10 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
         return "not comparable", "no task links it with the largest component"
     if evidence.n_jobs < min_jobs:
         return "too few", f"{evidence.n_jobs} jobs in the fit, {min_jobs} are needed for a verdict"
-    if evidence.via == FEW_JOBS_BRIDGE:
+    if evidence.sole_link == FEW_JOBS_BRIDGE:
         return "not comparable", FEW_JOBS
-    if evidence.records:
-        return "implausible", f"{evidence.records}: check the records"
+    if evidence.records_doubt:
+        return "implausible", f"{evidence.records_doubt}: check the records"
     if evidence.median_k and abs(math.log(evidence.k / evidence.median_k)) > IMPLAUSIBLE:
         ratio = evidence.k / evidence.median_k
         return "implausible", f"{ratio:.2g} times the median factor: check the records"

@@ -1,4 +1,6 @@
-"""What Mattermost and Slack take: a text and attachments, posted to an address that they gave out.
+"""Mattermost and Slack messages: a text and attachments, posted to an incoming webhook.
+
+Names come from records and may contain anything: mentions, links and markup are escaped.
 
 Names come from records and may hold anything, so that what a chat would obey (mentions, links, marks) is
 taken from them.
@@ -13,8 +15,7 @@ from scheduler.notifications.notices import Kind
 
 Form = Literal["mattermost", "slack"]
 
-MOST_ATTACHMENTS = 20
-"""Chats show few, and take no long messages."""
+MOST_ATTACHMENTS = 20  # Chats show few, and take no long messages
 _LONGEST = 700
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|>~<:$^=])")
 _RED, _ORANGE, _GREEN, _GREY = "#b42318", "#c77700", "#2e7d32", "#5b6770"
@@ -41,7 +42,7 @@ _TITLES: dict[Kind, str] = {
 
 
 def body_of(digest: Digest, text: str, form: Form) -> bytes:
-    """The body to post."""
+    """Return the body to post."""
     lines = [(group.kind, line) for group in digest.groups for line in group.lines]
     attachments = [
         *(
@@ -89,7 +90,7 @@ def _attachment(colour: str, title: str, text: str, form: Form) -> dict[str, obj
 
 
 def plain(text: str, form: Form) -> str:
-    r"""Text that a chat shows as it is.
+    r"""Escape a text for a chat.
 
     >>> plain("<!channel> @all", "slack"), plain("a_b @all", "mattermost") == "a\\_b @\u200ball"
     ('&lt;!channel&gt; @all', True)

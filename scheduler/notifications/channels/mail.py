@@ -1,4 +1,4 @@
-"""Mail: one connection per message, so that what one recipient's server does concerns nobody else."""
+"""Mail delivery: one connection per message, so that recipients do not affect each other."""
 
 import contextlib
 import smtplib
@@ -9,23 +9,17 @@ from email.message import EmailMessage
 from esjobs.core.redact import excerpt, remember
 from scheduler.notifications.channels.outcome import Again, DeliveryError
 from scheduler.notifications.deadline import within
-from scheduler.notifications.secrecy import value_of
+from scheduler.notifications.redact import value_of
 from scheduler.notifications.settings import MailSettings
 
 _LONGEST = 300
 
 
-def send_mail(
-    server: MailSettings,
-    message: EmailMessage,
-    address: str,
-    *,
-    timeout_s: float,
-) -> None:
-    """Hand a message to the server for one address; it returns when the server has accepted it.
+def send_mail(server: MailSettings, message: EmailMessage, address: str, *, timeout_s: float) -> None:
+    """Send a message to one address; return when the server has accepted it.
 
-    Raises :class:`DeliveryError`. One whose connection broke after the message was given may have been
-    accepted; tried again it carries the same ``Message-ID``.
+    Raises :class:`DeliveryError`. If the connection broke after the message was sent it may have been
+    accepted; the next attempt carries the same ``Message-ID``.
     """
     password = value_of(server.password, server.password_file, "the password of the mail server")
     where = f"{server.host}:{server.port_used}"
@@ -66,7 +60,6 @@ def _hand_over(
 
 
 def _refused(error: smtplib.SMTPException) -> tuple[str, Again]:
-    """What the server said, in words, and when to try again."""
     match error:
         case smtplib.SMTPAuthenticationError():
             return f"the login was refused ({_said(error)}); check notify.mail.user and its password", (
@@ -76,11 +69,11 @@ def _refused(error: smtplib.SMTPException) -> tuple[str, Again]:
             code, answer = next(iter(error.recipients.values()))
             return f"the address was refused ({_answer(code, answer)})", "now" if code < 500 else "never"
         case smtplib.SMTPSenderRefused():
-            told = f"the sender {error.sender} was refused ({_said(error)}); check notify.mail.sender"
-            return told, "now" if error.smtp_code < 500 else "later"
+            refusal = f"the sender {error.sender} was refused ({_said(error)}); check notify.mail.sender"
+            return refusal, "now" if error.smtp_code < 500 else "later"
         case smtplib.SMTPDataError():
-            told = f"the message was refused ({_said(error)})"
-            return told, "now" if error.smtp_code < 500 else "never"
+            refusal = f"the message was refused ({_said(error)})"
+            return refusal, "now" if error.smtp_code < 500 else "never"
         case smtplib.SMTPNotSupportedError():
             return f"{error}; see notify.mail.security and notify.mail.user", "later"
         case smtplib.SMTPServerDisconnected():
@@ -92,7 +85,6 @@ def _refused(error: smtplib.SMTPException) -> tuple[str, Again]:
 
 
 def _broken(error: Exception) -> tuple[str, Again]:
-    """What happened on the way to the server, in words, and when to try again."""
     match error:
         case ssl.SSLCertVerificationError():
             return (

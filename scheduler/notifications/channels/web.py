@@ -1,4 +1,4 @@
-"""Posting JSON to an address that somebody gave: webhooks and chats."""
+"""JSON over HTTP POST: webhooks and chats."""
 
 import contextlib
 import logging
@@ -12,16 +12,14 @@ import urllib3
 from esjobs.core.redact import excerpt, remember
 from scheduler.notifications.channels.outcome import Again, DeliveryError
 from scheduler.notifications.deadline import within
-from scheduler.notifications.secrecy import host_of
+from scheduler.notifications.redact import host_of
 
 _LONGEST = 300
-_MOST_READ = 2000
-"""Bytes of an answer: what it says fits into a line, and nobody is to fill our memory."""
-
+_MOST_READ = 2000  # Bytes of an answer: what it says fits into a line, and nobody is to fill our memory
+# Statuses that may be others in a minute
 _PASSING = frozenset({408, 409, 423, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524})
-"""Statuses that may be others in a minute."""
+# Statuses that say that the address or the credentials are wrong: somebody has to mend them
 _OURS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 410})
-"""Statuses that say that the address or the credentials are wrong: somebody has to mend them."""
 
 
 def post(
@@ -33,16 +31,15 @@ def post(
     ca_file: Path | None = None,
     proxy: str | None = None,
 ) -> None:
-    """Post a body once; it returns when the receiver answers with a status of success (2xx).
+    """Post a body once; return on a 2xx status.
 
-    Redirects are not followed: what is signed for one place is not for another. Neither passwords nor
-    proxies are taken from the environment. Raises :class:`DeliveryError`, which shows of the address its
-    host.
+    Redirects are not followed: the signature is for one address. Passwords and proxies are not taken from the
+    environment. Raises :class:`DeliveryError`, which shows only the host of the address.
     """
     where = host_of(url)
     remember(url, proxy)
 
-    def told(reason: str) -> str:
+    def text_of(reason: str) -> str:
         return excerpt(f"{where}: {reason}", _LONGEST)
 
     try:
@@ -51,30 +48,32 @@ def post(
         )
     except requests.exceptions.SSLError:
         raise DeliveryError(
-            told("its certificate is not accepted; name the authority that signed it (notify.ca_file)"),
+            text_of("its certificate is not accepted; name the authority that signed it (notify.ca_file)"),
             "later",
         ) from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError):
-        raise DeliveryError(told("the address cannot be used; check url"), "later") from None
+        raise DeliveryError(text_of("the address cannot be used; check url"), "later") from None
     except (requests.exceptions.Timeout, TimeoutError):
-        raise DeliveryError(told("no answer in time (notify.timeout_s)"), "now") from None
+        raise DeliveryError(text_of("no answer in time (notify.timeout_s)"), "now") from None
     except requests.exceptions.ProxyError:
-        raise DeliveryError(told("cannot be reached through notify.proxy"), "now") from None
+        raise DeliveryError(text_of("cannot be reached through notify.proxy"), "now") from None
     except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
         if isinstance(error, OSError) and error.filename is not None:
-            raise DeliveryError(told(f"cannot read {error.filename}"), "later") from None
-        raise DeliveryError(told("cannot be reached, or closed the connection"), "now") from None
+            raise DeliveryError(text_of(f"cannot read {error.filename}"), "later") from None
+        raise DeliveryError(text_of("cannot be reached, or closed the connection"), "now") from None
     if 200 <= status < 300:
         return
     said = excerpt(answer.decode("utf-8", "replace"), 120)
     again: Again = "now" if status in _PASSING or status > 599 else "later" if status in _OURS else "never"
     hint = "; check its address and credentials" if again == "later" else ""
-    raise DeliveryError(told(f"answered {status}{f' ({said})' if said else ''}{hint}"), again, wait_s=wait_s)
+    raise DeliveryError(
+        text_of(f"answered {status}{f' ({said})' if said else ''}{hint}"), again, wait_s=wait_s
+    )
 
 
 @contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    """What urllib3 says of the requests of this thread goes into no log: it names the path, a secret."""
+    # urllib3 logs the path of requests, which is a secret.
     here, logger = threading.get_ident(), logging.getLogger("urllib3.connectionpool")
 
     def of_others(record: logging.LogRecord) -> bool:
@@ -112,9 +111,9 @@ def _post(
         )
         with response:
             answer = response.raw.read(_MOST_READ, decode_content=True) or b""
-            asked = response.headers.get("retry-after", "").strip()
+            retry_after = response.headers.get("retry-after", "").strip()
             return (
                 response.status_code,
                 answer,
-                float(asked) if asked.isascii() and asked.isdecimal() else None,
+                float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else None,
             )

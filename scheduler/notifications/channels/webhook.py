@@ -1,4 +1,4 @@
-"""The generic webhook: JSON, signed as https://www.standardwebhooks.com says, for which libraries exist."""
+"""Generic webhook: JSON, signed as in https://www.standardwebhooks.com, for which libraries exist."""
 
 import base64
 import binascii
@@ -13,13 +13,12 @@ from esjobs.core.redact import remember
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.outbox import Entry
 
-VERSION = 1
-"""Of the body; fields may be added to a version."""
+VERSION = 1  # Of the body; fields may be added to a version
 _PREFIX = "whsec_"
 
 
 def body_of(entry: Entry, notices: Sequence[Notice], text: str) -> bytes:
-    """The body: the same bytes whenever the message is tried again."""
+    """Return the body: byte-equal at every attempt."""
     content = {
         "version": VERSION,
         "type": "esjobs.test" if all(notice.kind == "test" for notice in notices) else "esjobs.notification",
@@ -35,7 +34,7 @@ def body_of(entry: Entry, notices: Sequence[Notice], text: str) -> bytes:
 
 
 def key_of(secret: str) -> bytes:
-    """The key that a secret of the settings stands for; :class:`SettingsError` for broken base64.
+    """Return the key of a secret in the settings; :class:`SettingsError` for invalid base64.
 
     >>> key_of("whsec_c2VjcmV0"), key_of("secret")
     (b'secret', b'secret')
@@ -53,7 +52,7 @@ def key_of(secret: str) -> bytes:
 
 
 def signed(name: str, now: datetime, body: bytes, secret: str) -> dict[str, str]:
-    """The headers of a body: its name, the time (seconds of Unix) and HMAC-SHA256 over ``name.time.body``."""
+    """Return the headers of a body: id, time (Unix seconds) and HMAC-SHA256 over ``id.time.body``."""
     timestamp = str(int(now.timestamp()))
     digest = hmac.new(key_of(secret), f"{name}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     return {

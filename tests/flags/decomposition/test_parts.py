@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esjobs.flags.decomposition.parts import Known, in_one_sentence, largest, shares, take_apart
+from esjobs.flags.decomposition.parts import Facts, in_one_sentence, largest, shares, take_apart
 from esjobs.flags.decomposition.smt import SmtEffect
 from esjobs.schema.decomposition import PARTS
 
-PLAIN = Known(
+PLAIN = Facts(
     name="Q",
     deviation=-0.3,
     error=0.03,

@@ -14,7 +14,7 @@ from esjobs.store.base import JobStore
 from scheduler.notifications.gathering import flag_notices
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.settings import NotifySettings
-from scheduler.notifications.step import Office
+from scheduler.notifications.step import Mailer
 
 NIGHT = date(2026, 11, 21)
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
@@ -139,9 +139,9 @@ class Pauses(list[float]):
         self.append(seconds)
 
 
-def office(made: NotifySettings, clock: Clock | None = None, pauses: Pauses | None = None) -> Office:
+def office(made: NotifySettings, clock: Clock | None = None, pauses: Pauses | None = None) -> Mailer:
     """What sends, without waiting."""
-    return Office(
+    return Mailer(
         made, 0.2, clock or Clock(), "a store in memory", pauses if pauses is not None else Pauses()
     )
 

@@ -148,7 +148,7 @@ def test_the_body_of_a_webhook_is_the_same_each_time() -> None:
     told = [notice(), notice("B_Q", "noticed", deviation=None)]
     entry = entry_of(recipient, told, night=NIGHT, now=NOW, subject="two", address="https://h.example")
     body = webhook.body_of(entry, told, "text")
-    assert body == webhook.body_of(entry, entry.told, "text")
+    assert body == webhook.body_of(entry, entry.parsed, "text")
     content = json.loads(body)
     assert content["id"] == entry.notification
     assert [one["kind"] for one in content["notices"]] == ["opened", "candidate"]

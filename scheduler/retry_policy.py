@@ -1,4 +1,4 @@
-"""How time passes for who waits, and how long one asks again."""
+"""Retry policy of nights, with an injectable clock."""
 
 import logging
 import time
@@ -14,14 +14,14 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How time passes for who waits: tests let it pass without waiting."""
+class RetryPolicy:
+    """Timer and pause; tests replace them."""
 
     timer: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
 
     def deadline(self, settings: NightsSettings) -> float:
-        """When what begins now has to end, by the timer."""
+        """Return the end of work that begins now, by the timer."""
         return self.timer() + 3600 * settings.deadline_h
 
     def until_answered(
@@ -32,10 +32,10 @@ class Patience:
         settings: NightsSettings,
         said: str = "",
     ) -> _Answer:
-        """Ask until it is answered; each pause is twice as long as the last.
+        """Repeat a call until it succeeds; pauses double.
 
-        ``may_pass``: whether trouble may be over in a while. ``said``: what the log calls it. Raises the
-        :class:`StoreError` or :class:`BooksError` that may not pass, or that stands when the time is over.
+        ``may_pass``: True if an error may end by itself. ``said``: prefix in the log. Raises the
+        :class:`StoreError` or :class:`BooksError` that may not pass, or that remains at the deadline.
         """
         pause = settings.backoff_s
         while True:
@@ -49,4 +49,4 @@ class Patience:
                 pause = min(2 * pause, settings.longest_pause_s)
 
 
-REAL_TIME = Patience()
+REAL_TIME = RetryPolicy()

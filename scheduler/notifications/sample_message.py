@@ -1,4 +1,4 @@
-"""A test message to a recipient, and what can be said of its settings without sending anything."""
+"""Test messages, and checks of a recipient's settings."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.store.base import JobStore
-from scheduler.notifications.gathering import trial
+from scheduler.notifications.gathering import sample_notice
 from scheduler.notifications.outbox import Entry, Outbox
+from scheduler.notifications.redact import value_of
 from scheduler.notifications.rules import without_match
-from scheduler.notifications.secrecy import value_of
 from scheduler.notifications.settings import NotifySettings, Recipient
 from scheduler.notifications.sources import known_names
-from scheduler.notifications.step import Office
+from scheduler.notifications.step import Mailer
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a test: ``outcome`` is sent, or failed; ``notes``: what looks wrong beside it."""
+    """Result of a test: ``outcome`` is sent or failed; ``notes``: suspicious settings."""
 
     recipient: str
     channel: str
@@ -28,30 +28,30 @@ class Tried:
 
 
 def try_recipients(
-    open_store: Callable[[], JobStore], office: Office, names: Sequence[str] = ()
+    open_store: Callable[[], JobStore], mailer: Mailer, names: Sequence[str] = ()
 ) -> list[Tried]:
-    """Send one test message to each recipient, or to those that are named; each is tried once.
+    """Send one test message to each recipient, or to the named ones; one attempt each.
 
-    The store is for the log and for the names that patterns are held against; a test is sent also where there
-    is none yet, or another process has it. Raises :class:`UsageError` for a recipient that there is none of.
+    The store is used for the log and to check patterns; without one the test is still sent. Raises
+    :class:`UsageError` for an unknown recipient.
     """
-    chosen = [_recipient(office.settings, name) for name in names] or list(office.settings.recipients)
+    chosen = [_recipient(mailer.settings, name) for name in names] or list(mailer.settings.recipients)
     if not chosen:
         raise UsageError("there are no recipients; name some in the settings: [[notify.recipients]]")
     store, trouble = None, ""
     try:
         store = open_store()
-        known = known_names(store)
+        names_known = known_names(store)
     except StoreError as error:
-        known, trouble = [], f"patterns were not checked, and this test is not in the log: {error}"
+        names_known, trouble = [], f"patterns were not checked, and this test is not in the log: {error}"
     tried, entries = [], []
     for recipient in chosen:
-        entry, ended = _try(recipient, office)
+        entry, ended = _try(recipient, mailer)
         entries.append(ended)
         notes = [
-            *_patterns(recipient, known),
+            *_patterns(recipient, names_known),
             *_insecure(recipient),
-            *_withheld(recipient, office),
+            *_withheld(recipient, mailer),
             *([trouble] if trouble else []),
         ]
         tried.append(
@@ -65,7 +65,7 @@ def try_recipients(
             )
         )
     if store is not None and not trouble:
-        with suppress(StoreError), office.lease(store).turn(office.wait_s):
+        with suppress(StoreError), mailer.lease(store).turn(mailer.wait_s):
             outbox = Outbox(store)
             outbox.put(entries)
             outbox.tidy()
@@ -75,29 +75,29 @@ def try_recipients(
 def _recipient(settings: NotifySettings, name: str) -> Recipient:
     recipient = settings.recipient(name)
     if recipient is None:
-        known = ", ".join(one.name for one in settings.recipients) or "none"
-        raise UsageError(f"no recipient '{name}' in the settings; there are {known}")
+        names_known = ", ".join(one.name for one in settings.recipients) or "none"
+        raise UsageError(f"no recipient '{name}' in the settings; there are {names_known}")
     return recipient
 
 
-def _try(recipient: Recipient, office: Office) -> tuple[Entry, Entry]:
-    now = office.clock()
-    entry = office.draft(now.date())(recipient, [trial(recipient.name, now)])
-    ended, _ = office.post.attempt(entry)
+def _try(recipient: Recipient, mailer: Mailer) -> tuple[Entry, Entry]:
+    now = mailer.clock()
+    entry = mailer.draft(now.date())(recipient, [sample_notice(recipient.name, now)])
+    ended, _ = mailer.post.attempt(entry)
     # a test that failed is not tried again: who sent it sees what is wrong
     return entry, ended if ended.state == "sent" else Entry(**{**vars(ended), "state": "given up"})
 
 
-def _patterns(recipient: Recipient, known: Sequence[tuple[str | None, str | None]]) -> list[str]:
-    if not known:
+def _patterns(recipient: Recipient, names_known: Sequence[tuple[str | None, str | None]]) -> list[str]:
+    if not names_known:
         return []
-    missed = without_match(recipient, known)
+    missed = without_match(recipient, names_known)
     return [f"no site or queue that was ever flagged is called {pattern}" for pattern in missed]
 
 
-def _withheld(recipient: Recipient, office: Office) -> list[str]:
-    settings = office.settings
-    waits = recipient.role == "site" and not settings.writes_to_sites(office.clock().date())
+def _withheld(recipient: Recipient, mailer: Mailer) -> list[str]:
+    settings = mailer.settings
+    waits = recipient.role == "site" and not settings.writes_to_sites(mailer.clock().date())
     return [f"its other messages are {settings.why_withheld}"] if waits else []
 
 

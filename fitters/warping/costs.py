@@ -1,65 +1,51 @@
-"""Costs of some of many series to one query: in float32 first, in float64 of what is left; in two threads."""
+"""Costs of some of many series to one query: float32 first, float64 for the rest; in two threads."""
 
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from fitters.layout.arrays import Ints
 from fitters.warping.kernels import LANES, Floats, Floats32, warped_costs
 from fitters.warping.rough import LARGEST, rough_search
 
-_THREADS = 2
-"""Threads at most; where the machine has fewer cores, so many."""
-_WORTH = 4 * LANES
-"""Series that a thread is worth."""
-_BOXES = 5
-"""Boxes that each half of the band is cut into: smaller ones exclude more and take longer."""
-
-Places = npt.NDArray[np.int64]
+_THREADS = 2  # Threads at most; where the machine has fewer cores, so many
+_WORTH = 4 * LANES  # Series that a thread is worth
+_BOXES = 5  # Boxes that each half of the band is cut into: smaller ones exclude more and take longer
+Places = Ints
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
 
 
-class Many(Protocol):
-    """The series that are looked at."""
-
-    @property
-    def series(self) -> Floats32:
-        """(series, samples, metrics)"""
-
-    @property
-    def band(self) -> int:
-        """How many samples a path may be off the diagonal."""
-
-    @property
-    def largest(self) -> float:
-        """The largest absolute value."""
-
-
 class Search:
-    """Looks for the costs of series to one query with its envelope, its values within the band.
-
-    ``n_warped``: of how many a path was looked for.
+    """Costs of series to one query with its envelope, its values within the band. ``n_warped``: number of
+    paths searched.
     """
 
-    def __init__(self, many: Many, query: Floats32, envelope: tuple[Floats32, Floats32]) -> None:
-        self._many = many
+    def __init__(
+        self,
+        series: Floats32,
+        band: int,
+        largest: float,
+        query: Floats32,
+        envelope: tuple[Floats32, Floats32],
+    ) -> None:
+        self._series, self._band = series, band
         self._query = query
-        self._sums32 = max(many.largest, float(np.abs(query).max())) <= LARGEST
+        self._sums32 = max(largest, float(np.abs(query).max())) <= LARGEST
         n_samples, n_metrics = query.shape
         self._wide = np.zeros((n_samples, -(-n_metrics // 4) * 4), np.float32)
         self._wide[:, :n_metrics] = query
-        self._width = max(1, many.band // _BOXES)
+        self._width = max(1, band // _BOXES)
         starts = np.arange(0, n_samples, self._width)
         self._boxes = np.stack([np.minimum.reduceat(query, starts), np.maximum.reduceat(query, starts)])
         self._envelope = np.stack(envelope).reshape(2, -1)
         self.n_warped = 0
 
     def rough(self, places: Places, limit: float) -> Floats:
-        """Costs in float32 with :func:`~fitters.warping.rough.room`; infinite: beyond the limit."""
+        """Return costs in float32 with :func:`~fitters.warping.rough.room`; infinite beyond the limit."""
         if not self._sums32:
             self.n_warped += len(places)
             return self.exact(places)
@@ -69,12 +55,12 @@ class Search:
             size = (len(self._query) + 1) * LANES
             return rough_search(
                 self._wide,
-                self._many.series,
+                self._series,
                 places[part],
                 self._envelope,
                 self._boxes,
                 self._width,
-                self._many.band,
+                self._band,
                 limit,
                 np.zeros((2, self._wide.shape[1], size - LANES), np.float32),
                 np.zeros((2, size), np.float32),
@@ -87,7 +73,7 @@ class Search:
         return out.astype(np.float64)
 
     def exact(self, places: Places) -> Floats:
-        """Costs added up in float64."""
+        """Return costs summed in float64."""
         out = np.empty(len(places))
 
         def look(part: slice) -> None:
@@ -96,9 +82,9 @@ class Search:
             for begin in range(part.start, part.stop, LANES):
                 some = places[begin : min(begin + LANES, part.stop)]
                 # a group that is not full has its first series in the places that are free
-                group = self._many.series[np.r_[some, np.repeat(some[:1], LANES - len(some))]]
+                group = self._series[np.r_[some, np.repeat(some[:1], LANES - len(some))]]
                 lanes = np.ascontiguousarray(group.transpose(2, 1, 0)).reshape(self._query.shape[1], -1)
-                warped_costs(self._query, lanes, self._many.band, np.inf, rows, costs)
+                warped_costs(self._query, lanes, self._band, np.inf, rows, costs)
                 out[begin : begin + len(some)] = costs[: len(some)]
 
         in_threads(look, parts_of(len(places)))
@@ -106,7 +92,7 @@ class Search:
 
 
 def parts_of(count: int) -> list[slice]:
-    """A part for each thread that is worth it, in whole groups of candidates.
+    """Split the candidates into whole groups, one part per useful thread.
 
     >>> parts_of(0), parts_of(20)
     ([], [slice(0, 20, None)])
@@ -117,7 +103,7 @@ def parts_of(count: int) -> list[slice]:
 
 
 def in_threads(work: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answer]:
-    """The answers for parts of the work, each in a thread of its own where there are several."""
+    """Return the results of the parts, each in a thread of its own."""
     listed = list(parts)
     if len(listed) < 2:
         return [work(part) for part in listed]

@@ -1,4 +1,4 @@
-"""Removal of what nights left that should not have been run, such as those of a clock that was ahead."""
+"""Removal of nights that should not have run, such as those of a fast clock."""
 
 from datetime import date, timedelta
 
@@ -15,9 +15,9 @@ _TABLES = (NIGHTS, NIGHT_STEPS, NOTIFICATIONS, FLAG_HISTORY, FLAG_EVENTS)
 
 
 def forget_nights(store: JobStore, after: date) -> dict[str, int]:
-    """Remove what tables keep per night of the nights after a day, in one switch; nights by table.
+    """Remove the rows of nights after a day in one switch; return the number of nights by table.
 
-    The states of flags are then those of the newest night that is left.
+    The states of flags become those of the newest remaining night.
     """
     nights = {table: _nights(store, table, after) for table in _TABLES}
     changes: list[Change] = [

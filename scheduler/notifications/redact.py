@@ -1,29 +1,22 @@
-"""Secrets of the settings: read where they are needed, and hidden from then on."""
+"""Secrets of the settings: read on use, and redacted from then on."""
 
 import contextlib
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
+
+from pydantic import SecretStr
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.redact import remember
 from scheduler.notifications.settings import NotifySettings
 
-
-class Secret(Protocol):
-    """Something that does not show itself; pydantic's SecretStr is one."""
-
-    def get_secret_value(self) -> str:
-        """The value."""
-
-
 _LARGEST = 64 << 10
 
 
-def value_of(secret: Secret | None, file: Path | None, what: str) -> str | None:
-    """A secret, or the first line of the file that has it; None when neither is given.
+def value_of(secret: SecretStr | None, file: Path | None, what: str) -> str | None:
+    """Return a secret, or the first line of its file; None without either.
 
-    It is hidden in messages and logs from now on. Raises :class:`SettingsError` that names the file.
+    It is redacted in messages and logs from now on. Raises :class:`SettingsError` with the file name.
     """
     if secret is not None:
         remember(secret.get_secret_value())
@@ -43,7 +36,7 @@ def value_of(secret: Secret | None, file: Path | None, what: str) -> str | None:
 
 
 def host_of(url: str) -> str:
-    """What may be shown of an address.
+    """Return the part of an address that may be shown.
 
     >>> host_of("https://me:secret@hooks.example:8443/services/T0/B0/xyz?token=1")
     'https://hooks.example:8443'
@@ -54,9 +47,9 @@ def host_of(url: str) -> str:
 
 
 def remember_all(settings: NotifySettings) -> None:
-    """Have every secret of the settings hidden: a receiver may repeat that of another."""
+    """Redact every secret of the settings: a receiver may repeat that of another."""
     mail = settings.mail
-    pairs: list[tuple[Secret | None, Path | None]] = [(settings.proxy, None)]
+    pairs: list[tuple[SecretStr | None, Path | None]] = [(settings.proxy, None)]
     if mail is not None:
         pairs.append((mail.password, mail.password_file))
     for recipient in settings.recipients:

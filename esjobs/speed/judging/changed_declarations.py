@@ -1,4 +1,4 @@
-"""Whether lines and verdicts of before rest on other declarations than those of now."""
+"""Detection of declarations that changed since lines and verdicts were made."""
 
 import math
 from collections import Counter
@@ -19,11 +19,11 @@ _LINE = ("level", "processing_type", "method", "benchmark")
 _POINTS = ("status", "n_names", "n_entries", "n_groups")
 
 
-def moved_declarations(store: JobStore, run: str, correlated: Outcome, flagged: Outcome) -> list[str]:
-    """Notes on the declarations that are others than those under the visible results of a run.
+def changed_declarations(store: JobStore, run: str, correlated: Outcome, flagged: Outcome) -> list[str]:
+    """Return notes on declarations that differ from those behind the visible results of a run.
 
-    Names of the verdicts are compared one by one; a run without verdicts is compared by its lines. No note
-    where nothing moved, or nothing is there to compare with.
+    Verdicts are compared by name; a run without verdicts by its lines. No note without a change or without
+    anything to compare.
     """
     of_run = [In("run", (run,))]
     before = read_table(store, FLAGS, of_run, _DECLARED)
@@ -37,19 +37,18 @@ def moved_declarations(store: JobStore, run: str, correlated: Outcome, flagged: 
 
 
 def _moved_names(before: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any]) -> list[str]:
-    """One note per level, with how many names lost, got or changed what they declare."""
     notes = []
     for level in LEVELS:
-        moved = {
+        changed = {
             key[1]: _move(before[key], now[key]) for key in before.keys() & now.keys() if key[0] == level
         }
-        moved = {name: how for name, how in moved.items() if how}
-        if moved:
-            counted = Counter(moved.values())
+        changed = {name: how for name, how in changed.items() if how}
+        if changed:
+            counted = Counter(changed.values())
             parts = [f"{counted[how]} {how}" for how in _MOVES if counted[how]]
-            first = min(moved)
+            first = min(changed)
             notes.append(
-                f"declarations of {len(moved)} {noun(level, len(moved))} have changed since its verdicts "
+                f"declarations of {len(changed)} {noun(level, len(changed))} have changed since its verdicts "
                 f"({', '.join(parts)}), such as {first}; see: esjobs show corepower"
             )
     return notes
@@ -60,13 +59,12 @@ _MOVES = (_LOST, _GAINED, _OTHER)
 
 
 def _move(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """How a declaration moved; empty: not at all."""
     if before["corepower"] is None or now["corepower"] is None:
         if before["corepower"] == now["corepower"]:
             return ""
         return _LOST if now["corepower"] is None else _GAINED
-    alike = all(before[name] == now[name] for name in ("benchmark", "origin"))
-    return "" if alike and same_value(before["corepower"], now["corepower"]) else _OTHER
+    same = all(before[name] == now[name] for name in ("benchmark", "origin"))
+    return "" if same and same_value(before["corepower"], now["corepower"]) else _OTHER
 
 
 def _same_lines(before: Mapping[tuple[Any, ...], Any], now: Mapping[tuple[Any, ...], Any]) -> bool:
@@ -77,7 +75,6 @@ def _same_lines(before: Mapping[tuple[Any, ...], Any], now: Mapping[tuple[Any, .
 
 
 def _close(left: float | None, right: float | None) -> bool:
-    """Alike but for round-off; both may be missing."""
     return left == right or (
         left is not None and right is not None and math.isclose(left, right, rel_tol=1e-6)
     )

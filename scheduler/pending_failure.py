@@ -1,4 +1,8 @@
-"""Why a trigger failed that could leave no account in the store: a note in a file, for the next trigger.
+"""Failure of a trigger without an account in the store: a note in a file, for the next trigger.
+
+The service itself remembers such a reason; ``serve --once`` ends with it, and the next process would know of
+a missing night without its reason. The note lies beside the file of an embedded store, or in the state folder
+(``XDG_STATE_HOME``), which a full or read-only disk may leave writable.
 
 The service remembers such a reason itself; ``serve --once`` ends with it, and the process of the next night
 would know of a night that is missing and not why. The note lies beside the file of an embedded store, or
@@ -19,17 +23,17 @@ from esjobs.store.files.destination import writing_text
 
 
 @dataclass(frozen=True)
-class Unwritten:
-    """A reason that the ledger has not; ``until``: the last night that it is about."""
+class PendingFailure:
+    """A failure without an account; ``until``: its last night."""
 
     reason: str
     until: date
 
 
-def note(place: str, reason: str, until: date) -> None:
-    """Leave a reason for the next trigger of the store at a place, if anything can be written anywhere."""
-    text = json.dumps({"place": place, "reason": reason, "until": until.isoformat()})
-    for path in _paths(place):
+def note(store: str, reason: str, until: date) -> None:
+    """Leave a reason for the next trigger of a store, if any file can be written."""
+    text = json.dumps({"place": store, "reason": reason, "until": until.isoformat()})
+    for path in _paths(store):
         with contextlib.suppress(OSError, InputError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with writing_text(path) as stream:
@@ -37,28 +41,28 @@ def note(place: str, reason: str, until: date) -> None:
             return
 
 
-def noted(place: str) -> Unwritten | None:
-    """The reason that was left; None without one, and for a file that is not ours."""
-    for path in _paths(place):
+def noted(store: str) -> PendingFailure | None:
+    """Return the reason left; None without one, and for a foreign file."""
+    for path in _paths(store):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             said = json.loads(path.read_text())
-            if said["place"] == place:
-                return Unwritten(str(said["reason"]), date.fromisoformat(said["until"]))
+            if said["place"] == store:
+                return PendingFailure(str(said["reason"]), date.fromisoformat(said["until"]))
     return None
 
 
-def forget(place: str) -> None:
-    """Take the note away: the ledger has it now."""
-    for path in _paths(place):
+def forget(store: str) -> None:
+    """Remove the note: the ledger has it now."""
+    for path in _paths(store):
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
 
-def _paths(place: str) -> Iterator[Path]:
-    file = place.removeprefix("duckdb:")
+def _paths(store: str) -> Iterator[Path]:
+    file = store.removeprefix("duckdb:")
     # a store that is not there may be a wrong name: nothing is left in that folder
-    if file != place and Path(file).exists():
+    if file != store and Path(file).exists():
         yield Path(f"{file}.unwritten")
     with contextlib.suppress(RuntimeError):
         state = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
-        yield Path(state) / "esjobs" / f"{content_id({'place': place})}.unwritten"
+        yield Path(state) / "esjobs" / f"{content_id({'place': store})}.unwritten"

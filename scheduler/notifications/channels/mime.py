@@ -1,4 +1,4 @@
-"""A message as a mail: plain text, HTML and the picture, the same bytes whenever it is tried again."""
+"""Mail of a message: plain text, HTML and picture, byte-equal at every attempt."""
 
 import re
 from email.headerregistry import Address
@@ -14,14 +14,14 @@ from scheduler.notifications.wording import Texts
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-def letter_of(
+def mail_of(
     entry: Entry, texts: Texts, picture: Picture | None, server: MailSettings, recipient: Recipient
 ) -> EmailMessage:
-    """The mail of an entry of the outbox to a recipient that has an address.
+    """Return the mail of an entry of the outbox to a recipient with an address.
 
-    ``Message-ID`` follows from the entry, so that a receiver that gets it twice can tell; ``In-Reply-To`` and
-    ``References`` name the first messages about the same queues; ``List-Id`` is one per role. Headers are
-    made of one visible line each: nothing in a name can begin another.
+    ``Message-ID`` follows from the entry, so that receivers recognise duplicates; ``In-Reply-To`` and
+    ``References`` name the first messages about the same queues; ``List-Id`` is one per role. Header values
+    are one visible line each: no name can begin another header.
     """
     domain = server.sender.rpartition("@")[2]
     mail = EmailMessage(policy=SMTP)
@@ -64,5 +64,5 @@ def letter_of(
 
 
 def cid_of(entry: Entry) -> str:
-    """What the HTML calls the picture."""
+    """Return the ``Content-ID`` of the picture."""
     return f"deviations.{entry.notification}@esjobs"
