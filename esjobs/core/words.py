@@ -1,7 +1,7 @@
-"""Words and limits that steps, tables, reports and messages share, each in this one place.
+"""Words and limits shared by steps, tables, reports and messages.
 
 Jobs name queues; the canonical field and the level are called ``queue`` for historical reasons. The WLCG site
-behind a queue is ``site``, and only that is called a site where people read.
+behind a queue is ``site``.
 """
 
 from typing import Literal, get_args
@@ -53,7 +53,7 @@ something should be."""
 
 
 def noun(level: str, count: int = 2) -> str:
-    """What people call the names of a level, in the singular for one.
+    """Return the noun for names of a level, singular for one.
 
     >>> noun("queue"), noun("cpu_model", 1)
     ('queues', 'CPU model')
@@ -62,9 +62,9 @@ def noun(level: str, count: int = 2) -> str:
 
 
 def standing(verdict: str, confirmed: object) -> str:
-    """What people read for a verdict: ``deviates`` is either confirmed or a candidate.
+    """Return the displayed verdict: ``deviates`` is either confirmed or a candidate.
 
-    ``confirmed``: as in the column of that name; anything but True, missing too, is not confirmed.
+    ``confirmed``: anything but True, including missing, is not confirmed.
 
     >>> standing("deviates", True), standing("deviates", None), standing("ok", False)
     ('confirmed', 'candidate', 'ok')
@@ -75,7 +75,7 @@ def standing(verdict: str, confirmed: object) -> str:
 
 
 def titled(column: str) -> str:
-    """What people call a column in a sentence.
+    """Return the name of a column in a sentence.
 
     >>> titled("site"), titled("cpu_model")
     ('WLCG site', 'cpu model')

@@ -36,7 +36,7 @@ from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES, TABLES
 from esjobs.schema.series import SERIES
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 _log = logging.getLogger(__name__)
 Progress = Callable[[str, int, int], None]
@@ -92,7 +92,7 @@ def detect(
     if progress:
         progress("detecting", len(stale), len(stale))
     emptied: list[Change] = [
-        Retired(table, str(day)) for day in sorted(set(made) - set(marks)) for table in TABLES
+        Hide(table, str(day)) for day in sorted(set(made) - set(marks)) for table in TABLES
     ]
     if emptied:
         store.publish(emptied)

@@ -17,7 +17,7 @@ from esjobs.pop.worst import worst_branch
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.jobs.resolution import select
 from esjobs.schema.pop import ORPHANS, POP, POP_REPORTS
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 POP_VERSION = 2
 """Of the formulas; moves when other numbers follow from the same reports."""
@@ -124,7 +124,7 @@ def _change(store: JobStore, table: Table, day: date, rows: list[dict[str, Any]]
     if rows:
         return [store.replace(table, str(day), rows_table(table, rows).to_batches())]
     there = store.aggregate(Query((), (Count("n"),), where=(Days("day", day, day),), over=table)).table
-    return [Retired(table, str(day))] if there.column("n")[0].as_py() else []
+    return [Hide(table, str(day))] if there.column("n")[0].as_py() else []
 
 
 def _reports_of(store: JobStore, day: date) -> list[Row]:

@@ -28,7 +28,7 @@ from esjobs.scores.reasons import NONE, Reasons
 from esjobs.scores.scoring import Scored, score_counters
 from esjobs.scores.settings import EfficiencySettings
 from esjobs.scores.usage import BEYOND, PAST_REQUEST, efficiency, hours, shares, time_used, used_memory
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 SCORES_VERSION = 4
 """Of the formulas; moves when other numbers follow from the same jobs."""
@@ -85,7 +85,7 @@ def score(
     # an archive that forgets its jobs keeps what was made of them
     emptied = set(known) - set(marks)
     emptied -= set() if rebuild else forgotten_days(store, emptied)
-    gone = [Retired(SCORES, str(day)) for day in sorted(emptied)]
+    gone = [Hide(SCORES, str(day)) for day in sorted(emptied)]
     if not marks:
         store.publish(gone)
         raise NoJobsError(f"no jobs in {window}, so none to score; esjobs doctor says what is stored")

@@ -25,7 +25,7 @@ from esjobs.similar.leaving_out import left_out, limits_of, near_each, spaced, w
 from esjobs.similar.neighbours import Limits, neighbours, predicted, told_limit
 from esjobs.similar.prepared import PreparedJob, prepared
 from esjobs.similar.settings import SimilarSettings
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 _CALIBRATED = 1000
 """Jobs of the knowledge base whose residuals calibrate errors."""
@@ -208,7 +208,7 @@ def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) ->
     by_day: dict[date, list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (row["source"], row["job_id"], row["score_name"])):
         by_day.setdefault(row["day"], []).append(row)
-    changes: list[Change] = [Retired(PREDICTED_SCORES, str(day)) for day in sorted(before - set(by_day))]
+    changes: list[Change] = [Hide(PREDICTED_SCORES, str(day)) for day in sorted(before - set(by_day))]
     for day, listed in sorted(by_day.items()):
         batches = rows_table(PREDICTED_SCORES, listed).to_batches()
         changes.append(store.replace(PREDICTED_SCORES, str(day), batches))

@@ -15,7 +15,7 @@ from esjobs.records.jobs.aggregate import forgotten_days, retired_days
 from esjobs.records.jobs.given_rows import retired_rows
 from esjobs.records.jobs.reading import JOBS
 from esjobs.schema.jobs import DAYS, LOAD_COUNTS, LOADS, REJECTS
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Hide, JobStore
 
 
 def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
@@ -35,7 +35,7 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
         raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
     brought = read_table(store, LOAD_COUNTS, [In("load_id", (load_id,))]).column("table_name").to_pylist()
     if listed:
-        retired += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
+        retired += [Hide(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
     if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
         undone = store.undo_load(load_id)
         rows += undone.jobs
@@ -64,7 +64,7 @@ def _found_unchanged(rows: Mapping[str, int]) -> str:
     return f"other loads found rows of it unchanged and did not store them ({loads}): ingest them again"
 
 
-def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Retired]:
+def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Hide]:
     """What stands on those of some days that have no jobs."""
     if not days:
         return []
