@@ -17,7 +17,7 @@ from esjobs.core.words import ALL_TYPES
 from esjobs.schema.catalogue import table
 from esjobs.schema.speed import SPEED
 from esjobs.settings import ClusterSettings
-from esjobs.store.base import Change, JobStore, Pointed
+from esjobs.store.base import Change, JobStore, PointLatest
 
 FIRST = datetime(2025, 10, 1, tzinfo=UTC)
 MODELS = [f"CPU model {number}" for number in range(40)]
@@ -49,7 +49,7 @@ def fill(url: str, prefix: str, sizes: Sizes) -> None:
         for first in [*range(0, last, TOGETHER), last]:
             nights = range(first, min(first + TOGETHER, last)) if first < last else range(last, last + 1)
             store.publish(list(_written(store, sizes, nights)))
-        store.publish([Pointed(each, _run(last)) for each in SPEED.tables])
+        store.publish([PointLatest(each, _run(last)) for each in SPEED.tables])
         for name, rows in _others(sizes):
             asked = table(name)
             schema = table_schema(asked)

@@ -36,7 +36,7 @@ from esjobs.flags.states import Evidence, Sighting
 from esjobs.records.demo import LAST_DAY, Grid
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_STATES
 from esjobs.speed.settings import FitSettings
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Hide, JobStore
 
 DAYS, FIRST_NIGHT, PLANTED, REPAIRED = 90, 7, 35, 62
 LENGTHS, USUAL = (3, 7, 14, 30), (7, 30)
@@ -295,8 +295,8 @@ def compared(session: Session) -> Counter[tuple[str, str]]:
 def forget(session: Session) -> None:
     """As if no night had been watched."""
     nights = sorted(remembered_nights(session.store))
-    changes = [Retired(table, night.isoformat()) for table in (FLAG_HISTORY, FLAG_EVENTS) for night in nights]
-    session.store.publish([*changes, *(Retired(FLAG_STATES, level) for level in ("queue", "cpu_model"))])
+    changes = [Hide(table, night.isoformat()) for table in (FLAG_HISTORY, FLAG_EVENTS) for night in nights]
+    session.store.publish([*changes, *(Hide(FLAG_STATES, level) for level in ("queue", "cpu_model"))])
 
 
 COLUMNS = (

@@ -9,7 +9,7 @@ from esjobs.core.query import Days
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.schema.nights import NIGHT_STEPS, NIGHTS
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Hide, JobStore
 
 Row = dict[str, Any]  # A row of the ledger, by columns
 
@@ -62,7 +62,7 @@ class Ledger:
 
     def remove(self, nights: Iterable[date]) -> None:
         """Remove the accounts of nights."""
-        gone = [Retired(table, str(night)) for night in nights for table in (NIGHTS, NIGHT_STEPS)]
+        gone = [Hide(table, str(night)) for night in nights for table in (NIGHTS, NIGHT_STEPS)]
         if gone:
             self._store.publish(gone)
             self._written = {}

@@ -9,7 +9,7 @@ from esjobs.publish.publication import read_table, tidy
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY
 from esjobs.schema.nights import NIGHT_STEPS, NIGHTS
 from esjobs.schema.notifications import NOTIFICATIONS
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 _TABLES = (NIGHTS, NIGHT_STEPS, NOTIFICATIONS, FLAG_HISTORY, FLAG_EVENTS)
 
@@ -21,7 +21,7 @@ def forget_nights(store: JobStore, after: date) -> dict[str, int]:
     """
     nights = {table: _nights(store, table, after) for table in _TABLES}
     changes: list[Change] = [
-        Retired(table, night.isoformat()) for table, found in nights.items() for night in sorted(found)
+        Hide(table, night.isoformat()) for table, found in nights.items() for night in sorted(found)
     ]
     if nights[FLAG_HISTORY]:
         changes += states_of(store, after)

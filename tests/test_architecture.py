@@ -233,7 +233,7 @@ ONLY_IMPORTERS: dict[str, tuple[str, ...]] = {
     "orjson": ("esjobs/store/elastic/*",),
     "elftools": ("esjobs/similar/symbols.py",),
     "gensim": ("esjobs/similar/learned.py",),
-    "tenacity": ("esjobs/store/elastic/transport/patience.py", "scheduler/notifications/sending.py"),
+    "tenacity": ("esjobs/store/elastic/transport/retry.py", "scheduler/notifications/sending.py"),
     "numba": ("fitters/compiled.py",),
     "iminuit": ("fitters/*",),
     "threadpoolctl": ("fitters/threads.py",),

@@ -21,7 +21,7 @@ SECTION = "Efficiency"
 _EMPTY = "No job of the chosen time and filters says this, or the index of jobs lacks a field of a filter."
 
 CORE_S = SumProduct("wall_s", "cores", "core_s")
-KNOWN = (Where("cpu_s"), Where("wall_s"), Where("cores", above=0))
+ALL_STATES = (Where("cpu_s"), Where("wall_s"), Where("cores", above=0))
 """Jobs of which CPU time, wall-clock time and cores are known: a ratio of sums is over the same jobs."""
 _SUMS = (
     Sum("cpu_s", "cpu_s"),
@@ -45,7 +45,7 @@ def _shares(name: str, what: str, column: str, heading: str, most: int) -> Panel
         f"CPU time over core time by {what}, most core time first, with 95 % intervals (dashed: all of them)",
         "shares",
         SECTION,
-        View(JOBS.name, where=KNOWN, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
+        View(JOBS.name, where=ALL_STATES, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
         _ABOUT,
         fields=(
             Entry(column, heading, "name", "label"),
@@ -62,7 +62,7 @@ def _wasted(name: str, what: str, column: str, heading: str, most: int) -> Panel
         f"Core-hours without CPU time by {what}, the most first",
         "waste",
         SECTION,
-        View(JOBS.name, where=KNOWN, by=(column,), metrics=_WASTED_SUMS, sort=("-n_jobs",)),
+        View(JOBS.name, where=ALL_STATES, by=(column,), metrics=_WASTED_SUMS, sort=("-n_jobs",)),
         _OF_200 + WASTED_IS,
         fields=(
             Entry(column, heading, "name", "label"),
@@ -150,7 +150,7 @@ BUSY = Panel(
     SECTION,
     View(
         JOBS.name,
-        where=KNOWN,
+        where=ALL_STATES,
         by=("cores",),
         metrics=(Sum("cpu_s", "cpu_s"), Sum("wall_s", "wall_s"), Count()),
         sort=("-n_jobs",),

@@ -1,4 +1,4 @@
-"""What the Python interface takes in several forms: windows, names, conditions."""
+"""Windows, names and conditions in the several forms that the Python interface accepts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -23,10 +23,7 @@ are: none is a list with commas, none needs quotes."""
 
 
 class Filters(TypedDict, total=False):
-    """Values by which ``s.tables`` narrows a result table; None as if left out.
-
-    One or several each; those of ``core/row_filters``, and ``run``, ``window``, ``min_severity``.
-    """
+    """Filters of result tables, as ``s.tables`` takes them; None is the same as omitted."""
 
     level: Names | None
     type: Names | None
@@ -43,10 +40,9 @@ class Filters(TypedDict, total=False):
 
 
 class ShowOptions(Filters, total=False):
-    """Keywords of ``s.tables``: filters; rows and columns of those that pass, and their order.
+    """Keywords of ``s.tables``: filters, sort order and columns.
 
-    ``sort``: columns, missing values last, equal rows in the order of the table; ``descending`` None: numbers
-    from the largest, names and times from the first. ``top``: so many rows; 0 and None: all.
+    ``descending`` None: numbers largest first, names and times ascending. ``top`` 0 or None: all rows.
     """
 
     sort: Names | None
@@ -56,13 +52,11 @@ class ShowOptions(Filters, total=False):
 
 
 class QueryOptions(TypedDict, total=False):
-    """What :meth:`Session.query` takes besides groups, metrics and jobs.
+    """Keywords of :meth:`Session.query` besides groups, metrics and jobs.
 
-    ``bins``: ``FIELD=NUMBER`` or ``FIELD=EDGE,EDGE,...``, one or several. ``sort``: a column of the answer,
-    or a metric; ``descending`` None: numbers from the largest, names from A. ``top``: so many groups, the
-    rest as one row ``others``. ``min_jobs``: groups of fewer jobs are no rows. ``total``: a row of all
-    jobs. ``share``: beside sums their part of the total. ``errors``: standard errors beside the numbers
-    that have them. ``compare``: another window, or ``previous``.
+    ``bins``: ``FIELD=NUMBER`` or ``FIELD=EDGE,EDGE,...``. ``descending`` None: numbers largest first, names
+    ascending. ``top``: N groups, the rest as one row ``others``. ``errors``: standard errors where defined.
+    ``compare``: another window, or ``previous``.
     """
 
     bins: Names
@@ -77,12 +71,15 @@ class QueryOptions(TypedDict, total=False):
 
 
 def window_of(window: WindowLike, now: Callable[[], datetime] | None = None) -> Window | None:
-    """The window, if one is given; ``now``: the clock that ``yesterday`` and its like are relative to."""
+    """Return the window, or None;
+
+    ``now`` is the clock that relative periods such as ``yesterday`` refer to.
+    """
     return None if window is None else Window.of(window, None if now is None else now())
 
 
 def day_of(day: date | str) -> date:
-    """A day, or its ISO text; :class:`UsageError` for what is none.
+    """Return a day from a date or ISO text. Raises :class:`UsageError` otherwise.
 
     >>> day_of("2018-08-01")
     datetime.date(2018, 8, 1)
@@ -98,25 +95,25 @@ def day_of(day: date | str) -> date:
 
 
 def listed(values: Names) -> tuple[str, ...]:
-    """Names as a tuple; :class:`UsageError` for what is no text.
+    """Return names as a tuple. Raises :class:`UsageError` if one is not text.
 
     >>> listed("CERN"), listed(["CERN", "BNL"])
     (('CERN',), ('CERN', 'BNL'))
     """
     if isinstance(values, str):
         return (values,)
-    given: object = values
-    if not isinstance(given, Iterable):
-        raise UsageError(f"expected a name, or several, as texts; got {_told(given)}")
-    names = tuple(given)
+    supplied: object = values
+    if not isinstance(supplied, Iterable):
+        raise UsageError(f"expected a name, or several, as texts; got {_described(supplied)}")
+    names = tuple(supplied)
     for name in names:
         if not isinstance(name, str):
-            raise UsageError(f"expected names as texts; got {_told(name)} among them")
+            raise UsageError(f"expected names as texts; got {_described(name)} among them")
     return names
 
 
 def split(values: Names) -> tuple[str, ...]:
-    """Names, several of which may stand in one text, as on the command line.
+    """Return names, each text split at commas as on the command line.
 
     >>> split("queue, week"), split(["queue", "week"])
     (('queue', 'week'), ('queue', 'week'))
@@ -125,14 +122,14 @@ def split(values: Names) -> tuple[str, ...]:
 
 
 def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Files as paths; :class:`UsageError` for what names no file."""
-    given: object = [files] if isinstance(files, str | Path) else files
-    if not isinstance(given, Iterable):
-        raise UsageError(f"expected a file, or several, as paths; got {_told(given)}")
-    named = list(given)
+    """Return files as paths. Raises :class:`UsageError` for anything that does not name a file."""
+    supplied: object = [files] if isinstance(files, str | Path) else files
+    if not isinstance(supplied, Iterable):
+        raise UsageError(f"expected a file, or several, as paths; got {_described(supplied)}")
+    named = list(supplied)
     for name in named:
         if not isinstance(name, str | PathLike):
-            raise UsageError(f"expected files as paths; got {_told(name)} among them")
+            raise UsageError(f"expected files as paths; got {_described(name)} among them")
         if name == "":
             # the current folder, for pathlib: of a variable of the shell that is not set
             raise UsageError("the name of a file is empty; name one")
@@ -140,34 +137,36 @@ def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def count_of_runs(name: str, number: object, what: str = "runs") -> None:
-    """Raise :class:`UsageError` unless a number of runs, or of others, is whole and not negative, or None."""
+    """Raise :class:`UsageError` unless a count is None or a non-negative integer."""
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
         raise UsageError(f"{name} is a whole number of {what}, 0 or more; got {number!r}")
 
 
-def _told(given: object) -> str:
-    return "None" if given is None else f"{given!r:.60}, {kind_of(given)}"
+def _described(supplied: object) -> str:
+    return "None" if supplied is None else f"{supplied!r:.60}, {kind_of(supplied)}"
 
 
 def conditions(where: Where) -> tuple[str, ...]:
-    """Conditions as texts; a value that is None stands for missing, no value is refused.
+    """Return conditions as texts; a value of None means missing, an empty list of values is refused.
 
     >>> conditions({"queue": ["CERN", "a,b"], "task_id": None}), conditions([("efficiency", "<", 0.1)])
     (('queue=CERN', 'queue="a,b"', 'task_id='), ('efficiency<0.1',))
     """
     if isinstance(where, str):
         return (where,)
-    given: object = where.items() if isinstance(where, Mapping) else where
-    if not isinstance(given, Iterable):
-        raise UsageError(f"expected conditions as FIELD=VALUE texts, or a mapping; got {_told(given)}")
+    supplied: object = where.items() if isinstance(where, Mapping) else where
+    if not isinstance(supplied, Iterable):
+        raise UsageError(
+            f"expected conditions as FIELD=VALUE texts, or a mapping; got {_described(supplied)}"
+        )
     texts: list[str] = []
-    for item in given:
+    for item in supplied:
         if isinstance(item, str):
             texts.append(item)
         elif isinstance(item, tuple | list) and len(item) in (2, 3):  # field, operator unless it is =, value
             texts += _of_values(str(item[0]), "=" if len(item) == 2 else str(item[1]), item[-1])
         else:
-            raise UsageError(f"expected FIELD=VALUE, or a pair of them; got {_told(item)}")
+            raise UsageError(f"expected FIELD=VALUE, or a pair of them; got {_described(item)}")
     return tuple(texts)
 
 

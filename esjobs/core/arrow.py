@@ -1,7 +1,4 @@
-"""Catalogue and tables as Arrow schemas: columns cross every seam as Arrow batches.
-
-The only module of this room that imports pyarrow, so that types are translated in one place.
-"""
+"""Catalogue and tables as Arrow schemas. The only module of this package that imports pyarrow."""
 
 import atexit
 import contextlib
@@ -28,36 +25,33 @@ _TYPES: dict[FieldType, pa.DataType] = {
 
 
 def arrow_type(kind: FieldType) -> pa.DataType:
-    """The Arrow type of a catalogue type."""
     return _TYPES[kind]
 
 
 def schema_of(columns: Iterable[Field]) -> pa.Schema:
-    """An Arrow schema with one nullable column per field."""
     return pa.schema([pa.field(column.name, _TYPES[column.type]) for column in columns])
 
 
 def table_schema(table: Table) -> pa.Schema:
-    """The Arrow schema of a result table, as written and as read."""
+    """Arrow schema of a result table, as written and as read."""
     return schema_of(table.columns)
 
 
 def given_schema(table: Table) -> pa.Schema:
-    """The Arrow schema of the rows of a result table that a source gives."""
+    """Arrow schema of the rows of a result table that a source supplies."""
     return schema_of(table.given_columns)
 
 
 def reader_of(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
-    """Batches as a stream that others read.
+    """Return batches as a reader.
 
-    One that is left half read at the end of the program is ended with it: Arrow never lets go of what it
-    reads from, and DuckDB's binding complains at length of all that is left then.
+    A reader left half read is closed at exit: DuckDB's binding complains about objects that outlive it.
     """
 
-    def given() -> Generator[pa.RecordBatch]:
+    def batches_once() -> Generator[pa.RecordBatch]:
         yield from batches
 
-    stream = given()
+    stream = batches_once()
     _STREAMS.add(stream)
     return pa.RecordBatchReader.from_batches(schema, stream)
 

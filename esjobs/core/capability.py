@@ -1,4 +1,4 @@
-"""Definition of a capability: its settings, night steps and facade, none of them imported yet."""
+"""Definition of a capability: settings, night steps and facade, all imported lazily."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Lazy:
-    """Reference ``module:name``, imported by :meth:`load` only."""
+    """Reference ``module:name`` that is imported by :meth:`load` only."""
 
     where: str
 
@@ -20,7 +20,7 @@ class Lazy:
 
 @dataclass(frozen=True)
 class StepEntry:
-    """Step of every night; ``load`` gives a ``NightStep``. It runs after the steps named in ``after``."""
+    """Step of every night, run after those named in ``after``; ``load`` gives a ``NightStep``."""
 
     name: str
     load: Lazy
@@ -50,9 +50,9 @@ class Capability:
 
 
 def ordered(steps: Iterable[StepEntry]) -> tuple[StepEntry, ...]:
-    """Return steps in the order of a night: each after those it names, otherwise as they come.
+    """Return steps in night order: each after those it names, otherwise in the order given.
 
-    Raises :class:`ValueError` for steps that wait for each other, or for one that does not exist.
+    Raises :class:`ValueError` for a cycle or an unknown step.
 
     >>> step = Lazy("esjobs.core.version:__version__")
     >>> [each.name for each in ordered([StepEntry("fit", step, ("ingest",)), StepEntry("ingest", step)])]

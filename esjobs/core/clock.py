@@ -1,4 +1,4 @@
-"""The clock is an argument: only entry points ask the system for the time."""
+"""The clock as an argument: only entry points read the system time."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Columns that the tables of several capabilities have; each in this one place."""
+"""Columns shared by the tables of several capabilities."""
 
 from esjobs.core.tables import column
 

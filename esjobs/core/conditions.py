@@ -1,7 +1,6 @@
 """The grammar of conditions: ``efficiency<0.1``, ``queue=CERN,RAL``, ``user is missing``.
 
-Here texts become fields, operators and values, and the other way round; what values mean is for the fields
-they are compared with. ``docs/questions.md`` explains the language to its users.
+Converts between texts and field, operator, values. ``docs/questions.md`` explains the language to users.
 """
 
 import re
@@ -32,26 +31,23 @@ _EXPECTED = "expected FIELD=VALUE, such as queue=CERN, or an operator: != < <= >
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition: the field by its name in the catalogue, the operator, the texts of the values.
-
-    ``values``: one for ``<`` and its like; none for ``is missing`` and ``is present``.
-    """
+    """One condition; ``values`` is empty for ``is missing`` and ``is present``, single for bounds."""
 
     field: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The condition as it can be read again."""
+        """Return the condition in a form that :func:`read_condition` reads."""
         if not self.values:
             return f"{self.field}=" if self.operator == "is missing" else f"{self.field} {self.operator}"
         return f"{self.field}{self.operator}{','.join(map(quoted, self.values))}"
 
 
 def read_condition(text: str) -> Condition:
-    """Read one condition; nothing after ``=`` means missing, as ``is missing`` does.
+    """Read one condition; an empty value after ``=`` means missing.
 
-    Raises :class:`UsageError` for what is no condition, or names no field of the catalogue.
+    Raises :class:`UsageError` for malformed text or an unknown field.
 
     >>> read_condition('queue = CERN, "A,B"')
     Condition(field='queue', operator='=', values=('CERN', 'A,B'))
@@ -81,7 +77,7 @@ def read_condition(text: str) -> Condition:
 
 
 def named(text: str) -> str:
-    """The name at the beginning of a condition, of a field or not; empty where there is none.
+    """Return the name at the start of a condition, known or not; empty without one.
 
     >>> named(" queue=CERN"), named("=CERN")
     ('queue', '')
@@ -95,7 +91,7 @@ def _state(kind: str) -> Operator:
 
 
 def _values(condition: str, text: str) -> tuple[str, ...]:
-    """The values of a list with commas; one in quotes is taken as it stands, ``""`` in it for a quote."""
+    """Split a list at commas; a quoted value is literal, with ``""`` for a quote."""
     values: list[str] = []
     at = 0
     while True:
@@ -120,7 +116,7 @@ def _values(condition: str, text: str) -> tuple[str, ...]:
 
 
 def quoted(value: str) -> str:
-    """A value as conditions have it: in quotes only where it would else be read as something else.
+    """Return a value in quotes if it would be misread without them.
 
     >>> quoted("CERN"), quoted("a,b"), quoted('say "so"')
     ('CERN', '"a,b"', 'say "so"')
@@ -130,9 +126,9 @@ def quoted(value: str) -> str:
 
 
 def written(field: str, operator: str, values: Iterable[str]) -> str:
-    """A condition as text, its values as they are, whatever stands in them.
+    """Return a condition as text with its values quoted as needed.
 
-    Raises :class:`UsageError` where the name or the operator is none.
+    Raises :class:`UsageError` for an invalid name or operator.
 
     >>> written("queue", "=", ["CERN", "a,b"])
     'queue=CERN,"a,b"'
@@ -145,7 +141,7 @@ def written(field: str, operator: str, values: Iterable[str]) -> str:
 
 
 def canonical(conditions: Iterable[str]) -> tuple[str, ...]:
-    """Conditions with the fields' own names, a value each, each once: the same question is the same run.
+    """Return conditions with canonical names, one value each, without repeats: equal questions, equal runs.
 
     >>> canonical(["queue=CERN", "queue = CERN,RAL", "user is missing"])
     ('queue=CERN', 'queue=RAL', 'user=')
@@ -162,7 +158,7 @@ def canonical(conditions: Iterable[str]) -> tuple[str, ...]:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Whether a text matches a pattern in which ``*`` stands for any text; case does not matter.
+    """True if a text matches a pattern with ``*`` as wildcard; case is ignored.
 
     >>> matches("CERN-PROD", "cern*"), matches("CERN-PROD", "*prod"), matches("CERN-PROD", "cern")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""Values of settings in environment variables: ``ESJOBS_SECTION__KEY``, nested by two underscores."""
+"""Settings in environment variables: ``ESJOBS_SECTION__KEY``, nested by two underscores."""
 
 import contextlib
 import dataclasses
@@ -11,10 +11,10 @@ PREFIX = "ESJOBS_"
 
 
 def read(variables: Mapping[str, str], model: type, ignored: Collection[str] = ()) -> dict[str, object]:
-    """Return what variables set, nested as in a file; names in any case.
+    """Return the settings of variables, nested as in a file; names in any case.
 
-    Lists and tables are JSON, everything else stays text: ``model``, a pydantic model, checks it. A variable
-    of one key wins over the variable of its section. ``ignored``: variables that are not settings.
+    Lists and tables are JSON; other values stay text for the pydantic ``model`` to check. A variable of one
+    key overrides that of its section.
 
     >>> from esjobs.core.rules import CleaningRules
     >>> read({"ESJOBS_MIN_EVENTS": "3", "ESJOBS_FINISHED_STATES": '["done"]'}, CleaningRules)
@@ -36,7 +36,7 @@ def read(variables: Mapping[str, str], model: type, ignored: Collection[str] = (
 
 
 def merged(values: Mapping[str, object], winning: Mapping[str, object]) -> dict[str, object]:
-    """Return nested values with those that win put over them, table by table."""
+    """Return nested values, overridden table by table by the second mapping."""
     result = dict(values)
     for name, value in winning.items():
         before = result.get(name)
@@ -46,7 +46,7 @@ def merged(values: Mapping[str, object], winning: Mapping[str, object]) -> dict[
 
 
 def keys_of(kind: Any) -> dict[str, Any]:
-    """Annotations of a model or dataclass, by key; none of anything else."""
+    """Return annotations of a model or dataclass by key; empty for anything else."""
     if hasattr(kind, "model_fields"):
         return {name: field.annotation for name, field in kind.model_fields.items()}
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
@@ -62,7 +62,7 @@ def _annotation(kind: Any, path: Collection[str]) -> Any:
 
 
 def _options(annotation: Any) -> list[Any]:
-    """The types of a union; a type alone otherwise."""
+    """Return the members of a union, or the type itself."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _options(get_args(annotation)[0])
@@ -72,7 +72,7 @@ def _options(annotation: Any) -> list[Any]:
 
 
 def _value(text: str, annotation: Any) -> object:
-    """A list or table where one is expected and the text is JSON; the text otherwise."""
+    """Return a parsed list or table where one is expected and the text is JSON, else the text."""
     expected = any(get_origin(each) in (tuple, list, dict) or keys_of(each) for each in _options(annotation))
     if expected:
         with contextlib.suppress(ValueError):

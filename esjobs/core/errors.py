@@ -29,10 +29,10 @@ from esjobs.core.text import visible
 
 
 class EsjobsError(Exception):
-    """Root of all errors that are meant for people.
+    """Root of all errors meant for people.
 
-    ``str(error)`` is one line, which a terminal shows and does not obey: names and values that a message
-    quotes come from files and may hold anything. Secrets that were used are not in it.
+    ``str(error)`` is one line without secrets and without control characters, whatever the quoted names
+    contain.
     """
 
     def __str__(self) -> str:
@@ -43,76 +43,76 @@ class EsjobsError(Exception):
 
 
 class UsageError(EsjobsError, ValueError):
-    """An argument makes no sense: unknown field, malformed filter, contradicting options."""
+    """Argument that makes no sense: unknown field, malformed filter, contradicting options."""
 
 
 class WindowError(UsageError):
-    """A window is malformed, empty, or not made of whole days where a step needs them."""
+    """Window that is malformed, empty, or not made of whole days where a step requires them."""
 
 
 class KeywordError(UsageError, TypeError):
-    """A method was given a keyword that it does not take; Python raises TypeError for such a mistake."""
+    """Keyword that a method does not take; Python raises TypeError for the same mistake."""
 
 
 class SettingsError(EsjobsError):
-    """The configuration file or an environment variable holds something that is not accepted."""
+    """Configuration file or environment variable with a value that is not accepted."""
 
 
 class InputError(EsjobsError):
-    """An input file cannot be read at all; the store is as it was."""
+    """Input file that cannot be read; the store is unchanged."""
 
 
 class NoJobsError(EsjobsError):
-    """No job is stored in the window; the message names the nearest stored span."""
+    """Window without stored jobs; the message names the nearest stored span."""
 
 
 class StoreError(EsjobsError):
-    """The store refused or failed; the message names it and the way out."""
+    """Store that refused or failed; the message names it and the remedy."""
 
 
 class BlockedError(StoreError):
-    """An index or the cluster is blocked for what was asked; it does not pass by itself."""
+    """Index or cluster blocked for the operation; the block does not clear by itself."""
 
 
 class StoreBusyError(StoreError):
-    """Another process holds the store; the message names that process."""
+    """Store in use by another process, which the message names."""
 
 
 class ReadOnlyError(StoreError):
-    """A store or session that was opened for reading was asked to write; nothing was written."""
+    """Write to a store or session that was opened for reading; nothing was written."""
 
 
 class PartialAnswerError(StoreError):
-    """A cluster answered for a part of its shards, or ran out of time; asked again it may answer whole."""
+    """Answer of a part of the shards only, or a search that timed out; a retry may succeed."""
 
 
 class PublishedError(StoreError):
-    """An alias and the record of what is published differ; nothing was changed, and nothing is deleted."""
+    """Alias that differs from the record of what is published; nothing is changed or deleted."""
 
 
 class SchemaError(StoreError):
-    """The store was laid out by a version of esjobs that this one cannot read."""
+    """Store laid out by a version of esjobs that this one cannot read."""
 
 
 class ClockError(EsjobsError):
-    """The clock is ahead of the newest job and of the server's own time, or years behind; nothing was run."""
+    """Clock ahead of the newest job and of the server's time, or years behind; nothing was run."""
 
 
 class NoResultError(EsjobsError):
-    """A step or a reader needs a result that no earlier step has published."""
+    """Result that a step or reader requires and no earlier step has published."""
 
 
 class TooLargeError(EsjobsError):
-    """What is asked does not fit into the memory that is free; nothing was begun."""
+    """Request that does not fit into free memory; nothing was started."""
 
 
 class BooksError(EsjobsError):
-    """Jobs in and jobs accounted for differ; nothing was published."""
+    """Imbalance between jobs in and jobs accounted for; nothing was published."""
 
 
 class DashboardsError(EsjobsError):
-    """A server of dashboards refused, failed, or is none; the message names it and the way out."""
+    """Dashboards server that refused or failed; the message names it and the remedy."""
 
 
 class MissingExtraError(EsjobsError):
-    """An optional dependency is not installed; the message names the extra to install."""
+    """Optional dependency that is not installed; the message names the extra."""

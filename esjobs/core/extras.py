@@ -1,4 +1,4 @@
-"""Optional libraries, imported when they are used."""
+"""Optional libraries, imported on use."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ from esjobs.core.errors import MissingExtraError
 
 
 def require(module: str, *, extra: str) -> Any:
-    """Import an optional library. Raises :class:`MissingExtraError` that names the extra to install."""
+    """Import an optional library. Raises :class:`MissingExtraError` that names the extra."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Arrow tables to the typed pandas frames that users work with."""
+"""Conversion of Arrow tables to typed pandas frames."""
 
 import sys
 from importlib.abc import MetaPathFinder
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def frame_of(table: pa.Table) -> "pd.DataFrame":
-    """Nullable integers, booleans and strings, times in UTC, NaN for missing numbers; a fresh index.
+    """Return a frame with nullable integers, booleans and strings, times in UTC, NaN for missing numbers.
 
-    Maps are dictionaries, lists arrays, one object per row.
+    Maps become dictionaries, lists become arrays.
     """
     # a third of the time that an import of esjobs takes is pandas', which only frames need
     import pandas as pd
@@ -26,10 +26,9 @@ def frame_of(table: pa.Table) -> "pd.DataFrame":
 
 
 def spare_pandas() -> None:
-    """Keep this process from importing pandas for nothing; from now on it can make no frame.
+    """Prevent the import of pandas for the rest of the process, which can then make no frame.
 
-    Arrow looks for pandas once, when the first array is made of Python values, whether frames are wanted or
-    not: half of the time that a short command takes. What it does not find then, it does without.
+    Arrow imports pandas when it converts the first Python values: half of the time of a short command.
     """
     if "pandas" in sys.modules:
         return
@@ -42,19 +41,19 @@ def spare_pandas() -> None:
 
 
 class _Absent(MetaPathFinder):
-    """Says that there is no pandas."""
+    """Import hook that reports pandas as absent."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Nothing of any other module; raises :class:`ModuleNotFoundError` for pandas."""
+        """Raise :class:`ModuleNotFoundError` for pandas, return None for other modules."""
         del path, target
         if name == "pandas":
             raise ModuleNotFoundError(name=name)
 
 
 def as_from_frame(table: pa.Table) -> pa.Table:
-    """The rows as pandas would write them: with its account of types, by which it reads the same frame back.
+    """Return the rows with pandas' metadata, from which it restores the same frame.
 
-    Dictionaries of numbers are maps, whatever their names.
+    Dictionaries of numbers become maps.
     """
     frame = frame_of(table)
     maps = [name for name in frame.columns if any(isinstance(value, dict) for value in frame[name])]

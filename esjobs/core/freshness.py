@@ -1,4 +1,4 @@
-"""Age of results: how long ago the newest day with jobs ended, and whether such numbers may be used."""
+"""Age of results: time since the end of the newest day with jobs."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,9 +14,8 @@ LIGHTS = ("Yes", "With care", "No")
 class Freshness:
     """Age of the results of a run.
 
-    ``end``: the end of its newest day with jobs; None: not known. ``now``: the time at which its age is told;
-    None: a page tells it when somebody looks. ``best``: the answer that fit and nights allow at any age.
-    ``made_up``: the jobs are those of the demo.
+    ``end``: end of the newest day with jobs, None if unknown. ``now``: None lets a page compute the age when
+    it is opened. ``best``: best answer that fit and nights allow. ``made_up``: jobs of the demo.
     """
 
     end: datetime | None
@@ -26,17 +25,17 @@ class Freshness:
 
     @property
     def newest(self) -> str:
-        """The newest day with jobs."""
+        """Newest day with jobs."""
         return "unknown" if self.end is None else (self.end - timedelta(microseconds=1)).date().isoformat()
 
     @property
     def end_text(self) -> str:
-        """The end as a script reads it; empty when it is not known."""
+        """End as ISO time; empty if unknown."""
         return "" if self.end is None else self.end.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
     @property
     def days(self) -> float | None:
-        """Age in days; None when either time is not known.
+        """Age in days; None if either time is unknown.
 
         >>> Freshness(datetime(2025, 7, 1, tzinfo=UTC), datetime(2025, 7, 3, 12, tzinfo=UTC)).days
         2.5
@@ -47,12 +46,12 @@ class Freshness:
 
     @property
     def stale(self) -> bool:
-        """True if the numbers are too old to be sent."""
+        """True if the numbers are too old to send."""
         return self.days is not None and self.days > STALE_DAYS
 
     @property
     def light(self) -> str:
-        """Answer to the question whether the numbers may be used."""
+        """Answer to whether the numbers may be used."""
         by_age = int(self.days is not None and self.days > FRESH_DAYS)
         if self.stale or self.end is None:
             by_age = 2
@@ -60,7 +59,7 @@ class Freshness:
 
     @property
     def ago(self) -> str:
-        """Age in words, with the day on which it was told; empty without a clock."""
+        """Age in words with the reference day; empty without a clock."""
         if self.days is None or self.now is None:
             return ""
         days = round(self.days)
@@ -68,6 +67,6 @@ class Freshness:
 
     @property
     def sentence(self) -> str:
-        """The newest day with jobs, and its age."""
+        """Newest day with jobs, with its age."""
         more = "; synthetic data of the demo" if self.made_up else ""
         return f"newest day with jobs {self.newest}{self.ago}{more}"

@@ -1,4 +1,4 @@
-"""Names that follow from content: the same question has the same run id, on every machine."""
+"""Identifiers derived from content: the same question has the same run id on every machine."""
 
 import hashlib
 import json
@@ -6,9 +6,7 @@ from collections.abc import Mapping
 
 
 def content_id(content: Mapping[str, object], length: int = 12) -> str:
-    """Hash plain data (strings, numbers, lists, mappings) to a short hexadecimal name.
-
-    Independent of the order of keys, of the machine and of the Python version.
+    """Hash plain data to a short hexadecimal name, independent of key order, machine and Python version.
 
     >>> content_id({"a": 1, "b": "x"}) == content_id({"b": "x", "a": 1})
     True

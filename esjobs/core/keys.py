@@ -1,7 +1,4 @@
-"""Keys of a question that are no fields of jobs: what a question makes of one, for this question only.
-
-A question names them among its keys, and brings what they mean with it.
-"""
+"""Derived keys of a question that are not fields of jobs."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -14,10 +11,7 @@ Part = Literal["week", "month", "hour"]
 
 @dataclass(frozen=True)
 class TimePart:
-    """A part of a time, in UTC.
-
-    ``week``: the Monday on which it begins; ``month``: its first day; ``hour``: hour of the day, 0 to 23.
-    """
+    """Part of a time in UTC: Monday of its week, first day of its month, or hour of the day (0 to 23)."""
 
     name: str
     part: Part
@@ -25,7 +19,7 @@ class TimePart:
 
     @property
     def meaning(self) -> Field:
-        """What an answer has under the name."""
+        """Field that describes the key in an answer."""
         if self.part == "hour":
             return Field(self.name, "integer", "h", "hour of the day, 0 to 23", groupable=True)
         return Field(self.name, "day", "UTC", f"first day of the {self.part}", groupable=True)
@@ -33,10 +27,10 @@ class TimePart:
 
 @dataclass(frozen=True)
 class Bins:
-    """The number of the bin in which a number lies.
+    """Bin number of a number.
 
-    ``edges``: ascending; bin 0 lies below the first one, bin ``n`` from edge ``n`` on (counted from 1), up to
-    the next one. A missing value and NaN are in none: null.
+    ``edges`` ascend; bin 0 is below the first, bin ``n`` starts at edge ``n`` (from 1). Missing and NaN:
+    null.
     """
 
     name: str
@@ -45,7 +39,6 @@ class Bins:
 
     @property
     def meaning(self) -> Field:
-        """What an answer has under the name."""
         return Field(self.name, "integer", "", f"bin of {self.field}", groupable=True)
 
 
@@ -53,7 +46,7 @@ class Bins:
 class Named:
     """Texts under other names, several of them perhaps under one: sites of queues.
 
-    ``names``: value, name; null is a value, too. What is not among the values has no name: null.
+    ``names``: pairs of value and name, null included; unlisted values map to null.
     """
 
     name: str
@@ -62,7 +55,6 @@ class Named:
 
     @property
     def meaning(self) -> Field:
-        """What an answer has under the name."""
         return Field(self.name, "keyword", "", f"name of {self.field}", groupable=True)
 
 
@@ -70,7 +62,7 @@ MadeKey = TimePart | Bins | Named
 
 
 def beginning(part: Part, day: date) -> date:
-    """The first day of the week or month of a day.
+    """Return the first day of the week or month of a day.
 
     >>> beginning("week", date(2025, 7, 2)).isoformat(), beginning("month", date(2025, 7, 2)).isoformat()
     ('2025-06-30', '2025-07-01')

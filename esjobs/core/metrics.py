@@ -1,7 +1,6 @@
-"""The metrics of time series: one name, one base unit and one meaning each, whatever a system calls them.
+"""Metrics of time series: one name, unit and meaning each.
 
-Sources translate into these names and units. A metric that is not here keeps its own name behind ``x_``, in
-whatever unit its system gives.
+A metric that is not in the catalogue keeps its own name after ``x_``, in the unit of its source.
 """
 
 import re
@@ -19,11 +18,7 @@ OTHER = "x_"
 
 @dataclass(frozen=True)
 class TimeMetric:
-    """A metric of time series.
-
-    ``over_units``: what the values of several cores, devices or nodes make together, their ``sum`` or their
-    ``mean``. ``area``: what of the machine it is about.
-    """
+    """Metric of time series; ``over_units``: aggregation over cores, devices or nodes."""
 
     name: str
     unit: str
@@ -101,7 +96,7 @@ _NO_NAME = re.compile(r"[^a-z0-9_]+")
 
 
 def metric(name: str) -> TimeMetric:
-    """A metric of the catalogue by its name, or :class:`UsageError` that lists them all.
+    """Return a metric by name. Raises :class:`UsageError` that lists all names.
 
     >>> metric("mem_used_b").unit
     'B'
@@ -114,7 +109,7 @@ def metric(name: str) -> TimeMetric:
 
 
 def other(name: str) -> str:
-    """What a metric is called that the catalogue does not have.
+    """Return the name of a metric that is not in the catalogue.
 
     >>> other("ib_xmit_pkts"), other("Pages/s")
     ('x_ib_xmit_pkts', 'x_pages_s')

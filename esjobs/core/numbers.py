@@ -1,15 +1,8 @@
-"""Numbers and times as people read them: one form each, for tables, pages, mails and sentences.
+"""Numbers and times for people: one form each, for tables, pages, mails and sentences.
 
-| what | form |
-|---|---|
-| minus | U+2212, which is as wide as a plus sign and no hyphen |
-| thousands | a comma, as the format ``,`` of Python writes it |
-| percent | whole from 10 % on, one decimal below; a space before the sign |
-| a change or deviation | the same with its sign |
-| a measured value | to the digits that its error leaves; without an error three digits |
-| times | ``YYYY-MM-DD``; a window by its first and last day |
-
-Files (CSV, JSON) do not come here: they have full precision. Nothing here reads the clock or prints.
+Minus is U+2212 (as wide as a plus); percents are whole from 10 % on, one decimal below; measured values have
+the digits that their error leaves, else three. Files (CSV, JSON) have full precision and do not use this
+module.
 """
 
 import math
@@ -24,7 +17,7 @@ _WHOLE_FROM = 0.0995
 
 
 def count(value: float | None) -> str:
-    """A whole number with commas between thousands.
+    """Format a whole number with thousands separators.
 
     >>> count(13012), count(-1234.4), count(None)
     ('13,012', '−1,234', '–')
@@ -33,7 +26,7 @@ def count(value: float | None) -> str:
 
 
 def many(number: int, noun: str, plural: str = "") -> str:
-    """A count with its noun.
+    """Format a count with its noun.
 
     >>> many(1, "job"), many(1200, "job"), many(2, "query", "queries")
     ('1 job', '1,200 jobs', '2 queries')
@@ -42,7 +35,7 @@ def many(number: int, noun: str, plural: str = "") -> str:
 
 
 def percent(value: float | None, error: float | None = None) -> str:
-    """A share; with an error, both to the same place.
+    """Format a share; with an error, both to the same decimal.
 
     >>> percent(0.127), percent(0.0042), percent(0.393, 0.05), percent(0.0), percent(None)
     ('13 %', '0.4 %', '39 ± 5 %', '0 %', '–')
@@ -51,7 +44,7 @@ def percent(value: float | None, error: float | None = None) -> str:
 
 
 def signed_percent(value: float | None, error: float | None = None) -> str:
-    """A change or a deviation: a relative number with its sign; with an error, both to the same place.
+    """Format a relative change with its sign; with an error, both to the same decimal.
 
     >>> signed_percent(-0.372), signed_percent(0.004), signed_percent(-0.00001)
     ('−37 %', '+0.4 %', '0 %')
@@ -62,7 +55,7 @@ def signed_percent(value: float | None, error: float | None = None) -> str:
 
 
 def signed_interval(value: float, low: float, high: float) -> str:
-    """A change with the ends of its interval.
+    """Format a change with the ends of its interval.
 
     >>> signed_interval(-0.31, -0.36, -0.26)
     '−31 % (−36 % to −26 %)'
@@ -71,7 +64,7 @@ def signed_interval(value: float, low: float, high: float) -> str:
 
 
 def exact_percent(value: float) -> str:
-    """A relative number that somebody set, such as a limit, with the digits that it was given.
+    """Format a configured relative number, such as a limit, with all its digits.
 
     >>> exact_percent(0.2), exact_percent(0.125), exact_percent(0.9)
     ('20 %', '12.5 %', '90 %')
@@ -95,7 +88,7 @@ def _percent(value: float | None, error: float | None, sign: str) -> str:
 
 
 def number(value: float | None, error: float | None = None) -> str:
-    """Three significant digits, with the error to the same place; fewer where the error makes them idle.
+    """Format three significant digits, with the error to the same decimal; fewer if the error exceeds them.
 
     >>> number(1.0836, 0.0312), number(1.0836), number(12.345, 0.004), number(0.08, 0.01)
     ('1.08 ± 0.03', '1.08', '12.345 ± 0.004', '0.080 ± 0.010')
@@ -119,7 +112,7 @@ def number(value: float | None, error: float | None = None) -> str:
 
 
 def estimate(value: float, error: float | None) -> str:
-    """A value to the place of the first digit of its error, or of the second where the first is 1.
+    """Format a value to the first digit of its error, or to the second if the first is 1.
 
     >>> estimate(8.871, 0.4436), estimate(11.16, 0.558), estimate(9.94, 0.141)
     ('8.9 ± 0.4', '11.2 ± 0.6', '9.94 ± 0.14')
@@ -132,9 +125,9 @@ def estimate(value: float, error: float | None) -> str:
 
 
 def declared(value: float) -> str:
-    """A declared score with all its digits, and at least two after the point.
+    """Format a declared score with all its digits and at least two decimals.
 
-    What was derived from rounded records is not a short number; it is good for two places.
+    A score derived from rounded records gets two decimals.
 
     >>> declared(16.35), declared(10.672), declared(10), declared(16.879691)
     ('16.35', '10.672', '10.00', '16.88')
@@ -144,7 +137,7 @@ def declared(value: float) -> str:
 
 
 def amount(value: float) -> str:
-    """Any number of a table: four significant digits, whole with commas from 1,000 on.
+    """Format a number of a table: four significant digits, whole with commas from 1,000 on.
 
     >>> amount(0.39312), amount(12345.6), amount(-3.0), amount(1234.5), amount(1.5e12)
     ('0.3931', '12,346', '−3', '1,234', '1,500,000,000,000')
@@ -153,7 +146,7 @@ def amount(value: float) -> str:
 
 
 def core_h(value: float, unit: str = "core-hours") -> str:
-    """An amount of hours on cores; tenths below 10.
+    """Format core-hours; with a decimal below 10.
 
     >>> core_h(12345.6), core_h(3.25), core_h(40, "GPU-hours")
     ('12,346 core-hours', '3.2 core-hours', '40 GPU-hours')
@@ -165,7 +158,7 @@ _TIMES = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 
 
 def duration(seconds: float) -> str:
-    """A time in the largest unit that leaves at least two of it: seconds, minutes, hours, days.
+    """Format a duration in the largest unit of which it has at least two.
 
     >>> duration(75), duration(150), duration(9000), duration(86400 * 3), duration(0.25)
     ('75 s', '2.5 min', '2.5 h', '3 d', '0.25 s')
@@ -176,7 +169,7 @@ def duration(seconds: float) -> str:
 
 
 def day_range(start: datetime, end: datetime) -> str:
-    """The days of a half-open window by the first and the last; a single day by itself.
+    """Format a half-open window by its first and last day.
 
     >>> day_range(datetime(2025, 6, 12, tzinfo=UTC), datetime(2025, 6, 19, tzinfo=UTC))
     '2025-06-12 to 2025-06-18'
@@ -187,14 +180,13 @@ def day_range(start: datetime, end: datetime) -> str:
 
 
 def _decimals(value: float) -> int:
-    """Places after the point that leave three significant digits, at most six."""
+    """Return the decimals for three significant digits, at most six."""
     if value == 0:
         return 2
     return min(6, max(0, 2 - math.floor(math.log10(abs(value)))))
 
 
 def _fixed(value: float, error: float | None, places: int) -> str:
-    """So many places after the point, and no sign before a zero."""
     text = f"{value:z,.{places}f}"
     if error is not None:
         text += f" ± {error:,.{places}f}"

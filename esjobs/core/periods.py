@@ -1,7 +1,4 @@
-"""Spans of days as people call them: ``2025-W26``, ``2025-06``, ``yesterday``, ``7d``; UTC, ISO weeks.
-
-The moment that words like ``yesterday`` are relative to comes in; nothing here asks the clock.
-"""
+"""Calendar periods: ``2025-W26``, ``2025-06``, ``yesterday``, ``7d``; UTC, ISO weeks."""
 
 import re
 from calendar import monthrange
@@ -26,9 +23,9 @@ _ONE_DAY = timedelta(days=1)
 
 
 def calendar_period(text: str) -> tuple[date, date] | None:
-    """First and last day of a year, a month, an ISO week or a day; None for a text of another form.
+    """Return first and last day of a year, month, ISO week or day; None for another form.
 
-    Raises :class:`ValueError` for one that is not in the calendar, such as ``2025-13``.
+    Raises :class:`ValueError` if it is not in the calendar, such as ``2025-13``.
 
     >>> [str(day) for day in calendar_period("2025-W26")], calendar_period("7d")
     (['2025-06-23', '2025-06-29'], None)
@@ -45,11 +42,10 @@ def calendar_period(text: str) -> tuple[date, date] | None:
 
 
 def relative_period(text: str, now: datetime) -> Span | None:
-    """Start and end of a period named relative to now; None for a text of another form.
+    """Return start and end of a period relative to ``now``; None for another form.
 
-    ``7d`` and ``2w`` are so many days before today, which is not among them; ``this-week`` and its like are
-    calendar periods to their end, whatever of it has passed; ``24h`` alone ends now, to the second. Raises
-    :class:`OverflowError` or :class:`ValueError` for one that reaches out of the calendar.
+    ``7d`` and ``2w`` end before today; ``this-week`` is the whole calendar week; ``24h`` ends now, to the
+    second. Raises :class:`OverflowError` or :class:`ValueError` outside the calendar.
 
     >>> start, end = relative_period("7d", datetime(2025, 6, 30, 12, tzinfo=UTC))
     >>> start.date().isoformat(), end.date().isoformat()
@@ -70,7 +66,7 @@ def relative_period(text: str, now: datetime) -> Span | None:
 
 
 def is_relative(text: str) -> bool:
-    """Whether a text names a period relative to now."""
+    """True if a text names a period relative to now."""
     try:
         return relative_period(text, datetime(2000, 1, 1, tzinfo=UTC)) is not None
     except (OverflowError, ValueError):
@@ -78,7 +74,7 @@ def is_relative(text: str) -> bool:
 
 
 def is_period(text: str) -> bool:
-    """Whether a text names a period other than a single day, which is a date.
+    """True if a text names a period other than a single day.
 
     >>> is_period("2025-06"), is_period("last-week"), is_period("2025-06-30")
     (True, True, False)

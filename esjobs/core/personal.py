@@ -1,14 +1,13 @@
-"""Which columns name people, groups or machines, so that what leaves the house can do without the names.
+"""Columns that name people, groups or machines, for pseudonymised exports.
 
-By the name of a column, for fields of jobs and columns of tables alike. What is listed nowhere is taken for a
-name: a column that somebody adds is replaced until somebody says that it is none.
+A column that is not listed here counts as a name, so a new column is pseudonymised by default.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from esjobs.core.fields import Field
-from esjobs.core.states import KNOWN
+from esjobs.core.states import ALL_STATES
 from esjobs.core.tables import columns
 
 PERSONAL: Mapping[str, str] = MappingProxyType(
@@ -73,7 +72,7 @@ NAMING = frozenset({"user", "project", "host"})
 
 END_STATES = frozenset(
     (
-        *KNOWN,
+        *ALL_STATES,
         *columns("revoked merging transferring holding running completed stopped"),
     )
 )
@@ -81,9 +80,11 @@ END_STATES = frozenset(
 
 
 def kind_of_names(column: Field) -> str | None:
-    """What the texts of a column name: ``user``, ``project``, ``host``, ``path``, ``id``, or its own name.
+    """Return the kind of names in a column:
 
-    None where they name nobody, or the column holds no texts.
+    ``user``, ``project``, ``host``, ``path``, ``id``, or its own name.
+
+    None if the column names nobody or holds no texts.
 
     >>> from esjobs.core.fields import field
     >>> kind_of_names(field("user")), kind_of_names(field("queue"))
@@ -95,5 +96,5 @@ def kind_of_names(column: Field) -> str | None:
 
 
 def is_free_text(column: Field) -> bool:
-    """Whether a column holds sentences, in which anything may stand."""
+    """True if a column holds sentences, which may contain any name."""
     return column.type == "text" and column.name not in KEPT_TEXTS

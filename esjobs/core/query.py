@@ -1,7 +1,7 @@
-"""The closed language that stores understand: filters, metrics, drop rules, queries.
+"""Closed query language of stores: filters, metrics, drop rules, queries.
 
-Keys and fields are names from the catalogue, values are bound parameters. There are no joins and no
-expressions; ratios are made above the store. What a store cannot answer exactly it must refuse.
+Keys and fields are catalogue names, values are bound parameters. No joins, no expressions. A store answers
+exactly or refuses.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ Value = str | int | float
 
 @dataclass(frozen=True)
 class In:
-    """The field equals one of the values; a missing value never does."""
+    """Field equals one of the values; missing never does."""
 
     field: str
     values: tuple[Value, ...]
@@ -29,10 +29,7 @@ class In:
 
 @dataclass(frozen=True)
 class NotIn:
-    """The text is there and equals none of the values: a missing one is not different, it is missing.
-
-    Of numbers, days and times the same is said by what lies below and above.
-    """
+    """Field is present and equals none of the values. Texts only; for numbers, days and times use ranges."""
 
     field: str
     values: tuple[Value, ...]
@@ -40,21 +37,21 @@ class NotIn:
 
 @dataclass(frozen=True)
 class Missing:
-    """The field is null."""
+    """Field is null."""
 
     field: str
 
 
 @dataclass(frozen=True)
 class Present:
-    """The field is not null."""
+    """Field is not null."""
 
     field: str
 
 
 @dataclass(frozen=True)
 class Range:
-    """The number lies between the bounds that are given; a missing value and NaN do not."""
+    """Number within the given bounds; missing and NaN never are."""
 
     field: str
     gt: float | None = None
@@ -65,7 +62,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Days:
-    """The day lies between two days, both included; a missing value does not."""
+    """Day between two days, both included; missing never is."""
 
     field: str
     first: date
@@ -73,13 +70,13 @@ class Days:
 
     @classmethod
     def of_window(cls, window: Window, field: str = "day") -> "Days":
-        """The days that a window touches; costs the same for a day and for ten thousand years."""
+        """Return the days that a window touches."""
         return cls(field, window.first_day, window.last_day)
 
 
 @dataclass(frozen=True)
 class Times:
-    """The time lies in [start, end); None: no such end. A missing value does not."""
+    """Time in [start, end); None: unbounded. Missing never is."""
 
     field: str
     start: datetime | None = None
@@ -88,7 +85,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Like:
-    """The field matches one of the patterns; ``*`` stands for any text, case does not matter."""
+    """Field matches one of the patterns; ``*`` is the wildcard, case is ignored."""
 
     field: str
     patterns: tuple[str, ...]
@@ -96,10 +93,7 @@ class Like:
 
 @dataclass(frozen=True)
 class NotLike:
-    """The field matches none of the patterns; ``*`` stands for any text, case does not matter.
-
-    A missing value matches no pattern, so it passes.
-    """
+    """Field matches none of the patterns, or is missing."""
 
     field: str
     patterns: tuple[str, ...]
@@ -117,10 +111,9 @@ Filter = In | NotIn | Missing | Present | Range | Days | Times | Like | NotLike 
 
 @dataclass(frozen=True)
 class DropRule:
-    """A job is kept when ``keep`` holds; else it is dropped under ``reason``.
+    """Rule that keeps a job if ``keep`` holds, else drops it under ``reason``.
 
-    ``missing``: what happens to a job whose field is null. With ``pass`` it is kept, and counted as
-    a note under ``unknown``.
+    ``missing``: treatment of null; with ``pass`` the job is kept and noted under ``unknown``.
     """
 
     reason: str
@@ -131,14 +124,14 @@ class DropRule:
 
 @dataclass(frozen=True)
 class Count:
-    """The number of jobs."""
+    """Number of jobs."""
 
     name: str = "n_jobs"
 
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of a field over the jobs that have it; null when none has."""
+    """Sum of a field over the jobs that have it; null if none has."""
 
     field: str
     name: str
@@ -146,7 +139,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class SumProduct:
-    """The sum of the product of two fields over the jobs that have both; squares when they are equal."""
+    """Sum of the product of two fields over the jobs that have both."""
 
     left: str
     right: str
@@ -155,7 +148,7 @@ class SumProduct:
 
 @dataclass(frozen=True)
 class SumWhere:
-    """The sum of a field over those jobs that have every field named in ``having`` (a ratio's terms)."""
+    """Sum of a field over the jobs that have every field in ``having`` (terms of a ratio)."""
 
     field: str
     having: tuple[str, ...]
@@ -164,7 +157,7 @@ class SumWhere:
 
 @dataclass(frozen=True)
 class Minimum:
-    """The smallest value of a field."""
+    """Smallest value of a field."""
 
     field: str
     name: str
@@ -172,7 +165,7 @@ class Minimum:
 
 @dataclass(frozen=True)
 class Maximum:
-    """The largest value of a field."""
+    """Largest value of a field."""
 
     field: str
     name: str
@@ -180,10 +173,9 @@ class Maximum:
 
 @dataclass(frozen=True)
 class Moment:
-    """The sum of a product of fields over some jobs; without fields the number of these jobs.
+    """Sum of a product of fields, or the number of jobs without factors.
 
-    Jobs count that have every one of the ``factors`` and every field named in ``having``, and for which the
-    filters hold.
+    Counts jobs that have all ``factors`` and ``having`` and pass the filters.
     """
 
     factors: tuple[str, ...]
@@ -194,10 +186,9 @@ class Moment:
 
 @dataclass(frozen=True)
 class Quantile:
-    """The value that a fraction of the jobs which have a number stay below; exact, as NumPy's default.
+    """Exact quantile with linear interpolation, as NumPy's default.
 
-    Between two jobs the value is interpolated linearly. Missing values and NaN are left out; null where no
-    job has a number.
+    Missing values and NaN are ignored; null if no job has a number.
     """
 
     field: str
@@ -209,27 +200,22 @@ Metric = Count | Sum | SumProduct | SumWhere | Minimum | Maximum | Moment | Quan
 
 
 def is_count(metric: Metric) -> bool:
-    """Whether a metric counts jobs: a whole number, 0 where there is none."""
+    """True if a metric counts jobs: an integer, 0 without jobs."""
     return isinstance(metric, Count) or (isinstance(metric, Moment) and not metric.factors)
 
 
 def adds_up(metric: Metric) -> bool:
-    """Whether the metric of two groups together is the sum of theirs."""
+    """True if the metric of a union of groups is the sum of theirs."""
     return not isinstance(metric, Minimum | Maximum | Quantile)
 
 
 @dataclass(frozen=True)
 class Query:
-    """Group the jobs of a window, or the visible rows of a result table, by keys and sum over each group.
+    """Grouped sums over the jobs of a window, or over the visible rows of a result table.
 
-    ``keys``: groupable fields; those that are resolved above the store (``cpu_model``, ``site``) are not
-    among them for jobs. ``drops``: ordered; each job counts under the first rule it fails; of jobs only.
-    ``window`` None: all that is stored. ``over``: the result table; None: the jobs. A window chooses its rows
-    by the table's ``time``; over a column of days it is made of whole days.
-
-    ``made``: what those among the keys mean that are no fields; of jobs only. ``books`` False: whoever asks
-    looks at the table alone, and a store may leave the books empty where they would cost a second look at the
-    jobs.
+    ``keys``: groupable fields or names of ``made``; those resolved above the store are refused. ``drops``: in
+    order, each job counts under the first rule it fails. ``window`` None: everything stored. ``over``: result
+    table, None for jobs. ``books`` False: a store may omit the books.
     """
 
     keys: tuple[str, ...]
@@ -263,15 +249,15 @@ class Query:
             self._check_rows(self.over)
 
     def field(self, name: str) -> Field:
-        """What a name means here: a field of jobs or a column of the table; else :class:`UsageError`."""
+        """Return the meaning of a name here. Raises :class:`UsageError` if unknown."""
         return fields.field(name) if self.over is None else self.over.column(name)
 
     def made_key(self, name: str) -> MadeKey | None:
-        """The key of a name that is made for this question; None for a field."""
+        """Return the derived key of a name; None for a field."""
         return next((made for made in self.made if made.name == name), None)
 
     def key_field(self, name: str) -> Field:
-        """What an answer has under a key."""
+        """Return the field that describes a key in the answer."""
         made = self.made_key(name)
         return self.field(name) if made is None else made.meaning
 
@@ -286,12 +272,10 @@ class Query:
 
 @dataclass(frozen=True)
 class Select:
-    """Stream jobs: which fields (empty: all stored ones), of which window, under which filters.
+    """Stream of jobs: fields (empty: all stored ones), window and filters.
 
-    ``drops``: only the jobs that pass all these rules, the same as a :class:`Query` with them would bin.
-    ``order``: a field to sort by, the largest first behind ``-``; jobs without a value, or with NaN, come
-    last either way, equal ones by source and job_id. ``limit``: so many jobs at most. Without an order jobs
-    come as they are, and a limit takes any.
+    ``drops``: only jobs that pass these rules. ``order``: field to sort by, descending with ``-``; missing
+    and NaN last, ties by source and job_id. ``limit``: maximum number of jobs; without ``order`` any jobs.
     """
 
     fields: tuple[str, ...] = ()
@@ -303,12 +287,12 @@ class Select:
 
     @property
     def sorted_by(self) -> tuple[str, ...]:
-        """The field to sort by, if there is one."""
+        """Sort field as a tuple; empty without one."""
         return (self.order.removeprefix("-"),) if self.order else ()
 
 
 def metric_fields(metric: Metric) -> tuple[str, ...]:
-    """The fields that a metric reads."""
+    """Return the fields that a metric reads."""
     match metric:
         case Count():
             return ()
@@ -323,7 +307,7 @@ def metric_fields(metric: Metric) -> tuple[str, ...]:
 
 
 def filter_fields(filters: tuple[Filter, ...]) -> Iterator[str]:
-    """The fields that filters read."""
+    """Yield the fields that filters read."""
     for item in filters:
         if isinstance(item, Either):
             yield from filter_fields(item.filters)

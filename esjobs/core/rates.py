@@ -1,7 +1,6 @@
-"""When rates of groups differ: intervals of shares, and a group held against all others together.
+"""Differences of rates: intervals of shares, and a group against all others together.
 
-One rule for the command line, the pages and the bundles, whose charts compute the same in the language of
-their server.
+Command line, pages and bundles share this rule.
 """
 
 from statistics import NormalDist
@@ -30,10 +29,9 @@ FEW_JOBS = 5
 
 
 def wilson(share: Floats, count: Floats, sigmas: float = INTERVAL_SIGMAS) -> tuple[Floats, Floats]:
-    """Both ends of the interval of a share of ``count`` jobs; NaN for none.
+    """Return both ends of the interval of a share of ``count`` jobs; NaN for none.
 
-    E. B. Wilson, J. Am. Stat. Assoc. 22 (1927) 209: it holds for few jobs and for shares near 0 and 1, where
-    the share and its standard error say that nothing can happen.
+    E. B. Wilson, J. Am. Stat. Assoc. 22 (1927) 209: valid for few jobs and for shares near 0 and 1.
 
     >>> low, high = wilson(np.array([0.0]), np.array([11.0]))
     >>> float(low[0]), round(float(high[0]), 3)
@@ -48,10 +46,9 @@ def wilson(share: Floats, count: Floats, sigmas: float = INTERVAL_SIGMAS) -> tup
 
 
 def shares_differ(share: Floats, count: Floats, rest: Floats, rest_count: Floats) -> npt.NDArray[np.bool_]:
-    """True where two shares differ by more than their noise; False where one of them is not known.
+    """True where two shares differ by more than their noise; False where one is unknown.
 
-    The interval of the difference is made of Wilson's: R. G. Newcombe, Statistics in Medicine 17 (1998) 873,
-    method 10.
+    Interval of a difference: R. G. Newcombe, Statistics in Medicine 17 (1998) 873, method 10.
     """
     low, high = wilson(share, count, NOISE_SIGMAS)
     rest_low, rest_high = wilson(rest, rest_count, NOISE_SIGMAS)
@@ -66,7 +63,7 @@ def differ(value: Floats, error: Floats, rest: Floats, rest_error: Floats) -> np
 
 
 def said(n_differing: int, n_groups: int) -> str:
-    """How many groups differ from all others together, as a sentence.
+    """Return the number of groups that differ from the rest, as a sentence.
 
     >>> said(0, 25)
     'none of 25 groups differs from the rest by more than 3 standard errors'

@@ -1,9 +1,7 @@
-"""Redaction of secrets: no message, log line or stored reason contains one, in whatever form it comes back.
+"""Redaction of secrets from messages, logs and stored reasons, in any usual encoding.
 
-Code that takes a secret out of its wrapper calls :func:`remember`. Everything that is shown passes through
-:func:`redact`: texts of errors, lines of the log, tracebacks. The list is one per process, because an error
-that one part raises may quote what another part has sent. Text that is to be cut is redacted first
-(:func:`excerpt`): half a secret is not found any more.
+Unwrapped secrets are registered by :func:`remember`; all shown text passes :func:`redact`. The list is per
+process, because an error of one part may quote another. Text is redacted before it is cut (:func:`excerpt`).
 """
 
 import base64
@@ -26,20 +24,20 @@ _BASE64_REST = re.compile(r"(?:[A-Za-z0-9+/_-]|\\/|%2[bBfF])*(?:=|%3[dD])*")
 
 
 def remember(*secrets: str | None) -> None:
-    """Hide these from now on, and of an address also its login, its query and its path."""
+    """Hide these secrets; of an address also its login, query and path."""
     _remembered.update(form for secret in secrets if secret for form in _parts(secret))
 
 
 def forget() -> None:
-    """Hide nothing any more."""
+    """Forget all secrets."""
     _remembered.clear()
 
 
 def redact(text: str) -> str:
-    r"""Return a text with every secret replaced, in every usual encoding of it.
+    r"""Return a text with every secret replaced, in every usual encoding.
 
-    These are percent-encoding, escapes of JSON, HTML and Python, each also applied twice, and base64 of the
-    secret or of any bytes that contain it.
+    Covers percent-encoding, escapes of JSON, HTML and Python (each also twice), and base64 of bytes that
+    contain the secret.
 
     >>> remember("s/cret")
     >>> redact("no s/cret, s%2Fcret, s\\/cret or bWU6cy9jcmV0 here")
@@ -53,7 +51,7 @@ def redact(text: str) -> str:
 
 
 def excerpt(text: str, most: int) -> str:
-    """The start of a text from outside, redacted, on one line of at most ``most`` characters."""
+    """Return the start of an external text, redacted, on one line of at most ``most`` characters."""
     return " ".join(redact(text).split())[:most]
 
 
@@ -103,7 +101,7 @@ def _without_base64(text: str, inside: re.Pattern[str]) -> str:
 
 
 def _base64_forms(secret: str) -> Iterator[str]:
-    """Base64 of the secret, and the part that all base64 of longer texts with it inside has in common."""
+    """Yield base64 of the secret, and the invariant part of base64 of texts that contain it."""
     for encoding in ("utf-8", "latin-1"):
         try:
             data = secret.encode(encoding)
@@ -119,7 +117,7 @@ def _base64_forms(secret: str) -> Iterator[str]:
 
 @cache
 def _written(character: str) -> str:
-    """A pattern of all that a character may be written as."""
+    """Return a pattern of all encodings of a character."""
     if character.isascii() and character.isalnum():
         return character
     escaped, code = re.escape(character), ord(character)
@@ -163,7 +161,7 @@ def _hex(data: bytes) -> str:
 
 @cache
 def _entities() -> dict[str, list[str]]:
-    """The names that HTML has for a character."""
+    """Return the HTML names of characters."""
     import html.entities
 
     names: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What a step did: rows in, rows out, rows dropped by reason, seconds."""
+"""Report of a step: rows in, rows out, rows dropped by reason, seconds."""
 
 from dataclasses import dataclass, field
 from html import escape
@@ -8,11 +8,10 @@ from esjobs.core.text import visible
 
 @dataclass(frozen=True, repr=False)
 class RunReport:
-    """The account that every step gives of itself; printed by the command line and stored in ``runs``.
+    """Report that every step prints and stores in ``runs``.
 
-    ``rows_in`` and ``rows_out`` count what the step consumes (``rows_are``) and produces (``rows_become``);
-    ``dropped`` counts what it left out, by reason, and ``counts`` whatever else a reader asks for
-    (stored, updated, jobs whose state is unknown, ...).
+    ``rows_in`` and ``rows_out`` count ``rows_are`` and ``rows_become``; ``dropped``: by reason; ``counts``:
+    other numbers.
     """
 
     step: str
@@ -31,12 +30,12 @@ class RunReport:
 
     @property
     def n_dropped(self) -> int:
-        """The sum over all reasons."""
+        """Sum over all reasons."""
         return sum(self.dropped.values())
 
     @property
     def headline(self) -> str:
-        """The account in one line: what went in, what came out, how long it took.
+        """Report in one line.
 
         >>> RunReport("fit", "d5f6", 59, 220, 0.2, rows_are="buckets", rows_become="factor rows").headline
         'fit: 59 buckets, 220 factor rows, 0.2 s (d5f6)'
@@ -56,7 +55,7 @@ class RunReport:
         return f"<{self.headline}>"
 
     def _repr_html_(self) -> str:
-        """The whole account, for notebooks."""
+        """Return the complete report for notebooks."""
         rows = [("dropped", count, reason) for reason, count in self.dropped.items()]
         rows += [("", count, name) for name, count in self.counts.items()]
         cells = "".join(

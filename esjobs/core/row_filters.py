@@ -1,4 +1,4 @@
-"""Filters by which people choose rows of result tables: the same words on the command line and in Python."""
+"""Row filters of result tables, shared by command line and Python."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,9 @@ from esjobs.core.words import LEVELS, METHODS
 
 @dataclass(frozen=True)
 class RowFilter:
-    """A filter: its keyword, the columns that it looks at, its help.
+    """Filter of rows: keyword, columns, help.
 
-    ``columns``: groups of columns; the first group of which a table has any decides, and a row is chosen by
-    any of them. ``choices``: all values there are, where these do not come from records.
+    The first group of ``columns`` that a table has decides; any column of it may match.
     """
 
     name: str
@@ -19,7 +18,7 @@ class RowFilter:
     choices: tuple[str, ...] = ()
 
     def columns_in(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The columns that it looks at in a table with these; of a table without any, the first of all.
+        """Return the columns that the filter reads in a table; the first group if it has none.
 
         >>> _, _, name, *_ = ROW_FILTERS
         >>> name.columns_in(("day", "cpu_model", "queue")), name.columns_in(("queue", "name"))

@@ -1,7 +1,7 @@
-"""Cleaning before averaging: which jobs enter the buckets, in which order they are dropped.
+"""Cleaning rules: jobs that enter the buckets, in a fixed, published order.
 
-The order is fixed and published, because a job counts under the first rule it fails; engines agree on the
-counts only when they agree on the order. Source of the rules: the ATLAS speed-factor study.
+A job counts under the first rule it fails, so engines agree only on a common order. Source: the ATLAS
+speed-factor study.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from esjobs.core.query import DropRule, In, NotLike, Present, Range
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """Thresholds of the cleaning rules; lengths in seconds, efficiency as a fraction.
+    """Thresholds of the cleaning rules; seconds, and efficiency as a fraction.
 
-    All limits on wall time and efficiency are exclusive, those on events and cores inclusive.
+    Limits on wall time and efficiency are exclusive, those on events and cores inclusive.
     """
 
     finished_states: tuple[str, ...] = ("finished",)
@@ -37,14 +37,14 @@ class CleaningRules:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
-        """The rules as they were written down: by name, lists where these have tuples."""
+        """Return the rules from plain data, lists in place of tuples."""
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
         }
         return cls(**values)
 
     def drops(self) -> tuple[DropRule, ...]:
-        """The rules in their published order; the last one drops jobs that belong to no task."""
+        """Return the rules in their published order."""
         return (
             DropRule(
                 "not finished", In("state", self.finished_states), missing="pass", unknown="state unknown"
@@ -63,7 +63,7 @@ class CleaningRules:
 
     @property
     def digest(self) -> str:
-        """A short name of these rules; buckets made under another one are stale."""
+        """Short name of these rules; buckets of another digest are stale."""
         return content_id({name: _plain(value) for name, value in asdict(self).items()})
 
 
@@ -72,7 +72,7 @@ LARGEST = 10**9
 
 
 def unusable(rules: CleaningRules) -> tuple[str, object, str] | None:
-    """The first rule that no job could meet, or every one: its name, its value, and what is accepted.
+    """Return name, value and accepted range of the first invalid rule; None if all are valid.
 
     >>> unusable(CleaningRules()), unusable(CleaningRules(min_cores=0))
     (None, ('min_cores', 0, 'a whole number from 1 to 1000000000'))

@@ -1,4 +1,4 @@
-"""Settings as capabilities read them: sections, found by their type."""
+"""Settings sections, looked up by type."""
 
 from typing import ClassVar, Protocol, TypeVar
 
@@ -8,13 +8,13 @@ Section = TypeVar("Section")
 
 
 class Sections(Protocol):
-    """Settings of a session. ``capabilities``: those whose sections they have."""
+    """Settings of a session; ``capabilities`` lists those with sections."""
 
     capabilities: ClassVar[tuple[Capability, ...]]
 
     @property
     def place(self) -> str:
-        """The store as messages show it: an address without user and password."""
+        """Store address without user and password."""
 
     def section(self, kind: type[Section]) -> Section:
         """Return the section of a type."""

@@ -1,4 +1,4 @@
-"""Types of settings that the sections of several capabilities share."""
+"""Setting types shared by several capabilities."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from esjobs.core.rules import LARGEST
 
 
 def no_flag(value: object) -> object:
-    """Python takes ``true`` for 1; who writes it where a number belongs means something else."""
+    """Refuse truth values, which Python accepts as numbers."""
     if isinstance(value, bool):
         raise PydanticCustomError("flag", "expected a number")
     return value

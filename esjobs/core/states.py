@@ -1,4 +1,4 @@
-"""How jobs end: the states of the catalogue by kind; every list of states is made of these."""
+"""End states of jobs by kind; every list of states derives from these."""
 
 from collections.abc import Mapping
 
@@ -26,5 +26,5 @@ CANCELLED = ("cancelled", "closed", "preempted")
 UNFINISHED_KINDS: Mapping[str, tuple[str, ...]] = {**FAILED_KINDS, "cancelled": CANCELLED}
 """Kinds of jobs that ended without having finished."""
 
-KNOWN = (*FINISHED, *FAILED, *CANCELLED)
+ALL_STATES = (*FINISHED, *FAILED, *CANCELLED)
 """Every state that says how a job ended."""

@@ -1,11 +1,8 @@
-"""What a result table is: columns with units and meanings, who writes it, how it is shown; none of its own.
+"""Result tables: columns with units and meanings, writer, display.
 
-Each capability names its tables in a file of its own; :mod:`esjobs.schema.catalogue` lists them all.
-
-A table is an index in Elasticsearch (``esjobs-<name>``) and a table in DuckDB, with the same columns.
-Rows are replaced a partition at a time (a day of buckets, a run of results, a load) and become visible in
-one atomic switch. Beside a table of runs there is ``latest_<name>`` (``esjobs-latest-<name>``) with the rows
-of the latest run alone. Columns may be added at the end; none is renamed or dropped within a major version.
+A table is an index (``esjobs-<name>``) in a cluster and a table in DuckDB, with the same columns. Rows are
+replaced by partition and switched atomically; a table of runs has ``latest_<name>``. Columns are only added,
+at the end, within a major version.
 """
 
 from dataclasses import dataclass
@@ -23,15 +20,13 @@ LOAD_TIMES = ("loaded_at", "imported_at")
 
 @dataclass(frozen=True)
 class Table:
-    """A result table.
+    """Result table.
 
-    ``partition``: the column whose value is replaced as a whole. ``entered``: holds what people enter
-    (imported declarations); no run ever replaces it. ``time``: the column by which a query's window chooses
-    rows, a time or a day; empty where rows belong to no moment. ``made_by``: the step that writes it.
-    ``shown``: the columns that a terminal has room for, by which a person decides; none: all. ``order``: the
-    columns by which rows that belong to no run are shown, the largest first behind ``-``; none: the first
-    six. ``key``: of a table of runs, what tells the rows of one run apart; ``before``: the columns of which a
-    row also has the value in the run before, in a column of that name with ``_before`` at its end.
+    ``partition``: column whose value is replaced as a whole. ``entered``: rows that people enter, never
+    replaced by a run. ``time``: column that a window filters; empty if none. ``shown``: columns of a
+    terminal; empty: all. ``order``: sort columns, descending with ``-``; empty: the first six. ``key``:
+    identity of a row inside a run. ``before``: columns whose value in the previous run stands in
+    ``NAME_before``.
     """
 
     name: str
@@ -52,7 +47,7 @@ class Table:
             self.column(name)
 
     def column(self, name: str) -> Field:
-        """A column by its name, or :class:`UsageError` that lists them all."""
+        """Return a column by name. Raises :class:`UsageError` that lists all columns."""
         for candidate in self.columns:
             if candidate.name == name:
                 return candidate
@@ -60,46 +55,42 @@ class Table:
 
     @property
     def layout(self) -> str:
-        """A text that moves when a column comes, goes or changes its type.
-
-        It is part of what marks a partition as up to date: rows that were written before a column was added
-        lack it, so they are written again.
-        """
+        """Digest of the columns; a change marks partitions as out of date."""
         return content_id({item.name: item.type for item in self.columns})
 
     @property
     def load_column(self) -> str | None:
-        """The column that names the load of a row; None for tables that no source gives."""
+        """Column that names the load of a row; None if no source supplies the table."""
         return next((name for name in LOAD_COLUMNS if name in self.column_names), None)
 
     @property
     def given_columns(self) -> tuple[Field, ...]:
-        """What a source gives of a row: all but its load and the moment of that."""
+        """Columns that a source supplies: all but the load and its time."""
         return tuple(item for item in self.columns if item.name not in (*LOAD_COLUMNS, *LOAD_TIMES))
 
     @property
     def has_latest(self) -> bool:
-        """Whether it is replaced per run, so that readers need a name, ``latest_...``, for one run of it."""
+        """True if it is replaced per run, so that ``latest_...`` exists."""
         return self.partition == "run"
 
     @property
     def shown_order(self) -> tuple[str, ...]:
-        """The columns by which its rows are shown, the largest first behind ``-``."""
+        """Sort columns of a display, descending with ``-``."""
         return self.order or self.column_names[:6]
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names in the order in which they are shown."""
+        """Column names in display order."""
         return tuple(column.name for column in self.columns)
 
 
 def column(name: str, kind: FieldType, meaning: str, unit: str = "", values: tuple[str, ...] = ()) -> Field:
-    """A column; ``values``: all that a keyword can be, where these are known."""
+    """Return a column; ``values``: all possible values of a keyword."""
     return Field(name, kind, unit, meaning, groupable=kind in _GROUPABLE, values=values)
 
 
 def name_before(name: str) -> str:
-    """The column that has what another column had in the run before.
+    """Return the name of a column with the value in the previous run.
 
     >>> name_before("k")
     'k_before'
@@ -108,7 +99,7 @@ def name_before(name: str) -> str:
 
 
 def columns(names: str) -> tuple[str, ...]:
-    """Names of columns, written with spaces between.
+    """Split names at spaces.
 
     >>> columns("level name k")
     ('level', 'name', 'k')

@@ -1,4 +1,4 @@
-"""Text from outside made fit to be looked at: names come from records and files, and may hold anything."""
+"""Sanitised external text: names from records and files may contain anything."""
 
 import re
 import unicodedata
@@ -17,9 +17,9 @@ Source: the property Default_Ignorable_Code_Point of Unicode, as far as the cate
 
 
 def visible(text: str) -> str:
-    r"""Write out what would be obeyed, or not seen: escapes of a terminal, line ends, direction, zero width.
+    r"""Escape invisible and control characters: terminal escapes, line ends, direction, zero width.
 
-    Every space but the plain one is written out too: two names that differ must look different.
+    Spaces other than the plain one are escaped too, so that different names look different.
 
     >>> visible("\x1b[31mred"), visible("A\u202eB"), visible("A\u200bB")
     ('\\x1b[31mred', 'A\\u202eB', 'A\\u200bB')
@@ -43,10 +43,9 @@ _FORMULA = re.compile(r"(^|;)(\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def spreadsheet_cell(text: str) -> str:
-    """Text that a spreadsheet takes for text: an apostrophe before what would start a formula.
+    """Return text that no spreadsheet takes for a formula, with an apostrophe in front if needed.
 
-    A number stays a number. What is not visible is written out, line ends and tabs with it, because some
-    programs begin another cell there.
+    Numbers stay numbers; invisible characters are escaped.
 
     >>> [spreadsheet_cell(text) for text in ("=1+1", "-0.3", "A;@B", "CERN-PROD")]
     ["'=1+1", '-0.3', "A;'@B", 'CERN-PROD']
@@ -55,12 +54,12 @@ def spreadsheet_cell(text: str) -> str:
     return shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'\2", shown)
 
 
-def kind_of(given: object) -> str:
-    """What to call an object that somebody handed over, in a message.
+def kind_of(value: object) -> str:
+    """Describe the type of an object for a message.
 
     >>> kind_of(3), kind_of(int)
     ('an object of int', 'the class int')
     """
-    if isinstance(given, type):
-        return f"the class {given.__name__}"
-    return f"an object of {type(given).__name__}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"an object of {type(value).__name__}"

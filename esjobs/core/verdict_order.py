@@ -1,13 +1,11 @@
-"""The order in which verdicts are read, the same in tables, charts, pages and answers."""
+"""Sort order of verdicts in tables, charts, pages and answers."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def verdict_order(flag: Mapping[str, Any]) -> tuple[bool, bool, float, str]:
-    """Sort key of a verdict: confirmed first, then the largest deviation either way, those without one last.
-
-    ``flag``: a row of the table ``flags``, of which ``confirmed``, ``deviation`` and ``name`` are needed.
+    """Return the sort key of a verdict: confirmed first, then by size of the deviation, missing last.
 
     >>> rows = [("A", -0.1, None), ("B", None, None), ("C", 0.3, None), ("D", -0.25, True)]
     >>> flags = [dict(zip(("name", "deviation", "confirmed"), row)) for row in rows]

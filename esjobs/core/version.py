@@ -1,3 +1,3 @@
-"""The version of the program; a module of its own, which everybody may import."""
+"""Version of the program, importable from everywhere."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Half-open intervals of UTC time; every query, fit and run has one."""
+"""Half-open intervals of UTC time."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -15,7 +15,7 @@ _ACCEPTED = (
 
 
 def parse_time(text: str) -> datetime:
-    """Read one ISO 8601 date or time; without an offset it is UTC.
+    """Read an ISO 8601 date or time; without an offset it is UTC.
 
     >>> parse_time("2018-08-01").isoformat()
     '2018-08-01T00:00:00+00:00'
@@ -33,7 +33,7 @@ def parse_time(text: str) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """Write a time as ISO 8601 with ``Z``; midnight is written as the date alone.
+    """Format a time as ISO 8601 with ``Z``; midnight as the date alone.
 
     >>> format_time(datetime(2018, 8, 1, tzinfo=UTC)), format_time(datetime(2018, 8, 1, 12, tzinfo=UTC))
     ('2018-08-01', '2018-08-01T12:00:00Z')
@@ -46,9 +46,9 @@ def format_time(moment: datetime) -> str:
 
 @dataclass(frozen=True, order=True)
 class Window:
-    """The half-open interval [start, end) of UTC time.
+    """Half-open interval [start, end) of UTC time.
 
-    Raises :class:`WindowError` when the end does not lie after the start or a time is naive.
+    Raises :class:`WindowError` if it is empty or a time is naive.
     """
 
     start: datetime
@@ -65,11 +65,10 @@ class Window:
 
     @classmethod
     def parse(cls, text: str, now: datetime | None = None) -> "Window":
-        """Read ``START/END``, or a period: ``2018-08``, ``2018-W31``, ``yesterday``, ``7d``; see `periods`.
+        """Read ``START/END`` or a period: ``2018-08``, ``2018-W31``, ``yesterday``, ``7d``.
 
-        ``now``: what ``yesterday`` and its like are relative to; without it they are refused.
-
-        Periods on both sides go from the start of the first to the end of the second: ``2018-06/2018-08``.
+        ``now``: reference of relative periods, which are refused without it. Two periods span from the start
+        of the first to the end of the second: ``2018-06/2018-08``.
 
         >>> str(Window.parse("2018-08-01/2018-09-01")), str(Window.parse("2018-08"))
         ('2018-08-01/2018-09-01', '2018-08-01/2018-09-01')
@@ -91,10 +90,9 @@ class Window:
 
     @classmethod
     def of(cls, value: object, now: datetime | None = None) -> "Window":
-        """Read whatever the Python interface accepts: a window, its text, a pair of times, a pandas Period.
+        """Read a window, its text, a pair of times, a day or a pandas Period.
 
-        Times are texts, dates or datetimes, pandas' too; without a zone they are UTC. One date, or one
-        midnight, is its day. ``now``: see :meth:`parse`. Raises :class:`WindowError` for anything else.
+        Times without a zone are UTC. Raises :class:`WindowError` for anything else.
 
         >>> str(Window.of((date(2018, 8, 1), "2018-09-01")))
         '2018-08-01/2018-09-01'
@@ -125,7 +123,7 @@ class Window:
 
     @classmethod
     def of_days(cls, first: date, last: date) -> "Window":
-        """The whole days from the first to the last, both included."""
+        """Return the whole days from first to last, both included."""
         if last == date.max:
             raise WindowError(
                 f"no window ends after {last}, the last day there is; mend the times of the jobs"
@@ -136,7 +134,7 @@ class Window:
 
     @property
     def days(self) -> int:
-        """How many days it is long.
+        """Length in whole days.
 
         >>> Window.parse("2018-08-01/2018-08-31").days
         30
@@ -145,11 +143,11 @@ class Window:
 
     @property
     def whole_days(self) -> bool:
-        """Whether both ends are midnight."""
+        """True if both ends are midnight."""
         return self.start.time() == time(0) and self.end.time() == time(0)
 
     def require_whole_days(self, step: str) -> "Window":
-        """Return the window itself, or raise :class:`WindowError` naming the step that needs whole days."""
+        """Return the window. Raises :class:`WindowError` naming the step if it is not whole days."""
         if not self.whole_days:
             raise WindowError(
                 f"{step} takes whole days from midnight to midnight UTC, not {self}; "
@@ -159,12 +157,12 @@ class Window:
 
     @property
     def first_day(self) -> date:
-        """The first day that the window touches."""
+        """First day that the window touches."""
         return self.start.astimezone(UTC).date()
 
     @property
     def last_day(self) -> date:
-        """The last day that the window touches."""
+        """Last day that the window touches."""
         return (self.end - timedelta(microseconds=1)).astimezone(UTC).date()
 
     def __str__(self) -> str:
@@ -172,7 +170,7 @@ class Window:
 
 
 def _period(text: str, now: datetime | None) -> Window | None:
-    """The window of a period; None for what is none, :class:`WindowError` for one that cannot be told."""
+    """Return the window of a period; None if the text is not one."""
     try:
         if (days := calendar_period(text.strip())) is not None:
             return Window.of_days(*days)

@@ -1,4 +1,4 @@
-"""Words and limits that steps, tables, reports and messages share, each in this one place.
+"""Words and limits shared by steps, tables, reports and messages.
 
 A queue is what jobs name (PanDA queue, Slurm partition); a site is who runs it (site, cluster).
 """
@@ -52,7 +52,7 @@ something should be."""
 
 
 def noun(level: str, count: int = 2) -> str:
-    """What people call the names of a level, in the singular for one.
+    """Return the noun for names of a level, singular for one.
 
     >>> noun("queue"), noun("cpu_model", 1)
     ('queues', 'CPU model')
@@ -61,9 +61,9 @@ def noun(level: str, count: int = 2) -> str:
 
 
 def standing(verdict: str, confirmed: object) -> str:
-    """What people read for a verdict: ``deviates`` is either confirmed or a candidate.
+    """Return the displayed verdict: ``deviates`` is either confirmed or a candidate.
 
-    ``confirmed``: as in the column of that name; anything but True, missing too, is not confirmed.
+    ``confirmed``: anything but True, including missing, is not confirmed.
 
     >>> standing("deviates", True), standing("deviates", None), standing("ok", False)
     ('confirmed', 'candidate', 'ok')

@@ -31,7 +31,7 @@ from esjobs.records.names.cpu_models import canonical
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_NOTES, FLAG_STATES
 from esjobs.schema.speed import SPEED
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 Flags = Mapping[Key, Flag]
 
@@ -120,7 +120,7 @@ class Walk:
         written = self._through(nights, remembered)
         # the newest settled night is what the first one that can be run again goes on from
         base = max((night for night in remembered if night <= settled), default=settled)
-        written += [Retired(FLAG_HISTORY, night.isoformat()) for night in sorted(remembered) if night < base]
+        written += [Hide(FLAG_HISTORY, night.isoformat()) for night in sorted(remembered) if night < base]
         for level in LEVELS:
             of_level = [flag for flag in self._flags.values() if flag.level == level]
             written.append(_replaced(self._store, FLAG_STATES, level, rows_of(of_level)))
@@ -223,7 +223,7 @@ def _declares_other(flag: Flag, seen: Sighting) -> bool:
 
 def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapping[str, Any]]) -> Change:
     if not rows:
-        return Retired(table, partition)
+        return Hide(table, partition)
     return store.replace(table, partition, rows_table(table, rows).to_batches())
 
 

@@ -34,7 +34,7 @@ from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES, TABLES
 from esjobs.schema.series import SERIES
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 Progress = Callable[[str, int, int], None]
 _COUNTED = ("n_jobs", "n_with_series", "n_without_record", "n_eligible", "n_resampled")
@@ -86,7 +86,7 @@ def detect(
     if progress:
         progress("detecting", len(stale), len(stale))
     gone = sorted(set(made) - set(marks))
-    emptied: list[Change] = [Retired(table, str(day)) for day in gone for table in TABLES]
+    emptied: list[Change] = [Hide(table, str(day)) for day in gone for table in TABLES]
     if emptied:
         store.publish(emptied)
     if stale or emptied:

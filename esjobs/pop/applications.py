@@ -6,7 +6,7 @@ from esjobs.core.query import In
 from esjobs.pop.scaling import scaling_rows
 from esjobs.publish.publication import count_rows, read_table, rows_table
 from esjobs.schema.pop import POP, POP_CHANGES, SCALING
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 _READ = (
     *("source", "application", "region", "main", "time", "cpus", "elapsed_s", "gigainstructions", "ipc"),
@@ -35,6 +35,6 @@ def update_applications(
             if rows:
                 changes.append(store.replace(table, application, rows_table(table, rows).to_batches()))
             elif count_rows(store, table, [In("application", (application,))]):
-                changes.append(Retired(table, application))
+                changes.append(Hide(table, application))
     if changes:
         store.publish(changes)

@@ -17,7 +17,7 @@ from esjobs.pop.worst import worst_branch
 from esjobs.publish.publication import count_rows, read_table, rows_table, tidy
 from esjobs.records.jobs.resolution import select
 from esjobs.schema.pop import ORPHANS, POP, POP_REPORTS
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 POP_VERSION = 2
 """Version of the formulas; a change makes stored days stale."""
@@ -122,7 +122,7 @@ def _change(store: JobStore, table: Table, day: date, rows: list[dict[str, Any]]
     if rows:
         return [store.replace(table, str(day), rows_table(table, rows).to_batches())]
     stored = count_rows(store, table, [Days("day", day, day)])
-    return [Retired(table, str(day))] if stored else []
+    return [Hide(table, str(day))] if stored else []
 
 
 def _reports_of(store: JobStore, day: date) -> list[Row]:

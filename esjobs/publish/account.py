@@ -1,4 +1,4 @@
-"""The account of a step: its entry in ``runs``, and its counts and notes, a row each, in ``run_counts``."""
+"""Report of a step as rows of ``runs`` and ``run_counts``."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from esjobs.store.base import Generation, JobStore
 
 
 def origin(question: Question, run: str) -> dict[str, object]:
-    """What every row of a run says of its origin: the columns RUN, PROVENANCE and SCOPE."""
+    """Return the columns RUN, PROVENANCE and SCOPE of a run."""
     return {
         "run": run,
         "window_start": question.window.start,
@@ -29,7 +29,7 @@ def origin(question: Question, run: str) -> dict[str, object]:
 
 
 def signed(rows: pa.Table, stamp: Mapping[str, object]) -> pa.Table:
-    """Rows with their origin in the columns that their table has for it; what stood there is replaced."""
+    """Return rows with the columns of their origin filled."""
     for index, field in enumerate(rows.schema):
         if field.name in stamp:
             value = pa.scalar(stamp[field.name], field.type)
@@ -38,7 +38,7 @@ def signed(rows: pa.Table, stamp: Mapping[str, object]) -> pa.Table:
 
 
 def entry(question: Question, outcome: Outcome, now: datetime) -> dict[str, Any]:
-    """The row of ``runs``; ``now`` makes this the only table of results with the time of the clock in it."""
+    """Return the row of ``runs``; the only results with a clock time."""
     report, window = outcome.report, question.window
     last = outcome.last_data
     return {
@@ -58,7 +58,7 @@ def entry(question: Question, outcome: Outcome, now: datetime) -> dict[str, Any]
 
 
 def record(store: JobStore, row: Mapping[str, Any], report: RunReport) -> list[Generation]:
-    """Write an entry of ``runs``, and what its report counted; still invisible."""
+    """Write an entry of ``runs`` with its counts; not yet visible."""
     head = {name: row[name] for name in RUN_COUNTS.column_names if name in row}
     counts = [{**head, **count} for count in count_rows(report)]
     return [
@@ -68,9 +68,9 @@ def record(store: JobStore, row: Mapping[str, Any], report: RunReport) -> list[G
 
 
 def count_rows(report: RunReport) -> Iterator[dict[str, object]]:
-    """What a report counted and remarked, a row each, in the order of the report."""
+    """Yield counts and notes of a report, one row each."""
     for kind, counted in (("dropped", report.dropped), ("count", report.counts)):
-        for place, (name, n) in enumerate(counted.items(), 1):
-            yield {"kind": kind, "place": place, "name": name, "n": n}
-    for place, note in enumerate(report.notes, 1):
-        yield {"kind": "note", "place": place, "text": note}
+        for position, (name, n) in enumerate(counted.items(), 1):
+            yield {"kind": kind, "place": position, "name": name, "n": n}
+    for position, note in enumerate(report.notes, 1):
+        yield {"kind": "note", "place": position, "text": note}

@@ -1,4 +1,4 @@
-"""What the rows of a run were in the run before, beside what they are now."""
+"""Values of the previous run beside those of the present one."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,24 +19,26 @@ from esjobs.store.base import JobStore
 def predecessor(
     store: JobStore, question: Question, entries: Iterable[Mapping[str, Any]]
 ) -> StoredRun | None:
-    """The run before one that is being published: complete, of a window as long, whose data end earlier.
+    """Return the previous run: complete, of equal window length, with data that end earlier.
 
-    ``entries``: the rows of ``runs`` that are published with it. What a run was compared with does not
-    change when an older window is published later, or the run before is removed.
+    ``entries``: rows of ``runs`` published with it. The choice is final: later publications of older windows
+    do not change it.
     """
     new = list(entries)
     replaced = {row["run_step"] for row in new}
-    there = entries_of(store, question.kind)
-    runs = runs_of([*(row for row in there if row["run_step"] not in replaced), *new], question.kind)
+    stored = entries_of(store, question.kind)
+    runs = runs_of([*(row for row in stored if row["run_step"] not in replaced), *new], question.kind)
     mine = next((run for run in runs if run.run == new[-1]["run"]), None)
     if mine is None:
         return None
-    alike = (run for run in runs_before(runs, mine) if run.complete and run.window.days == mine.window.days)
-    return next(iter(latest_first(alike)), None)
+    comparable = (
+        run for run in runs_before(runs, mine) if run.complete and run.window.days == mine.window.days
+    )
+    return next(iter(latest_first(comparable)), None)
 
 
 def with_before(store: JobStore, table: Table, rows: pa.Table, run: StoredRun | None) -> pa.Table:
-    """The rows with what each was in a run, in the columns for that; null where it was not in it."""
+    """Return rows with the values of a previous run in their ``_before`` columns; null if absent there."""
     if run is None:
         return rows
     read = read_table(store, table, [In("run", (run.run,))], [*table.key, *table.before]).to_pylist()
@@ -46,7 +48,7 @@ def with_before(store: JobStore, table: Table, rows: pa.Table, run: StoredRun | 
     columns: dict[str, list[Any]] = {RUN_BEFORE.name: [run.run] * rows.num_rows}
     columns |= {name_before(name): [row.get(name) for row in earlier] for name in table.before}
     for name, values in columns.items():
-        place = rows.schema.get_field_index(name)
-        field = rows.schema.field(place)
-        rows = rows.set_column(place, field, pa.array(values, field.type))
+        position = rows.schema.get_field_index(name)
+        field = rows.schema.field(position)
+        rows = rows.set_column(position, field, pa.array(values, field.type))
     return rows

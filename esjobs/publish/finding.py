@@ -1,7 +1,6 @@
-"""Reads results back: those of the latest run unless another is named.
+"""Lookup of runs and their results; default: the latest run.
 
-The latest run is the one of the newest window, not the one that happened to be made last: recomputing an old
-month or looking at one task changes nothing for those who read the results; see :mod:`esjobs.publish.latest`.
+See :mod:`esjobs.publish.latest`: the latest run is that of the newest window, not the one made last.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -21,13 +20,13 @@ from esjobs.publish.publication import read_table, run_step
 from esjobs.publish.stored import StoredRun, stored_runs
 from esjobs.schema.kinds import Kind
 from esjobs.schema.runs import ACCOUNT
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Hide, JobStore
 
 
-def retired_results(kind: Kind, run: str, steps: Collection[str]) -> list[Retired]:
-    """Take what these steps of a run have left out of sight, once it is published."""
-    left = [Retired(table, run) for step in steps for table in kind.made_by(step)]
-    return left + [Retired(table, run_step(run, step)) for step in steps for table in ACCOUNT]
+def retired_results(kind: Kind, run: str, steps: Collection[str]) -> list[Hide]:
+    """Return the changes that retire the results of some steps of a run."""
+    left = [Hide(table, run) for step in steps for table in kind.made_by(step)]
+    return left + [Hide(table, run_step(run, step)) for step in steps for table in ACCOUNT]
 
 
 def find_run(
@@ -37,11 +36,10 @@ def find_run(
     run: str | None = None,
     window: Window | None = None,
 ) -> StoredRun:
-    """The latest run, or the one that is named: ``run`` is an id or the start of one.
+    """Return the latest run, or the one named by an id or its start.
 
-    Without a run and a window it is the complete one that is published as the latest; where there is none,
-    and of a window, the latest of those that have all the steps. Raises :class:`NoResultError` when there is
-    none.
+    Without run and window: the published latest run, else the latest one that has all steps. Raises
+    :class:`NoResultError` if there is none.
     """
     if run is None and window is None and (latest := latest_run(store, kind)) is not None:
         return latest
@@ -69,10 +67,7 @@ def find_run(
 
 
 def run_of_everything(store: JobStore, kind: Kind, step: str, window: Window | None = None) -> StoredRun:
-    """The latest unrestricted run that took the step, of all or of this window; else :class:`NoResultError`.
-
-    For what follows from a run: a restricted one says nothing of the grid.
-    """
+    """Return the latest unrestricted run with a step. Raises :class:`NoResultError` if there is none."""
     latest = None if window else latest_run(store, kind)
     if latest is not None and not latest.restriction and step in latest.steps:
         return latest
@@ -97,20 +92,20 @@ def _remedy(
     begun: Sequence[StoredRun],
     window: Window | None,
 ) -> str:
-    """What to type for steps that no run has; empty where nothing can be typed.
+    """Return the command that produces missing steps; empty if there is none.
 
-    Of runs that have begun, the steps that lack; these go on with the run of a window that was begun last.
+    For runs that have begun: the next missing step of the one begun last.
     """
     if kind.command is None:
         return ""
     first = kind.steps[0]
     for item in latest_first(item for item in begun if first in item.steps):
-        alike = [other for other in stored if first in other.steps and other.window == item.window]
+        comparable = [other for other in stored if first in other.steps and other.window == item.window]
         lacking = [step for step in steps if step not in item.steps]
-        if item == max(alike, key=_began(first)) and lacking:
+        if item == max(comparable, key=_began(first)) and lacking:
             return f", or make it: esjobs {lacking[-1]} --window {item.window}"
-    asked = window or next((item.window for item in latest_first(begun)), None)
-    return f", or run it: {kind.command}" + (f" --window {asked}" if asked else "")
+    chosen = window or next((item.window for item in latest_first(begun)), None)
+    return f", or run it: {kind.command}" + (f" --window {chosen}" if chosen else "")
 
 
 def _began(step: str) -> Callable[[StoredRun], tuple[datetime, str]]:
@@ -118,7 +113,7 @@ def _began(step: str) -> Callable[[StoredRun], tuple[datetime, str]]:
 
 
 def made_last(store: JobStore, kind: Kind, step: str, window: Window) -> StoredRun:
-    """The run of exactly this window that took the step last, restricted or not."""
+    """Return the run of exactly this window that took the step last, restricted or not."""
     runs = [item for item in _with_results(store, kind, step) if step in item.steps and item.window == window]
     if not runs:
         raise NoResultError(
@@ -129,24 +124,24 @@ def made_last(store: JobStore, kind: Kind, step: str, window: Window) -> StoredR
 
 
 def runs_before(runs: Iterable[StoredRun], latest: StoredRun) -> list[StoredRun]:
-    """Those whose data end before those of another, under the same restriction; windows of any length."""
+    """Return runs whose data end earlier, under the same restriction."""
     return [item for item in runs if item.restriction == latest.restriction and item.reach < latest.reach]
 
 
 def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime | None = None) -> StoredRun:
-    """The latest of the runs whose window is as long and ends earlier, under the same restriction.
+    """Return the latest earlier run of equal window length and restriction.
 
-    ``since``: of these the latest whose data end then or before.
+    ``since``: the latest one whose data end then or before.
     """
     earlier = [item for item in runs_before(stored_runs(store, kind), latest) if kind.steps[0] in item.steps]
-    alike = latest_first(item for item in earlier if item.window.days == latest.window.days)
-    by_then = [item for item in alike if since is None or item.reach <= since]
+    comparable = latest_first(item for item in earlier if item.window.days == latest.window.days)
+    by_then = [item for item in comparable if since is None or item.reach <= since]
     if by_then:
         return by_then[0]
-    if alike and since is not None:
+    if comparable and since is not None:
         raise NoResultError(
             f"no run of a window as long as that of {latest.title} has data that end on or before "
-            f"{format_time(since)}; the oldest is {min(alike, key=lambda item: item.reach).title}"
+            f"{format_time(since)}; the oldest is {min(comparable, key=lambda item: item.reach).title}"
         )
     others = f" (there is {latest_first(earlier)[0].title})" if earlier else ""
     raise NoResultError(
@@ -168,7 +163,7 @@ def _with_results(store: JobStore, kind: Kind, step: str) -> list[StoredRun]:
 
 
 def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
-    """The run of this id, else the one whose id starts so; :class:`NoResultError` when several do."""
+    """Return the run of this id or unique prefix. Raises :class:`NoResultError` if ambiguous."""
     matching = [item for item in runs if item.run.startswith(run)]
     exact = [item for item in matching if item.run == run]
     if len(matching) > 1 and not exact:
@@ -183,9 +178,9 @@ def read_results(
     filters: Sequence[Filter] = (),
     columns: Sequence[str] = (),
 ) -> pa.Table:
-    """The rows of one run in the order of their table, what its kind prefers first; missing values last.
+    """Return the rows of a run in table order; missing values last.
 
-    ``columns``: those to read, with the ones that make the order; none: all.
+    ``columns``: those to read; empty: all.
     """
     rows = read_table(store, table, [In("run", (run.run,)), *filters], columns)
     names = table.shown_order
@@ -198,13 +193,13 @@ def read_results(
 
 
 def _ranks(column: pa.ChunkedArray, descending: bool, first: Sequence[str]) -> npt.NDArray[np.int64]:
-    """What sorts the values of a column, where smaller comes first: what is preferred, others, missing."""
+    """Return sort ranks of a column: preferred values, others, missing."""
     values = pc.unique(column).to_pylist()
     preferred = {value: rank for rank, value in enumerate(first)}
     others = sorted(
         (value for value in values if value is not None and value not in preferred), reverse=descending
     )
-    known = {**preferred, **{value: len(preferred) + rank for rank, value in enumerate(others)}}
-    rank_of = np.array([known.get(value, len(known)) for value in values], np.int64)
+    rank_by_value = {**preferred, **{value: len(preferred) + rank for rank, value in enumerate(others)}}
+    rank_of = np.array([rank_by_value.get(value, len(rank_by_value)) for value in values], np.int64)
     ranks: npt.NDArray[np.int64] = rank_of[np.asarray(pc.index_in(column, pc.unique(column)))]
     return ranks

@@ -1,4 +1,4 @@
-"""Taking back what was imported into a table that is replaced an import at a time."""
+"""Removal of imports."""
 
 import time
 
@@ -7,18 +7,15 @@ from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.publish.publication import count_rows, tidy
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Hide, JobStore
 
 
 def remove_import(store: JobStore, table: Table, import_id: str, step: str) -> RunReport:
-    """Take an import back; ``step``: what its account is called.
-
-    Raises :class:`NoResultError` when there is no such import.
-    """
+    """Remove an import. Raises :class:`NoResultError` if it does not exist."""
     began = time.perf_counter()
     rows = count_rows(store, table, [In("import_id", (import_id,))])
     if not rows:
         raise NoResultError(f"no import '{import_id}'; see: esjobs show {table.name} --format csv")
-    store.publish([Retired(table, import_id)])
+    store.publish([Hide(table, import_id)])
     tidy(store)
     return RunReport(step, import_id, rows, 0, time.perf_counter() - began, rows_become="left")

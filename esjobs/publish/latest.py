@@ -1,11 +1,8 @@
-"""Which run is the latest: the one place that knows, and that moves it in the step that publishes results.
+"""Latest runs: selection, and the switch together with published results.
 
-For every kind, length of windows and restriction there is one latest run, and for every kind one among the
-unrestricted ones that people see. Only runs that have all their steps count. They stand in ``latest_runs``;
-``latest_factors``, ``latest_factors_30d``, ... show the rows of the unrestricted ones.
-
-People see the run whose data reach furthest. Windows of several lengths that end on one day tie; where a
-store prefers a length (:func:`prefer_length`), the longest that is not longer than it wins.
+One latest run per kind, window length and restriction, in ``latest_runs``; ``latest_factors``,
+``latest_factors_30d``, ... show the unrestricted ones. Only complete runs count. The run whose data reach
+furthest is shown; on a tie the preferred length (:func:`prefer_length`) decides.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,14 +15,11 @@ from esjobs.publish.publication import read_table, rows_table
 from esjobs.publish.stored import EVERYTHING, StoredRun, entries_of, runs_of, stored_runs
 from esjobs.schema.kinds import Kind
 from esjobs.schema.runs import LATEST_RUNS, RUNS
-from esjobs.store.base import Change, Generation, JobStore, Pointed, Retired
+from esjobs.store.base import Change, Generation, Hide, JobStore, PointLatest
 
 
 def latest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
-    """Unrestricted runs before restricted ones; of these the one whose data reach furthest.
-
-    Of several the one whose window ends last, in the past; then the one made last.
-    """
+    """Return unrestricted runs first, then by reach of data, end of window and time of creation."""
 
     def rank(item: StoredRun) -> tuple[Any, ...]:
         return not item.restriction, item.reach, item.end, item.newest, item.run
@@ -34,11 +28,7 @@ def latest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
 
 
 def latest_run(store: JobStore, kind: Kind) -> StoredRun | None:
-    """The run of a kind that people see when they name none.
-
-    None where no unrestricted run is complete, and in a store of an earlier version until the next
-    publication.
-    """
+    """Return the run of a kind that is shown by default; None if no unrestricted run is complete."""
     for row in _latest_rows(store, kind):
         if row["shown"]:
             return next(iter(stored_runs(store, kind, row["run"])), None)
@@ -46,9 +36,9 @@ def latest_run(store: JobStore, kind: Kind) -> StoredRun | None:
 
 
 def prefer_length(store: JobStore, kind: Kind, days: int) -> None:
-    """Of runs whose data reach as far, people see from the next publication on that of this length.
+    """Prefer windows of this length among runs whose data reach equally far, from the next publication on.
 
-    Where there is none of it, the longest of the shorter ones; where all are longer, the shortest.
+    Otherwise the longest shorter one, else the shortest.
     """
     key = _length_key(kind)
     while (old := store.value(key)) != str(days):
@@ -70,21 +60,21 @@ def publish(
     changes: Collection[Change],
     entries: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Publish results of runs of a kind; in the same step the latest run becomes the one that it is then.
+    """Publish results of a kind and update the latest runs in the same step.
 
-    ``entries``: the rows of ``runs`` that are among the changes.
+    ``entries``: the rows of ``runs`` among the changes.
     """
-    store.publish([*changes], partial(_moved, store, kind, changes, entries))
+    store.publish([*changes], partial(_latest_changes, store, kind, changes, entries))
 
 
-def _moved(
+def _latest_changes(
     store: JobStore, kind: Kind, changes: Iterable[Change], entries: Sequence[Mapping[str, Any]]
 ) -> list[Change]:
-    """What takes the latest runs from what they are to what they will be after a publication."""
+    """Return the changes of the latest runs that follow from a publication."""
     replaced = {
         change.partition
         for change in changes
-        if isinstance(change, Generation | Retired) and change.table == RUNS
+        if isinstance(change, Generation | Hide) and change.table == RUNS
     }
     left = [row for row in entries_of(store, kind) if row["run_step"] not in replaced]
     after = _rows(runs_of([*left, *entries], kind), _preferred_length(store, kind))
@@ -92,13 +82,13 @@ def _moved(
     if _facts(before) == _facts(after):
         return []
     rows = rows_table(LATEST_RUNS, after)
-    return [store.replace(LATEST_RUNS, kind.name, rows.to_batches()), *_pointed(kind, before, after)]
+    return [store.replace(LATEST_RUNS, kind.name, rows.to_batches()), *_pointers(kind, before, after)]
 
 
 def _rows(runs: Iterable[StoredRun], preferred: int | None) -> list[dict[str, Any]]:
-    """The latest of each length and scope; ``shown``: the first unrestricted one.
+    """Return the latest run of each length and scope; ``shown``: the first unrestricted one.
 
-    ``preferred``: the length of windows that wins where several reach as far.
+    ``preferred``: window length that wins a tie.
     """
     latest: dict[tuple[int, str], StoredRun] = {}
     for run in latest_first(run for run in runs if run.complete):
@@ -125,10 +115,10 @@ def _rows(runs: Iterable[StoredRun], preferred: int | None) -> list[dict[str, An
     ]
 
 
-def _pointed(
+def _pointers(
     kind: Kind, before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
 ) -> list[Change]:
-    """The names that show the latest runs of everything: one per length in use, and one for people."""
+    """Return the pointers to the latest unrestricted runs: one per length in use, and the default."""
     runs: dict[str, str | None] = {"": None}
     runs |= {f"{row['window_days']}d": None for row in before if row["scope"] == EVERYTHING}
     for row in after:
@@ -136,7 +126,7 @@ def _pointed(
             runs[f"{row['window_days']}d"] = row["run"]
         if row["shown"]:
             runs[""] = row["run"]
-    return [Pointed(table, run, length) for length, run in runs.items() for table in kind.tables]
+    return [PointLatest(table, run, length) for length, run in runs.items() for table in kind.tables]
 
 
 def _as_far(run: StoredRun, first: StoredRun) -> bool:

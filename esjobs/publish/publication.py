@@ -1,4 +1,4 @@
-"""Writes results beside the visible ones and switches readers over at once."""
+"""Outcomes of steps and access to result tables."""
 
 import logging
 import math
@@ -21,11 +21,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step made, none of it visible yet, and its report.
+    """Result of a step, not yet visible, with its report.
 
-    ``rows``: those of its run, not yet written. ``written``: what it wrote itself, or takes out of sight, in
-    tables that are replaced per something else (a day, a job), one change a partition. ``last_data``: a
-    moment of the last day that it has data of; None: its window may be taken for that.
+    ``rows``: rows of its run, not yet written. ``written``: changes of tables that are replaced per day or
+    job. ``last_data``: a moment of the last day with data; None: take the window.
     """
 
     report: RunReport
@@ -35,25 +34,25 @@ class Outcome:
 
 
 def rows_table(table: tables.Table, rows: Iterable[Mapping[str, object]]) -> pa.Table:
-    """Build rows of a result table; a column that a row does not name is null, an unknown one raises."""
+    """Build rows of a result table; omitted columns are null, unknown ones raise."""
     listed = list(rows)
-    known = set(table.column_names)
+    allowed = set(table.column_names)
     for row in listed:
-        unknown = set(row) - known
+        unknown = set(row) - allowed
         if unknown:
             raise KeyError(f"table {table.name} has no column {sorted(unknown)[0]}")
     return pa.Table.from_pylist(listed, schema=table_schema(table))
 
 
 def finite(value: Any) -> float | None:
-    """A finite float, or None: the stores hold null, never NaN."""
+    """Return a finite float or None: stores hold null, never NaN."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
 def tidy(store: JobStore) -> None:
-    """Sweep after a publication, which has succeeded even if this fails: leftovers wait for the next one.
+    """Sweep after a publication; failures are logged and left to the next sweep.
 
-    Raises :class:`PublishedError`: that does not pass, and somebody has to put it right.
+    Raises :class:`PublishedError`, which a person must resolve.
     """
     try:
         store.sweep()
@@ -64,14 +63,14 @@ def tidy(store: JobStore) -> None:
 
 
 def run_step(run: str, step: str) -> str:
-    """The name of the entry that a step of a run has in ``runs``."""
+    """Return the name of a step's entry in ``runs``."""
     return f"{run}-{step}"
 
 
 def read_table(
     store: JobStore, table: tables.Table, where: Sequence[object] = (), columns: Sequence[str] = ()
 ) -> pa.Table:
-    """Read the visible rows of a table into one Arrow table; right schema also when there are none."""
+    """Read the visible rows of a table into one Arrow table."""
     schema = table_schema(table)
     if columns:
         schema = pa.schema([schema.field(name) for name in columns])
@@ -79,6 +78,6 @@ def read_table(
 
 
 def count_rows(store: JobStore, table: tables.Table, where: Sequence[Filter] = ()) -> int:
-    """How many visible rows a table has; counted by the store, no row is read."""
+    """Return the number of visible rows of a table, counted by the store."""
     answer = store.aggregate(Query((), (Count("n_rows"),), where=tuple(where), over=table)).table
     return int(answer.column("n_rows")[0].as_py())

@@ -1,4 +1,4 @@
-"""Publishes what the steps of a question made, in one switch, with their reports; alike for every kind."""
+"""Publication of the steps of a question with their reports, in one switch."""
 
 import logging
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class Publisher:
-    """Puts outcomes of steps into a store. ``clock`` stamps their reports."""
+    """Publisher of step outcomes; ``clock`` stamps their reports."""
 
     def __init__(self, store: JobStore, clock: Clock) -> None:
         self._store = store
@@ -34,15 +34,14 @@ class Publisher:
         before: Sequence[RunReport] = (),
         outdated: Sequence[str] = (),
     ) -> list[RunReport]:
-        """Write and publish the outcomes, and give all reports.
+        """Write and publish the outcomes, and return all reports.
 
-        What an outcome has written already, partition by partition, becomes visible in the same switch as the
-        rows of the run. ``before``: reports of steps whose results are published and which themselves are
-        not; ``outdated``: the steps whose earlier results of this run no longer hold. What is the latest run
-        then, becomes so in the same switch. Leftovers are swept.
+        ``before``: reports of steps whose results are already published. ``outdated``: steps whose earlier
+        results of this run are retired. The latest run changes in the same switch; garbage is collected
+        afterwards.
         """
-        told = [*(Outcome(report) for report in before), *outcomes]
-        entries = [entry(question, outcome, self._clock()) for outcome in told]
+        reported = [*(Outcome(report) for report in before), *outcomes]
+        entries = [entry(question, outcome, self._clock()) for outcome in reported]
         changes: list[Change] = [change for outcome in outcomes for change in outcome.written]
         compared = any(table.before for outcome in outcomes for table in outcome.rows)
         earlier = predecessor(self._store, question, entries) if compared else None
@@ -50,7 +49,7 @@ class Publisher:
             changes += self._write(question, outcome, earlier)
         for run in dict.fromkeys(outcome.report.run for outcome in outcomes):
             changes += retired_results(question.kind, run, outdated)
-        reports = [outcome.report for outcome in told]
+        reports = [outcome.report for outcome in reported]
         for row, report in zip(entries, reports, strict=True):
             changes += record(self._store, row, report)
         publish(self._store, question.kind, changes, entries)
@@ -69,10 +68,7 @@ class Publisher:
         return reports
 
     def _write(self, question: Question, outcome: Outcome, earlier: StoredRun | None) -> list[Generation]:
-        """Write the rows of an outcome into the partition of its run; still invisible.
-
-        ``earlier``: the run before.
-        """
+        """Write the rows of an outcome into the partition of its run; not yet visible."""
         run = outcome.report.run
         stamp = origin(question, run)
         written = []

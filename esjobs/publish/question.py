@@ -1,6 +1,6 @@
-"""What a run answers: a window, the settings that count, a restriction, the versions of the methods.
+"""The question that a run answers: window, settings, restriction, method versions.
 
-A run is named by its question, not by the moment: who asks again replaces the answer.
+The run id hashes the question, so the same question replaces its answer.
 """
 
 import json
@@ -17,10 +17,9 @@ from esjobs.schema.kinds import Kind
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a kind, as plain data that is written and read back without loss.
+    """Question of a kind as plain data, stored without loss.
 
-    ``settings``: the sections that the kind names, each as plain data. ``tasks`` and ``where`` restrict what
-    is looked at; ``where`` as people write conditions, ``queue=CERN``.
+    ``settings``: sections named by the kind. ``where``: conditions as people write them.
     """
 
     kind: Kind
@@ -41,9 +40,9 @@ class Question:
         *,
         versions: Mapping[str, str] | None = None,
     ) -> Self:
-        """A question of today's methods; ``settings``: has the sections of the kind as attributes.
+        """Return a question of the present methods.
 
-        ``versions``: beside those of the kind, of what else decides the answer.
+        ``settings`` has the kind's sections as attributes; ``versions`` adds to those of the kind.
         """
         sections = {name: _plain(getattr(settings, name)) for name in kind.sections}
         all_versions = {**kind.versions, **(versions or {})}
@@ -51,7 +50,7 @@ class Question:
 
     @classmethod
     def of_run(cls, run: StoredRun) -> Self:
-        """The question that a stored run answered, with the versions of then."""
+        """Return the question of a stored run, with its versions."""
         rest = dict(run.settings)
         sections = {name: rest.pop(name) for name in run.kind.sections if name in rest}
         tasks, where = (tuple(rest.pop(name, ())) for name in ("tasks", "where"))
@@ -60,7 +59,7 @@ class Question:
         return cls(run.kind, run.window, sections, tasks, where, rest)
 
     def describe(self) -> dict[str, Any]:
-        """The question as plain data, from which :meth:`of_run` makes it again."""
+        """Return the question as plain data for :meth:`of_run`."""
         return {
             **({"kind": self.kind.name} if self.kind.named else {}),
             "window": str(self.window),
@@ -72,17 +71,17 @@ class Question:
 
     @property
     def run(self) -> str:
-        """The run id: it names the question, not the moment."""
+        """Run id: hash of the question."""
         return content_id(self.describe())
 
     @property
     def restriction(self) -> tuple[str, ...]:
-        """The conditions on what is looked at, as people write them; none: everything."""
+        """Conditions on tasks and jobs; empty: unrestricted."""
         return (*(written("task_id", "=", [task]) for task in self.tasks), *self.where)
 
 
 def _plain(section: Any) -> dict[str, Any]:
-    """A section of the settings, a dataclass or a model, as JSON would give it back."""
+    """Return a section of the settings as plain JSON data."""
     values = section.model_dump(mode="json") if hasattr(section, "model_dump") else asdict(section)
     plain: dict[str, Any] = json.loads(json.dumps(values))
     return plain

@@ -1,4 +1,4 @@
-"""Takes the results of old runs out of sight and sweeps them away; never what people entered."""
+"""Retention: removal of old results, never of entered data."""
 
 import time
 from collections import defaultdict
@@ -15,15 +15,15 @@ from esjobs.publish.publication import read_table
 from esjobs.publish.stored import COLUMNS, StoredRun, runs_of
 from esjobs.schema.kinds import Kind
 from esjobs.schema.runs import ACCOUNT, RUNS
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Which runs stay, of every kind, length of windows and restriction: the newest, and one per period.
+    """Runs to keep per kind, window length and restriction.
 
-    ``daily``: of the newest days that runs reach, so many, the run that is the latest of each; likewise
-    ``weekly`` and ``monthly``. The latest stays by every rule, also by one that counts nothing.
+    ``newest``: the last N; ``daily``, ``weekly``, ``monthly``: the latest run of each of the last N periods.
+    The latest run always stays.
     """
 
     newest: int = 0
@@ -37,15 +37,11 @@ class Keep:
 
 
 def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: bool = False) -> RunReport:
-    """Keep the runs that a rule keeps, or so many of each kind, and remove the others.
+    """Remove runs that a rule, or a number per kind, does not keep.
 
-    Of so many runs of a kind, the latest stays first, whatever was made after it: it is what ``show`` and
-    ``report`` take. The others are those made last. By a rule, the latest of every length of windows and
-    restriction stays. Accounts of steps that left no results, of ``aggregate`` alone, go by the same rule, on
-    their own.
-
-    Jobs, buckets, their books, loads, rejects and declared values stay. ``dry_run`` only says what would go,
-    and why. Raises :class:`UsageError` for a number of runs below one.
+    With a number, the latest run counts first, then those made last. Reports of steps without results follow
+    the same rule. Jobs, buckets, loads, rejects and declared values stay. ``dry_run`` reports only. Raises
+    :class:`UsageError` for a number below one.
     """
     if isinstance(keep, int) and keep < 1:
         raise UsageError(f"prune keeps at least one run, not {keep}")
@@ -65,12 +61,12 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
         gone += old
         idle += spare
         if not dry_run and (old or spare):
-            retired = _retired(kind, old, spare, entries)
+            hidden = _hidden(kind, old, spare, entries)
             if isinstance(keep, int):
-                publish(store, kind, retired)
+                publish(store, kind, hidden)
             else:
                 # a rule keeps the latest of every length and scope, so that none moves: one switch for all
-                together += retired
+                together += hidden
             removed_runs = {run.run for run in (*old, *spare)}
             entries = [entry for entry in entries if entry["run"] not in removed_runs]
     if together:
@@ -87,12 +83,12 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
         rows_become="kept",
         dropped={"would be removed" if dry_run else "old": len(gone)} if gone else {},
         counts={"rows removed": removed, **({"accounts without results": len(idle)} if idle else {})},
-        notes=tuple(_told(run, keep) for run in (*gone, *idle)) if dry_run else (),
+        notes=tuple(_reason(run, keep) for run in (*gone, *idle)) if dry_run else (),
     )
 
 
 def _old(runs: Sequence[StoredRun], keep: Keep | int) -> list[StoredRun]:
-    """The runs that do not stay, oldest first."""
+    """Return the runs to remove, oldest first."""
     if isinstance(keep, int):
         latest = latest_first(run for run in runs if run.complete)[:1] or latest_first(runs)[:1]
         order = [*latest, *(run for run in runs if run not in latest)]
@@ -106,7 +102,7 @@ def _old(runs: Sequence[StoredRun], keep: Keep | int) -> list[StoredRun]:
 
 
 def _kept(runs: Sequence[StoredRun], keep: Keep) -> list[StoredRun]:
-    """What a rule keeps of runs of one kind, length and scope, the latest first."""
+    """Return the runs to keep of one kind, length and scope, latest first."""
     complete = [run for run in runs if run.complete]
     kept = [*(complete or runs)[:1], *runs[: keep.newest]]
     periods: tuple[tuple[int, Callable[[date], tuple[int, ...]]], ...] = (
@@ -127,21 +123,21 @@ def _last_day(end: datetime) -> date:
     return (end - timedelta(microseconds=1)).date()
 
 
-def _retired(
+def _hidden(
     kind: Kind,
     runs: Iterable[StoredRun],
     alone: Iterable[StoredRun],
     entries: Iterable[Mapping[str, Any]],
 ) -> list[Change]:
-    """Take runs with all that they left out of sight, accounts of steps without results, too."""
+    """Return the changes that retire runs, including reports without results."""
     with_results = {run.run for run in runs}
     gone = with_results | {run.run for run in alone}
-    changes: list[Change] = [Retired(table, run) for run in sorted(with_results) for table in kind.tables]
+    changes: list[Change] = [Hide(table, run) for run in sorted(with_results) for table in kind.tables]
     steps = sorted(entry["run_step"] for entry in entries if entry["run"] in gone)
-    return changes + [Retired(table, step) for step in steps for table in ACCOUNT]
+    return changes + [Hide(table, step) for step in steps for table in ACCOUNT]
 
 
-def _told(run: StoredRun, keep: Keep | int) -> str:
+def _reason(run: StoredRun, keep: Keep | int) -> str:
     scope = "" if run.scope == "all" else f", {run.scope}"
     steps = ", ".join(step for step in run.steps)
     why = (

@@ -1,4 +1,4 @@
-"""Runs as ``runs`` tells of them: what was asked, which steps answered, how far their data reach."""
+"""Stored runs, as ``runs`` records them."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,10 +23,9 @@ COLUMNS = ("run_step", "run", "step", "at", "window_start", "window_end", "setti
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as its steps left it: the question as plain data, and when each step answered.
+    """Run with its question as plain data and the times of its steps.
 
-    ``data_end``: the end of the last day of the window that had jobs; None where an earlier version did not
-    say.
+    ``data_end``: end of the last day with jobs; None in entries of earlier versions.
     """
 
     kind: Kind
@@ -38,51 +37,51 @@ class StoredRun:
 
     @property
     def newest(self) -> datetime:
-        """When its last step ended."""
+        """End of the last step."""
         return max(self.steps.values())
 
     @property
     def reach(self) -> datetime:
-        """The end of the last day that it has data of: a window that goes on beyond makes it no newer.
+        """End of the last day with data, at most the end of the window.
 
-        Where that is not known, the end of the window or of the day on which it was made.
+        If unknown, the end of the window or of the day it was made.
         """
         return min(self.window.end, day_after(self.newest), self.data_end or self.window.end)
 
     @property
     def end(self) -> datetime:
-        """The end of its window; of one that ended in the future, that of its data."""
+        """End of the window; if that is in the future, of the data."""
         return self.window.end if self.window.end <= day_after(self.newest) else self.reach
 
     @property
     def complete(self) -> bool:
-        """Whether it has all steps of its kind."""
+        """True if it has all steps of its kind."""
         return self.steps.keys() >= set(self.kind.steps)
 
     @property
     def restriction(self) -> tuple[str, ...]:
-        """The tasks and conditions that it was restricted to; empty for a run of everything."""
+        """Tasks and conditions; empty if unrestricted."""
         return (*self.settings.get("tasks", ()), *self.settings.get("where", ()))
 
     @property
     def scope(self) -> str:
-        """``all``, or the restriction as a text."""
+        """``all``, or the restriction as text."""
         return scope_of(self.settings.get("tasks", ()), self.settings.get("where", ()))
 
     @property
     def headline(self) -> str | None:
-        """The method that people see unless they ask for another; None where there are no methods."""
+        """Method shown by default; None without methods."""
         return next(iter(self.kind.preferred(self.settings).get("method", ())), None)
 
     @property
     def title(self) -> str:
-        """Run, window and restriction, as headers name them."""
+        """Run, window and restriction, for headings."""
         restricted = [f"restricted to {condition}" for condition in self.restriction]
         return ", ".join([f"run {self.run} [{self.window}]", *restricted])
 
 
 def day_after(moment: datetime) -> datetime:
-    """The midnight that ends a day.
+    """Return the midnight that ends a day.
 
     >>> day_after(datetime(2018, 8, 31, 12, tzinfo=UTC)).isoformat()
     '2018-09-01T00:00:00+00:00'
@@ -91,7 +90,7 @@ def day_after(moment: datetime) -> datetime:
 
 
 def scope_of(tasks: Iterable[str], where: Iterable[str]) -> str:
-    """A restriction as one text, the same in whatever order it was written.
+    """Return a restriction as one text, independent of order.
 
     >>> scope_of(["42"], ["queue=CERN"]), scope_of([], [])
     ('queue=CERN, task_id=42', 'all')
@@ -100,31 +99,31 @@ def scope_of(tasks: Iterable[str], where: Iterable[str]) -> str:
 
 
 def stored_runs(store: JobStore, kind: Kind, run: str | None = None) -> list[StoredRun]:
-    """Every visible run of a kind with at least one step of results, newest first; ``run``: only this one."""
+    """Return the visible runs of a kind that have results, newest first."""
     return runs_of(entries_of(store, kind, run), kind)
 
 
 def entries_of(store: JobStore, kind: Kind, run: str | None = None) -> list[dict[str, Any]]:
-    """The entries of ``runs`` that make the runs of a kind; those of other kinds are not read."""
+    """Return the entries of ``runs`` that make the runs of a kind."""
     where = [In("step", tuple(kind.steps)), *([In("run", (run,))] if run is not None else [])]
     entries: list[dict[str, Any]] = read_table(store, RUNS, where, COLUMNS).to_pylist()
     return entries
 
 
 def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: bool = False) -> list[StoredRun]:
-    """The runs of a kind that entries of ``runs`` tell of, newest first.
+    """Return the runs of a kind from entries of ``runs``, newest first.
 
-    ``every_step``: also those of steps that leave no results of the run, and runs that have only such.
+    ``every_step``: include steps and runs without results.
     """
     by_run: dict[str, list[Mapping[str, Any]]] = {}
-    place = {step: number for number, step in enumerate(kind.steps)}
+    position = {step: number for number, step in enumerate(kind.steps)}
     for entry in entries:
-        if every_step or entry["step"] in place:
+        if every_step or entry["step"] in position:
             by_run.setdefault(entry["run"], []).append(entry)
     runs = []
     for run, of_run in by_run.items():
         # stores give rows in any order
-        steps = sorted(of_run, key=lambda entry: (place.get(entry["step"], len(place)), entry["step"]))
+        steps = sorted(of_run, key=lambda entry: (position.get(entry["step"], len(position)), entry["step"]))
         settings = _settings_of(steps[0]["settings"])
         if not kind.asks(settings):
             continue
@@ -137,6 +136,6 @@ def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: boo
 
 @lru_cache(maxsize=256)
 def _settings_of(text: str) -> Mapping[str, Any]:
-    """What a text of settings says: a store has few of them, each beside hundreds of runs."""
+    """Parse settings; the cache serves repeated texts."""
     settings: Mapping[str, Any] = json.loads(text)
     return settings

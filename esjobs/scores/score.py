@@ -41,7 +41,7 @@ from esjobs.scores.usage import (
     time_used,
     used_memory,
 )
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 SCORES_VERSION = 4
 """Version of the formulas; a change makes stored scores stale."""
@@ -95,7 +95,7 @@ def score(
     emptied = set(stored) - set(marks)
     # scores outlive jobs that an archive has dropped
     emptied -= set() if rebuild else forgotten_days(store, emptied)
-    gone = [Retired(SCORES, str(day)) for day in sorted(emptied)]
+    gone = [Hide(SCORES, str(day)) for day in sorted(emptied)]
     if not marks:
         store.publish(gone)
         raise NoJobsError(f"no jobs in {window}, so none to score; esjobs doctor says what is stored")

@@ -24,7 +24,7 @@ from esjobs.similar.neighbours import Limits, neighbours, predicted, shown_limit
 from esjobs.similar.prepared import LEAST_S, PreparedJob, node_class, prepared
 from esjobs.similar.program_similarity import ProgramSimilarity, program_similarity
 from esjobs.similar.settings import SimilarSettings
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 # Jobs of the knowledge base whose residuals calibrate errors
 _CALIBRATED = 1000
@@ -217,7 +217,7 @@ def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) ->
     by_day: dict[date, list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (row["source"], row["job_id"], row["score_name"])):
         by_day.setdefault(row["day"], []).append(row)
-    changes: list[Change] = [Retired(PREDICTED_SCORES, str(day)) for day in sorted(before - set(by_day))]
+    changes: list[Change] = [Hide(PREDICTED_SCORES, str(day)) for day in sorted(before - set(by_day))]
     for day, listed in sorted(by_day.items()):
         batches = rows_table(PREDICTED_SCORES, listed).to_batches()
         changes.append(store.replace(PREDICTED_SCORES, str(day), batches))

@@ -27,16 +27,12 @@ from esjobs.core.window import Window
 
 @dataclass(frozen=True)
 class PutCounts:
-    """What became of the rows of a load: every row in is stored, updated or superseded.
+    """Fate of the rows of a load: every row is stored, updated or superseded.
 
-    ``stored``: jobs that were not there before. ``updated``: rows of jobs that were, and repeats inside the
-    load, unless a newer end time beats them.
-    ``superseded_rows``: columns source, job_id, origin_file, origin_line of the rows that lost against a
-    newer end time (incoming rows only).
-
-    ``jobs_changed``: of the jobs with updated rows, those that readers see with another value than before;
-    ``changed``: by field, how many. What a new job was before is its first row. ``kept``: by field, the jobs
-    whose incoming rows lack a value that is known from another version of the same end time, and stays.
+    ``updated``: rows of jobs already stored, and repeats inside the load. ``superseded_rows``: columns
+    source, job_id, origin_file, origin_line. ``jobs_changed``: jobs whose visible values changed, ``changed``
+    by field. ``kept``: by field, jobs whose incoming rows lack a value that another version of the same end
+    time keeps.
     """
 
     stored: int
@@ -49,7 +45,7 @@ class PutCounts:
 
     @property
     def superseded(self) -> int:
-        """Incoming rows older than what is stored or than another row of the load."""
+        """Incoming rows older than a stored row or another row of the load."""
         return int(self.superseded_rows.num_rows)
 
 
@@ -57,8 +53,8 @@ class PutCounts:
 class Undone:
     """Result of an undone load.
 
-    ``jobs``: job versions removed, one per job that the load wrote, visible or not; 0 for an unknown load.
-    ``unchanged``: by load id, the rows that other loads had found unchanged in this one, and did not write.
+    ``jobs``: versions removed, one per job of the load. ``unchanged``: by load id, rows that other loads did
+    not write because they matched this one.
     """
 
     jobs: int = 0
@@ -69,12 +65,10 @@ class Undone:
 class Aggregate:
     """Answer to a query.
 
-    ``table``: the keys, then the metrics by their names, one row per group, order unspecified; without keys
-    exactly one row, also when no job matches. Counts are integers, sums numbers; texts among the keys may be
-    dictionary-encoded.
-    ``books``: columns day, outcome, kind (``binned``, ``dropped``, ``note``), n_jobs. Per day, the jobs that
-    match window and ``where`` are the sum over ``binned`` and ``dropped``; notes count among the binned. Of a
-    query over a result table they are empty: no rule drops its rows.
+    ``table``: keys, then metrics, one row per group in any order; exactly one row without keys. Texts may be
+    dictionary-encoded. ``books``: columns day, outcome, kind (``binned``, ``dropped``, ``note``), n_jobs;
+    binned and dropped add up to the matching jobs of a day, notes count among the binned. Empty for result
+    tables.
     """
 
     table: pa.Table
@@ -83,7 +77,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Generation:
-    """One answer written for one partition of a table; invisible until published."""
+    """Rows written for one partition of a table; invisible until published."""
 
     table: Table
     partition: str
@@ -91,19 +85,19 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Retired:
-    """Takes a partition of a table out of sight when published."""
+class Hide:
+    """Change that hides a partition of a table."""
 
     table: Table
     partition: str
 
 
 @dataclass(frozen=True)
-class Pointed:
-    """Makes ``latest_TABLE`` show one partition of a table when published; None: no rows.
+class PointLatest:
+    """Change that points ``latest_TABLE`` to one partition; None: no rows.
 
-    ``length``: instead of it ``latest_TABLE_LENGTH``, for runs of windows of one length, such as ``30d``; a
-    name that there is only while it shows a partition. Tables that are replaced per run have such names.
+    ``length``: ``latest_TABLE_LENGTH`` instead, such as ``30d``, which exists only while it shows a
+    partition.
     """
 
     table: Table
@@ -111,13 +105,13 @@ class Pointed:
     length: str = ""
 
 
-Change = Generation | Retired | Pointed
+Change = Generation | Hide | PointLatest
 """What a publication does, to a partition or to a latest name."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """What is stored: how many jobs, and the earliest and latest end time (None when empty)."""
+    """Number of stored jobs, with earliest and latest end time (None when empty)."""
 
     jobs: int
     first: datetime | None
@@ -126,11 +120,10 @@ class Span:
 
 @dataclass(frozen=True)
 class FieldState:
-    """A stored field of the catalogue as the place of the jobs has it.
+    """Stored field of the catalogue as the jobs index has it.
 
-    ``foreign``: what it is called there. ``state``: ``present``, ``constant``, ``wrong type`` (documents have
-    it, but it must be read from them), ``absent``. ``needed``: nothing makes sense without it, and it is not
-    there. ``note``: what is wrong.
+    ``foreign``: its name there. ``wrong type``: present, but only readable from documents. ``needed``:
+    required and absent.
     """
 
     field: str
@@ -143,7 +136,7 @@ class FieldState:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What setting up did, or would do: ``done``, a line each; ``role``: the least rights of a user."""
+    """Result of a set-up, or its plan: ``done``, a line each; ``role``: the least rights of a user."""
 
     done: tuple[str, ...]
     role: str
@@ -151,7 +144,7 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a store is and can do; shown by ``esjobs doctor``."""
+    """Description of a store; shown by ``esjobs doctor``."""
 
     engine: str
     version: str
@@ -167,7 +160,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Ailment:
-    """Something in the place of the store that keeps it from working: what, how it is, what to do."""
+    """Fault of a store: what, state, remedy."""
 
     what: str
     text: str
@@ -175,59 +168,54 @@ class Ailment:
 
 
 class JobStore(Protocol):
-    """Where jobs and results live. Not safe for use from several threads."""
+    """Storage of jobs and results. Not safe for use from several threads."""
 
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
         """Store the rows (schema ``PUT_SCHEMA``) of one load, all of them or none.
 
-        Identity is (source, job_id): the newest end time wins. At equal end time the later version does (of
-        the load that was first put last, inside a load the later row), field by field: a missing value never
-        replaces a known one. Rows of a job that change nothing of what the stored versions of their end time
-        say are not written. Putting the same load again changes nothing but the count of updated rows. An
-        exception of the batches' source leaves the store as it was and reaches the caller.
+        Identity is (source, job_id): the newest end time wins. At equal end time the later load or row wins,
+        field by field: a missing value never replaces a known one. Rows that change nothing are not written.
+        Repeating a load only changes the count of updated rows. An exception of the source leaves the store
+        as it was.
         """
 
     def undo_load(self, load_id: str) -> Undone:
-        """Take back the rows of a load; every job is again what the remaining versions say.
+        """Undo a load; every job shows what its remaining versions say.
 
-        Raises :class:`StoreError` for a load of which :meth:`prune_versions` removed what it had replaced.
+        Raises :class:`StoreError` if :meth:`prune_versions` removed versions that the load had replaced.
         """
 
     def prune_versions(self, loads: Collection[str], *, dry_run: bool = False) -> int:
-        """Remove the versions of jobs that other versions of these loads have replaced; how many.
+        """Remove versions of jobs replaced by other versions of these loads; return their number.
 
-        Readers see no difference, and undoing any other load brings back what it would have. A load of these
-        that has replaced a removed version cannot be undone from now on. ``dry_run``: count only.
+        Readers see no difference. A load that replaced a removed version cannot be undone any more.
         """
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
-        """Stream jobs as of the moment of the call, fields in the order asked for, ordered by nothing."""
+        """Stream jobs as of the call, fields in the requested order, rows in any order."""
 
     def aggregate(self, query: Query) -> Aggregate:
-        """Group and sum jobs, or rows of the table ``query.over``; with the books of the same snapshot."""
+        """Group and sum jobs, or rows of ``query.over``; table and books are of one snapshot."""
 
     def span(self) -> Span:
-        """How many jobs are stored and which span their end times cover."""
+        """Return the number of jobs and the span of their end times."""
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
+        """Return columns day, n_jobs, mark; the mark changes with any change of the day's jobs."""
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
-        """Write the rows of one partition beside the visible ones. The partition is written as text."""
+        """Write the rows of one partition, invisible until published."""
 
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
-        """Switch every reader to these generations at once, or none of them when one is not in the store.
+        """Switch all readers to these changes atomically; none if a generation is missing or incomplete.
 
-        A generation of which rows are missing is not in the store either. ``also``: gives what else is to
-        change in the same step. It is called when nobody else can publish any more, so that it may go by what
-        readers see then.
+        ``also`` supplies further changes; it is called while nobody else can publish.
         """
 
     def sweep(self) -> int:
-        """Delete rows that no reader can see; the number of rows deleted.
+        """Delete rows that no reader can see; return their number.
 
-        What this object wrote and has not published yet stays, and what another process may still publish;
-        what a process left behind that has ended goes.
+        Pending rows of this object and of live processes stay.
         """
 
     def read(
@@ -239,31 +227,30 @@ class JobStore(Protocol):
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a table visible at the moment of the call; all columns when none are named.
+        """Stream the rows visible at the call; all columns if none are named.
 
-        ``order``: columns to sort by, the largest first behind ``-``; missing values come last either way,
-        equal ones in any order. ``limit``: so many rows at most.
+        ``order``: sort columns, descending with ``-``; missing last. ``limit``: maximum number of rows.
         """
 
     def value(self, key: str) -> str | None:
-        """A named value; None when there is none."""
+        """Return a named value; None if absent."""
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
-        """Set a named value if it is still the old one (None: absent); whether it was."""
+        """Set a named value if it still equals ``old`` (None: absent); return True if set."""
 
     def capabilities(self) -> Capabilities:
-        """What this store is."""
+        """Describe the store."""
 
     def check_fields(self) -> list[FieldState]:
-        """Every stored field, in the order of the catalogue, as the place of the jobs has it now."""
+        """Return the state of every stored field, in catalogue order."""
 
     def set_up(
         self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
     ) -> Preparation:
-        """Make what the store lacks before anything is written, or only say what; again: nothing is left.
+        """Create what the store lacks, or only report it.
 
-        ``mend``: also put right what readers see, where somebody else has changed it. ``start_empty``: names
-        of tables that people enter and that go on without rows that are lost.
+        ``mend``: restore what readers see after changes by others. ``start_empty``: names of entered tables
+        to continue without lost rows.
         """
 
     def close(self) -> None:
@@ -271,31 +258,31 @@ class JobStore(Protocol):
 
 
 @runtime_checkable
-class Foreseeing(Protocol):
-    """A store that can say what questions will cost before they are asked."""
+class CostEstimate(Protocol):
+    """Store that estimates the cost of questions."""
 
     def foresee(self, queries: Sequence[Query]) -> None:
-        """Log it, and raise :class:`StoreError` when it is more than the settings allow."""
+        """Log the cost of questions. Raises :class:`StoreError` if it exceeds the settings."""
 
 
 @runtime_checkable
 class Ailing(Protocol):
-    """A store that others can damage or block while it is not used."""
+    """Store that others can damage or block."""
 
     def ailments(self) -> Sequence[Ailment]:
-        """All that is wrong with it; empty if nothing is."""
+        """Return all faults."""
 
 
 @runtime_checkable
-class Forgetting(Protocol):
-    """A store whose jobs may go because they are old, without anybody having taken them back."""
+class Expiring(Protocol):
+    """Store whose old jobs may disappear without an undo."""
 
     @property
     def forgets(self) -> bool:
-        """Whether jobs of any day may go so: those of others, who keep them as long as they like."""
+        """True if jobs of any day may disappear: those kept by others."""
 
     def forgotten(self, days: Collection[date]) -> set[date]:
-        """Of some days that have no jobs, those whose jobs went so, as far as can be told."""
+        """Return those of some days without jobs whose jobs have disappeared, as far as can be told."""
 
 
 Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -304,42 +291,43 @@ Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 @runtime_checkable
 class Erasing(Protocol):
-    """A store that can change texts of stored jobs, and free what was deleted."""
+    """Store that can change texts of stored jobs, and free deleted data."""
 
     def rewrite_jobs(self, containing: str, rewrite: Rewrite) -> int:
-        """Rewrite every version of a job, visible or not, in which a text stands, in any case.
+        """Rewrite every version of a job that contains a text, in any case; return the number changed.
 
-        ``rewrite`` may leave rows as they are. The number of versions that it changed. A run that was broken
-        off may have changed some of them; the next one changes the others.
+        ``rewrite`` may leave rows unchanged. An interrupted run is completed by the next one.
         """
 
     def erase(self) -> str:
-        """Free what was deleted and is not visible any more; a sentence: what became of it."""
+        """Free deleted data; return a sentence on the result."""
 
 
 @runtime_checkable
 class ServerClock(Protocol):
-    """A store on a server, whose clock is a second opinion about the time."""
+    """Store on a server with a clock of its own."""
 
     def server_time(self) -> datetime | None:
-        """The time there, to the second or better; None where nothing tells it."""
+        """Return the server's time, to the second or better; None if unknown."""
 
 
 @runtime_checkable
 class SpeakingSQL(Protocol):
-    """A store that answers SQL: one SELECT, which changes nothing and reaches nothing but the store."""
+    """Store that answers one read-only SELECT."""
 
     def sql(self, text: str, timeout_s: float) -> pa.RecordBatchReader:
-        """The rows as a stream. Raises :class:`UsageError` for anything but one SELECT, and what is wrong
-        in one, :class:`StoreError` when it takes longer than ``timeout_s`` seconds.
+        """Stream the rows of a SELECT.
+
+        Raises :class:`UsageError` for other or faulty statements, :class:`StoreError` after ``timeout_s``
+        seconds.
         """
 
 
-def require_store(given: object) -> JobStore:
-    """The object as a store, or :class:`UsageError` that names the methods it lacks."""
+def require_store(store: object) -> JobStore:
+    """Return the object as a store. Raises :class:`UsageError` that names missing methods."""
     methods = [name for name, value in vars(JobStore).items() if callable(value) and name[0] != "_"]
-    lacking = [name for name in methods if not callable(getattr(given, name, None))]
-    if lacking or isinstance(given, type):
+    lacking = [name for name in methods if not callable(getattr(store, name, None))]
+    if lacking or isinstance(store, type):
         what = f"lacks {', '.join(lacking)}" if lacking else "is to be made first"
-        raise UsageError(f"{kind_of(given)} is no store; it {what}: see esjobs.store.base.JobStore")
-    return cast("JobStore", given)
+        raise UsageError(f"{kind_of(store)} is no store; it {what}: see esjobs.store.base.JobStore")
+    return cast("JobStore", store)

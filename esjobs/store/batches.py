@@ -1,4 +1,4 @@
-"""Batches on their way into a store: checked against the schema, gathered into pieces worth writing."""
+"""Incoming batches: checked against the schema, gathered into pieces."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,10 +14,9 @@ _BYTES = 128 * 1024 * 1024
 
 
 def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema, what: str) -> Iterator[pa.Table]:
-    """Cast batches to a schema and join them into tables of 2 blocks of 122 880 rows, or of about 128 MB.
+    """Cast batches and join them into tables of 2 blocks of 122 880 rows, or of about 128 MB.
 
-    Columns are matched by name. Raises :class:`UsageError` when names or types do not fit the schema;
-    ``what`` names the rows in the message.
+    Columns match by name. Raises :class:`UsageError`, naming ``what``, if they do not fit.
     """
     waiting: list[pa.RecordBatch] = []
     for block in blocks(batches, schema, what):
@@ -36,10 +35,7 @@ def blocks(
     longest: int = _BLOCK_ROWS,
     largest: int = _BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """Cast batches to a schema and join or cut them into ``longest`` rows, or about ``largest`` bytes, each.
-
-    Raises as :func:`gathered` does.
-    """
+    """Cast batches and cut or join them into ``longest`` rows or about ``largest`` bytes."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -58,7 +54,7 @@ def blocks(
 
 
 def conformed(batch: pa.RecordBatch, schema: pa.Schema, what: str) -> pa.RecordBatch:
-    """A batch with the columns of a schema, in its order; missing or extra columns are refused."""
+    """Return a batch with the columns of a schema; missing or extra columns are refused."""
     if batch.schema.equals(schema):
         return batch
     missing = [name for name in schema.names if name not in batch.schema.names]

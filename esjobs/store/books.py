@@ -1,4 +1,4 @@
-"""The books of an aggregate: what became of the jobs of each day."""
+"""Books of an aggregate: fate of the jobs of each day."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ BOOKS = pa.schema(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of some jobs of a day; notes count among the binned."""
+    """Fate of some jobs of a day; notes count among the binned."""
 
     day: date
     name: str
@@ -24,7 +24,7 @@ class Outcome:
 
 
 def books_table(counts: Mapping[Outcome, int]) -> pa.Table:
-    """The books, in order of day, kind and outcome; outcomes that nothing came to are left out."""
+    """Return the books, ordered by day, kind and outcome, without zero counts."""
     rows = sorted(
         ((item.day, item.name, item.kind, jobs) for item, jobs in counts.items() if jobs),
         key=lambda row: (row[0], row[2], row[1]),

@@ -1,4 +1,4 @@
-"""What every store checks and answers alike, whatever it keeps its rows in."""
+"""Checks and errors common to all stores."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ import pyarrow as pa
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import ReadOnlyError, StoreError, UsageError
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Pointed
+from esjobs.store.base import Change, PointLatest
 
 SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
 """Incoming rows that lost, as ``put_jobs`` names them."""
@@ -23,22 +23,22 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def writes(method: _Method) -> _Method:
-    """A method that writes: :class:`ReadOnlyError` of a store or session that was opened for reading."""
+    """Decorate a method that writes: :class:`ReadOnlyError` in read-only stores and sessions."""
 
     @wraps(method)
-    def checked(self: Any, *given: Any, **named: Any) -> Any:
+    def checked(self: Any, *args: Any, **named: Any) -> Any:
         if self.read_only:
             raise ReadOnlyError(
                 f"{method.__name__} writes, and the store was opened for reading; open it without "
                 "read_only: esjobs.open(URL)"
             )
-        return method(self, *given, **named)
+        return method(self, *args, **named)
 
     return cast("_Method", checked)
 
 
 def not_undoable(load_id: str) -> StoreError:
-    """Error for the undoing of a load after its replaced versions were removed."""
+    """Return the error for a load whose replaced versions were removed."""
     return StoreError(
         f"load {load_id} cannot be undone: what it had replaced was removed after undo_days ([retention]); "
         "ingest the right records, which replace those of the load"
@@ -50,23 +50,23 @@ KnownTables = Mapping[str, Table]
 
 
 def by_name(tables: Iterable[Table]) -> KnownTables:
-    """Tables as a store keeps them."""
+    """Return tables by name."""
     return {table.name: table for table in tables}
 
 
-def require_known(known: KnownTables, *asked: Table) -> None:
+def require_known(existing: KnownTables, *requested: Table) -> None:
     """Raise :class:`UsageError` for any other table: names become identifiers only through here."""
-    for table in asked:
-        if table.name not in known:
-            raise UsageError(f"no table '{table.name}'; there are {', '.join(known)}")
-        if known[table.name] != table:
+    for table in requested:
+        if table.name not in existing:
+            raise UsageError(f"no table '{table.name}'; there are {', '.join(existing)}")
+        if existing[table.name] != table:
             raise UsageError(f"table '{table.name}' is not the catalogue's table of that name")
 
 
-def require_publishable(known: KnownTables, changes: Sequence[Change]) -> None:
-    """Raise :class:`UsageError` for an unknown table, a name that cannot be, and what is changed twice."""
-    require_known(known, *(change.table for change in changes))
-    pointed = [change for change in changes if isinstance(change, Pointed)]
+def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> None:
+    """Raise :class:`UsageError` for unknown tables, invalid lengths and repeated partitions."""
+    require_known(existing, *(change.table for change in changes))
+    pointed = [change for change in changes if isinstance(change, PointLatest)]
     for change in pointed:
         if not change.table.has_latest:
             raise UsageError(
@@ -75,7 +75,7 @@ def require_publishable(known: KnownTables, changes: Sequence[Change]) -> None:
             )
         if change.length and not LENGTH.fullmatch(change.length):
             raise UsageError(f"'{change.length}' is no length of a window; expected days, such as 30d")
-    places = [("", c.table.name, c.partition) for c in changes if not isinstance(c, Pointed)]
+    places = [("", c.table.name, c.partition) for c in changes if not isinstance(c, PointLatest)]
     places += [("latest", change.table.name, change.length) for change in pointed]
     if len(set(places)) < len(places):
         raise UsageError("a partition is published twice in one step; publish each of them once")

@@ -1,4 +1,4 @@
-"""One process at a time: a named value that tells who may, and for how long it may be silent."""
+"""Lease: exclusive right of one process, kept as a named value."""
 
 import contextlib
 import json
@@ -29,23 +29,23 @@ _PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _SKEW = timedelta(hours=1)
 """So far clocks of two machines may be apart without one taking what the other holds."""
 
-_HELD: set[str] = set()
+_OWN_TOKENS: set[str] = set()
 """What this process holds: a lease that names it and is not among these was left behind by a failed write."""
 
 
 class NamedValues(Protocol):
-    """What a lease needs of a store."""
+    """Named values of a store."""
 
     def value(self, key: str) -> str | None:
-        """A named value; None when there is none."""
+        """Return a named value; None if absent."""
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
-        """Set a named value if it is still the old one (None: absent); whether it was."""
+        """Set a named value if it still equals ``old``; return True if set."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What the named value says. ``token`` is new at each renewal, ``lasts_s`` after it the right is gone."""
+    """Content of the lease; ``token`` changes at each renewal, ``lasts_s`` counts from there."""
 
     token: str
     process: str
@@ -54,39 +54,35 @@ class Holding:
 
     @property
     def holder(self) -> Process | None:
-        """The process that wrote it; None when its name is not one of ours."""
+        """Process that wrote it; None if unknown."""
         return Process.parse(self.process)
 
     @classmethod
     def read(cls, text: str) -> "Holding | None":
-        """What a value says; None when it is not one of ours, or of another version."""
+        """Parse a value; None if it is not a lease of this version."""
         try:
             return cls(**json.loads(text))
         except (ValueError, TypeError):
             return None
 
     def write(self) -> str:
-        """The named value."""
+        """Return the named value."""
         return json.dumps(asdict(self))
 
 
 class Timer(Protocol):
-    """Time as it passes for this process, which no change of a clock moves."""
+    """Monotonic timer."""
 
     def __call__(self) -> float:
-        """Seconds since some moment."""
+        """Return seconds since some moment."""
 
 
 class Lease:
-    """The right to do something alone, kept as a named value of any store.
+    """Lease kept as a named value of any store.
 
-    Of a dead process of this machine it is taken at once. Of any other it is taken when its value has not
-    changed for as long as it lasts, by this process' own count of time: clocks of two machines are not
-    compared, unless they say that it ended more than an hour ago.
-
-    ``what``: what the holder does, as in "writing jobs". ``request_s``: the most that one request takes; the
-    lease lasts longer, so that nothing is written after it has run out. ``timer`` and ``pause`` are time as
-    it passes and how to let it pass.
+    A dead process of this machine loses it at once, others after a full term without renewal by this process'
+    own timer; clocks are compared only beyond an hour. ``request_s``: maximum duration of a request, which
+    the term exceeds.
     """
 
     def __init__(
@@ -108,19 +104,19 @@ class Lease:
         self._clock = clock
         self._timer = timer
         self._pause = pause
-        self._held: str | None = None
+        self._value: str | None = None
         self._token = ""
         self._renewed = 0.0
 
     def take(self, wait_s: float = 0.0) -> None:
-        """Take it, waiting up to ``wait_s`` for a process that lives.
+        """Acquire it, waiting up to ``wait_s`` for a live process.
 
-        Of a process elsewhere nobody knows whether it lives: it is watched until it renews its lease or has
-        let it run out, which takes minutes. Raises :class:`StoreBusyError` while another one holds it.
+        A remote holder is watched until it renews or expires, which takes minutes. Raises
+        :class:`StoreBusyError`.
         """
         began = since = self._timer()
         watched: str | None = None
-        told = False
+        warned = False
         while True:
             value, now = self._values.value(self._key), self._timer()
             renewed = value != watched and None not in (value, watched)
@@ -135,8 +131,8 @@ class Lease:
                     return
             elif (renewed or is_near) and now - began >= wait_s:
                 raise StoreBusyError(f"{who} is {self._what} to {self._location}; wait until it is done")
-            elif not told and not is_near:
-                told = True
+            elif not warned and not is_near:
+                warned = True
                 _log.warning(
                     "%s is %s to %s, or died while it was; waiting to see, at most %d minutes",
                     who,
@@ -149,25 +145,22 @@ class Lease:
             self._pause(longest * random.uniform(0.5, 1.5))  # noqa: S311
 
     def keep(self) -> None:
-        """Make it last; to be called between writes. Raises :class:`StoreBusyError` if another took it."""
-        if self._timer() - self._renewed > _RENEWED_S and not self._set(self._held):
+        """Renew it between writes. Raises :class:`StoreBusyError` if it was taken."""
+        if self._timer() - self._renewed > _RENEWED_S and not self._set(self._value):
             raise StoreBusyError(
                 f"another process began {self._what} to {self._location}; run it again later"
             )
 
     def give_back(self) -> None:
-        """Let others write."""
-        if self._held is not None:
-            held, self._held = self._held, None
-            _HELD.discard(self._token)
-            self._values.compare_and_set(self._key, held, None)
+        """Release it."""
+        if self._value is not None:
+            is_held, self._value = self._value, None
+            _OWN_TOKENS.discard(self._token)
+            self._values.compare_and_set(self._key, is_held, None)
 
     @contextlib.contextmanager
     def turn(self, wait_s: float = _TURN_S) -> Iterator[None]:
-        """Wait until nobody else holds it, and hold it for a block.
-
-        For what is done in a moment: raises :class:`StoreBusyError` when others hold it for longer than that.
-        """
+        """Hold it for a block, waiting for others. Raises :class:`StoreBusyError` after ``wait_s``."""
         self.take(wait_s)
         try:
             yield
@@ -177,19 +170,19 @@ class Lease:
                 self.give_back()
 
     @property
-    def held(self) -> bool:
-        """Whether this object may write."""
-        return self._held is not None
+    def is_held(self) -> bool:
+        """True if this object holds it."""
+        return self._value is not None
 
     def _set(self, old: str | None) -> bool:
         token = uuid.uuid4().hex
         renewed = self._clock().isoformat()
         mine = Holding(token, str(Process.current()), renewed, self._lasts_s).write()
         # before it is written: another thread that reads it must not take it for one that was left behind
-        _HELD.add(token)
+        _OWN_TOKENS.add(token)
         taken = self._values.compare_and_set(self._key, old, mine)
-        _HELD.discard(self._token if taken else token)
-        self._held = mine if taken else None
+        _OWN_TOKENS.discard(self._token if taken else token)
+        self._value = mine if taken else None
         if taken:
             self._token, self._renewed = token, self._timer()
         return taken
@@ -201,5 +194,5 @@ class Lease:
         ended = self._clock() - datetime.fromisoformat(holding.renewed) - timedelta(seconds=holding.lasts_s)
         if silent_s > holding.lasts_s or ended > (timedelta(0) if near else _SKEW):
             return True
-        left_behind = process == Process.current() and holding.token not in _HELD
+        left_behind = process == Process.current() and holding.token not in _OWN_TOKENS
         return process is not None and (process.is_gone or left_behind)

@@ -1,4 +1,4 @@
-"""Groups that belong together, added up."""
+"""Merging of equal groups."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from esjobs.core.query import Query, is_count
 
-Whole = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 _MOST_GROUPS = 2**62
 
 ENCODED = pa.dictionary(pa.int32(), pa.string())
@@ -16,7 +16,7 @@ ENCODED = pa.dictionary(pa.int32(), pa.string())
 
 
 def encoded(table: pa.Table) -> pa.Table:
-    """The table with its texts as :data:`ENCODED`, one dictionary a column."""
+    """Return the table with texts as :data:`ENCODED`, one dictionary per column."""
     columns = [
         column.dictionary_encode() if pa.types.is_string(column.type) else column for column in table.columns
     ]
@@ -24,7 +24,7 @@ def encoded(table: pa.Table) -> pa.Table:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """The table with its texts as they are."""
+    """Return the table with plain texts."""
     kinds = [
         item.with_type(pa.string()) if pa.types.is_dictionary(item.type) else item for item in table.schema
     ]
@@ -32,11 +32,9 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def merged(parts: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Rows of equal keys as one; all other columns are added up, null only where all are.
+    """Add up rows of equal keys; null only if all are. Order: first appearance.
 
-    Without keys there is one row, if there are any. Rows come in the order in which their keys first appear.
-
-    Cost: one sort of whole numbers. Arrow's own grouping would load 50 MB of libraries.
+    Sorts integers: Arrow's own grouping would load 50 MB of libraries.
     """
     if not parts.num_rows:
         return parts
@@ -49,7 +47,7 @@ def merged(parts: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def one_row(table: pa.Table, query: Query) -> pa.Table:
-    """The table of a query: without keys it has a row even where nothing matches."""
+    """Return the table; a query without keys has one row even without matches."""
     if query.keys or table.num_rows:
         return table
     nothing = [0 if is_count(metric) else None for metric in query.metrics]
@@ -59,28 +57,28 @@ def one_row(table: pa.Table, query: Query) -> pa.Table:
     )
 
 
-def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Whole, pa.Array]:
-    """The number of the group of each row, and the first row of each group."""
+def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Integers, pa.Array]:
+    """Return the group number of each row, and the first row of each group."""
     combined = np.zeros(rows, np.int64)
     size = 1
     for key in keys:
         codes = key.unify_dictionaries().dictionary_encode().combine_chunks()
         mine = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
         if size * (len(codes.dictionary) + 1) >= _MOST_GROUPS:
-            known, combined = np.unique(combined, return_inverse=True)
-            size = len(known)
+            uniques, combined = np.unique(combined, return_inverse=True)
+            size = len(uniques)
         size *= len(codes.dictionary) + 1
         combined = combined * (len(codes.dictionary) + 1) + mine
     _, first, group = np.unique(combined, return_index=True, return_inverse=True)
     if not keys:
         return group, pa.array(first, pa.int64())
     order = np.argsort(first)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place[group], pa.array(first[order], pa.int64())
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    return position[group], pa.array(first[order], pa.int64())
 
 
-def _added(column: pa.ChunkedArray, group: Whole) -> pa.Array:
+def _added(column: pa.ChunkedArray, group: Integers) -> pa.Array:
     count = int(group.max()) + 1 if len(group) else 0
     valid = column.is_valid().to_numpy()
     values = column.fill_null(0).to_numpy()

@@ -1,4 +1,4 @@
-"""Which process is this, and is that one gone? A machine can tell of its own processes only."""
+"""Identity of processes; liveness is known on the same machine only."""
 
 import os
 import socket
@@ -12,11 +12,10 @@ _UNKNOWN = "-"
 
 @dataclass(frozen=True)
 class Process:
-    """A process, named so that no other has the same name.
+    """Process with a unique name.
 
-    ``boot``: the start of the kernel that runs it; ``space``: the process numbers it lives among, which a
-    container has of its own (two of them may share host name and number); ``began``: in clock ticks, because
-    numbers are given again. ``-``: this system does not tell.
+    ``boot``: kernel start; ``space``: process namespace; ``began``: start in clock ticks, because ids are
+    reused. ``-``: unknown.
     """
 
     boot: str
@@ -27,17 +26,17 @@ class Process:
 
     @classmethod
     def current(cls) -> Self:
-        """The process that asks."""
+        """Return the present process."""
         return cls.of(os.getpid())
 
     @classmethod
     def of(cls, pid: int) -> Self:
-        """A process of this machine and container."""
+        """Return a process of this machine and container."""
         return cls(_boot(), _space(), pid, _began(pid), socket.gethostname())
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The process of a name; None when it is no such name."""
+        """Parse a name; None if invalid."""
         parts = text.split(" ", 4)
         if len(parts) != 5 or not parts[2].isdigit():
             return None
@@ -49,7 +48,7 @@ class Process:
 
     @property
     def label(self) -> str:
-        """What people call it.
+        """Displayed name.
 
         >>> Process("b", "s", 12, "-", "node7").label
         'process 12 on node7'
@@ -58,12 +57,12 @@ class Process:
 
     @property
     def is_near(self) -> bool:
-        """Whether this process would see whether that one lives."""
+        """True if this process can see that one."""
         return _UNKNOWN not in (self.boot, self.space) and (self.boot, self.space) == (_boot(), _space())
 
     @property
     def is_gone(self) -> bool:
-        """Whether it certainly has ended; never of one that is elsewhere."""
+        """True if it has certainly ended; never for a remote one."""
         return self.is_near and _began(self.pid) != self.began
 
 

@@ -1,7 +1,7 @@
-"""64-bit hashes of rows that never change: not with the machine, nor with any library.
+"""Stable 64-bit hashes of rows, independent of machine and libraries.
 
-Duplicates are looked for by this narrow column, because an index over the natural key would cost a factor
-of eight in load speed. Equal hashes are a suspicion only: the store compares the natural keys as well.
+Duplicates are looked up by this narrow column: an index over the natural key loads eight times slower. The
+store compares natural keys as well.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def identity_hash(source: pa.Array, job_id: pa.Array) -> Hashes:
-    """Hash (source, job_id) row by row; a missing value counts as the empty string.
+    """Hash (source, job_id) by row; missing counts as empty.
 
     >>> identity_hash(pa.array(["panda", None]), pa.array(["4012345678", "1"]))
     array([4434750236044755543, 1338997502420931082], dtype=uint64)
@@ -40,7 +40,7 @@ def identity_hash(source: pa.Array, job_id: pa.Array) -> Hashes:
 
 
 def content_hash(rows: pa.RecordBatch) -> Hashes:
-    """Hash whole rows: name and value of every column that is not null, whatever the order of columns.
+    """Hash rows: name and value of all non-null columns, in any order.
 
     >>> content_hash(pa.record_batch({"queue": ["A", None], "cores": [8, 1]}))
     array([  85010468065696683, 4771339169651259608], dtype=uint64)
@@ -71,7 +71,7 @@ def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _bits(column: pa.Array) -> Hashes:
-    """The values of a column of numbers, times or truth values, bit by bit; anything where they are null."""
+    """Return numbers, times or truth values as bits; arbitrary where null."""
     if pa.types.is_date(column.type):
         column = column.cast(pa.int32())
     if not pa.types.is_floating(column.type):
@@ -81,7 +81,7 @@ def _bits(column: pa.Array) -> Hashes:
 
 
 def _absorb(strings: pa.Array, state: Hashes) -> Hashes:
-    """Mix each string, of letters or bytes, into its row's state, 8 bytes at a time over all rows at once."""
+    """Mix strings or bytes into the row states, 8 bytes at a time over all rows."""
     text = pc.fill_null(strings.cast(pa.large_binary()), b"")
     _, offsets_buffer, data = text.buffers()
     first = text.offset
@@ -112,14 +112,14 @@ def _absorb(strings: pa.Array, state: Hashes) -> Hashes:
 
 
 def _words(at_byte: Hashes, positions: npt.NDArray[np.int64], left: npt.NDArray[np.int64]) -> Hashes:
-    """The little-endian word at each position, bytes beyond the end of the string cleared."""
+    """Return little-endian words at positions, bytes beyond the string cleared."""
     spare = (8 * (8 - np.minimum(left, 8))).astype(np.uint64)
     kept: Hashes = (at_byte[positions].astype(np.uint64) << spare) >> spare
     return kept
 
 
 def _stir(state: Hashes) -> Hashes:
-    """The finaliser of MurmurHash3: every bit of the state reaches every other."""
+    """Apply the finaliser of MurmurHash3."""
     state = (state ^ (state >> _SHIFT)) * _STEP
     state = (state ^ (state >> _SHIFT)) * _STIR
     return state ^ (state >> _SHIFT)

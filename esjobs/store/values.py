@@ -1,4 +1,4 @@
-"""Values in filters, as the type of the field that they are compared with."""
+"""Filter values as types of their fields."""
 
 import math
 from datetime import UTC, date, datetime
@@ -10,16 +10,16 @@ from esjobs.core.window import parse_time
 
 
 def typed(name: str, kind: FieldType, value: Value) -> list[object]:
-    """The value as a field's type; none when no value of that type can equal it. Times are :func:`naive`.
+    """Return the value as a field's type; empty if no value can equal it.
 
-    Raises :class:`UsageError` for a text that is no value of that type.
+    Times are :func:`naive`. Raises :class:`UsageError` for text that is not of the type.
     """
     try:
         match kind:
             case "keyword" | "text":
                 return [value if isinstance(value, str) else str(value)]
             case "integer":
-                return _whole(value)
+                return _integer(value)
             case "number":
                 return [] if math.isnan(float(value)) else [float(value)]
             case "boolean":
@@ -36,11 +36,11 @@ def typed(name: str, kind: FieldType, value: Value) -> list[object]:
 
 
 def naive(moment: datetime) -> datetime:
-    """A time as UTC without a zone."""
+    """Convert a time to UTC without zone."""
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def _whole(value: Value) -> list[object]:
+def _integer(value: Value) -> list[object]:
     if isinstance(value, str):
         value = int(value)
     if isinstance(value, float) and not value.is_integer():

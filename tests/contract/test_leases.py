@@ -64,14 +64,14 @@ def test_only_one_holds_it(store: JobStore) -> None:
     time = Time()
     first, second = time.lease(store), time.lease(store)
     first.take()
-    assert first.held
+    assert first.is_held
     with raised(StoreBusyError):
         second.take()
     assert time.passed == 0
     first.give_back()
     second.take()
-    assert second.held
-    assert not first.held
+    assert second.is_held
+    assert not first.is_held
 
 
 @pytest.mark.parametrize("apart", [timedelta(0), timedelta(minutes=59), timedelta(minutes=-59)], ids=str)
@@ -81,7 +81,7 @@ def test_one_elsewhere_that_is_silent_is_waited_for(store: JobStore, apart: time
     time = Time()
     mine = time.lease(store)
     mine.take()
-    assert mine.held
+    assert mine.is_held
     assert 600 < time.passed < 620
 
 
@@ -100,7 +100,7 @@ def test_one_elsewhere_that_renews_lives(store: JobStore) -> None:
     with raised(StoreBusyError):
         mine.take()
     assert time.passed < 70
-    assert not mine.held
+    assert not mine.is_held
 
 
 def test_one_elsewhere_that_ended_long_ago_is_not_waited_for(store: JobStore) -> None:
@@ -155,7 +155,7 @@ def test_who_lost_it_is_told_before_the_next_write(store: JobStore) -> None:
     time.pause(61)
     with raised(StoreBusyError):
         mine.keep()
-    assert not mine.held
+    assert not mine.is_held
 
 
 def test_a_lease_longer_than_its_longest_request(store: JobStore) -> None:
@@ -181,6 +181,6 @@ def test_turns_are_waited_for(store: JobStore) -> None:
     assert 60 <= time.passed < 70
     time.meanwhile = [first.give_back]
     with second.turn():
-        assert second.held
-    assert not second.held
+        assert second.is_held
+    assert not second.is_held
     assert store.value(KEY) is None

@@ -11,7 +11,7 @@ from esjobs.core.query import Count, Filter, In, Maximum, Metric, Minimum, Quant
 from esjobs.core.rules import CleaningRules
 from esjobs.store.base import JobStore
 from esjobs.store.duck.store import DuckStore
-from esjobs.store.elastic.asking import cuts, quantiles
+from esjobs.store.elastic.asking import partitions, quantiles
 from tests.contract.jobs import Row, groups, hours, job, put
 from tests.contract.model import answer
 
@@ -70,8 +70,8 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(quantiles, "FEW_JOBS", 20)
         monkeypatch.setattr(quantiles, "_FEW", 30)
     if request.param == "counted in pages":
-        monkeypatch.setattr(cuts, "PAGE", 25)
-        monkeypatch.setattr(cuts, "SLICE", 40)
+        monkeypatch.setattr(partitions, "PAGE", 25)
+        monkeypatch.setattr(partitions, "SLICE", 40)
 
 
 @pytest.mark.usefixtures("small")

@@ -15,7 +15,7 @@ from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.schema.runs import RUNS
 from esjobs.schema.speed import FACTORS
-from esjobs.store.base import Generation, JobStore, Retired
+from esjobs.store.base import Generation, Hide, JobStore
 from tests.contract.engines import Engine
 from tests.contract.jobs import Row, day, hours, table_batch, visible
 from tests.messages import raised
@@ -86,10 +86,10 @@ def test_an_empty_partition_is_an_answer_too(store: JobStore) -> None:
 @pytest.mark.every_version
 def test_several_tables_are_switched_in_one_step(store: JobStore) -> None:
     store.publish([write(store, FACTORS, "r1", factor("old"))])
-    changes: list[Generation | Retired] = [
+    changes: list[Generation | Hide] = [
         write(store, FACTORS, "r1", factor("new")),
         write(store, DAYS, "2018-08-01", {"day": day(0), "outcome": "binned"}),
-        Retired(BUCKETS, "2018-08-01"),
+        Hide(BUCKETS, "2018-08-01"),
     ]
     store.publish(changes)
     assert names(store) == ["new"]
@@ -103,7 +103,7 @@ def test_a_publication_that_fails_switches_nothing(store: JobStore) -> None:
         with raised(StoreError):
             store.publish([write(store, DAYS, "d", {"outcome": "x"}), broken])
     with raised(UsageError):
-        store.publish([first, Retired(FACTORS, "r1")])
+        store.publish([first, Hide(FACTORS, "r1")])
     assert visible(store, DAYS) == []
     assert names(store) == []
 
@@ -120,7 +120,7 @@ def test_an_exception_of_the_source_leaves_nothing(store: JobStore) -> None:
 
 def test_retiring_takes_a_partition_out_of_sight(store: JobStore) -> None:
     store.publish([write(store, FACTORS, "r1", factor("a")), write(store, FACTORS, "r2", factor("b", "r2"))])
-    store.publish([Retired(FACTORS, "r1"), Retired(FACTORS, "never written")])
+    store.publish([Hide(FACTORS, "r1"), Hide(FACTORS, "never written")])
     assert names(store) == ["b"]
 
 
@@ -130,7 +130,7 @@ def test_a_sweep_deletes_what_nobody_can_see(store: JobStore) -> None:
     store.publish([write(store, FACTORS, "r1", factor("c"))])
     assert store.sweep() == 2
     assert store.sweep() == 0
-    store.publish([Retired(FACTORS, "r1")])
+    store.publish([Hide(FACTORS, "r1")])
     assert store.sweep() == 1
     assert names(store) == []
 
@@ -182,7 +182,7 @@ def test_a_reader_keeps_the_rows_of_the_moment_it_began(engine: Engine, store: J
 def test_partitions_are_text(store: JobStore) -> None:
     hostile = ("'", "%", "", "p; DROP TABLE jobs", "日")
     store.publish([write(store, FACTORS, name, factor(name)) for name in hostile])
-    store.publish([Retired(FACTORS, "%")])
+    store.publish([Hide(FACTORS, "%")])
     assert set(names(store)) == set(hostile) - {"%"}
 
 

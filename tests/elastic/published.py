@@ -8,7 +8,7 @@ from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.notifications import NOTIFICATIONS
 from esjobs.schema.speed import FACTORS
-from esjobs.store.base import Generation, Pointed
+from esjobs.store.base import Generation, PointLatest
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
@@ -41,7 +41,7 @@ def night(store: ElasticStore, number: int) -> None:
         written(store, BUCKETS, day),
         written(store, FACTORS, f"run{number}"),
     ]
-    store.publish([*filter(None, made), Pointed(FACTORS, f"run{number}")])
+    store.publish([*filter(None, made), PointLatest(FACTORS, f"run{number}")])
     store.sweep()
 
 

@@ -21,7 +21,7 @@ from esjobs.core.window import Window
 from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.records.jobs.field_check import check_fields
 from esjobs.settings import ClusterSettings
-from esjobs.store.elastic.asking import aggregation, composite, cuts, reading
+from esjobs.store.elastic.asking import aggregation, composite, partitions, reading
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.transport import naming
@@ -146,7 +146,7 @@ def test_months_that_differ_are_asked_apart(
     cut: int,
     nearly_all: float,
 ) -> None:
-    monkeypatch.setattr(cuts, "SLICE", cut)
+    monkeypatch.setattr(partitions, "SLICE", cut)
     monkeypatch.setattr(composite, "_NEARLY_ALL", nearly_all)
     jobs = archive(300, seed=cut)
     pattern = write_archive(server, index_prefix, jobs)

@@ -42,7 +42,7 @@ from esjobs.schema.kinds import Kind
 from esjobs.schema.scores import SCORES
 from esjobs.schema.speed import SPEED
 from esjobs.settings import ClusterSettings
-from esjobs.store.base import Pointed
+from esjobs.store.base import PointLatest
 from scheduler.ledger import Ledger
 from tests.dashboards.answers import UNSCORED, answered
 from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg, written
@@ -177,7 +177,7 @@ def filled(server: Server, demo: Session, demo_folder: Path, published: set[str]
         with esjobs.open(settings=settings) as session:
             session.ingest("jobs", demo_folder / "jobs.parquet")
             changes: list[Any] = [
-                Pointed(each, latest(demo, kind)) for kind in (SPEED, DECOMPOSED) for each in kind.tables
+                PointLatest(each, latest(demo, kind)) for kind in (SPEED, DECOMPOSED) for each in kind.tables
             ]
             for each in (each for each in TABLES if each.made_by != "ingest"):
                 rows = list(demo.store.read(each, ()))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from esjobs.schema.jobs import BUCKETS
-from esjobs.store.base import Retired
+from esjobs.store.base import Hide
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
@@ -102,7 +102,7 @@ def test_a_month_is_dropped_and_written_in_any_order(server: Server, index_prefi
 
     def pruned() -> None:
         for _ in range(2):
-            pruner.publish([Retired(BUCKETS, str(hours(0).date()))])
+            pruner.publish([Hide(BUCKETS, str(hours(0).date()))])
             pruner.sweep()
 
     def written_later() -> None:

@@ -13,7 +13,7 @@ from esjobs.core.window import Window
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.schema.speed import FACTORS
-from esjobs.store.base import Generation, Retired
+from esjobs.store.base import Generation, Hide
 from esjobs.store.elastic import layout
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import IndexSettings, Names
@@ -145,7 +145,7 @@ def test_a_sweep_looks_into_months_in_which_something_happened(server: Server, i
         assert looked_into() == []
         store.publish([of_day(store, days[2], 5)])
         assert looked_into() == [2]
-        store.publish([Retired(BUCKETS, str(days[0]))])
+        store.publish([Hide(BUCKETS, str(days[0]))])
         assert looked_into() == [0]
         assert looked_into() == []
         # what somebody is writing is looked into until it is published, or nobody will publish it
@@ -194,7 +194,7 @@ def test_a_month_of_which_nothing_is_seen_is_dropped(server: Server, index_prefi
     first, last = FIRST, FIRST + timedelta(days=3)
     store.publish([of_day(store, first), of_day(store, first + timedelta(days=1)), of_day(store, last)])
     index = Names(f"{index_prefix}own").rows(BUCKETS, str(first))
-    retired = [Retired(BUCKETS, str(first + timedelta(days=number))) for number in range(2)]
+    retired = [Hide(BUCKETS, str(first + timedelta(days=number))) for number in range(2)]
     # what another store is about to publish keeps the month
     waiting = of_day(other, first, 7)
     store.publish(retired)
@@ -202,7 +202,7 @@ def test_a_month_of_which_nothing_is_seen_is_dropped(server: Server, index_prefi
     assert server.request("GET", index).status == 200
     other.publish([waiting])
     assert seen(store) == [1, 1, 7, 7]
-    store.publish([Retired(BUCKETS, str(first))])
+    store.publish([Hide(BUCKETS, str(first))])
     assert store.sweep() == 2
     assert server.request("GET", index).status == 404
     assert [row["day"] for row in visible(store, BUCKETS)] == [last, last]
@@ -245,7 +245,7 @@ def test_one_index_for_all_months_stays_readable(
     state = Names(f"{index_prefix}own").state
     # a version that knows nothing of months refuses it
     assert server.json("GET", f"{state}/_mapping")[state]["mappings"]["_meta"] == {"layout": layout.LAYOUT}
-    store.publish([Retired(BUCKETS, str(day)) for day in days])
+    store.publish([Hide(BUCKETS, str(day)) for day in days])
     assert visible(store, BUCKETS) == []
     store.close()
 

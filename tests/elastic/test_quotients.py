@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esjobs.core.query import Count, Filter, Metric, Moment, Query, Range, Select, Sum
-from esjobs.store.elastic.asking import aggregation, composite, cuts, quotients
+from esjobs.store.elastic.asking import aggregation, composite, partitions, quotients
 from esjobs.store.elastic.asking.selection import selected
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
@@ -128,22 +128,22 @@ def test_what_lies_within_bounds_is_what_plain_python_says(
 
 
 @pytest.mark.every_version
-@pytest.mark.parametrize("page", [3, cuts.PAGE])
+@pytest.mark.parametrize("page", [3, partitions.PAGE])
 def test_few_groups_are_asked_for_at_once_and_many_in_parts(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     """The number of values tells which; either way, groups and days are the same."""
-    monkeypatch.setattr(cuts, "SLICE", 10)
+    monkeypatch.setattr(partitions, "SLICE", 10)
     all_jobs = jobs()
     name = f"{index_prefix}jobs"
     make_index(server, name, MAPPING, map(plain, all_jobs), shards=2)
     cluster = connect(Access(server.url))
     found = ForeignJobs(cluster, name, load_field_map("esjobs"))
-    monkeypatch.setattr(cuts, "PAGE", page)
+    monkeypatch.setattr(partitions, "PAGE", page)
     cut: list[int] = []
-    ranges = cuts.ranges
+    ranges = partitions.ranges
 
-    def counted_ranges(at: Any, asked: Any, clause: Any, n_jobs: int) -> Iterator[cuts.Part]:
+    def counted_ranges(at: Any, asked: Any, clause: Any, n_jobs: int) -> Iterator[partitions.Part]:
         cut.append(n_jobs)
         yield from ranges(at, asked, clause, n_jobs)
 

@@ -13,7 +13,7 @@ from esjobs.core.query import Count, DropRule, Filter, In, Missing, NotLike, Que
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.store.elastic.asking import aggregation, composite, cuts
+from esjobs.store.elastic.asking import aggregation, composite, partitions
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.transport.access import Access
@@ -85,11 +85,11 @@ def test_both_ways_give_the_truth(
     nearly_all: float,
     least: int,
 ) -> None:
-    monkeypatch.setattr(cuts, "SLICE", cut)
+    monkeypatch.setattr(partitions, "SLICE", cut)
     monkeypatch.setattr(composite, "_NEARLY_ALL", nearly_all)
-    monkeypatch.setattr(cuts, "PAGE", page)
-    monkeypatch.setattr(cuts, "LEAST_CELL", least)
-    monkeypatch.setattr(cuts, "LONG_KEY", 1)
+    monkeypatch.setattr(partitions, "PAGE", page)
+    monkeypatch.setattr(partitions, "LEAST_CELL", least)
+    monkeypatch.setattr(partitions, "LONG_KEY", 1)
     name = f"{index_prefix}{uuid.uuid4().hex[:8]}"
     numbered = [{**row, "job_id": str(number)} for number, row in enumerate(jobs)]
     make_index(server, name, CATALOGUE, map(plain, numbered), shards=2)
@@ -120,9 +120,9 @@ def test_a_long_key_is_not_asked_for_where_all_jobs_share_it(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name of a processor took a third of the answers of a day; frequent, rare and missing ones."""
-    monkeypatch.setattr(cuts, "SLICE", 20)
-    monkeypatch.setattr(cuts, "PAGE", 50)
-    monkeypatch.setattr(cuts, "LEAST_CELL", 15)
+    monkeypatch.setattr(partitions, "SLICE", 20)
+    monkeypatch.setattr(partitions, "PAGE", 50)
+    monkeypatch.setattr(partitions, "LEAST_CELL", 15)
     monkeypatch.setattr(composite, "_NEARLY_ALL", -1.0)
     frequent = ("AMD EPYC 7763 64-Core Processor", 'Intel "Xeon" \\ 🐘')
     names = [*(frequent[0] for _ in range(120)), *(frequent[1] for _ in range(30)), "rare", None, None]
@@ -138,7 +138,7 @@ def test_a_long_key_is_not_asked_for_where_all_jobs_share_it(
     fixed: list[Any] = []
     of_part = composite._of_part
 
-    def recorded(at: PointInTime, asked: Any, part: cuts.Part, decoder: Any) -> Any:
+    def recorded(at: PointInTime, asked: Any, part: partitions.Part, decoder: Any) -> Any:
         fixed.extend(part.fixed.values())
         return of_part(at, asked, part, decoder)
 

@@ -11,7 +11,7 @@ from esjobs.core.query import Count, Query, Select, Sum
 from esjobs.core.rules import CleaningRules
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS
-from esjobs.store.elastic.asking import cuts
+from esjobs.store.elastic.asking import partitions
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
@@ -43,7 +43,7 @@ def counts(store: ElasticStore, query: Query) -> dict[Any, int]:
 def test_the_group_without_a_value_survives_paging(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuts, "PAGE", 2)
+    monkeypatch.setattr(partitions, "PAGE", 2)
     rows = [job(number, cpu_raw=None if number % 3 else f"cpu {number}") for number in range(12)]
     make_index(server, f"{index_prefix}jobs", CATALOGUE, map(plain, rows))
     store = reader(server, index_prefix, f"{index_prefix}jobs", MAP)
@@ -54,7 +54,7 @@ def test_the_group_without_a_value_survives_paging(
 def test_every_document_is_read_once(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever its shard, its values and the cuts between pages."""
+    """Whatever its shard, its values and the partitions between pages."""
     monkeypatch.setattr(scan, "PAGE", 37)
     rows = [job(number, queue=f"site {number % 7}") for number in range(500)]
     make_index(server, f"{index_prefix}jobs", CATALOGUE, map(plain, rows), shards=3)

@@ -18,7 +18,7 @@ from esjobs.publish.retention import prune
 from esjobs.schema.catalogue import KINDS
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_NOTES, FLAG_STATES, TABLES
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Hide, JobStore
 from tests.conftest import memory_session
 from tests.flags.verdict_nights import LONG, SETTINGS, SHORT, VerdictNights, night, verdict
 from tests.messages import raised
@@ -223,7 +223,7 @@ def forget(nights: VerdictNights) -> None:
     changes = []
     for table in TABLES:
         column = read_table(nights.store, table, columns=[table.partition]).column(0).to_pylist()
-        changes += [Retired(table, str(value)) for value in sorted(set(column), key=str)]
+        changes += [Hide(table, str(value)) for value in sorted(set(column), key=str)]
     nights.store.publish(changes)
 
 

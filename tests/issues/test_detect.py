@@ -81,9 +81,9 @@ def test_days_whose_jobs_are_gone_lose_their_rows(detected: esjobs.Session) -> N
     for row in detected.tables.loads().rows.to_pylist():
         detected.undo(row["load_id"])
     from esjobs.schema.series import SERIES
-    from esjobs.store.base import Retired
+    from esjobs.store.base import Hide
 
-    detected.store.publish([Retired(SERIES, "load")])
+    detected.store.publish([Hide(SERIES, "load")])
     detected.issues.detect("2026-03-01/2026-03-02")
     for name in ("issues", "measures", "footprints", "issue_days"):
         assert detected.tables.read(name).rows.num_rows == 0

@@ -8,7 +8,7 @@ import esjobs
 from esjobs.core.errors import InputError, NoResultError
 from esjobs.issues.settings import DetectSettings
 from esjobs.schema.series import SERIES
-from esjobs.store.base import Retired
+from esjobs.store.base import Hide
 from tests.conftest import with_settings
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
 from tests.messages import raised
@@ -136,7 +136,7 @@ def test_a_variant_that_was_not_measured_is_measured_and_nothing_written(
 
 
 def test_without_the_series_a_variant_is_refused(detected: esjobs.Session, tmp_path: Path) -> None:
-    detected.store.publish([Retired(SERIES, "load")])
+    detected.store.publish([Hide(SERIES, "load")])
     path = tmp_path / "warm.toml"
     path.write_text(WARM)
     with raised(NoResultError):

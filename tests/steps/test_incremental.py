@@ -18,7 +18,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import STABILITY_CHECKS
-from esjobs.store.base import Aggregate, Retired
+from esjobs.store.base import Aggregate, Hide
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import memory_session
 from tests.messages import raised
@@ -215,7 +215,7 @@ def test_flagging_alone_asks_for_the_variants_of_the_fit(session: Session, tmp_p
     load(session, grid_jobs(np.random.default_rng(4), SPEED), tmp_path)
     session.run()
     run = session.tables.flags().to_pandas()["run"].iloc[0]
-    session.store.publish([Retired(STABILITY_CHECKS, run)])
+    session.store.publish([Hide(STABILITY_CHECKS, run)])
     with raised(NoResultError):
         session.speed.flag("2018-08-10/2018-08-12")
 

@@ -23,7 +23,7 @@ from esjobs.core.errors import NoJobsError, ReadOnlyError, SchemaError, StoreBus
 from esjobs.core.query import In
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import LOADS
-from esjobs.store.duck import recent, shared
+from esjobs.store.duck import result_cache, shared
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.holders import holders_of
 from esjobs.store.duck.store import DuckStore
@@ -476,28 +476,28 @@ def test_what_questions_ask_alike_is_asked_once_while_the_file_stays_open(
 
 
 def test_a_large_answer_is_read_as_it_comes_and_not_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent, "_ANSWER_B", 100)
+    monkeypatch.setattr(result_cache, "_ANSWER_B", 100)
     with contextlib.closing(DuckStore(file, tables=TABLES)) as writing:
         writing.publish([writing.replace(LOADS, name, [_load(name)]) for name in ("a", "b")])
     store = DuckStore(file, tables=TABLES, read_only=True)
     answers = [pa.Table.from_batches(store.read(LOADS)) for _ in range(2)]
     assert [answer.num_rows for answer in answers] == [2, 2]
-    assert store._connection._recent._answers == {}  # type: ignore[attr-defined]
+    assert store._connection._cache._answers == {}  # type: ignore[attr-defined]
     store.close()
 
 
 def test_answers_that_are_kept_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = recent.Recent()
+    kept = result_cache.ResultCache()
     answer = [pa.record_batch({"n": pa.array(range(1000), pa.int64())})]
     for number in range(1000):
         kept.keep(kept.key("SELECT $1", [number]), answer)
         kept.keep(kept.key("SELECT nothing", [number]), [])
     assert kept.get(kept.key("SELECT $1", [999])) is answer
     assert kept.get(kept.key("SELECT $1", [0])) is None
-    assert len(kept._answers) < 2 * recent._ALL_B / 8000
+    assert len(kept._answers) < 2 * result_cache._ALL_B / 8000
     assert kept.get(kept.key("SELECT nothing", [999.0])) is None
-    kept.keep(kept.key("SELECT $1", ["x" * recent._KEY_CHARACTERS]), answer)
-    assert kept.get(kept.key("SELECT $1", ["x" * recent._KEY_CHARACTERS])) is None
+    kept.keep(kept.key("SELECT $1", ["x" * result_cache._KEY_CHARACTERS]), answer)
+    assert kept.get(kept.key("SELECT $1", ["x" * result_cache._KEY_CHARACTERS])) is None
     kept.forget()
     assert kept.get(kept.key("SELECT $1", [999])) is None
 

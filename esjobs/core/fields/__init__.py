@@ -1,10 +1,8 @@
-"""The field catalogue: every field of a job, its type, unit and meaning. The one place for these facts.
+"""The field catalogue: every field of a job with type, unit and meaning.
 
-Stores derive their layout from it, sources map into it, queries name fields from it, the documentation
-lists it. Base units only: seconds (``_s``), bytes (``_b``), fractions 0–1. Missing is null, never 0.
-
-``jobs`` lists what a record may carry, ``derived`` what follows from it, ``types`` says what a field is. Each
-engine has one table of the types: ``core/arrow.py``, ``store/duck/schema.py``, ``store/elastic/layout.py``.
+Stores derive their layout from it, sources map into it, queries take names from it. Base units only: seconds
+(``_s``), bytes (``_b``), fractions 0–1. Missing is null, never 0. ``core/arrow.py``, ``store/duck/schema.py``
+and ``store/elastic/layout.py`` translate the types.
 """
 
 from esjobs.core.errors import UsageError
@@ -34,7 +32,7 @@ REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
 
 
 def field(name: str) -> Field:
-    """Look a field up by name, or raise :class:`UsageError` that lists the nearest names.
+    """Return a field by name. Raises :class:`UsageError` that lists the nearest names.
 
     >>> field("cpu_s").unit
     's'

@@ -1,4 +1,4 @@
-"""The fields that follow from those of a record."""
+"""Fields derived from those of a record."""
 
 from esjobs.core.fields.types import CoreClassOf, DayOf, Field, Quotient, Resolved
 

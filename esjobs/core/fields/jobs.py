@@ -1,4 +1,4 @@
-"""The fields that a job record may carry."""
+"""Fields that a job record may carry."""
 
 from esjobs.core.fields.types import Field
 

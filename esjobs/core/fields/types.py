@@ -1,4 +1,4 @@
-"""What a field is: its type, and how a field that no record carries follows from others."""
+"""Types of fields, and the derivations of fields that no record carries."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,9 +13,9 @@ them."""
 
 @dataclass(frozen=True)
 class Quotient:
-    """A field computed per job: the product of ``over`` divided by the product of ``under``.
+    """Product of ``over`` divided by the product of ``under``, per job.
 
-    Null when a factor is missing or a divisor is 0.
+    Null if a factor is missing or a divisor is 0.
     """
 
     over: tuple[str, ...]
@@ -24,21 +24,21 @@ class Quotient:
 
 @dataclass(frozen=True)
 class DayOf:
-    """The UTC day of a time field."""
+    """UTC day of a time field."""
 
     field: str
 
 
 @dataclass(frozen=True)
 class CoreClassOf:
-    """``single`` for one core, ``multi`` for more; null when the number of cores is missing or below 1."""
+    """``single`` for one core, ``multi`` for more; null if the number is missing or below 1."""
 
     field: str
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """Resolved above the store from a stored field, by which a store groups and filters instead."""
+    """Value resolved above the store; stores group and filter by the stored field instead."""
 
     field: str
 
@@ -50,10 +50,9 @@ Derivation = Quotient | DayOf | CoreClassOf | Resolved
 class Field:
     """One field of a job.
 
-    ``required``: a row without it is rejected. ``bounded``: a negative value is rejected.
-    ``groupable``: queries may group by it. ``declared``: contains the declared corepower, so it may
-    supply the declared value and must never enter a fit. ``derived``: computed, not stored. ``values``: all
-    that a keyword can be; empty where anything may stand.
+    ``required``: rows without it are rejected. ``bounded``: negative values are rejected. ``declared``:
+    contains the declared corepower, so it must never enter a fit. ``values``: all possible values of a
+    keyword; empty: any.
     """
 
     name: str

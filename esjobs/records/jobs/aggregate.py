@@ -23,7 +23,7 @@ from esjobs.records.jobs import resolution
 from esjobs.records.jobs.day_spans import spans
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.jobs import BUCKETS, DAYS
-from esjobs.store.base import Change, Foreseeing, Forgetting, JobStore, Retired, Span
+from esjobs.store.base import Change, CostEstimate, Expiring, Hide, JobStore, Span
 
 _KEYS = ("day", "task_id", "core_class", "queue", "cpu_model", "processing_type")
 BUCKET_KEYS = resolution.store_keys(_KEYS)
@@ -91,7 +91,7 @@ def aggregate(
     changes: list[Change] = [*emptied]
     n_buckets = 0
     able = store.capabilities()
-    if stale and isinstance(store, Foreseeing):
+    if stale and isinstance(store, CostEstimate):
         store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
     fingerprints = {row["day"]: row for row in prints}
     n_jobs = {row["day"]: row["n_jobs"] for row in prints}
@@ -199,13 +199,13 @@ def buckets_version() -> str:
 
 def forgotten_days(store: JobStore, days: Collection[date]) -> set[date]:
     """Of some days that have no jobs those whose jobs went because they were old."""
-    return store.forgotten(days) if days and isinstance(store, Forgetting) else set()
+    return store.forgotten(days) if days and isinstance(store, Expiring) else set()
 
 
-def _emptied(store: JobStore, in_window: set[date], kept: set[date]) -> list[Retired]:
+def _emptied(store: JobStore, in_window: set[date], kept: set[date]) -> list[Hide]:
     # Beyond all stored days no day has jobs; days between are not read, so that a night costs the same after
     # years.
-    if isinstance(store, Forgetting) and store.forgets:
+    if isinstance(store, Expiring) and store.forgets:
         return retired_days(in_window - kept)
     first, last = _days_of(store.span())
     beyond = [Days("day", date.min, date.max)]
@@ -236,9 +236,9 @@ def _bucket_query(days: Sequence[date], rules: CleaningRules) -> Query:
     return Query(BUCKET_KEYS, BUCKET_METRICS, Window.of_days(days[0], days[-1]), drops=rules.drops())
 
 
-def retired_days(days: Iterable[date]) -> list[Retired]:
+def retired_days(days: Iterable[date]) -> list[Hide]:
     """Take the buckets and the books of some days out of sight, once published."""
-    return [Retired(table, str(day)) for day in sorted(days) for table in (BUCKETS, DAYS)]
+    return [Hide(table, str(day)) for day in sorted(days) for table in (BUCKETS, DAYS)]
 
 
 def _nothing_stored(store: JobStore, window: Window) -> str:

@@ -22,7 +22,7 @@ from esjobs.records.jobs.reading import JOBS, Progress, Reading
 from esjobs.records.jobs.rejects import RejectSpool
 from esjobs.records.jobs.table_rows import Put
 from esjobs.schema.jobs import LOAD_COUNTS, LOADS, REJECTS
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 
 # Files of a load that its account names.
 _NAMED = 100
@@ -149,7 +149,7 @@ def _store(
                 if JOBS in books and jobs is not None:
                     store.undo_load(load_id)
                 if jobs is not None:
-                    store.publish([Retired(LOADS, load_id)])
+                    store.publish([Hide(LOADS, load_id)])
         raise
     if "complete" in existing.column("state").to_pylist():
         notes.append(f"load {load_id} was read before: esjobs show loads keeps the account of the first time")

@@ -24,7 +24,7 @@ from esjobs.core.tables import Table, column
 from esjobs.publish.publication import read_table, tidy
 from esjobs.records.export.pseudonyms import Pseudonyms
 from esjobs.records.jobs.table_rows import of_partition
-from esjobs.store.base import Change, Erasing, Forgetting, JobStore, Retired
+from esjobs.store.base import Change, Erasing, Expiring, Hide, JobStore
 
 _USER = "user"
 _NOBODY = "somebody"
@@ -80,7 +80,7 @@ def forget_user(
     marker = f"forgetting {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
     key = secrets.token_hex(32) if dry_run else _key(store, marker)
     names = _Names(name, bytes.fromhex(key), pseudonymise=pseudonymise, keep_texts=keep_texts)
-    of_others = isinstance(store, Forgetting) and store.forgets
+    of_others = isinstance(store, Expiring) and store.forgets
     if not of_others:
         store.rewrite_jobs(name, names.counting if dry_run else names.jobs)
     for table in tables:
@@ -137,7 +137,7 @@ def _changes(store: JobStore, table: Table, partition: str, rows: pa.Table) -> l
         of_value = rows.filter(pc.equal(rows.column(table.partition), value))
         changes.append(store.replace(table, str(value), of_value.to_batches()))
     if not any(change.partition == partition for change in changes):
-        changes.append(Retired(table, partition))
+        changes.append(Hide(table, partition))
     return changes
 
 

@@ -12,7 +12,7 @@ from esjobs.publish.publication import read_table
 from esjobs.publish.retention import Keep, prune
 from esjobs.schema.catalogue import KINDS, TABLES
 from esjobs.schema.jobs import BUCKETS, DAYS, LOADS
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Hide, JobStore
 
 # A day of jobs has its buckets and its books; people count it once.
 _OF_JOBS = (BUCKETS, DAYS)
@@ -64,7 +64,7 @@ def prune_days(
                 f"those of the newest {months} months are kept"
             )
         return replace(report, counts=counts, notes=(*report.notes, *notes))
-    store.publish([Retired(table, str(day)) for table, day in gone])
+    store.publish([Hide(table, str(day)) for table, day in gone])
     counts["rows removed"] = counts.get("rows removed", 0) + store.sweep()
     return replace(report, counts=counts)
 

@@ -14,7 +14,7 @@ from esjobs.core.tables import LOAD_TIMES, Table
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.schema.jobs import LOAD_COUNTS, LOADS, REJECTS
-from esjobs.store.base import Change, JobStore, Retired
+from esjobs.store.base import Change, Hide, JobStore
 from esjobs.store.batches import conformed
 
 _ACCOUNTS = (LOADS, REJECTS, LOAD_COUNTS)
@@ -112,9 +112,9 @@ def of_partition(table: Table, partition: str) -> Filter:
     return In(table.partition, (int(partition) if kind == "integer" else partition,))
 
 
-def retired_rows(store: JobStore, tables: Iterable[Table], load_id: str) -> tuple[list[Retired], int]:
+def retired_rows(store: JobStore, tables: Iterable[Table], load_id: str) -> tuple[list[Hide], int]:
     """Return the changes that remove the rows of a load from all tables, and the number of rows."""
-    removed: list[Retired] = []
+    removed: list[Hide] = []
     rows = 0
     for table in tables:
         column = table.load_column
@@ -129,7 +129,7 @@ def retired_rows(store: JobStore, tables: Iterable[Table], load_id: str) -> tupl
         if table.partition != column:
             partitions = read_table(store, table, [of_load], [table.partition])
             names = {str(value) for value in partitions.column(table.partition).unique().to_pylist()}
-        removed.extend(Retired(table, name) for name in sorted(names))
+        removed.extend(Hide(table, name) for name in sorted(names))
     return removed, rows
 
 

@@ -15,7 +15,7 @@ from esjobs.records.jobs.aggregate import forgotten_days, retired_days
 from esjobs.records.jobs.reading import JOBS
 from esjobs.records.jobs.table_rows import retired_rows
 from esjobs.schema.jobs import DAYS, LOAD_COUNTS, LOADS, REJECTS
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Hide, JobStore
 
 
 def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
@@ -34,7 +34,7 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
         raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
     brought = read_table(store, LOAD_COUNTS, [In("load_id", (load_id,))]).column("table_name").to_pylist()
     if listed:
-        removed += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
+        removed += [Hide(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
     if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
         undone = store.undo_load(load_id)
         rows += undone.jobs
@@ -62,7 +62,7 @@ def _found_unchanged(rows: Mapping[str, int]) -> str:
     return f"other loads found rows of it unchanged and did not store them ({loads}): ingest them again"
 
 
-def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Retired]:
+def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Hide]:
     if not days:
         return []
     return retired_days(set(days) - _stored_days(store, Window.of_days(min(days), max(days))))

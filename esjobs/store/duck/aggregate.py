@@ -1,4 +1,4 @@
-"""Aggregates in the embedded store: the table and the books of one snapshot."""
+"""Aggregates in the embedded store: table and books of one snapshot."""
 
 from collections import Counter
 from typing import Any
@@ -14,10 +14,7 @@ from esjobs.store.duck.connection import DuckConnection
 
 
 def aggregate(connection: DuckConnection, query: Query) -> Aggregate:
-    """Two scans of the columns that the query names, in one transaction: one for the groups, one to count.
-
-    Rows of results have no books, and some questions want none: one scan.
-    """
+    """Answer a query with one scan for the groups and one for the books, if it has any."""
     compiled = compile_aggregate(query)
     schema = pa.schema(
         [(key, arrow_type(query.key_field(key).type)) for key in query.keys]
@@ -36,7 +33,7 @@ def aggregate(connection: DuckConnection, query: Query) -> Aggregate:
 
 
 def _books(query: Query, counted: list[tuple[Any, ...]]) -> pa.Table:
-    """Rows of (day, number of the rule, jobs, notes...) as the books that readers know."""
+    """Return the books from rows of (day, number of the rule, jobs, notes...)."""
     reasons: list[tuple[str, Kind]] = [
         ("binned", "binned"),
         *((rule.reason, "dropped") for rule in query.drops),

@@ -1,7 +1,7 @@
-"""A file written anew, so that what was deleted is in none of its pages.
+"""Compaction: a new file without deleted data.
 
-DuckDB marks what is deleted and reuses pages when it likes; until then their bytes say what they said. A copy
-of the rows that are there takes the place of the file in one step.
+DuckDB only marks deleted rows, so their bytes remain readable until pages are reused. A copy replaces the
+file in one step.
 """
 
 import contextlib
@@ -18,11 +18,10 @@ _MAGIC_AT, _MAGIC = 8, b"DUCK"
 
 
 def compact(connection: DuckConnection, others: Iterable[DuckConnection]) -> None:
-    """Write the file anew and close the connection; another one has to be opened.
+    """Rewrite the file and close the connection.
 
-    Needs as much room again as the rows take. Raises :class:`StoreBusyError` while one of ``others`` of this
-    process has the file open: it would go on writing into the one of before. Broken off, the file is as it
-    was, or written anew.
+    Requires free space for all rows. Raises :class:`StoreBusyError` while another connection of this process
+    has the file open. An interrupted run leaves a complete file.
     """
     file = Path(connection.location).resolve()
     for other in others:
@@ -62,7 +61,7 @@ def _copy(connection: DuckConnection, copy: Path) -> None:
 
 
 def _replace(connection: DuckConnection, file: Path, copy: Path) -> None:
-    """Put the copy in the place of the file while it is locked; nobody can begin to use the old one."""
+    """Replace the file by the copy while it is locked."""
     # what is written after that would be a log beside the new file
     connection.run("PRAGMA disable_checkpoint_on_shutdown")
     before = os.open(file, os.O_RDWR)

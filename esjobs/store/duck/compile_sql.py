@@ -1,8 +1,7 @@
-"""The query language as DuckDB SQL: pure functions from a question to text and parameters.
+"""Query language as DuckDB SQL: pure functions from questions to text and parameters.
 
-Identifiers come from the catalogue only, every value is a bound parameter. Comparisons follow the
-language, not SQL: a missing value equals nothing and lies in no range, and neither does NaN (which DuckDB
-sorts above every number).
+Identifiers come from the catalogue, values are bound. Comparisons follow the language: missing and NaN are in
+no range, although DuckDB sorts NaN above every number.
 """
 
 import math
@@ -51,7 +50,7 @@ _ESCAPE = "!"
 
 @dataclass(frozen=True)
 class Compiled:
-    """SQL text with ``$1``, ``$2``, ... and the values that they stand for."""
+    """SQL text with placeholders ``$1``, ``$2``, ... and their values."""
 
     sql: str
     params: tuple[object, ...]
@@ -59,19 +58,19 @@ class Compiled:
 
 @dataclass
 class Binding:
-    """Collects values; each gets the next parameter number."""
+    """Collector of bound values."""
 
     values: list[object] = field(default_factory=list)
 
     def bind(self, value: object) -> str:
-        """The placeholder that stands for a value."""
+        """Return the placeholder of a value."""
         self.values.append(value)
         return f"${len(self.values)}"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A field as an SQL expression."""
+    """Field as an SQL expression."""
 
     sql: str
     type: FieldType
@@ -82,7 +81,7 @@ Resolve = Callable[[str], Column]
 
 
 def compile_select(select: Select) -> Compiled:
-    """Jobs of a window under filters, the fields in the order asked for."""
+    """Compile a selection of jobs."""
     names = select.fields or tuple(item.name for item in fields.JOB_FIELDS)
     bound = Binding()
     columns = [f"{_column(name).sql} AS {quote(name)}" for name in names]
@@ -98,16 +97,16 @@ def compile_select(select: Select) -> Compiled:
 
 
 def _job_order(column: Column, *, descending: bool) -> str:
-    """What jobs are sorted by: NaN, which DuckDB takes for the largest number, is as good as missing."""
+    """Return the sort expression of jobs; NaN counts as missing."""
     if column.type in ("map", "list", "text", "bytes"):
         raise UsageError(f"jobs cannot be sorted by '{column.name}', which is a {column.type}")
-    known = f"CASE WHEN NOT isnan({column.sql}) THEN {column.sql} END"
-    key = known if column.type == "number" else column.sql
+    finite = f"CASE WHEN NOT isnan({column.sql}) THEN {column.sql} END"
+    key = finite if column.type == "number" else column.sql
     return f"{key} {'DESC' if descending else 'ASC'} NULLS LAST"
 
 
 def compile_aggregate(query: Query) -> Compiled:
-    """The table of a query: its keys, then its metrics, over the jobs that no rule drops."""
+    """Compile the table of a query."""
     _refuse_equal_names(query)
     bound = Binding()
     resolve = _columns_of(query.over)
@@ -137,7 +136,7 @@ def compile_aggregate(query: Query) -> Compiled:
 
 
 def _made(key: TimePart | Bins, bound: Binding) -> str:
-    """A key that is made of a field, as SQL."""
+    """Return a derived key as SQL."""
     column = _column(key.field)
     if isinstance(key, TimePart):
         if key.part == "hour":
@@ -150,8 +149,8 @@ def _made(key: TimePart | Bins, bound: Binding) -> str:
 
 
 def _named(key: Named, number: int, bound: Binding) -> tuple[str, str]:
-    """A key of names, and the join that brings them."""
-    values, names = ([pair[place] for pair in key.names] for place in (0, 1))
+    """Return a key of names and the join that supplies them."""
+    values, names = ([pair[position] for pair in key.names] for position in (0, 1))
     pairs = (
         f"SELECT unnest(CAST({bound.bind(values)} AS VARCHAR[])) AS stored_{number}, "
         f"unnest(CAST({bound.bind(names)} AS VARCHAR[])) AS named_{number}"
@@ -161,10 +160,9 @@ def _named(key: Named, number: int, bound: Binding) -> tuple[str, str]:
 
 
 def compile_books(query: Query) -> Compiled:
-    """The books of a query: day, number of the rule that drops (0: binned), n_jobs, then one column per note.
+    """Compile the books: day, number of the dropping rule (0: binned), n_jobs, one column per note.
 
-    A note's column counts the binned jobs that passed a rule because their field is missing; notes stand in
-    the order of the rules that have one.
+    A note counts binned jobs that passed a rule because the field is missing.
     """
     # Every rule is evaluated on whole columns first: inside the CASE it would see a selection of rows, for
     # which DuckDB evaluates strings row by row instead of once per distinct value.
@@ -193,7 +191,7 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def noted_rules(query: Query) -> list[DropRule]:
-    """The rules that let a missing field pass and say so in the books."""
+    """Return the rules that pass missing fields and note them."""
     return [rule for rule in query.drops if rule.missing == "pass" and rule.unknown is not None]
 
 
@@ -204,7 +202,7 @@ def compile_read(
     order: Sequence[str] = (),
     limit: int | None = None,
 ) -> Compiled:
-    """The visible rows of a result table under filters; ``order``: see :meth:`JobStore.read`."""
+    """Compile a read of visible rows; see :meth:`JobStore.read`."""
     bound = Binding()
     resolve = _columns_of(table)
     shown = ", ".join(resolve(name).sql for name in columns or table.column_names)
@@ -217,7 +215,6 @@ def compile_read(
 
 
 def _sorted(resolve: Resolve, item: str) -> str:
-    """A column to sort by; missing values come last either way, in every engine alike."""
     column = resolve(item.removeprefix("-"))
     if column.type in ("map", "list", "text", "bytes"):
         raise UsageError(f"rows cannot be sorted by '{column.name}', which is of type {column.type}")
@@ -225,7 +222,7 @@ def _sorted(resolve: Resolve, item: str) -> str:
 
 
 def _columns_of(table: Table | None) -> Resolve:
-    """What names mean: fields of jobs, or columns of a result table."""
+    """Return the resolver of names: fields of jobs, or columns of a table."""
     if table is None:
         return _column
 
@@ -236,28 +233,28 @@ def _columns_of(table: Table | None) -> Resolve:
 
 
 def compile_window(window: Window | None) -> Compiled:
-    """The condition that a job ended inside a window, as a WHERE clause; empty for all jobs."""
+    """Compile a window as WHERE clause; empty for all jobs."""
     bound = Binding()
     return _compiled(_where(_window(window, bound)), bound)
 
 
 def metric_type(query: Query, metric: Metric) -> FieldType:
-    """What a metric yields: counts are integers, sums numbers, extremes what their field is."""
+    """Return the type of a metric: counts are integers, sums numbers, extremes like their field."""
     if is_count(metric):
         return "integer"
     return query.field(metric.field).type if isinstance(metric, Minimum | Maximum) else "number"
 
 
 def _column(name: str) -> Column:
-    """A job's field, stored or derived, as SQL; the one place where derivations are compiled."""
-    asked = fields.field(name)
-    return Column(_expression(asked), asked.type, name)
+    """Return a job's field as SQL."""
+    item = fields.field(name)
+    return Column(_expression(item), item.type, name)
 
 
-def _expression(asked: Field) -> str:
-    match asked.derived:
+def _expression(item: Field) -> str:
+    match item.derived:
         case None:
-            return quote(asked.name)
+            return quote(item.name)
         case DayOf(source):
             return f"CAST({_column(source).sql} AS DATE)"
         case CoreClassOf(source):
@@ -267,7 +264,7 @@ def _expression(asked: Field) -> str:
             product = _product(over)
             return f"({product} / {_divisor(under)})" if under else f"({product})"
         case Resolved(source):
-            raise UsageError(f"'{asked.name}' is resolved above the store; ask for '{source}'")
+            raise UsageError(f"'{item.name}' is resolved above the store; ask for '{source}'")
 
 
 def _product(names: Sequence[str]) -> str:
@@ -275,7 +272,7 @@ def _product(names: Sequence[str]) -> str:
 
 
 def _divisor(names: Sequence[str]) -> str:
-    """A product as a double, null where it is 0; a whole number is looked at as such, which costs less."""
+    """Return a product as double, null if 0; integers are compared as integers, which is cheaper."""
     if len(names) == 1 and _column(names[0]).type == "integer":
         return f"CAST(nullif({_column(names[0]).sql}, 0) AS DOUBLE)"
     return f"nullif({_product(names)}, 0)"
@@ -293,7 +290,7 @@ def _numeric(name: str, resolve: Resolve) -> Column:
 
 
 def _metric(metric: Metric, resolve: Resolve, per_job: PerJob, fractions: dict[str, list[float]]) -> str:
-    """A metric as SQL. ``fractions``: all that are asked of a field, which is sorted once for them."""
+    """Return a metric as SQL. ``fractions``: all quantiles per field, which is sorted once for them."""
     match metric:
         case Moment():
             return _moment(metric, resolve, per_job)
@@ -303,8 +300,8 @@ def _metric(metric: Metric, resolve: Resolve, per_job: PerJob, fractions: dict[s
             if column.type == "number":
                 value = per_job.named(f"CASE WHEN NOT isnan({value}) THEN {value} END")
             of_field = fractions[name]
-            place = of_field.index(float(fraction)) + 1
-            return f"quantile_cont({value}, {of_field!r})[{place}]"
+            position = of_field.index(float(fraction)) + 1
+            return f"quantile_cont({value}, {of_field!r})[{position}]"
         case Count():
             return "count(*)"
         case Sum(name):
@@ -321,7 +318,6 @@ def _metric(metric: Metric, resolve: Resolve, per_job: PerJob, fractions: dict[s
 
 
 def _moment(moment: Moment, resolve: Resolve, per_job: PerJob) -> str:
-    """A sum or a number of jobs, of those that count."""
     columns = {name: _once(resolve(name), per_job) for name in (*moment.factors, *moment.having)}
     for name in moment.factors:
         _numeric(name, resolve)
@@ -348,7 +344,7 @@ def _moment(moment: Moment, resolve: Resolve, per_job: PerJob) -> str:
 
 
 def _once(column: Column, per_job: PerJob) -> Column:
-    """A column that costs something as one that is worked out once."""
+    """Return a column whose expression is evaluated once per job."""
     if column.sql == quote(column.name):
         return column
     return Column(per_job.named(column.sql), column.type, column.name)
@@ -383,7 +379,7 @@ def _filters(filters: Sequence[Filter], resolve: Resolve, bound: Binding) -> lis
 
 
 def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
-    """A filter as a condition that is true when it holds, false or null when it does not."""
+    """Return a filter as condition: true if it holds, else false or null."""
     match item:
         case Either(filters):
             return "(" + (" OR ".join(_filters(filters, resolve, bound)) or "FALSE") + ")"
@@ -426,10 +422,10 @@ def _range(column: Column, item: Range, bound: Binding) -> str:
     if column.type not in ("integer", "number"):
         raise UsageError(f"'{column.name}' is not a number; a range of times is a window")
     bounds = [(">", item.gt), (">=", item.ge), ("<", item.lt), ("<=", item.le)]
-    given = [(sign, limit) for sign, limit in bounds if limit is not None]
-    if any(math.isnan(limit) for _, limit in given):
+    limits = [(sign, limit) for sign, limit in bounds if limit is not None]
+    if any(math.isnan(limit) for _, limit in limits):
         return "FALSE"
-    parts = [f"{column.sql} {sign} {bound.bind(limit)}" for sign, limit in given]
+    parts = [f"{column.sql} {sign} {bound.bind(limit)}" for sign, limit in limits]
     if column.type == "number" and item.lt is None and item.le is None:
         # NaN lies above infinity; unlike isnan(), a bound is held against the statistics of many rows at once
         parts.append(f"{_nan_of(column)} <= 'Infinity'::DOUBLE")
@@ -437,7 +433,7 @@ def _range(column: Column, item: Range, bound: Binding) -> str:
 
 
 def _nan_of(column: Column) -> str:
-    """What is NaN where a column is: of a number over whole numbers that number, which is not worked out."""
+    """Return the expression that is NaN if the column is; cheaper for a number over integers."""
     derived = None if column.sql == quote(column.name) else fields.field(column.name).derived
     match derived:
         case Quotient((number,), under) if under and all(_column(name).type == "integer" for name in under):
@@ -448,13 +444,13 @@ def _nan_of(column: Column) -> str:
 def _times(column: Column, item: Times, bound: Binding) -> str:
     if column.type != "time":
         raise UsageError(f"'{column.name}' is no time")
-    given = [(">=", item.start), ("<", item.end)]
-    parts = [f"{column.sql} {sign} {bound.bind(naive(limit))}" for sign, limit in given if limit is not None]
+    limits = [(">=", item.start), ("<", item.end)]
+    parts = [f"{column.sql} {sign} {bound.bind(naive(limit))}" for sign, limit in limits if limit is not None]
     return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
 
 
 def _likes(column: Column, patterns: Sequence[str], bound: Binding) -> str:
-    """Whether the column matches a pattern: an equality, a prefix, or LIKE with everything but * escaped."""
+    """Return the condition that a column matches a pattern."""
     text = f"lower({_text(column).sql})"
     parts: list[str] = []
     for pattern in patterns:
@@ -482,7 +478,6 @@ def _escaped(pattern: str) -> str:
 
 
 def _keeps(rule: DropRule, bound: Binding) -> str:
-    """True for the jobs that a rule keeps."""
     condition = _condition(rule.keep, _column, bound)
     present = f"{_column(rule.keep.field).sql} IS NOT NULL"
     missing = f"{_column(rule.keep.field).sql} IS NULL"

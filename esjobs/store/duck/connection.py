@@ -1,4 +1,4 @@
-"""The connection to DuckDB: statements, streams, transactions, and the file with what is made around it."""
+"""Connection to DuckDB: statements, streams, transactions, and the file."""
 
 import contextlib
 import fcntl
@@ -32,7 +32,7 @@ _INTERRUPTED = "Query interrupted"
 
 
 class DuckConnection:
-    """The one connection of a store, and the cursors of the streams that are being read.
+    """Connection of a store and the cursors of its open streams.
 
     Every error that leaves it is a :class:`StoreError`.
     """
@@ -69,15 +69,15 @@ class DuckConnection:
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be written."""
+        """True if nothing can be written."""
         return False
 
     def _spill_folder(self) -> str:
-        """Where what does not fit into memory goes: made when it is needed."""
+        """Return the spill folder, which DuckDB creates on demand."""
         return f"{self.location}.tmp"
 
     def _connect(self, in_memory: bool) -> duckdb.DuckDBPyConnection:
-        """Open the file, made with its folders when it is absent; waits for its turn."""
+        """Open the file, created with its folders if absent; wait for its turn."""
         if in_memory:
             return quiet(duckdb.connect(self.location, config=self._config))
         file = Path(self.location)
@@ -99,7 +99,7 @@ class DuckConnection:
         return opened
 
     def run(self, sql: str, params: Sequence[object] = ()) -> None:
-        """Execute a statement that yields nothing."""
+        """Execute a statement without result."""
         with self.translated():
             self._open().execute(sql, list(params))
 
@@ -109,13 +109,13 @@ class DuckConnection:
             return self._open().execute(sql, list(params)).fetchall()
 
     def table(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> pa.Table:
-        """Execute a query inside the current transaction, the answer in memory and of this schema."""
+        """Execute a query inside the current transaction and return a table of this schema."""
         with self.translated():
             rows = self._open().sql(sql, params=list(params)).to_arrow_table()
             return rows.cast(schema)
 
     def stream(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
-        """Execute a query on a snapshot of its own and yield batches of this schema as they are made."""
+        """Execute a query on its own snapshot and yield batches of this schema."""
         with self.translated():
             cursor = self._cursor()
             reader = cursor.sql(sql, params=list(params)).to_arrow_reader(_BATCH_ROWS)
@@ -124,11 +124,11 @@ class DuckConnection:
         return stream
 
     def lookup(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
-        """As :meth:`stream`, for what many questions ask alike: which run is shown, which names there are."""
+        """Stream a small answer that is often repeated; subclasses may cache it."""
         return self.stream(sql, schema, params)
 
     def insert(self, sql: str, rows: pa.Table, params: Sequence[object] = ()) -> None:
-        """Execute a statement that reads the rows under the name ``incoming``."""
+        """Execute a statement that reads the rows as ``incoming``."""
         with self.translated():
             incoming = _without_zone(rows)
             if not self._fenced:
@@ -142,10 +142,9 @@ class DuckConnection:
                 self._open().unregister("incoming")
 
     def fenced_cursor(self) -> "FencedCursor":
-        """A cursor for statements of others; close it. The file is kept open until then.
+        """Return a cursor for foreign statements; close it after use.
 
-        From now on nothing that runs here reaches files but those of the store, loads an extension, reads
-        variables of this program, or changes the configuration.
+        Fences the connection for good: no other files, no extensions, no variables, no configuration changes.
         """
         with self.translated():
             cursor = self._cursor()
@@ -159,7 +158,7 @@ class DuckConnection:
         return lent
 
     def _spill_limit(self) -> int:
-        """The bytes that statements of others may spill: half of what is free; DuckDB would take 90 %."""
+        """Return half of the free space in bytes, the limit of foreign spills (DuckDB takes 90 %)."""
         folder = Path(self._config["temp_directory"])
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent
@@ -172,7 +171,7 @@ class DuckConnection:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: commits at the end, rolls back on any exception. Does not nest."""
+        """Commit at the end, roll back on any exception. Does not nest."""
         if self._within:
             raise StoreError("the store is in the middle of a write; finish it before the next one starts")
         self.run("BEGIN TRANSACTION")
@@ -190,11 +189,11 @@ class DuckConnection:
 
     @property
     def closed(self) -> bool:
-        """Whether the file was released."""
+        """True if the file was released."""
         return self._closed
 
     def remove(self) -> None:
-        """Delete the file while it is still locked, so that nobody else can have begun to use it; close."""
+        """Delete the file while it is locked, and close."""
         # What is written after the file is gone would be a log beside the next file of this name.
         with contextlib.suppress(StoreError):
             self.run("PRAGMA disable_checkpoint_on_shutdown")
@@ -204,7 +203,7 @@ class DuckConnection:
         self._remove_folders()
 
     def _is_half_made(self) -> bool:
-        """True if the file is the beginning of a database whose maker ended before it was one."""
+        """True if the file is an unfinished database whose creator ended."""
         file = Path(self.location)
         with contextlib.suppress(OSError):
             size = file.stat().st_size
@@ -214,7 +213,7 @@ class DuckConnection:
         return False
 
     def _remove_stub(self) -> None:
-        """Delete what is left of a file that could not be made, unless another process has made it since."""
+        """Delete an unfinished file, unless another process has completed it since."""
         with contextlib.suppress(OSError), Path(self.location).open("rb+") as stream:
             fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the lock that DuckDB takes too
             if os.fstat(stream.fileno()).st_size >= _SHORTEST_DATABASE:
@@ -223,13 +222,12 @@ class DuckConnection:
         self._remove_folders()
 
     def _remove_folders(self) -> None:
-        """Delete the folders that were made for the file, as far as they are empty."""
         with contextlib.suppress(OSError):
             for folder in self._new_folders:
                 folder.rmdir()
 
     def close(self) -> None:
-        """End all streams and release the file."""
+        """Close all streams and release the file."""
         if self._closed:
             return
         self._closed = True
@@ -241,7 +239,7 @@ class DuckConnection:
                 self._duckdb.close()
 
     def require_open(self) -> None:
-        """Raise :class:`StoreError` after it was closed."""
+        """Raise :class:`StoreError` if closed."""
         self._open()
 
     def _open(self) -> duckdb.DuckDBPyConnection:
@@ -251,9 +249,9 @@ class DuckConnection:
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
-        """Raise errors of DuckDB, the system and Arrow as ours, a query ended by Ctrl-C as what it is.
+        """Translate errors of DuckDB, the system and Arrow; Ctrl-C becomes KeyboardInterrupt.
 
-        What DuckDB makes beside the file (its log, what it spills) is for those who may read the file.
+        Files that DuckDB creates beside the store get its permissions.
         """
         try:
             with masked(mask_like(Path(self.location))):
@@ -267,7 +265,7 @@ class DuckConnection:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it that are missing; the ones made, innermost first."""
+    """Create a folder and its missing parents; return those created, innermost first."""
     try:
         return make_folder(folder)
     except OSError as error:
@@ -278,20 +276,20 @@ def _make_folders(folder: Path) -> list[Path]:
 
 
 class FencedCursor:
-    """A cursor that answers statements of others, known to its store as long as somebody has it."""
+    """Cursor for foreign statements, tracked by its store."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.duckdb = cursor
         self.alive = True
 
     def close(self) -> None:
-        """Let go of what is being read."""
+        """Close the cursor."""
         self.alive = False
         self.duckdb.close()
 
 
 class _Stream:
-    """An answer that is read batch by batch; ends with the store."""
+    """Answer that is read batch by batch and ends with the store."""
 
     def __init__(
         self,
@@ -326,11 +324,11 @@ class _Stream:
 
     @property
     def alive(self) -> bool:
-        """Whether there may be more to read."""
+        """True if there may be more to read."""
         return self._cursor is not None
 
     def close(self) -> None:
-        """Let go of the answer and its cursor."""
+        """Release the answer and its cursor."""
         self._reader = None
         if self._cursor is not None:
             self._cursor.close()
@@ -338,7 +336,7 @@ class _Stream:
 
 
 def quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Without the progress bar that DuckDB draws on standard output, where our data goes."""
+    """Disable the progress bar, which DuckDB draws on standard output."""
     connection.execute("SET enable_progress_bar = false")
     return connection
 
@@ -346,8 +344,7 @@ def quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
 def stop(timer: threading.Timer | None) -> None:
     """End a timer and its thread.
 
-    A cancelled one lives on for a moment, and so does what it knows: at the end of the program DuckDB's
-    binding complains of objects that somebody still has.
+    At exit DuckDB's binding complains about objects that a live thread still references.
     """
     if timer is not None:
         timer.cancel()
@@ -356,7 +353,7 @@ def stop(timer: threading.Timer | None) -> None:
 
 
 def _without_zone(rows: pa.Table) -> pa.Table:
-    """Times as UTC without a zone: the same numbers, and no time-zone library to interpret them."""
+    """Convert times to UTC without zone; no time-zone library is needed then."""
     plain = pa.schema(
         [
             pa.field(item.name, pa.timestamp("us")) if pa.types.is_timestamp(item.type) else item

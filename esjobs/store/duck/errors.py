@@ -1,4 +1,4 @@
-"""Errors of DuckDB, the operating system and Arrow as errors of ours, with the way out."""
+"""Errors of DuckDB, the system and Arrow as ours, with the remedy."""
 
 import re
 
@@ -57,7 +57,7 @@ _CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
 
 
 def store_error(error: BaseException, location: str) -> StoreError:
-    """Any error of DuckDB, the operating system or Arrow as one of ours: one line that says what to do."""
+    """Return an error of DuckDB, the system or Arrow as ours: one line with the remedy."""
     # DuckDB's own advice names settings that readers of this message cannot reach.
     words = " ".join(str(error).split("Possible solutions")[0].split())[:300]
     for pattern, ours, way_out in _WAYS_OUT:

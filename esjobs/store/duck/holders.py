@@ -1,4 +1,4 @@
-"""Which processes have a file locked, as far as the system tells: Linux does, in ``/proc``."""
+"""Processes that hold locks on a file, as Linux reports in ``/proc``."""
 
 import contextlib
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 
 _LONGEST_COMMAND = 80
 
-_TOLD = 4
+_MOST_NAMED = 4
 """So many processes are named; of more, how many they are."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A process with a lock. ``since``: when the process began; a system does not tell when it locked."""
+    """Process with a lock; ``since``: start of the process."""
 
     pid: int
     command: str = ""
@@ -24,7 +24,7 @@ class Holder:
 
     @property
     def label(self) -> str:
-        """What people need to find it.
+        """Process id with command and start.
 
         >>> Holder(12, "esjobs run", datetime(2018, 9, 1, 3, 30, tzinfo=UTC)).label
         '12 (esjobs run, running since 2018-09-01 03:30 UTC)'
@@ -36,9 +36,9 @@ class Holder:
 
 
 def holders_of(file: Path) -> list[Holder]:
-    """The other processes that have a lock on a file, by their numbers; none where nothing tells.
+    """Return the other processes that lock a file, by process id.
 
-    Processes of other machines and of containers beside this one are not seen.
+    Processes of other machines and containers are invisible.
     """
     pids: set[int] = set()
     with contextlib.suppress(OSError):
@@ -57,18 +57,18 @@ def holders_of(file: Path) -> list[Holder]:
 
 
 def holder(pid: int) -> Holder:
-    """What is known of a process."""
+    """Return a process with its command and start, if known."""
     return Holder(pid, _command(pid), _since(pid))
 
 
 def listed(holders: Sequence[Holder]) -> str:
-    """The processes as a message names them.
+    """Return the processes as text of a message.
 
     >>> listed([Holder(12), Holder(15)])
     'processes 12, 15'
     """
-    named = ", ".join(each.label for each in holders[:_TOLD])
-    more = f" and {len(holders) - _TOLD} more" if len(holders) > _TOLD else ""
+    named = ", ".join(each.label for each in holders[:_MOST_NAMED])
+    more = f" and {len(holders) - _MOST_NAMED} more" if len(holders) > _MOST_NAMED else ""
     return f"process{'es' if len(holders) > 1 else ''} {named}{more}"
 
 

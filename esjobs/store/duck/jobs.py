@@ -1,7 +1,6 @@
 """Jobs in the embedded store: loads, duplicates, undoing, fingerprints.
 
-The state follows from the rows of each load alone: which version of a job is visible, and what waits in
-``internal.replaced_jobs``, is settled in `duck_versions`.
+`versions` decides which version of a job is visible; the others wait in ``internal.replaced_jobs``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,17 +30,16 @@ _NOTHING_COMES = (0, 0)
 
 @dataclass(frozen=True)
 class _Load:
-    """A load's number, and the number of its first row in this call."""
+    """Number of a load, and of its first row in this call."""
 
     number: int
     first_row: int
 
 
 def put_jobs(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
-    """Write the rows of a load straight into ``jobs``, then settle which version of each job is visible.
+    """Write the rows of a load into ``jobs`` and settle the visible versions, in one transaction.
 
-    One transaction. Duplicates are looked for by the identity hash among all stored jobs; only the jobs
-    that have several versions are compared by their natural keys.
+    Duplicates are found by the identity hash; natural keys are compared only for those.
     """
     with connection.transaction():
         load = _open_load(connection, load_id)
@@ -66,11 +64,11 @@ def put_jobs(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load
 
 
 def _open_load(connection: DuckConnection, load_id: str) -> _Load:
-    known = connection.rows(
+    existing = connection.rows(
         "SELECT number, next_row FROM internal.load_numbers WHERE load_id = $1", [load_id]
     )
-    if known:
-        return _Load(*known[0])
+    if existing:
+        return _Load(*existing[0])
     ((number,),) = connection.rows("SELECT coalesce(max(number), 0) + 1 FROM internal.load_numbers")
     connection.run(
         "INSERT INTO internal.load_numbers (load_id, number, next_row) VALUES ($1, $2, 0)", [load_id, number]
@@ -79,7 +77,7 @@ def _open_load(connection: DuckConnection, load_id: str) -> _Load:
 
 
 def _append(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
-    """Write the rows; their identity hashes, 8 bytes a row, are all that stays in memory."""
+    """Write the rows; return their identity hashes."""
     put = ", ".join(quote(name) for name in PUT_SCHEMA.names)
     rows = 0
     hashes = [np.empty(0, np.uint64)]
@@ -94,10 +92,10 @@ def _append(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load:
         numbered = table.append_column("load_row", pa.array(numbers)).append_column(
             "row_identity", pa.array(identity)
         )
-        known = [name for name in duck_versions.LATER if table.column(name).null_count < table.num_rows]
+        existing = [name for name in duck_versions.LATER if table.column(name).null_count < table.num_rows]
         statement = (
             f"INSERT INTO jobs ({put}, load_number, load_row, row_identity, row_mark) "  # noqa: S608
-            f"SELECT {put}, $1, load_row, row_identity, {duck_versions.row_mark(known)} FROM incoming"
+            f"SELECT {put}, $1, load_row, row_identity, {duck_versions.row_mark(existing)} FROM incoming"
         )
         connection.insert(statement, numbered, [load.number])
         hashes.append(identity)
@@ -106,10 +104,9 @@ def _append(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load:
 
 
 def _find_several(connection: DuckConnection, load: _Load, identities: Hashes) -> bool:
-    """Keep the identity hashes that more than one version has in a table ``several``; whether there are any.
+    """Store identity hashes with several versions in ``several``; return True if there are any.
 
-    Repeats inside the load are found by sorting its hashes in place, several times faster than a GROUP BY;
-    the jobs stored before are probed only if there are any.
+    Sorting the hashes is several times faster than GROUP BY.
     """
     identities.sort()
     repeated = np.unique(identities[1:][identities[1:] == identities[:-1]])
@@ -137,14 +134,14 @@ def _find_several(connection: DuckConnection, load: _Load, identities: Hashes) -
 
 
 def undo_load(connection: DuckConnection, load_id: str) -> Undone:
-    """Delete the versions of a load and show what the remaining ones of its jobs say."""
+    """Delete the versions of a load and show what remains of its jobs."""
     with connection.transaction():
-        known = connection.rows(
+        existing = connection.rows(
             "SELECT number, coalesce(pruned, FALSE) FROM internal.load_numbers WHERE load_id = $1", [load_id]
         )
-        if not known:
+        if not existing:
             return Undone()
-        number, pruned = known[0]
+        number, pruned = existing[0]
         if pruned:
             raise not_undoable(load_id)
         load = [number]
@@ -182,10 +179,10 @@ def undo_load(connection: DuckConnection, load_id: str) -> Undone:
     return Undone(int(versions), unchanged)
 
 
-def select(connection: DuckConnection, asked: Select) -> Iterator[pa.RecordBatch]:
+def select(connection: DuckConnection, requested: Select) -> Iterator[pa.RecordBatch]:
     """Stream jobs in batches of at most 65 536 rows."""
-    compiled = compile_select(asked)
-    names = asked.fields or tuple(field.name for field in fields.JOB_FIELDS)
+    compiled = compile_select(requested)
+    names = requested.fields or tuple(field.name for field in fields.JOB_FIELDS)
     return connection.stream(compiled.sql, schema_of(fields.field(name) for name in names), compiled.params)
 
 
@@ -193,7 +190,7 @@ _SPAN = pa.schema([(name, pa.int64()) for name in ("jobs", "first", "last")])
 
 
 def span(connection: DuckConnection) -> Span:
-    """Count the visible jobs and find the earliest and latest end time."""
+    """Return number and span of the visible jobs."""
     answer = connection.lookup(
         "SELECT count(*) AS jobs, epoch_us(min(end_time)) AS first, epoch_us(max(end_time)) AS last "
         "FROM jobs",
@@ -210,7 +207,7 @@ def _moment(microseconds: int | None) -> datetime | None:
 
 
 def day_fingerprints(connection: DuckConnection, window: Window | None) -> pa.Table:
-    """Jobs per day and the sum of their row marks: independent of order, moved by any change."""
+    """Return jobs per day with the sum of their row marks, which is independent of order."""
     where = compile_window(window)
     return connection.table(
         "SELECT CAST(end_time AS DATE) AS day, count(*) AS n_jobs, "  # noqa: S608

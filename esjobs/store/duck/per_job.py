@@ -1,8 +1,7 @@
-"""What is worked out of each job once, below the grouping, for all numbers of a question that need it.
+"""Expressions evaluated once per job, below the grouping.
 
-Inside the aggregate functions an expression would be worked out again for each of them, and a condition
-behind ``FILTER`` would look at its texts row by row, not at each distinct text once: three times the time for
-sums over failed jobs.
+Inside aggregate functions each would be evaluated again, and filters on texts row by row instead of per
+distinct value: three times slower for sums over failed jobs.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,24 +13,24 @@ from esjobs.store.duck.schema import quote
 
 @dataclass
 class PerJob:
-    """Columns beside those that are stored. ``compiled``: filters as one condition."""
+    """Columns beside the stored ones; ``compiled`` joins filters into one condition."""
 
     compiled: Callable[[Sequence[Filter]], str]
     _columns: dict[str, str] = field(default_factory=dict)
     _conditions: dict[tuple[Filter, ...], str] = field(default_factory=dict)
 
     def named(self, expression: str) -> str:
-        """The column of an expression, the same for the same one."""
+        """Return the column of an expression, reused for equal ones."""
         return self._columns.setdefault(expression, quote(f"per job {len(self._columns)}"))
 
     def condition(self, filters: tuple[Filter, ...]) -> str:
-        """The column that says whether filters hold."""
+        """Return the column of a condition."""
         if filters not in self._conditions:
             self._conditions[filters] = self.named(self.compiled(filters))
         return self._conditions[filters]
 
     def rows(self, table: str, where: str) -> tuple[str, str]:
-        """What stands behind FROM, and the clause that is left to follow it."""
+        """Return the source behind FROM, and the remaining clause."""
         if not self._columns:
             return table, where
         made = ", ".join(f"{expression} AS {name}" for expression, name in self._columns.items())

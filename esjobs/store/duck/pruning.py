@@ -1,20 +1,19 @@
-"""Removal of the versions of jobs that nobody can see again.
+"""Removal of versions of jobs that can never be visible again.
 
-A version goes if other versions of the loads in question cover it: one has a newer end time, or each field
-that it knows is known to a better one of its end time. So whichever other load is undone, what is left says
-what it would have said.
+A version is covered if one of the other versions in question has a newer end time, or better ones of its end
+time know all its fields. Undoing any other load then gives the same result.
 """
 
 from collections.abc import Collection
 
 from esjobs.store.duck.connection import DuckConnection
-from esjobs.store.duck.versions import KNOWN, delete
+from esjobs.store.duck.versions import FIELD_BITS, delete
 
 _COVERED = "SELECT load_number, load_row FROM ranked WHERE covered"
 
 
 def prune_versions(connection: DuckConnection, loads: Collection[str], *, dry_run: bool) -> int:
-    """Remove them in one transaction, and mark the loads that had replaced one; how many."""
+    """Remove covered versions and mark the loads that replaced them; return their number."""
     with connection.transaction():
         connection.run(
             f"""
@@ -23,12 +22,12 @@ def prune_versions(connection: DuckConnection, loads: Collection[str], *, dry_ru
                 SELECT number AS load_number FROM internal.load_numbers
                 WHERE load_id IN (SELECT unnest($1::VARCHAR[]))
             ), waiting AS (
-                SELECT source, job_id, end_time, load_number, load_row, {KNOWN} AS fields
+                SELECT source, job_id, end_time, load_number, load_row, {FIELD_BITS} AS fields
                 FROM internal.replaced_jobs SEMI JOIN old USING (load_number)
             ), versions AS (
                 FROM waiting
                 UNION ALL
-                SELECT source, job_id, end_time, load_number, load_row, {KNOWN}
+                SELECT source, job_id, end_time, load_number, load_row, {FIELD_BITS}
                 FROM jobs SEMI JOIN old USING (load_number)
                 WHERE row_identity IN (SELECT row_identity FROM internal.replaced_jobs)
                     AND (load_number, load_row) NOT IN (

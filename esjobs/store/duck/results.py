@@ -1,8 +1,7 @@
-"""Results in the embedded store: partitions are written beside the visible rows, then switched to at once.
+"""Results in the embedded store: partitions written aside, then switched to.
 
-A generation is a number; rows carry it, ``internal.published`` says which number readers see of each
-partition. Publishing is one small transaction, whatever the size of the rows. Those of a small partition are
-held in memory until then and written in it: a transaction of their own would cost more than they do.
+Rows carry the number of their generation; ``internal.published`` holds the visible one of each partition.
+Small partitions stay in memory until they are published: a transaction would cost more.
 """
 
 from collections import defaultdict
@@ -14,10 +13,10 @@ from esjobs.core.arrow import schema_of
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Pointed, Retired
+from esjobs.store.base import Change, Generation, Hide, PointLatest
 from esjobs.store.duck.compile_sql import compile_read
 from esjobs.store.duck.connection import DuckConnection
-from esjobs.store.duck.held import Held
+from esjobs.store.duck.pending_rows import PendingRows
 from esjobs.store.duck.schema import latest_name, latest_statement, quote, results_name
 
 
@@ -31,39 +30,39 @@ def write(connection: DuckConnection, table: Table, partition: str, pieces: Iter
     return Generation(table, partition, str(number))
 
 
-def publish(connection: DuckConnection, changes: Sequence[Change], held: Held) -> None:
-    """Switch readers of every named partition in one transaction, which writes what is held of them.
+def publish(connection: DuckConnection, changes: Sequence[Change], cached: PendingRows) -> None:
+    """Switch readers in one transaction, which also writes cached generations.
 
-    Raises :class:`StoreError` when a generation was never written or is swept; nothing is switched then.
+    Raises :class:`StoreError` if a generation is missing; nothing is switched then.
     """
     with connection.transaction():
         # a partition named twice: the last change holds, as if they came one by one
         switched = {
             (change.table.name, change.partition): change
             for change in changes
-            if not isinstance(change, Pointed)
+            if not isinstance(change, PointLatest)
         }
-        _switch(connection, switched, _landed(connection, switched.values(), held))
+        _switch(connection, switched, _landed(connection, switched.values(), cached))
         for change in changes:
-            if isinstance(change, Pointed):
+            if isinstance(change, PointLatest):
                 _point(connection, change)
 
 
 def _landed(
-    connection: DuckConnection, changes: Iterable[Generation | Retired], held: Held
+    connection: DuckConnection, changes: Iterable[Generation | Hide], cached: PendingRows
 ) -> list[tuple[Generation, int]]:
-    """Generations with their numbers; those that are held are written."""
+    """Return generations with their numbers, cached ones now written."""
     generations = [change for change in changes if isinstance(change, Generation)]
-    written = [each for each in generations if each not in held]
+    written = [each for each in generations if each not in cached]
     _require_written(connection, written)
     landed = [(each, int(each.number)) for each in written]
-    new = [each for each in generations if each in held]
+    new = [each for each in generations if each in cached]
     if new:
         numbered = list(enumerate(new, _next_number(connection)))
         _announce(connection, {number: (each.table, each.partition) for number, each in numbered})
         parts: dict[str, list[pa.Table]] = defaultdict(list)
         for number, each in numbered:
-            parts[results_name(each.table)] += [_numbered(rows, number) for rows in held.pieces(each)]
+            parts[results_name(each.table)] += [_numbered(rows, number) for rows in cached.pieces(each)]
             landed.append((each, number))
         for name, rows in parts.items():
             if rows:
@@ -91,7 +90,6 @@ def _announce(connection: DuckConnection, generations: Mapping[int, tuple[Table,
 
 
 def _numbered(rows: pa.Table, number: int) -> pa.Table:
-    """Rows that carry the number of their generation."""
     return rows.append_column("generation", pa.repeat(number, rows.num_rows))
 
 
@@ -102,10 +100,10 @@ def _insert(connection: DuckConnection, name: str, rows: pa.Table) -> None:
 
 def _switch(
     connection: DuckConnection,
-    changes: Mapping[tuple[str, str], Generation | Retired],
+    changes: Mapping[tuple[str, str], Generation | Hide],
     landed: Sequence[tuple[Generation, int]],
 ) -> None:
-    """Let each partition show its new rows, or none; two statements, however many they are."""
+    """Set the visible generation of each partition, in two statements."""
     if changes:
         connection.run(
             "DELETE FROM internal.published "
@@ -123,7 +121,7 @@ def _switch(
         )
 
 
-def _point(connection: DuckConnection, change: Pointed) -> None:
+def _point(connection: DuckConnection, change: PointLatest) -> None:
     key = [change.table.name, change.length]
     connection.run("DELETE FROM internal.latest WHERE table_name = $1 AND length = $2", key)
     if change.partition is not None:
@@ -155,7 +153,7 @@ def _require_written(connection: DuckConnection, generations: Sequence[Generatio
 
 
 def sweep(connection: DuckConnection, tables: Iterable[Table], pending: Set[str]) -> int:
-    """Delete the rows of generations that are neither visible nor among those still to be published."""
+    """Delete rows of generations that are neither visible nor pending."""
     with connection.transaction():
         unreachable = [
             (number, name)
@@ -192,7 +190,7 @@ def read(
     order: Sequence[str] = (),
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows that ``published`` points at, as of the moment of the call."""
+    """Stream the published rows as of the call."""
     compiled = compile_read(table, where, columns, order, limit)
     by_name = {column.name: column for column in table.columns}
     schema = schema_of(by_name[name] for name in columns or table.column_names)
@@ -200,13 +198,12 @@ def read(
 
 
 def value(connection: DuckConnection, key: str) -> str | None:
-    """A named value; None when there is none."""
     values = connection.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
     return values[0][0] if values else None
 
 
 def compare_and_set(connection: DuckConnection, key: str, old: str | None, new: str | None) -> bool:
-    """Set a named value if it is still ``old``; ``None`` stands for absent, before and after."""
+    """Set a named value if it still equals ``old``; None: absent."""
     with connection.transaction():
         if value(connection, key) != old:
             return False

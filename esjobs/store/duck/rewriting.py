@@ -1,4 +1,4 @@
-"""Texts of stored jobs changed in place, in every version of a job."""
+"""Rewriting of texts in all versions of stored jobs."""
 
 from collections.abc import Iterator
 
@@ -18,16 +18,16 @@ _BATCH_ROWS = 65_536
 
 
 def rewrite_jobs(connection: DuckConnection, containing: str, rewrite: Rewrite) -> int:
-    """Rewrite the rows in which a text stands, in one transaction; how many changed."""
+    """Rewrite rows that contain a text, in one transaction; return the number changed."""
     with connection.transaction():
-        return sum(_rewrite(connection, place, containing, rewrite) for place in _PLACES)
+        return sum(_rewrite(connection, table, containing, rewrite) for table in _PLACES)
 
 
-def _rewrite(connection: DuckConnection, place: str, containing: str, rewrite: Rewrite) -> int:
+def _rewrite(connection: DuckConnection, table: str, containing: str, rewrite: Rewrite) -> int:
     texts = ", ".join(map(quote, _TEXTS))
     listed = ", ".join(map(quote, _NUMBERED.names))
     found = connection.table(
-        f"SELECT {listed} FROM {place} "  # noqa: S608  names of the layout
+        f"SELECT {listed} FROM {table} "  # noqa: S608  names of the layout
         f"WHERE contains(lower(concat_ws(chr(10), {texts})), lower($1))",
         _NUMBERED,
         [containing],
@@ -39,15 +39,15 @@ def _rewrite(connection: DuckConnection, place: str, containing: str, rewrite: R
     renewed = ", ".join(f"n.{quote(name)} AS {quote(name)}" for name in (*_TEXTS, "row_identity"))
     connection.run(
         f"CREATE TEMP TABLE renewed AS SELECT j.* REPLACE ({renewed}) "  # noqa: S608  names of the layout
-        f"FROM {place} j JOIN rewritten n USING (load_number, load_row)"
+        f"FROM {table} j JOIN rewritten n USING (load_number, load_row)"
     )
     connection.run(
-        f"DELETE FROM {place} "  # noqa: S608  names of the layout
+        f"DELETE FROM {table} "  # noqa: S608  names of the layout
         "WHERE (load_number, load_row) IN (SELECT (load_number, load_row) FROM rewritten)"
     )
     columns = ", ".join(map(quote, JOB_COLUMNS))
     connection.run(
-        f"INSERT INTO {place} ({columns}) SELECT {columns} FROM "  # noqa: S608  names of the layout
+        f"INSERT INTO {table} ({columns}) SELECT {columns} FROM "  # noqa: S608  names of the layout
         f"(SELECT * REPLACE ({duck_versions.row_mark()} AS row_mark) FROM renewed)"
     )
     for made in ("renewed", "rewritten"):
@@ -56,7 +56,7 @@ def _rewrite(connection: DuckConnection, place: str, containing: str, rewrite: R
 
 
 def _changed(found: pa.Table, rewrite: Rewrite) -> Iterator[pa.RecordBatch]:
-    """The rows that are others now: their texts, identity, and the numbers by which they are found."""
+    """Yield changed rows with texts, identity and row numbers."""
     for batch in found.to_batches(_BATCH_ROWS):
         before = batch.select(PUT_SCHEMA.names)
         after = rewrite(before)

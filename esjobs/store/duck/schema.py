@@ -73,27 +73,25 @@ Layout = dict[str, dict[str, str]]
 
 
 def quote(name: str) -> str:
-    """An identifier as SQL text."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def result_columns(table: Table) -> dict[str, str]:
-    """Columns of a result table as stored: its own and the generation that each row belongs to."""
+    """Return the columns of a stored result table, including the generation."""
     return {**{column.name: _TYPES[column.type] for column in table.columns}, "generation": "BIGINT"}
 
 
 def results_name(table: Table) -> str:
-    """Where the rows of a result table are kept, visible or not."""
     return f"results.{table.name}"
 
 
 def latest_name(table: Table, length: str = "") -> str:
-    """The view that shows the rows of the latest run alone, of windows of some length if one is given."""
+    """Return the view of the latest run, or of the latest of a window length."""
     return "_".join(("latest", table.name, *filter(None, [length])))
 
 
 def expected_layout(tables: Iterable[Table]) -> Layout:
-    """Every table that a store file has."""
+    """Return every table of a store file."""
     return {
         "main.jobs": dict(JOB_COLUMNS),
         "internal.replaced_jobs": dict(JOB_COLUMNS),
@@ -103,7 +101,7 @@ def expected_layout(tables: Iterable[Table]) -> Layout:
 
 
 def create_statements(tables: Iterable[Table]) -> list[str]:
-    """What lays out an empty file."""
+    """Return the statements that lay out an empty file."""
     statements = ["CREATE SCHEMA results", "CREATE SCHEMA internal"]
     for name, columns in expected_layout(tables).items():
         required = _REQUIRED if name == "main.jobs" else set()
@@ -113,7 +111,7 @@ def create_statements(tables: Iterable[Table]) -> list[str]:
 
 
 def view_statements(tables: Iterable[Table]) -> list[str]:
-    """The views through which readers see the published rows of each result table, and the latest of them."""
+    """Return the views of published and latest rows."""
     statements = []
     for table in tables:
         statements.append(_view(table.name, table, f"internal.published WHERE table_name = '{table.name}'"))
@@ -123,7 +121,7 @@ def view_statements(tables: Iterable[Table]) -> list[str]:
 
 
 def latest_statement(table: Table, length: str = "") -> str:
-    """The view of the latest rows; it follows ``internal.latest``."""
+    """Return the view of the latest rows, which follows ``internal.latest``."""
     generations = (
         "internal.published JOIN internal.latest USING (table_name, partition_name) "
         f"WHERE table_name = '{table.name}' AND length = '{length}'"
@@ -140,10 +138,9 @@ def _view(name: str, table: Table, generations: str) -> str:
 
 
 def migration_statements(layout: Layout, tables: Collection[Table]) -> list[str]:
-    """What brings a file written by an earlier version up to date: tables and columns are only added.
+    """Return statements that add missing tables and columns.
 
-    Raises :class:`SchemaError` when the file holds a column that this version does not know (a later
-    version wrote it) or holds under another type.
+    Raises :class:`SchemaError` for unknown columns (a later version) and other types.
     """
     statements: list[str] = []
     for name, columns in expected_layout(tables).items():
@@ -160,11 +157,10 @@ def migration_statements(layout: Layout, tables: Collection[Table]) -> list[str]
 
 
 def reading_statements(layout: Layout, tables: Collection[Table], database: str) -> list[str]:
-    """What shows a file of an earlier version as one of this, to one connection, and writes nothing.
+    """Return temporary views that show an older file in the present layout, read-only.
 
-    Temporary views in place of tables without some columns: what is missing there is missing in every row.
-    ``database``: what DuckDB calls the file. Raises :class:`SchemaError` for what only writing can bring up
-    to date, and as :func:`migration_statements`.
+    Missing columns are null. ``database``: DuckDB's name of the file. Raises :class:`SchemaError` if a write
+    is required, and as :func:`migration_statements`.
     """
     statements: list[str] = []
     stored = {name: f"{quote(database)}.{_qualified(name)}" for name in layout}
@@ -203,7 +199,6 @@ def _filled(name: str, source: str, missing: Mapping[str, str]) -> str:
 
 
 def _lengths(layout: Layout, tables: Iterable[Table]) -> list[str]:
-    """What brings the views of the lengths in use up to date."""
     return [
         latest_statement(table, length)
         for table in tables

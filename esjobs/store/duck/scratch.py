@@ -1,4 +1,4 @@
-"""Rows in DuckDB for as long as questions about them are asked."""
+"""Temporary DuckDB tables for questions about rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,10 +16,7 @@ from esjobs.store.duck.connection import DuckConnection
 
 
 class DuckScratch:
-    """Rows held in memory, or spilled beyond ``memory_limit``, for as long as questions about them are asked.
-
-    Unlike in a store, rows stay as they come: nothing replaces anything.
-    """
+    """Rows in memory, spilled above ``memory_limit``; without replacement."""
 
     def __init__(self, name: str, columns: Mapping[str, str], *, memory_limit: str = "1GB") -> None:
         self._connection = DuckConnection(None, memory_limit, None)
@@ -29,17 +26,17 @@ class DuckScratch:
 
     @classmethod
     def of_jobs(cls) -> "DuckScratch":
-        """For batches of schema ``PUT_SCHEMA``."""
+        """Return one for batches of schema ``PUT_SCHEMA``."""
         return cls("jobs", {name: schema.JOB_COLUMNS[name] for name in PUT_SCHEMA.names})
 
     @classmethod
     def of_results(cls, table: Table) -> "DuckScratch":
-        """For rows of a result table."""
+        """Return one for rows of a result table."""
         columns = schema.result_columns(table)
         return cls(table.name, {name: columns[name] for name in table.column_names})
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows, their columns in the order of the schema."""
+        """Add rows with columns in schema order."""
         if batch.num_rows:
             self._connection.insert(
                 f"INSERT INTO {self._name} SELECT * FROM incoming",  # noqa: S608  a name of the catalogue
@@ -47,15 +44,13 @@ class DuckScratch:
             )
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Delete all rows."""
         self._connection.run(f"DELETE FROM {self._name}")  # noqa: S608  a name of the catalogue
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
-        """Stream jobs; see :class:`JobStore`."""
         return duck_jobs.select(self._connection, select)
 
     def aggregate(self, query: Query) -> Aggregate:
-        """Group and sum, with the books."""
         return duck_aggregate.aggregate(self._connection, query)
 
     def read(
@@ -66,11 +61,9 @@ class DuckScratch:
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream rows of the result table."""
         return duck_results.read(self._connection, table, where, columns, order, limit)
 
     def close(self) -> None:
-        """Release the memory."""
         self._connection.close()
 
     def __enter__(self) -> "DuckScratch":

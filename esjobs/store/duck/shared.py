@@ -1,4 +1,4 @@
-"""The connection of those who only read: shared with other readers, and given back between questions."""
+"""Read-only connection, shared with other readers and released between questions."""
 
 import atexit
 import contextlib
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import StoreError
 from esjobs.store.duck.connection import DuckConnection, quiet, stop
-from esjobs.store.duck.recent import Recent
+from esjobs.store.duck.result_cache import ResultCache
 from esjobs.store.duck.spill import spill_folder
 from esjobs.store.duck.turns import take_turn
 
@@ -27,14 +27,11 @@ Prepare = Callable[[Callable[[str], list[tuple[object, ...]]]], Sequence[str]]
 
 
 class SharedConnection(DuckConnection):
-    """A file opened for reading alone: nothing of it or beside it is written, nor made.
+    """File opened read-only; nothing is written or created.
 
-    Several processes have it at the same time; one that writes has it alone. So that nobody who writes waits
-    longer than for one question, the file is closed when nothing was asked for :data:`IDLE_S` and no answer
-    is being streamed; the next question opens it again, and sees what was written meanwhile. Until then
-    nobody can write it, so that a small answer to :meth:`lookup` is still the answer when it is asked again.
-
-    What a killed writer left in the log beside the file is read with it.
+    Readers share the file, a writer has it alone. It is closed after :data:`IDLE_S` without questions or
+    streams, and reopened by the next question. Small answers to :meth:`lookup` are cached while it stays
+    open.
     """
 
     def __init__(
@@ -50,39 +47,38 @@ class SharedConnection(DuckConnection):
         _CONNECTIONS.add(self)
         self._prepare = prepare
         self._statements: Sequence[str] = ()
-        self._asked = time.monotonic()
+        self._last_use = time.monotonic()
         self._timer: threading.Timer | None = None
-        self._recent = Recent()
+        self._cache = ResultCache()
         super().__init__(path, memory_limit, threads, wait_s=wait_s)
 
     @property
     def read_only(self) -> bool:
-        """True."""
         return True
 
     def _spill_folder(self) -> str:
         return spill_folder()
 
     def lookup(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
-        """As :meth:`stream`; a small answer is kept as long as the file stays open."""
+        """Stream an answer; a small one is cached while the file stays open."""
         with self.translated():
             self._open()
-            key = Recent.key(sql, params)
-            known = self._recent.get(key)
-            if known is not None:
-                return iter(known)
+            key = ResultCache.key(sql, params)
+            existing = self._cache.get(key)
+            if existing is not None:
+                return iter(existing)
             stream = self.stream(sql, schema, params)
             begun: list[pa.RecordBatch] = []
             for batch in stream:
                 begun.append(batch)
-                if not self._recent.fits(begun):
+                if not self._cache.fits(begun):
                     return chain(begun, stream)
-            self._recent.keep(key, begun)
+            self._cache.keep(key, begun)
             return iter(begun)
 
     def _connect(self, in_memory: bool) -> duckdb.DuckDBPyConnection:
         del in_memory
-        self._recent.forget()
+        self._cache.forget()
         file = Path(self.location)
         opened = take_turn(self._connect_file, file, self._wait_s, read_only=True)
         try:
@@ -125,31 +121,31 @@ class SharedConnection(DuckConnection):
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
-        """As of any connection; while a question is being answered the file is not given back."""
+        """Translate errors, and keep the file open meanwhile."""
         with self._guard:
             try:
                 with super().translated():
                     yield
             finally:
-                self._asked = time.monotonic()
+                self._last_use = time.monotonic()
                 self._watch()
 
     def _watch(self) -> None:
-        """Look again after a while, by a thread that lives no longer than the file is open."""
+        """Schedule the next idle check."""
         if self._timer is None and not self._closed:
             self._timer = threading.Timer(IDLE_S, _give_back, [weakref.ref(self)])
             self._timer.daemon = True
             self._timer.start()
 
     def give_back(self) -> None:
-        """Release the file until the next question, unless it was needed a moment ago or still is."""
+        """Release the file, unless it was used recently or still is."""
         with self._guard:
             self._timer = None
             opened = getattr(self, "_duckdb", None)
             if opened is None or self._closed:
                 return
             streaming = any(stream.alive for stream in self._streams)
-            if streaming or self._within or time.monotonic() - self._asked < IDLE_S:
+            if streaming or self._within or time.monotonic() - self._last_use < IDLE_S:
                 self._watch()
                 return
             self._duckdb = None
@@ -157,7 +153,6 @@ class SharedConnection(DuckConnection):
                 opened.close()
 
     def close(self) -> None:
-        """End all streams and release the file."""
         with self._guard:
             super().close()
             self._duckdb = None
@@ -167,9 +162,8 @@ class SharedConnection(DuckConnection):
 
 
 def _give_back(connection: "weakref.ref[SharedConnection]") -> None:
-    """Of a connection that nobody has any more, nothing is left to be done."""
-    if (known := connection()) is not None:
-        known.give_back()
+    if (existing := connection()) is not None:
+        existing.give_back()
 
 
 _CONNECTIONS: weakref.WeakSet[SharedConnection] = weakref.WeakSet()
@@ -177,7 +171,7 @@ _CONNECTIONS: weakref.WeakSet[SharedConnection] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """A session that nobody closed must not ask DuckDB anything while the interpreter is taken down."""
+    """Close sessions before the interpreter is torn down."""
     for connection in list(_CONNECTIONS):
         with contextlib.suppress(Exception):
             connection.close()

@@ -1,4 +1,4 @@
-"""Where DuckDB puts what does not fit into memory, if it is not beside the store."""
+"""Spill folder of stores that have none beside their file."""
 
 import contextlib
 import os
@@ -13,11 +13,10 @@ _OF_PROCESS = re.compile(r"duckdb_temp_(\d+)_")
 
 
 def spill_folder() -> str:
-    """A folder that this user alone may enter, the same for all programs of the user on this machine.
+    """Return a private folder, the same for all programs of the user on this machine.
 
-    What a killed program left there is removed: it can be half of the disk. DuckDB's files bear the number of
-    their process, so that processes share a folder. Where there is something else of this name: a folder that
-    nobody has. Empty where the system has no folder for temporary files: nothing can spill then.
+    Files of killed programs are removed first: they can fill half of the disk. If the name is taken by
+    something else, a new name is returned; empty without a temporary folder (no spilling).
     """
     name = re.sub(r"\W+", "-", f"{os.getuid()}-{platform.node()}")
     try:
@@ -36,7 +35,7 @@ def spill_folder() -> str:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the files of processes that are gone; DuckDB does so, but only when it spills there again."""
+    """Remove spill files of dead processes; DuckDB does so only when it spills again."""
     with contextlib.suppress(OSError):
         for file in folder.iterdir():
             of_process = _OF_PROCESS.match(file.name)

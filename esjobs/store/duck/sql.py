@@ -1,8 +1,7 @@
-"""SQL of others over the tables and views of the embedded store: one SELECT, read-only, bounded in time.
+"""Foreign SQL on the embedded store: one SELECT, read-only, bounded in time.
 
-Four fences, any of which would do: a statement that is no SELECT is refused before it runs; it runs in a
-transaction that cannot write; files, the network, extensions and variables of this program are out of reach
-of the database for good; its configuration is locked.
+Four independent fences: only SELECT runs; the transaction is read-only; files, network, extensions and
+variables are disabled; the configuration is locked.
 """
 
 import threading
@@ -31,12 +30,11 @@ _PLAIN = (
 
 
 def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.RecordBatchReader:
-    """The rows of one SELECT as a stream, of types that every output format has.
+    """Return the rows of one SELECT as a stream of common types.
 
-    Times are UTC; decimals are doubles, or integers where they have no decimals; what else output formats
-    lack (intervals, structs, ...) is text. From the first call on the connection cannot reach files other
-    than its own. Raises :class:`UsageError` for what is no SELECT, or what DuckDB refuses, and
-    :class:`StoreError` for a query that takes longer than ``timeout_s`` seconds, reading included.
+    Times are UTC; decimals become doubles or integers; other types become text. The connection stays fenced.
+    Raises :class:`UsageError` for refused statements, :class:`StoreError` after ``timeout_s`` seconds,
+    reading included.
     """
     lent = connection.fenced_cursor()
     cursor = lent.duckdb
@@ -52,7 +50,7 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
     except duckdb.Error as error:
         stop(clock)
         lent.close()
-        raise _told(error, timeout_s) from error
+        raise _translated(error, timeout_s) from error
     except BaseException:
         stop(clock)
         lent.close()
@@ -70,7 +68,7 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
                 columns = [_cast(column, item) for column, item in zip(batch.columns, schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise _told(error, timeout_s) from error
+            raise _translated(error, timeout_s) from error
         finally:
             stop(clock)
             lent.close()
@@ -88,8 +86,7 @@ def _require_one_select(cursor: duckdb.DuckDBPyConnection, text: str) -> None:
         )
 
 
-def _told(error: Exception, timeout_s: float) -> UsageError | StoreError:
-    """An error of DuckDB in one line of ours."""
+def _translated(error: Exception, timeout_s: float) -> UsageError | StoreError:
     line = " ".join(str(error).split("\n\n")[0].split())
     if isinstance(error, duckdb.InterruptException) or "Interrupt" in line:
         return StoreError(f"SQL: not done after {timeout_s:g} s; ask for less, or give more --timeout")
@@ -104,7 +101,7 @@ def _told(error: Exception, timeout_s: float) -> UsageError | StoreError:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names of columns, each once: a repeated one is numbered."""
+    """Return column names with repeated ones numbered."""
     taken: set[str] = set()
     distinct = []
     for name in names:
@@ -118,7 +115,6 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _type(kind: pa.DataType) -> pa.DataType:
-    """The type in which a column is handed out."""
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC")
     if pa.types.is_decimal(kind):
@@ -140,7 +136,7 @@ _PER_DAY = {unit: 86_400 * per_s for unit, per_s in {"s": 1, "ms": 10**3, "us": 
 
 
 def _cast(column: pa.Array, item: pa.Field) -> pa.Array:
-    """A column in the type in which it is handed out; :class:`UsageError` for times that no one can read."""
+    """Cast a column to its output type. Raises :class:`UsageError` for unrepresentable times."""
     kind = item.type
     _require_years(column, item.name)
     if column.type == kind:
@@ -159,7 +155,7 @@ def _cast(column: pa.Array, item: pa.Field) -> pa.Array:
 
 
 def _require_years(column: pa.Array, name: str) -> None:
-    """Refuse days and times of other years than 1 to 9999, and infinite ones: nothing else can hold them."""
+    """Refuse times outside the years 1 to 9999, which other types cannot hold."""
     if pa.types.is_date32(column.type):
         numbers, per_day = column.cast(pa.int32()), 1
     elif pa.types.is_timestamp(column.type):

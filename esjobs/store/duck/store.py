@@ -1,8 +1,7 @@
-"""The embedded store: jobs and results in one DuckDB file, or in memory. The only importer of ``duckdb``.
+"""The embedded store: jobs and results in one DuckDB file, or in memory.
 
-One process at a time writes the file, or several read it. Memory is bounded by a setting; what does not fit
-is spilled to a folder beside the file, of those who only read to one for temporary files. Nothing is loaded
-from the network and no extension is installed.
+One process writes the file, or several read it. Memory is bounded; overflow is spilled beside the file, of
+readers to a temporary folder. No network, no extensions.
 """
 
 import contextlib
@@ -44,7 +43,7 @@ from esjobs.store.duck import schema
 from esjobs.store.duck import sql as duck_sql
 from esjobs.store.duck.compaction import compact
 from esjobs.store.duck.connection import DuckConnection
-from esjobs.store.duck.held import Held
+from esjobs.store.duck.pending_rows import PendingRows
 from esjobs.store.duck.shared import SharedConnection
 
 _ACCOUNT = "loads"
@@ -55,18 +54,12 @@ _WRITING: weakref.WeakSet[DuckConnection] = weakref.WeakSet()
 
 
 class DuckStore:
-    """Jobs and results in a DuckDB file (``path``) or in memory (None or ``":memory:"``).
+    """Jobs and results in a DuckDB file, or in memory (``path`` None or ``":memory:"``).
 
-    ``tables``: the result tables that it holds; those that a file lacks are added.
-    ``memory_limit``: what DuckDB may use, as it writes sizes (``"1GB"``); Arrow tables handed over come
-    on top. ``threads``: processors to use, all by default. A file that is missing is made, with its folder,
-    when something is first written; until then the store is an empty one.
-
-    ``read_only``: the file is shared with others who read, and nothing is written or made; a file of an
-    earlier version is read as it is. ``wait_s``: how long to wait for others who have the file.
-
-    Raises :class:`StoreBusyError` when another process has the file for longer, :class:`SchemaError` when the
-    file was laid out by a version that this one cannot read, and :class:`StoreError` when it is no store.
+    ``tables``: result tables, added if missing. ``memory_limit``: for DuckDB (``"1GB"``); Arrow tables come
+    on top. A missing file is created by the first write. ``read_only``: shared with other readers.
+    ``wait_s``: maximum wait for the file. Raises :class:`StoreBusyError` after that, :class:`SchemaError` for
+    an incompatible layout, :class:`StoreError` if the file is not a store.
     """
 
     def __init__(
@@ -81,7 +74,7 @@ class DuckStore:
     ) -> None:
         self.read_only = read_only
         self._pending: set[str] = set()
-        self._held = Held()
+        self._cached = PendingRows()
         self._made = False
         self._used = False
         self._tables = by_name(tables)
@@ -123,13 +116,13 @@ class DuckStore:
 
     @property
     def _connection(self) -> DuckConnection:
-        """That of the file; of a file that is not there yet, one to an empty store in memory."""
+        """Connection to the file, or to an empty store in memory while there is none."""
         if self._absent is not None and self._absent.exists() and not self._opened.closed:
             self._make()
         return self._opened
 
     def _make(self) -> DuckConnection:
-        """The connection to the file, which is made if it is missing: something is to be written."""
+        """Return the connection to the file, created if missing."""
         if self._absent is not None and not self._opened.closed:
             # what is still read of the empty store may be read to its end
             self._empty, path, self._absent = self._opened, self._absent, None
@@ -142,53 +135,43 @@ class DuckStore:
 
     @writes
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
-        """Store the rows of one load, all of them or none; see :class:`JobStore`.
-
-        Streams: memory does not grow with the load, except for the jobs that have several versions.
-        """
+        """Store the rows of one load. Memory only grows with jobs that have several versions."""
         counts = duck_jobs.put_jobs(self._make(), batches, load_id)
         self._used = True
         return counts
 
     @writes
     def undo_load(self, load_id: str) -> Undone:
-        """Take back the rows of a load, bring back what they had replaced; see :class:`JobStore`."""
         return duck_jobs.undo_load(self._connection, load_id)
 
     @writes
     def prune_versions(self, loads: Collection[str], *, dry_run: bool = False) -> int:
-        """Remove the versions of jobs that other versions of these loads have replaced; how many."""
         return duck_pruning.prune_versions(self._connection, loads, dry_run=dry_run)
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
-        """Stream jobs as of the moment of the call, in batches of at most 65 536 rows."""
         return duck_jobs.select(self._connection, select)
 
     def aggregate(self, query: Query) -> Aggregate:
-        """Group and sum, with the books of the same snapshot; the answer is held in memory."""
         if query.over is not None:
             require_known(self._tables, query.over)
         return duck_aggregate.aggregate(self._connection, query)
 
     def sql(self, text: str, timeout_s: float) -> pa.RecordBatchReader:
-        """The rows of one SELECT over the tables and views; see `sql`."""
+        """Return the rows of one SELECT over tables and views; see `sql`."""
         return duck_sql.rows_of(self._connection, text, timeout_s)
 
     def span(self) -> Span:
-        """How many jobs are stored and which span their end times cover."""
         return duck_jobs.span(self._connection)
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
         return duck_jobs.day_fingerprints(self._connection, window)
 
     @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
-        """Write the rows of one partition beside the visible ones."""
         require_known(self._tables, table)
         self._connection.require_open()
         pieces = gathered(batches, table_schema(table), f"rows of '{table.name}'")
-        taken = self._held.take(table, partition, pieces)
+        taken = self._cached.take(table, partition, pieces)
         if isinstance(taken, Generation):
             return taken
         generation = duck_results.write(self._make(), table, partition, taken)
@@ -197,24 +180,22 @@ class DuckStore:
 
     @writes
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
-        """Switch every reader to these generations at once."""
         # nobody else can publish: the file is held by this object
         changes = [*changes, *(also() if also is not None else ())]
         require_publishable(self._tables, changes)
-        duck_results.publish(self._make(), changes, self._held)
+        duck_results.publish(self._make(), changes, self._cached)
         written = [change for change in changes if isinstance(change, Generation)]
-        self._held.drop(written)
+        self._cached.drop(written)
         self._pending -= {change.number for change in written}
         self._used |= any(change.table.name != _ACCOUNT for change in written)
 
     @writes
     def rewrite_jobs(self, containing: str, rewrite: Rewrite) -> int:
-        """Rewrite every version of a job in which a text stands, in one transaction; see `rewriting`."""
         return duck_rewriting.rewrite_jobs(self._connection, containing, rewrite)
 
     @writes
     def erase(self) -> str:
-        """Write the file anew without what was deleted; see `compaction`."""
+        """Rewrite the file without deleted data; see `compaction`."""
         location = self._connection.location
         if location == ":memory:":
             return "the store is in memory"
@@ -224,7 +205,6 @@ class DuckStore:
 
     @writes
     def sweep(self) -> int:
-        """Delete rows that no reader can see; what this object wrote and has not published yet stays."""
         return duck_results.sweep(self._connection, self._tables.values(), self._pending)
 
     def read(
@@ -236,23 +216,19 @@ class DuckStore:
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the visible rows of a table as of the moment of the call."""
         require_known(self._tables, table)
         return duck_results.read(self._connection, table, where, columns, order, limit)
 
     def value(self, key: str) -> str | None:
-        """A named value; None when there is none."""
         return duck_results.value(self._connection, key)
 
     @writes
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
-        """Set a named value if it is still the old one (None: absent); whether it was."""
         done = duck_results.compare_and_set(self._make(), key, old, new)
         self._used |= done and new is not None
         return done
 
     def capabilities(self) -> Capabilities:
-        """What this store is."""
         ((memory, threads),) = self._connection.rows(
             "SELECT current_setting('memory_limit'), current_setting('threads')"
         )
@@ -260,7 +236,7 @@ class DuckStore:
         return Capabilities("duckdb", duckdb.__version__, self._connection.location, 7, details)
 
     def check_fields(self) -> list[FieldState]:
-        """Every field is there: the file is laid out by the catalogue."""
+        """Return every field as present: the catalogue defines the layout."""
         return [
             FieldState(field.name, field.name, "present", schema.JOB_COLUMNS[field.name])
             for field in fields.JOB_FIELDS
@@ -270,15 +246,14 @@ class DuckStore:
     def set_up(
         self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
     ) -> Preparation:
-        """Nothing to do: opening a file lays it out."""
+        """Do nothing: opening a file lays it out."""
         del dry_run, mend, start_empty
         return Preparation((), "")
 
     def close(self) -> None:
-        """Release the file. Closing again does nothing; any other call raises :class:`StoreError`.
+        """Release the file; repeated calls do nothing, other calls raise :class:`StoreError`.
 
-        A file that this object has made, and that nothing was put into, is removed: a load that failed
-        leaves nothing behind, also where the disk is too full for anything but deleting.
+        A file created by this object and left empty is removed, even on a full disk.
         """
         with contextlib.suppress(StoreError, OSError):
             if self._made and not self._opened.closed and self._is_empty():
@@ -288,10 +263,7 @@ class DuckStore:
             self._empty.close()
 
     def _is_empty(self) -> bool:
-        """Whether nothing was ever put into the store, or all of it was taken back.
-
-        An entry of a load that came to nothing is nothing.
-        """
+        """True if nothing is stored; entries of failed loads do not count."""
         kept = ("main.jobs", "internal.load_numbers", "internal.named_values")
         try:
             return not any(
@@ -308,7 +280,7 @@ _Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
 def _layout(ask: _Ask) -> schema.Layout:
-    """The tables of the file with their columns; of an empty file, none."""
+    """Return the tables of the file with their columns."""
     layout: schema.Layout = {}
     for table, column, kind in ask(
         "SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns() "
@@ -319,7 +291,7 @@ def _layout(ask: _Ask) -> schema.Layout:
 
 
 def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTables) -> None:
-    """Create the tables in an empty file, or add what a later version brought."""
+    """Create the tables of an empty file, or add missing ones."""
     if not layout:
         statements = schema.create_statements(tables.values())
     else:
@@ -332,7 +304,7 @@ def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTab
 
 
 def _show(ask: _Ask, location: str, tables: KnownTables) -> list[str]:
-    """What a connection that only reads needs to see a file as one of this version."""
+    """Return the statements by which a reader sees the present layout."""
     layout = _layout(ask)
     if not layout:
         raise StoreError(f"nothing was ever stored in {location}; the first ingest fills it")
@@ -356,7 +328,7 @@ def _require_layout(ask: _Ask, location: str, layout: schema.Layout) -> None:
 
 
 def _require_folder(file: Path) -> None:
-    """Refuse a location below something that is not a folder: no write can ever make it."""
+    """Refuse a location below something that is not a folder."""
     above = next((each for each in file.absolute().parents if each.exists()), Path("/"))
     if not above.is_dir():
         raise StoreError(

@@ -1,10 +1,7 @@
-"""Whose turn a file is: readers share it, a writer has it alone; who has to wait, waits and says for whom.
+"""Turns on a file: readers share it, a writer has it alone.
 
-DuckDB's lock on the file keeps readers and a writer apart, whatever happens here. What it does not know is an
-order: as long as readers come and go, there may always be one, and a writer would never have its turn. So a
-writer that waits leaves a file beside the database, ``FILE.waiting``, and touches it as long as it waits;
-readers that find one let it go first. One that was left behind by a process that was killed is old, or names
-a process that is gone, and counts no more.
+DuckDB's lock has no order, so a stream of readers could block a writer for ever. A waiting writer touches
+``FILE.waiting``; readers let it go first. A mark of a dead process, or an old one, is ignored.
 """
 
 import contextlib
@@ -52,10 +49,10 @@ def take_turn(
     read_only: bool,
     clock: Clock = system_clock,
 ) -> _Opened:
-    """Open a file, as soon as others let one; ``open_file`` raises DuckDB's error while they do not.
+    """Open a file as soon as others permit; ``open_file`` raises DuckDB's error until then.
 
-    A reader lets a writer that waits go first, for as long as it would wait itself. Raises
-    :class:`StoreBusyError` that names who has the file, after ``wait_s`` seconds.
+    Readers yield to a waiting writer. Raises :class:`StoreBusyError`, naming the holder, after ``wait_s``
+    seconds.
     """
     began, said = time.monotonic(), False
     pause = _PAUSE_S
@@ -93,7 +90,7 @@ def take_turn(
 
 
 def _reason(file: Path, words: str, *, read_only: bool) -> str:
-    """Who has the file: those that the system knows, or the one that DuckDB knows."""
+    """Name the holders, from the system or from DuckDB's message."""
     others = holders_of(file)
     if not others:
         others = [Holder(int(pid), name) for name, pid in re.findall(r"held in (.+?) \(PID (\d+)\)", words)]
@@ -103,7 +100,7 @@ def _reason(file: Path, words: str, *, read_only: bool) -> str:
 
 
 class _Mark:
-    """The file that says that a writer waits. It is a hint: what cannot be written or read is left out."""
+    """File that marks a waiting writer; a hint only, so errors are ignored."""
 
     def __init__(self, file: Path, clock: Clock) -> None:
         self._path = Path(f"{file}.waiting")
@@ -111,7 +108,7 @@ class _Mark:
         self._made = False
 
     def touch(self) -> None:
-        """Say that this process waits, now; another one that says so already is enough."""
+        """Mark this process as waiting, unless another one is marked."""
         if self.waiting() is not None:
             return
         with contextlib.suppress(OSError):
@@ -129,7 +126,7 @@ class _Mark:
             self._made = True
 
     def waiting(self) -> int | None:
-        """The number of the other process that waits; None: nobody does."""
+        """Return the id of another waiting process; None without one."""
         with contextlib.suppress(OSError, ValueError):
             state = os.lstat(self._path)
             if not stat.S_ISREG(state.st_mode) or abs(self._clock().timestamp() - state.st_mtime) > _STALE_S:
@@ -140,7 +137,7 @@ class _Mark:
         return None
 
     def remove(self) -> None:
-        """Take the mark away, unless another one waits by it."""
+        """Remove the mark if it is ours."""
         with contextlib.suppress(OSError):
             if self._is_mine():
                 self._path.unlink()

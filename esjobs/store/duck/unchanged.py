@@ -1,8 +1,7 @@
-"""Incoming rows that change nothing: removed before the load is settled, and remembered as a count.
+"""Incoming rows that change nothing: removed before the load is settled, and counted.
 
-A job is unchanged if its stored versions of the end time that the load brings say together what they say
-with the incoming rows. Versions that are equal have equal marks (``row_mark``); only those that differ are
-compared field by field.
+A job is unchanged if its stored versions of the incoming end time say the same without the incoming rows.
+Equal ``row_mark`` means equal; the others are compared by field.
 """
 
 from esjobs.store.duck import versions as duck_versions
@@ -13,10 +12,9 @@ _TABLES = ("unchanged", "brought", "claims")
 
 
 def drop(connection: DuckConnection, load: int) -> int:
-    """Remove the incoming rows of unchanged jobs; the number of them that have the newest end time.
+    """Remove incoming rows of unchanged jobs; return the number with the newest end time.
 
-    By number of the load that made a job what it is, they are counted in ``internal.load_numbers``. Needs
-    what :func:`versions.gather` has gathered, and leaves there the jobs that change.
+    Counts go to ``internal.load_numbers``. Requires :func:`versions.gather`.
     """
     _find(connection)
     ((rows,),) = connection.rows(
@@ -36,7 +34,7 @@ def drop(connection: DuckConnection, load: int) -> int:
 
 
 def _find(connection: DuckConnection) -> None:
-    """Make ``unchanged``: the jobs, named as in ``contested``, whose incoming rows change nothing."""
+    """Create ``unchanged``: jobs whose incoming rows change nothing."""
     connection.run(
         """
         CREATE TEMP TABLE brought AS
@@ -63,7 +61,7 @@ def _find(connection: DuckConnection) -> None:
 
 
 def _count(connection: DuckConnection, load: int) -> None:
-    """Count the rows by the other loads that what readers see of their jobs comes from."""
+    """Count the rows by the loads that supply the visible values."""
     connection.run(
         """
         UPDATE internal.load_numbers SET unchanged = (
@@ -94,7 +92,7 @@ def _count(connection: DuckConnection, load: int) -> None:
 
 
 def found_in(connection: DuckConnection, load: int) -> dict[str, int]:
-    """By load id, the rows that other loads found unchanged in one; forgotten from now on."""
+    """Return by load id the rows found unchanged in a load, and clear them."""
     found = connection.rows(
         "SELECT load_id, unchanged[$1] FROM internal.load_numbers WHERE map_contains(unchanged, $1) "
         "ORDER BY number",

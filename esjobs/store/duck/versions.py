@@ -1,13 +1,10 @@
-"""Which version of a job is visible in the embedded store, and what that changed.
+"""Visible version of a job in the embedded store, and its changes.
 
-Of every load that has a job one version is kept: its rows with its newest end time, field by field the latest
-known value. Visible is, of the loads with the newest end time of all, field by field the value of the latest
-load that knows it. So a missing value never replaces a known one, and the visible job follows from the
-versions that are stored alone: whichever load is undone, the others say what is left.
+Each load keeps one version per job: rows with its newest end time, latest known value by field. The visible
+version merges the loads with the newest end time likewise, so undoing any load is exact.
 
-Nearly always the latest version knows whatever the others do: it is the visible one, and only the others
-wait in ``internal.replaced_jobs``. Where it does not, the visible row is merged: all versions wait, and the
-row in ``jobs`` carries the load and row numbers of the latest. That the same numbers wait is its mark.
+Usually the latest version knows everything and the others wait in ``internal.replaced_jobs``. Otherwise the
+visible row is merged: all versions wait, and its numbers equal those of the latest.
 """
 
 from collections.abc import Iterable
@@ -23,7 +20,7 @@ from esjobs.store.duck.schema import JOB_COLUMNS, quote
 
 _COLUMNS = ", ".join(quote(name) for name in JOB_COLUMNS)
 _JOB = ", ".join(quote(name) for name in JOB_SCHEMA.names)
-KNOWN = " | ".join(
+FIELD_BITS = " | ".join(
     f"(CAST({quote(name)} IS NOT NULL AS HUGEINT) << {bit})" for bit, name in enumerate(JOB_SCHEMA.names)
 )
 """The fields that a row knows, a bit each."""
@@ -31,16 +28,15 @@ KNOWN = " | ".join(
 _TABLES = ("several", "merged_rows", "contested", "poorer", "mixed", "folds", "versions", "shown", "before")
 
 
-LATER = tuple(known.name for known in LATER_FIELDS)
+LATER = tuple(item.name for item in LATER_FIELDS)
 
 
 def row_mark(later: Iterable[str] = LATER) -> str:
-    """SQL for the hash of all that the catalogue knows of a job.
+    """Return SQL for the hash of all that the catalogue knows of a job.
 
-    Later fields enter where they have a value: a job without any has the mark that it always had, and days of
-    a store from before are as they were. ``later``: those that any of the rows has a value of.
+    Later fields enter only with a value, so old jobs keep their mark. ``later``: those with any value.
     """
-    mark = f"hash({', '.join(quote(known.name) for known in FIRST_FIELDS)})"
+    mark = f"hash({', '.join(quote(item.name) for item in FIRST_FIELDS)})"
     for name in later:
         added = f"CASE WHEN {quote(name)} IS NULL THEN 0::UBIGINT ELSE hash('{name}', {quote(name)}) END"
         mark = f"xor({mark}, {added})"
@@ -48,11 +44,10 @@ def row_mark(later: Iterable[str] = LATER) -> str:
 
 
 def gather(connection: DuckConnection, load: int, first_row: int) -> None:
-    """All versions of the jobs named in ``several``, in order of merit, and those that have to be merged.
+    """Gather all versions of the jobs in ``several``, in order of merit.
 
-    ``load`` and ``first_row``: which rows are incoming. ``place`` 1 decides; ``place_in_load`` 1 is the best
-    that its load has; ``known``: the job was stored before; ``unlike``: its versions are not all the same. A
-    job is named by its version in place 1 (``top_load``, ``top_row``).
+    ``place`` 1 decides; ``place_in_load`` 1 is the best of its load; ``item``: stored before; ``unlike``:
+    versions differ. A job is named by ``top_load``, ``top_row``.
     """
     connection.run(
         """
@@ -97,16 +92,16 @@ def gather(connection: DuckConnection, load: int, first_row: int) -> None:
 
 
 def _find_poorer(connection: DuckConnection) -> None:
-    """The jobs whose best version lacks what another one knows: in all (``mixed``), in a load (``folds``)."""
+    """Find jobs whose best version lacks known values: overall (``mixed``), in a load (``folds``)."""
     named = "SELECT (load_number, load_row) FROM contested WHERE unlike"
     connection.run(
         f"""
         CREATE TEMP TABLE poorer AS
         SELECT contested.*, fields FROM contested JOIN (
-            SELECT load_number, load_row, {KNOWN} AS fields FROM jobs
+            SELECT load_number, load_row, {FIELD_BITS} AS fields FROM jobs
             WHERE (load_number, load_row) IN ({named} AND stored)
             UNION ALL
-            SELECT load_number, load_row, {KNOWN} FROM internal.replaced_jobs
+            SELECT load_number, load_row, {FIELD_BITS} FROM internal.replaced_jobs
             WHERE (load_number, load_row) IN ({named} AND NOT stored)
         ) USING (load_number, load_row)
         """  # noqa: S608  names of the catalogue
@@ -131,7 +126,7 @@ def _find_poorer(connection: DuckConnection) -> None:
 
 
 def superseded(connection: DuckConnection) -> pa.Table:
-    """The incoming rows that lost against a newer end time, in their order."""
+    """Return incoming rows that lost against a newer end time, in order."""
     return connection.table(
         "SELECT j.source, j.job_id, j.origin_file, j.origin_line FROM contested c "
         "JOIN jobs j ON j.load_number = c.load_number AND j.load_row = c.load_row "
@@ -142,7 +137,7 @@ def superseded(connection: DuckConnection) -> pa.Table:
 
 
 def updated(connection: DuckConnection) -> int:
-    """How many of the other incoming rows are not the first of their job."""
+    """Return the number of other incoming rows that are not the first of their job."""
     ((rows,),) = connection.rows(
         "SELECT count(*) FROM contested WHERE incoming AND end_time = newest AND (known OR place > 1)"
     )
@@ -150,7 +145,7 @@ def updated(connection: DuckConnection) -> int:
 
 
 def kept(connection: DuckConnection) -> dict[str, int]:
-    """By field, the jobs whose incoming rows lack a value that another version of the same end time has."""
+    """Return by field the jobs whose incoming rows lack a value of another version."""
     counts = ", ".join(f"sum((lacking >> {bit}) & 1)" for bit in range(len(JOB_SCHEMA)))
     ((*jobs,),) = connection.rows(
         f"""
@@ -164,7 +159,7 @@ def kept(connection: DuckConnection) -> dict[str, int]:
 
 
 def remember(connection: DuckConnection) -> None:
-    """Set aside what readers see of the jobs that may change; of new jobs their first row."""
+    """Save what readers see of jobs that may change; of new jobs their first row."""
     connection.run(
         f"""
         CREATE TEMP TABLE before AS
@@ -181,7 +176,7 @@ def remember(connection: DuckConnection) -> None:
 
 
 def changed(connection: DuckConnection) -> tuple[int, dict[str, int]]:
-    """How many of the jobs that were set aside look otherwise now, and by field how many."""
+    """Return the number of saved jobs that changed, and by field."""
     differing = [f"b.{quote(name)} IS DISTINCT FROM j.{quote(name)}" for name in JOB_SCHEMA.names]
     counts = ", ".join(f"count(*) FILTER ({test})" for test in differing)
     ((jobs, *fields),) = connection.rows(
@@ -196,7 +191,7 @@ def _by_field(counts: Iterable[int | None]) -> dict[str, int]:
 
 
 def together(claims: str) -> str:
-    """SQL for what some rows of ``contested`` say together of each job: its name, and the mark of that."""
+    """Return SQL for the merged mark of each job from rows of ``contested``."""
     columns = "top_load, top_row, (load_number::HUGEINT << 64) + load_row AS merit"
     return f"""
         SELECT top_load, top_row, {row_mark()} AS row_mark FROM (
@@ -212,7 +207,7 @@ def together(claims: str) -> str:
 
 
 def settle(connection: DuckConnection) -> None:
-    """Move what lost against another load aside, delete what lost against its own, show what won."""
+    """Move replaced versions aside, delete superseded ones of the same load, show the best."""
     plain = "SELECT load_number, load_row FROM contested ANTI JOIN mixed USING (top_load, top_row)"
     lost = f"{plain} WHERE stored AND place > 1"
     waiting = f"{plain} WHERE NOT stored"
@@ -226,7 +221,7 @@ def settle(connection: DuckConnection) -> None:
 
 
 def _merge(connection: DuckConnection) -> None:
-    """Write the versions of the mixed jobs anew, one a load, and the row that follows from them."""
+    """Write the versions of mixed jobs anew, and the merged row."""
     mixed = "contested SEMI JOIN mixed USING (top_load, top_row)"
     stored = f"SELECT load_number, load_row FROM {mixed} WHERE stored"  # noqa: S608
     waiting = f"SELECT load_number, load_row FROM {mixed} WHERE NOT stored"  # noqa: S608
@@ -270,7 +265,7 @@ def _merge(connection: DuckConnection) -> None:
 
 
 def _latest(order: str) -> str:
-    """SQL for the latest known value of every column but those that number and mark a row."""
+    """Return SQL for the latest known value of every data column."""
     columns = (quote(name) for name in JOB_COLUMNS if name not in ("load_number", "load_row", "row_mark"))
     return ", ".join(f"arg_max({column}, {order}) AS {column}" for column in columns)
 
@@ -283,10 +278,9 @@ def _copy(connection: DuckConnection, table: str, to: str, places: str) -> None:
 
 
 def delete(connection: DuckConnection, table: str, places: str) -> None:
-    """Delete the rows that a query names by load and row, and make sure that these are gone.
+    """Delete rows by load and row number, and verify the count.
 
-    Rows are never named by DuckDB's rowid: on a busy machine such a deletion was once seen to leave a row of
-    the same transaction behind, and a job was there twice.
+    Not by rowid: a busy machine once left such a row behind, so that a job was stored twice.
     """
     ((named,),) = connection.rows(f"SELECT count(*) FROM ({places})")  # noqa: S608
     ((deleted,),) = connection.rows(
@@ -299,6 +293,6 @@ def delete(connection: DuckConnection, table: str, places: str) -> None:
 
 
 def clear(connection: DuckConnection) -> None:
-    """Drop what was gathered."""
+    """Drop the temporary tables."""
     for name in _TABLES:
         connection.run(f"DROP TABLE IF EXISTS {name}")

@@ -1,1 +1,1 @@
-"""Elasticsearch and OpenSearch as the store: jobs in an index of ours, results behind filtered aliases."""
+"""Elasticsearch and OpenSearch as stores: jobs in own indices, results behind filtered aliases."""

@@ -1,4 +1,4 @@
-"""What somebody has done to our indices that keeps esjobs from working: closed, blocked, other templates."""
+"""Blocks on our indices and on the cluster."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ CLUSTER = "the cluster"
 
 
 def blocked(cluster: Cluster, names: Names) -> Iterator[Ailment]:
-    """The blocks of our indices, and those of the cluster that keep everybody from writing."""
+    """Yield the blocks of our indices, and cluster blocks on writing."""
     wanted = f"blocks.global,blocks.indices.{names.prefix}-*"
     try:
         answer = cluster.call("GET", "/_cluster/state/blocks", params={"filter_path": wanted})

@@ -1,4 +1,4 @@
-"""Making indices when they are first written to, and refusing those of another layout."""
+"""Creation of indices on first write, and layout checks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,10 +11,9 @@ _EXISTS = "resource_already_exists_exception"
 
 
 def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> bool:
-    """Make an index; one that an earlier version made gets the fields that it lacks, and our layout.
+    """Create an index, or add missing fields to an older one; return True if created.
 
-    Returns True if there was none. Raises :class:`SchemaError` when it has a field of another type, except
-    for :func:`outdated_fields`.
+    Raises :class:`SchemaError` for a field of another type, except :func:`outdated_fields`.
     """
     try:
         cluster.call("PUT", f"/{name}", layout)
@@ -44,7 +43,7 @@ def _bring_up(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:
 
 
 def missing_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> list[str]:
-    """The fields that an index lacks, as an earlier version made it; none of an index that is missing."""
+    """Return the fields that an existing index lacks."""
     answer = ask(cluster, f"/{name}/_mapping")
     if answer is None:
         return []
@@ -53,10 +52,7 @@ def missing_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> li
 
 
 def outdated_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> list[str]:
-    """The fields of an index that an earlier version mapped in another way, which still works.
-
-    What is mapped cannot be mapped anew: such an index is used as it is. None of an index that is missing.
-    """
+    """Return fields that an earlier version mapped differently; they are used unchanged."""
     answer = ask(cluster, f"/{name}/_mapping")
     mapped = {} if answer is None else answer[name]["mappings"].get("properties", {})
     wanted = layout["mappings"]["properties"]
@@ -64,7 +60,7 @@ def outdated_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> l
 
 
 def _is_outdated(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a field has its times in nanoseconds, or its texts without what tables show of them."""
+    """True for times in nanoseconds, or texts without doc values."""
     if wanted.get("type") == "date":
         return stored.get("type") == "date_nanos"
     return bool(
@@ -75,10 +71,7 @@ def _is_outdated(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def require_layout(cluster: Cluster, name: str) -> bool:
-    """True if an index exists, or an alias; of an alias only indices of its name are looked at.
-
-    Raises :class:`SchemaError` if another program made it, or a version of esjobs with another layout.
-    """
+    """True if an index or alias exists. Raises :class:`SchemaError` for a foreign layout."""
     mappings = ask(cluster, f"/{name}/_mapping")
     if mappings is None:
         return False

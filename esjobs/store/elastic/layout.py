@@ -1,17 +1,12 @@
-"""The catalogue as indices: names, mappings, the number of the layout. Pure values, no connection.
+"""Catalogue as indices: names, mappings, layout number. Pure values.
 
-- ``PREFIX-jobs-2026-11``: versions of jobs of a month, one document each: the catalogue's stored fields,
-  where the row came from, and ``from``, ``until``, ``born``, ``load``, ``row``, ``identity`` (see `loads`).
-  The alias ``PREFIX-jobs`` shows the visible ones. Earlier versions had one index of that name.
-- ``PREFIX-TABLE-000001``: rows of a result table, whatever generation; the alias ``PREFIX-TABLE`` shows the
-  published ones, ``PREFIX-latest-TABLE`` those of the latest run alone, ``PREFIX-latest-TABLE-30d`` those of
-  the latest run whose window has this length.
-- ``PREFIX-TABLE-2026-11``: the same of a table that is replaced per day, the days of a month. What was
-  written before there were months is in ``PREFIX-TABLE-000001``, until it is made again.
-- ``PREFIX-state``: one document per named value, and one that says what is committed.
+``PREFIX-jobs-2026-11``: versions of jobs of a month, behind the alias ``PREFIX-jobs`` (earlier versions: one
+index of that name). ``PREFIX-TABLE-000001``: result rows of all generations, behind ``PREFIX-TABLE``,
+``PREFIX-latest-TABLE`` and ``PREFIX-latest-TABLE-30d``; tables replaced per day have
+``PREFIX-TABLE-2026-11``. ``PREFIX-state``: named values and the commit.
 
-Mappings are strict. Every value that readers get comes from ``_source``, so that texts longer than a term
-can be, and times finer than a millisecond in rows, are kept, and only the index does not know them.
+Mappings are strict. Values are read from ``_source``, so long texts and fine times are kept although the
+index does not know them.
 """
 
 import re
@@ -73,16 +68,15 @@ Such a number, a very long text, or, in a row of results, a time that is finer t
 
 
 def row_type(kind: FieldType) -> str:
-    """What the index of a result table calls a type of the catalogue."""
+    """Return the index type of a catalogue type in result tables."""
     return str(_ROW_TYPES[kind]["type"])
 
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """What an operator decides about indices.
+    """Operator settings of indices.
 
-    ``shards``: of the index of a month; every other one has one. ``replicas``: of each index; None: one where
-    there is a second node. ``template_priority``: of the templates, against those of others.
+    ``shards``: of monthly indices. ``replicas`` None: one if there is a second node.
     """
 
     shards: int = 1
@@ -90,7 +84,7 @@ class IndexSettings:
     template_priority: int = TEMPLATE_PRIORITY
 
     def of_index(self, *, monthly: bool = False) -> dict[str, Any]:
-        """The settings of an index."""
+        """Return the settings of an index."""
         if self.replicas is None:
             copies: dict[str, Any] = {"auto_expand_replicas": "0-1"}
         else:
@@ -119,14 +113,14 @@ LONGEST_TARGET = 2000
 
 
 def is_monthly(table: Table) -> bool:
-    """Whether the rows of a table are in an index per month: those that are replaced per day."""
+    """True if a table has monthly indices: those replaced per day."""
     return table.column(table.partition).type == "day"
 
 
 class Names:
     """Names of the indices under a prefix.
 
-    Raises :class:`SettingsError` for a prefix whose indices could be taken for the aliases of another.
+    Raises :class:`SettingsError` for a prefix that collides with aliases of another.
 
     >>> Names("esjobs").jobs, Names("esjobs").state
     ('esjobs-jobs', 'esjobs-state')
@@ -143,20 +137,20 @@ class Names:
 
     @property
     def jobs(self) -> str:
-        """What readers of jobs ask; an index where an earlier version made it."""
+        """Alias of the jobs; an index in earlier versions."""
         return f"{self.prefix}-jobs"
 
     def jobs_of(self, month: str = "") -> str:
-        """The index of the jobs of a month, or that of no month, which is empty and keeps the alias."""
+        """Return the index of a month of jobs, or the undated one that keeps the alias."""
         return f"{self.jobs}-{month or _FIRST}"
 
     @property
     def job_patterns(self) -> list[str]:
-        """The alias, or the index of an earlier version, and patterns; :meth:`is_jobs` tells which are."""
+        """Alias and patterns; :meth:`is_jobs` filters the matches."""
         return [self.jobs, *(f"{self.jobs}-{digit}*" for digit in DIGITS)]
 
     def is_jobs(self, index: str) -> bool:
-        """Whether an index holds jobs."""
+        """True if an index holds jobs."""
         ending = index.removeprefix(f"{self.jobs}-")
         return index == self.jobs or (
             ending != index and (ending == _FIRST or _MONTH.fullmatch(ending) is not None)
@@ -164,20 +158,20 @@ class Names:
 
     @property
     def state(self) -> str:
-        """The index of named values and of what is committed."""
+        """Index of named values and of the commit."""
         return f"{self.prefix}-state"
 
     def alias(self, table: Table) -> str:
-        """What readers of a table ask."""
+        """Return the alias of a table."""
         return f"{self.prefix}-{table.name.replace('_', '-')}"
 
     def latest(self, table: Table, length: str = "") -> str:
-        """What readers of the latest run ask, or of the latest whose window has a length (``30d``)."""
+        """Return the alias of the latest run, or of the latest of a window length (``30d``)."""
         name = f"{self.prefix}-{_LATEST}-{table.name.replace('_', '-')}"
         return f"{name}-{length}" if length else name
 
     def rows(self, table: Table, partition: str = "") -> str:
-        """The index that a partition of a table is written to; without one, that of no month.
+        """Return the index of a partition; without one, the undated index.
 
         >>> from esjobs.schema.jobs import BUCKETS
         >>> Names("esjobs").rows(BUCKETS, "2026-11-19"), Names("esjobs").rows(BUCKETS)
@@ -187,14 +181,14 @@ class Names:
         return f"{self.alias(table)}-{month or _FIRST}"
 
     def is_rows(self, table: Table, index: str) -> bool:
-        """Whether an index holds rows of a table."""
+        """True if an index holds rows of a table."""
         ending = index.removeprefix(f"{self.alias(table)}-")
         return ending != index and (
             ending == _FIRST or (is_monthly(table) and _MONTH.fullmatch(ending) is not None)
         )
 
     def month(self, table: Table, index: str) -> str:
-        """The month of an index of a table; none of that which belongs to no month.
+        """Return the month of an index; empty for the undated one.
 
         >>> from esjobs.schema.jobs import BUCKETS
         >>> [Names("esjobs").month(BUCKETS, f"esjobs-buckets-{end}") for end in ("2026-11", "000001")]
@@ -204,9 +198,9 @@ class Names:
         return "" if ending == _FIRST else ending
 
     def patterns(self, table: Table, months: Collection[str] | None = None) -> list[str]:
-        """The index of a table and, of one with months, patterns of theirs; :meth:`is_rows` tells which are.
+        """Return the undated index and monthly patterns; :meth:`is_rows` filters the matches.
 
-        ``months``: only these, unless they are more than a year.
+        ``months``: only these, if at most a year.
         """
         if not is_monthly(table):
             return [self.rows(table)]
@@ -215,17 +209,17 @@ class Names:
         return [self.rows(table), *(f"{self.alias(table)}-{ending}*" for ending in endings)]
 
     def target(self, table: Table, indices: Iterable[str]) -> str:
-        """Some indices of a table as the target of a request: one by one, or all where that is too long."""
+        """Return indices as request target: listed, or by pattern if too long."""
         target = listed(indices)
         return target if len(target) <= LONGEST_TARGET else listed(self.patterns(table))
 
     def template(self, name: str) -> str:
-        """The template of the indices of a name. No two prefixes share one: a name of ours has no dot."""
+        """Return the template name; the dot keeps prefixes apart."""
         return f"{self.prefix}.{name}"
 
 
 def month_of(partition: str) -> str | None:
-    """The month of a partition that is a day, as names of indices have it; None for any other.
+    """Return the month of a day partition; None for any other.
 
     >>> month_of("2026-11-19"), month_of("panda")
     ('2026-11', None)
@@ -237,7 +231,7 @@ def month_of(partition: str) -> str | None:
 
 
 def months_of(days: Days) -> list[str] | None:
-    """The months of some days; None for more than a year of them.
+    """Return the months of some days; None for more than a year.
 
     >>> months_of(Days("day", date(2026, 11, 19), date(2027, 1, 1)))
     ['2026-11', '2026-12', '2027-01']
@@ -249,7 +243,6 @@ def months_of(days: Days) -> list[str] | None:
 
 
 def listed(indices: Iterable[str]) -> str:
-    """Several indices as one target of a request."""
     return ",".join(indices)
 
 
@@ -258,7 +251,7 @@ _NO_REFRESH = {"refresh_interval": "-1"}
 
 
 def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:
-    """An index of jobs."""
+    """Return the layout of an index of jobs."""
     fields = {field.name: _TYPES[field.type] for field in JOB_FIELDS}
     fields |= {"origin_file": _TYPES["keyword"], "origin_line": _LONG, "identity": _SOUGHT}
     fields |= {"load": _LONG, "row": _KEPT, "born": _LONG, "from": _LONG, "until": _LONG}
@@ -269,7 +262,7 @@ def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str
 
 
 def rows_index(table: Table, how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:
-    """An index of a result table, or of a month of one; see `markers` for what is not a column."""
+    """Return the layout of an index of result rows; see `markers` for the extra fields."""
     fields = {column.name: _ROW_TYPES[column.type] for column in table.columns}
     fields |= {"generation": _KEYWORD, "partition": _KEYWORD}
     marker = dict.fromkeys(("written", "writer", "begun"), _UNSEARCHED)
@@ -278,7 +271,7 @@ def rows_index(table: Table, how: IndexSettings = USUAL, *, monthly: bool = Fals
 
 
 def state_index(how: IndexSettings = USUAL) -> dict[str, Any]:
-    """The index of named values; the values themselves are not searched."""
+    """Return the layout of the index of named values."""
     fields = {"kind": _KEYWORD, "value": _UNSEARCHED, "mark": _UNSEARCHED, "commit": _HIDDEN}
     return _index(fields, how.of_index())
 

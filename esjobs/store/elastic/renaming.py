@@ -1,9 +1,7 @@
-"""Indices of ours that are behind an alias of their name: as the Upgrade Assistant leaves them.
+"""Own indices hidden behind aliases of their names, as the Upgrade Assistant leaves them.
 
-A reindex puts the rows of ``esjobs-corepower-000001`` into another index, and gives that one an alias of the
-old name. Rows are written by the name of their index, and snapshots read with the rights to it, so an index
-gets its name back: by a clone, which shares the files. Broken off at any point it is done again; the alias
-``NAME-moved`` keeps the way to the rows meanwhile.
+Rows and snapshots rely on index names, so the index gets its name back by a clone, which shares files. Safe
+to repeat; ``NAME-moved`` keeps access meanwhile.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -15,19 +13,19 @@ from esjobs.core.tables import Table
 from esjobs.store.elastic.layout import LAYOUT, Names
 from esjobs.store.elastic.transport.cluster import Cluster
 
-_MOVED = "-moved"
+_SUFFIX = "-moved"
 
 
 @dataclass(frozen=True)
 class Present:
-    """Names under a prefix: ``indices``: open and closed, with their aliases; ``aliases``: with theirs."""
+    """Indices (open and closed) and aliases under a prefix."""
 
     indices: Mapping[str, set[str]]
     aliases: Mapping[str, list[str]]
 
     @classmethod
     def of(cls, cluster: Cluster, names: Names) -> "Present":
-        """What there is now, in one request."""
+        """Return the present ones, in one request."""
         path = f"/_resolve/index/{names.prefix}-*"
         answer = cluster.call("GET", path, params={"expand_wildcards": "open,closed"})
         return cls(
@@ -35,14 +33,14 @@ class Present:
             {each["name"]: each["indices"] for each in answer["aliases"]},
         )
 
-    def moved(self, is_ours: Callable[[str], bool]) -> dict[str, str]:
-        """By name of an index of ours, the index that has an alias of that name.
+    def renamed(self, is_ours: Callable[[str], bool]) -> dict[str, str]:
+        """Return by own index name the index that has it as alias.
 
-        Raises :class:`StoreError` where several have it.
+        Raises :class:`StoreError` if ambiguous.
         """
         found: dict[str, str] = {}
         for alias, indices in sorted(self.aliases.items()):
-            name = alias.removesuffix(_MOVED)
+            name = alias.removesuffix(_SUFFIX)
             if not is_ours(name):
                 continue
             others = {*indices, *([found[name]] if name in found else ())}
@@ -56,21 +54,21 @@ class Present:
 
 
 def give_names_back(cluster: Cluster, names: Names, tables: Collection[Table], *, dry_run: bool) -> list[str]:
-    """Give all indices of ours their names back that are behind aliases of these; a line for each."""
+    """Restore the names of own indices that are aliases; return a line each."""
 
     def is_ours(name: str) -> bool:
         jobs = names.is_jobs(name) and name != names.jobs
         return jobs or name == names.state or any(names.is_rows(table, name) for table in tables)
 
-    moved = Present.of(cluster, names).moved(is_ours)
+    renamed = Present.of(cluster, names).renamed(is_ours)
     if not dry_run:
-        for name, source in moved.items():
+        for name, source in renamed.items():
             _give_back(cluster, name, source)
-    return [f"index {name} has its name again, which was {source}" for name, source in moved.items()]
+    return [f"index {name} has its name again, which was {source}" for name, source in renamed.items()]
 
 
 def _give_back(cluster: Cluster, name: str, source: str) -> None:
-    """Give an index the name back that is an alias of it now, with all its other aliases."""
+    """Restore the name of an index, with its other aliases."""
     mapping = cluster.call("GET", f"/{source}/_mapping")[source]["mappings"]
     if mapping.get("_meta", {}).get("layout") != LAYOUT:
         raise PublishedError(
@@ -82,7 +80,7 @@ def _give_back(cluster: Cluster, name: str, source: str) -> None:
     if name in aliases:
         swap = [
             {"remove": {"index": source, "alias": name}},
-            {"add": {"index": source, "alias": f"{name}{_MOVED}"}},
+            {"add": {"index": source, "alias": f"{name}{_SUFFIX}"}},
         ]
         cluster.call("POST", "/_aliases", {"actions": swap})
     if name not in cluster.call("GET", f"/{name}*/_alias"):
@@ -94,6 +92,6 @@ def _give_back(cluster: Cluster, name: str, source: str) -> None:
     kept = [
         {"add": {"index": name, "alias": alias, **facts}}
         for alias, facts in aliases.items()
-        if alias not in (name, f"{name}{_MOVED}")
+        if alias not in (name, f"{name}{_SUFFIX}")
     ]
     cluster.call("POST", "/_aliases", {"actions": [{"remove_index": {"index": source}}, *kept]})

@@ -1,4 +1,4 @@
-"""What a cluster needs before the first write: templates, indices, aliases; and the least role."""
+"""Set-up of a cluster: templates, indices, aliases; and the least role."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -13,8 +13,6 @@ from esjobs.store.elastic.templates import Described, described, set_up_template
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, ask
 from esjobs.store.lease import Lease
 
-_FORBIDDEN = 403
-
 
 def set_up(
     cluster: Cluster,
@@ -25,12 +23,10 @@ def set_up(
     jobs: bool = True,
     dry_run: bool,
 ) -> list[str]:
-    """Make the templates and indices that are missing, or only say which; a line for each, and each alias.
+    """Create missing templates and indices, or report them; return a line each.
 
-    esjobs itself needs none of it: each index is made when it is first written to. Dashboards want all of
-    them, also the empty ones; templates keep an index that something else makes under such a name from
-    having another layout. A user who may not make templates goes without. ``jobs``: there will be jobs of
-    our own.
+    Optional: writes create indices on demand. Dashboards need all of them; templates protect the layout.
+    ``jobs``: jobs of our own are expected.
     """
     done = []
     verb = "would make" if dry_run else "made"
@@ -61,11 +57,9 @@ def set_up(
 def set_up_jobs(
     cluster: Cluster, names: Names, state: State, how: IndexSettings, *, dry_run: bool
 ) -> list[str]:
-    """Make the index that keeps the alias of jobs, or move what an earlier version made behind one.
+    """Create the index with the alias of jobs, or move an older one behind it.
 
-    The indices of months that an earlier version made get the fields that they lack.
-
-    Raises :class:`StoreBusyError` while another process writes jobs.
+    Adds missing fields to monthly indices. Raises :class:`StoreBusyError` while jobs are written.
     """
     months = JobMonths(cluster, names, how)
     index = names.jobs_of()
@@ -86,7 +80,7 @@ def set_up_jobs(
 def _fields_of_now(
     cluster: Cluster, indices: Sequence[str], how: IndexSettings, *, dry_run: bool
 ) -> list[str]:
-    """What brings indices of jobs up to date; whoever writes to one does it, too."""
+    """Add missing fields to indices of jobs."""
     done = []
     layout = jobs_index(how, monthly=True)
     for index in indices:
@@ -99,7 +93,7 @@ def _fields_of_now(
 
 
 def _of_before(cluster: Cluster, names: Names, table: Table) -> list[str]:
-    """What is left in the one index that a table had before it had months."""
+    """Return a line about days in the undated index of an earlier version."""
     if not is_monthly(table):
         return []
     first = names.rows(table)
@@ -114,7 +108,7 @@ def _of_before(cluster: Cluster, names: Names, table: Table) -> list[str]:
 
 
 def _remove_template_of_before(cluster: Cluster, one: Described, *, dry_run: bool) -> list[str]:
-    """Templates were once called as their indices are: two of one pattern cannot stand side by side."""
+    """Remove templates named like their indices, as earlier versions made them."""
     try:
         answer = ask(cluster, f"/_index_template/{one.index}")
         meta = answer["index_templates"][0]["index_template"].get("_meta", {}) if answer else {}
@@ -123,17 +117,14 @@ def _remove_template_of_before(cluster: Cluster, one: Described, *, dry_run: boo
         if not dry_run:
             cluster.call("DELETE", f"/_index_template/{one.index}")
     except RefusedError as error:
-        if error.status != _FORBIDDEN:
+        if not error.forbidden:
             raise
         return []  # said of the template that comes in its place
     return [f"{'would remove' if dry_run else 'removed'} template {one.index}, which has another name now"]
 
 
 def role(product: str, names: Names, jobs_index: str | None = None) -> str:
-    """The least that esjobs must be allowed, as the security API of the product takes it.
-
-    ``jobs_index``: indices of others that it reads.
-    """
+    """Return the least role in the syntax of the product; ``jobs_index``: foreign indices to read."""
     own = f"{names.prefix}-*"
     others = jobs_index.split(",") if jobs_index is not None else []
     if product == "elasticsearch":
@@ -147,9 +138,9 @@ def role(product: str, names: Names, jobs_index: str | None = None) -> str:
 
 
 def lacking_rights(cluster: Cluster, names: Names, jobs_index: str | None = None) -> list[str]:
-    """What the printed role has and this user has not; nothing where a cluster cannot tell.
+    """Return the rights of the role that this user lacks; empty if unknown.
 
-    Only Elasticsearch with security on can be asked.
+    Only Elasticsearch with security enabled can tell.
     """
     if cluster.product != "elasticsearch":
         return []

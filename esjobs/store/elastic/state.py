@@ -1,7 +1,6 @@
-"""Named values and what is committed: documents that change only if nobody else changed them meanwhile.
+"""Named values and commits: documents changed by compare-and-set.
 
-Every change carries a mark of its own. Where the answer to a change was lost, or a repetition of it was told
-that the document has changed, the mark says whether it was this change that arrived.
+Every change carries a unique mark, which tells after a lost answer or a conflict if the change arrived.
 """
 
 import hashlib
@@ -25,10 +24,10 @@ _FENCES = 5
 
 @dataclass(frozen=True)
 class Commit:
-    """What readers of jobs see: everything that is visible at ``number``; ``loads``: number of each load.
+    """Visible state of the jobs at ``number``; ``loads``: number of each load.
 
-    ``pruned``: numbers of loads of which replaced versions are removed. ``unchanged``: by number of a load
-    and of another one, the rows of the first that were found unchanged in the second.
+    ``pruned``: loads whose replaced versions are removed. ``unchanged``: rows by load and by load in which
+    they were found.
     """
 
     number: int = 0
@@ -41,7 +40,7 @@ class Commit:
 
 
 class State:
-    """The documents of the state index."""
+    """Documents of the state index."""
 
     def __init__(self, cluster: Cluster, names: Names, how: IndexSettings = USUAL) -> None:
         self._cluster = cluster
@@ -50,7 +49,7 @@ class State:
         self._ensured = False
 
     def commit(self) -> Commit:
-        """What is committed now."""
+        """Return the present commit."""
         document = self._get(_COMMIT)
         if document is None:
             return Commit()
@@ -70,17 +69,14 @@ class State:
         )
 
     def advance(self, old: Commit, new: Commit) -> None:
-        """Switch readers of jobs to the next commit; :class:`StoreBusyError` if another was first."""
+        """Switch readers to the next commit. Raises :class:`StoreBusyError` on conflict."""
         if not self._put(_COMMIT, _commit_body(new), old.version):
             raise StoreBusyError(
                 f"another process wrote jobs to {self._cluster.location} at the same time; run it again"
             )
 
     def fence(self) -> Commit:
-        """What is committed now, written once more, so that a change still on its way is refused.
-
-        An earlier request that nobody waits for any more may arrive late; after this it changes nothing.
-        """
+        """Rewrite the present commit, so that delayed requests are refused."""
         for _ in range(_FENCES):
             old = self.commit()
             if self._put(_COMMIT, _commit_body(old), old.version):
@@ -88,11 +84,11 @@ class State:
         raise StoreBusyError(f"other processes write jobs to {self._cluster.location}; run it again later")
 
     def value(self, key: str) -> str | None:
-        """A named value; None when there is none."""
+        """Return a named value; None if absent."""
         return _value(self._get(_name(key)))
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
-        """Set a named value if it is still ``old``; ``None`` stands for absent, before and after."""
+        """Set a named value if it still equals ``old``; None: absent."""
         name = _name(key)
         document = self._get(name)
         if _value(document) != old:
@@ -104,13 +100,13 @@ class State:
         return self._put(name, body, version)
 
     def documents(self, names: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-        """Documents by their ids, as they are now, in one request; those that are missing are left out."""
+        """Return documents by id, in one request; missing ones are omitted."""
         docs = [{"_index": self._index, "_id": name} for name in names]
         answer = self._cluster.call("POST", "/_mget", {"docs": docs}) if docs else {"docs": []}
         return {doc["_id"]: doc["_source"] for doc in answer["docs"] if doc.get("found")}
 
     def documents_of(self, kind: str) -> dict[str, Mapping[str, Any]]:
-        """All documents of a kind, by their ids; none where there is no state."""
+        """Return all documents of a kind by id."""
         found: dict[str, Mapping[str, Any]] = {}
         if ask(self._cluster, f"/{self._index}/_mapping") is None:
             return found
@@ -121,17 +117,17 @@ class State:
         return found
 
     def write(self, documents: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write documents by their ids, whatever was there; for whoever has the turn."""
+        """Write documents by id; requires the turn."""
         self._ensure()
         write(self._cluster, (index(self._index, name, body) for name, body in documents.items()))
 
     def create(self, documents: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write documents by their ids, but those that are there."""
+        """Create documents by id, keeping existing ones."""
         self._ensure()
         write(self._cluster, (create(self._index, name, body) for name, body in documents.items()))
 
     def delete(self, name: str) -> None:
-        """Remove a document; one that is gone is no error."""
+        """Delete a document, if present."""
         write(self._cluster, [delete(self._index, name)])
 
     def _ensure(self) -> None:
@@ -181,7 +177,7 @@ def _commit_body(commit: Commit) -> dict[str, Any]:
 
 
 def _value(document: Any) -> str | None:
-    """The value in a document; one that was taken away leaves a document without."""
+    """Return the value of a document; None without one."""
     return None if document is None else document["_source"].get("value")
 
 

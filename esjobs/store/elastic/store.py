@@ -1,7 +1,6 @@
-"""Elasticsearch or OpenSearch as a store: jobs in an index of ours, results behind filtered aliases.
+"""Elasticsearch or OpenSearch as a store.
 
-What the query language can say and a cluster cannot answer exactly is worked out here, from the documents
-that the cluster finds, by the embedded store: one implementation of the language for every engine.
+Questions that a cluster cannot answer exactly are answered from documents by the embedded engine.
 """
 
 import weakref
@@ -55,16 +54,11 @@ from esjobs.store.elastic.transport.cluster import Cluster
 
 
 class ElasticStore:
-    """Jobs and results in the indices of a cluster whose names begin with ``prefix``.
+    """Jobs and results in the indices of a cluster under ``prefix``; see :class:`JobStore`.
 
-    ``tables``: the result tables that it holds.
-    ``jobs_index``: an index, alias or pattern of others in which the jobs are, read through ``field_map``.
-    ``how``: shards and replicas of the indices that it makes.
-    ``read_at_most``: documents of it that one question may read one by one; None: as many as it takes.
-    ``read_only``: nothing is written.
-
-    Raises :class:`SchemaError` when these indices were made by another program or by a version that this one
-    cannot read, :class:`SettingsError` for several shards where the product cannot read them page by page.
+    ``jobs_index``: foreign index, alias or pattern of jobs, read through ``field_map``; ``read_at_most``:
+    limit of individually read documents there. ``how``: shards and replicas. Raises :class:`SchemaError` for
+    indices of another layout, :class:`SettingsError` for shards that the product cannot page.
     """
 
     def __init__(
@@ -101,30 +95,27 @@ class ElasticStore:
 
     @writes
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
-        """Store the rows of one load, all of them or none; see :class:`JobStore`."""
         self._require_own()
         return self._jobs.put(batches, load_id)
 
     @writes
     def undo_load(self, load_id: str) -> Undone:
-        """Take back the rows of a load, show again what they had replaced; see :class:`JobStore`."""
         self._require_own()
         return self._jobs.undo(load_id)
 
     @writes
     def prune_versions(self, loads: Collection[str], *, dry_run: bool = False) -> int:
-        """Remove the versions of jobs that other versions of these loads have replaced; how many."""
         self._open()
         # jobs of others have no versions
         return self._jobs.prune(loads, dry_run=dry_run) if self._foreign is None else 0
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
-        """Stream jobs as of the moment of the call, in batches of at most 10 000 rows."""
+        """Stream jobs as of the call, in batches of at most 10 000 rows."""
         compile_select(select)  # refuses what makes no sense before anything is asked
         return self._stream(selected(self._open(), self._source, select))
 
     def aggregate(self, query: Query) -> Aggregate:
-        """Group and sum, with the books of the same snapshot; see `aggregation` and `row_groups`."""
+        """Group and sum, with the books; see `aggregation` and `row_groups`."""
         cluster = self._open()
         if query.over is None:
             return aggregate(cluster, self._source, query)
@@ -132,57 +123,50 @@ class ElasticStore:
         return aggregate_rows(cluster, self._results.visible(query.over, query.where), query)
 
     def foresee(self, queries: Sequence[Query]) -> None:
-        """Log what questions to the jobs will cost; :class:`StoreError` when it is more than is allowed."""
         cluster = self._open()
         if self._foreign is not None:
             foresee(cluster, self._source, queries)
 
     @property
     def forgets(self) -> bool:
-        """Whether jobs of any day may go because they are old: those in indices of others."""
+        """True if jobs of any day may disappear: those in foreign indices."""
         return self._foreign is not None
 
     def forgotten(self, days: Collection[date]) -> set[date]:
-        """Of some days that have no jobs those that others have removed, or of which the index is gone."""
         self._open()
         return set(days) if self.forgets else self._jobs.forgotten(days)
 
     def span(self) -> Span:
-        """How many jobs are stored and which span their end times cover."""
         self._open()
         return self._source.span()
 
     def server_time(self) -> datetime | None:
-        """The time of the cluster; None without an index of jobs."""
         self._open()
         return self._source.server_time()
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
         self._open()
         return self._source.day_fingerprints(window)
 
     @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
-        """Write the rows of one partition beside the visible ones."""
         self._open()
         return self._results.replace(table, partition, batches)
 
     @writes
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
-        """Switch every reader to these generations at once."""
         self._open()
         self._results.publish(changes, also)
 
     @writes
     def rewrite_jobs(self, containing: str, rewrite: Rewrite) -> int:
-        """Rewrite every version of a job in which a text stands; a document at a time."""
+        """Rewrite versions that contain a text, a document at a time."""
         self._require_own()
         return self._jobs.rewrite(containing, rewrite)
 
     @writes
     def erase(self) -> str:
-        """Nothing: a cluster frees the documents that were deleted when it merges its segments."""
+        """Do nothing: a cluster frees deleted documents when it merges segments."""
         pattern = f"{self._names.prefix}-*"
         return (
             f"deleted documents leave the files of the cluster when it merges segments; at once: "
@@ -191,7 +175,6 @@ class ElasticStore:
 
     @writes
     def sweep(self) -> int:
-        """Delete rows that no reader can see; what is written and may still be published stays."""
         self._open()
         return self._results.sweep()
 
@@ -204,7 +187,6 @@ class ElasticStore:
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the visible rows of a table as of the moment of the call."""
         self._open()
         require_known(self._tables, table)
         compile_read(
@@ -213,10 +195,9 @@ class ElasticStore:
         return self._stream(self._results.read(table, where, columns, order, limit))
 
     def search(self, table: Table | None) -> Any:
-        """A search of ``elasticsearch.dsl`` on what readers see of a table (None: of the jobs), hits typed.
+        """Return an ``elasticsearch.dsl`` search on the visible rows of a table (None: of the jobs).
 
-        Of a table of runs that is the alias of the latest one. Raises :class:`UsageError` for OpenSearch, and
-        for jobs in an index of others.
+        Tables of runs: the latest run. Raises :class:`UsageError` for OpenSearch and foreign jobs.
         """
         cluster = self._open()
         if table is None:
@@ -231,18 +212,15 @@ class ElasticStore:
         return cluster.search(table.name, index, {each.name: each.type for each in table.columns})
 
     def value(self, key: str) -> str | None:
-        """A named value; None when there is none."""
         self._open()
         return self._state.value(key)
 
     @writes
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
-        """Set a named value if it is still the old one (None: absent); whether it was."""
         self._open()
         return self._state.compare_and_set(key, old, new)
 
     def capabilities(self) -> Capabilities:
-        """What this store is."""
         cluster = self._open()
         details = {
             "prefix": self._names.prefix,
@@ -261,7 +239,6 @@ class ElasticStore:
         )
 
     def check_fields(self) -> list[FieldState]:
-        """Every stored field as the jobs' index has it now."""
         self._open()
         undated = self._source.undated()
         return [
@@ -270,7 +247,7 @@ class ElasticStore:
         ]
 
     def ailments(self) -> list[Ailment]:
-        """Blocks, templates that are not ours or not as they were, aliases and records that differ."""
+        """Return blocks, altered or foreign templates, and differences of aliases and records."""
         cluster, own = self._open(), self._foreign is None
         found = list(blocked(cluster, self._names))
         found += template_ailments(cluster, self._names, self._tables.values(), self._how, jobs=own)
@@ -286,10 +263,9 @@ class ElasticStore:
     def set_up(
         self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
     ) -> Preparation:
-        """Make all indices and aliases, also those that nothing was written to yet.
+        """Create all indices and aliases.
 
-        Raises :class:`PublishedError` where aliases and the record of what is published differ; with ``mend``
-        they are put right first.
+        Raises :class:`PublishedError` if aliases and record differ, unless ``mend`` repairs them first.
         """
         cluster = self._open()
         tables = self._tables.values()
@@ -305,7 +281,7 @@ class ElasticStore:
         return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))
 
     def _mend(self, cluster: Cluster, start_empty: Collection[str], *, dry_run: bool) -> list[str]:
-        """Give indices their names back, then put aliases right; a line for each."""
+        """Restore index names, then aliases; return a line each."""
         done = give_names_back(cluster, self._names, self._tables.values(), dry_run=dry_run)
         if done and dry_run:
             return done  # what else there is can be seen afterwards
@@ -314,7 +290,7 @@ class ElasticStore:
         return done + self._results.mend(dry_run=dry_run, start_empty=start_empty)
 
     def close(self) -> None:
-        """Release the connections. Closing again does nothing; any other call raises :class:`StoreError`."""
+        """Release the connections; repeated calls do nothing, other calls raise :class:`StoreError`."""
         if self._cluster is None:
             return
         for stream in list(self._streams):
@@ -356,10 +332,12 @@ def _require_shards(cluster: Cluster, how: IndexSettings) -> None:
 
 
 def _state(live: LiveField, n_without: int) -> FieldState:
-    """``n_without``: documents that lack the field and are no jobs for that."""
+    """Return the state of a field; ``n_without``: documents without it."""
     source = live.source
     note = f"{n_without:,} documents have none" if n_without else live.note
-    foreign = _told(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
+    foreign = (
+        _literal(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
+    )
     # nobody asks for what is inside a map: it is read from documents anyway
     as_meant = live.state == "unindexed" and live.field.type == "map" and live.type in ("", OBJECT)
     state: Literal["present", "constant", "wrong type", "absent"] = (
@@ -376,7 +354,7 @@ def _state(live: LiveField, n_without: int) -> FieldState:
     return FieldState(live.field.name, foreign, state, live.type, note, needed)
 
 
-def _told(constant: str | bool) -> str:
+def _literal(constant: str | bool) -> str:
     return repr(constant) if isinstance(constant, str) else str(constant).lower()
 
 
@@ -401,7 +379,6 @@ class _Stream:
             raise
 
     def close(self) -> None:
-        """Let go of what is read."""
         if self._state == "open":
             self._state = "closed"
             if hasattr(self._batches, "close"):

@@ -1,4 +1,4 @@
-"""Templates of our indices: what they are to say, what they say, and those of others that win over them."""
+"""Index templates: wanted, stored, and foreign ones that take precedence."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,6 @@ from esjobs.store.elastic.layout import (
 )
 from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
 
-_FORBIDDEN = 403
 _OF_SERVER = "routing.allocation.include._tier_preference"
 """A setting that the server adds to each template."""
 _MOST_NAMED = 4
@@ -29,7 +28,7 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Described:
-    """An index that is made at once, and the patterns of those that are to look like ``template_layout``."""
+    """Index created at once, and the patterns of indices like ``template_layout``."""
 
     name: str
     index: str
@@ -41,7 +40,7 @@ class Described:
 def described(
     names: Names, tables: Collection[Table], how: IndexSettings, *, jobs: bool
 ) -> Iterator[Described]:
-    """All indices of ours. ``jobs``: there will be jobs of our own."""
+    """Yield all our indices; ``jobs``: include jobs."""
     if jobs:
         patterns = [f"{names.jobs}-{digit}*" for digit in DIGITS]
         layout = jobs_index(how, monthly=True)
@@ -57,7 +56,7 @@ def described(
 
 
 def set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bool) -> list[str]:
-    """Make a template, or make one anew that is not as it should be; a line if there was anything to do."""
+    """Create or replace a template; return a line if anything was to do."""
     meta = {"layout": LAYOUT, "digest": content_id(dict(template))}
     try:
         answer = ask(cluster, f"/_index_template/{name}")
@@ -72,7 +71,7 @@ def set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: boo
         if not dry_run:
             cluster.call("PUT", f"/_index_template/{name}", {**template, "_meta": meta})
     except RefusedError as error:
-        if error.status != _FORBIDDEN:
+        if not error.forbidden:
             raise
         return [f"no template {name}: this user may not manage index templates"]
     return [f"{'would make' if dry_run else 'made'} template {name}"]
@@ -81,11 +80,7 @@ def set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: boo
 def template_ailments(
     cluster: Cluster, names: Names, tables: Collection[Table], how: IndexSettings, *, jobs: bool
 ) -> Iterator[Ailment]:
-    """Templates that do not give indices of ours what they need: changed ones of ours, and those of others.
-
-    Contents are what the server says that an index would get; where this user may not ask, what the template
-    says itself.
-    """
+    """Yield templates that give our indices a wrong layout, as simulated by the server if permitted."""
     try:
         answer = ask(cluster, "/_index_template") or {}
     except RefusedError:
@@ -117,7 +112,7 @@ def template_ailments(
 
 
 def _winner(templates: Mapping[str, Body], index: str) -> str | None:
-    """The template that an index of a name gets."""
+    """Return the template that an index would get."""
     matching = [
         name
         for name, each in templates.items()
@@ -131,7 +126,7 @@ def _priority(template: Body) -> int:
 
 
 def _simulated(cluster: Cluster, index: str, template: Body) -> Body:
-    """What an index would get."""
+    """Return the layout that an index would get."""
     try:
         answer = cluster.call("POST", f"/_index_template/_simulate_index/{index}")
         return dict(answer.get("template", {}))
@@ -140,7 +135,7 @@ def _simulated(cluster: Cluster, index: str, template: Body) -> Body:
 
 
 def _changed(stored: Body, wanted: Body) -> list[str]:
-    """What a stored template of ours says that it should not."""
+    """Return the differences of a stored template."""
     lines = [
         f"{name} {stored.get(name)}, not {wanted[name]}"
         for name in ("index_patterns", "priority")
@@ -152,7 +147,7 @@ def _changed(stored: Body, wanted: Body) -> list[str]:
 
 
 def _differing(found: Body, wanted: Body) -> list[str]:
-    """The settings, fields and aliases of a template that are not those of a layout."""
+    """Return the differences of settings, fields and aliases from a layout."""
     settings, needed = (_flat(each.get("settings", {})) for each in (found, wanted))
     settings.pop(_OF_SERVER, None)
     lines = [
@@ -169,15 +164,15 @@ def _differing(found: Body, wanted: Body) -> list[str]:
 
 
 def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    """Settings by their whole names, as texts; a product nests some of them, and spells all as texts."""
+    """Return settings by full name, as text."""
     flat: dict[str, str] = {}
     for name, value in settings.items():
-        whole = f"{before}{name}"
+        full_name = f"{before}{name}"
         if isinstance(value, Mapping):
-            flat |= _flat(value, f"{whole}.")
+            flat |= _flat(value, f"{full_name}.")
         else:
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            flat[whole.removeprefix("index.")] = text
+            flat[full_name.removeprefix("index.")] = text
     return flat
 
 

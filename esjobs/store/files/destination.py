@@ -1,9 +1,8 @@
-"""Everything the program writes by name goes through here: complete under its name, or not there at all.
+"""Atomic writes of files by name.
 
-A regular file, or one that is not there yet, is written beside its name and renamed when it is complete, so
-that a full disk, Ctrl-C or ``kill -9`` leave the file of before. Only ``kill -9`` leaves what was written so
-far, as ``.NAME.esjobs-unfinished-XXXXXXXX`` in the same folder. Links are followed: the link stays, its
-target is replaced. Devices, pipes and terminals cannot be replaced; they are opened and written to.
+A regular file is written beside its name and renamed when complete; only ``kill -9`` leaves
+``.NAME.esjobs-unfinished-XXXXXXXX``. Links are followed and stay. Devices, pipes and terminals are written
+directly.
 """
 
 import contextlib
@@ -37,12 +36,10 @@ _REFUSED = {
 
 @contextlib.contextmanager
 def writing(out: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream into the file, device or pipe of this name (``-``: standard output), complete at the end.
+    """Open a stream into a file, device or pipe (``-``: standard output), complete at the end.
 
-    An exception inside leaves a file of before as it was. The mode of the old file is kept, and its owner
-    where the system allows it; a new one has the mode of :mod:`sharing`. Other hard links to it keep the old
-    content. Raises :class:`InputError` when
-    it cannot be written.
+    An exception keeps the old file. Mode and, if permitted, owner are kept; hard links keep the old content.
+    Raises :class:`InputError`.
     """
     name = os.fspath(out)
     try:
@@ -54,7 +51,7 @@ def writing(out: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def writing_text(out: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Like :func:`writing`, for text in UTF-8; line ends are written as they are."""
+    """Open like :func:`writing`, for text in UTF-8; line ends are unchanged."""
     with writing(out) as stream:
         if os.fspath(out) == STANDARD_OUTPUT:
             yield sys.stdout
@@ -71,7 +68,7 @@ def writing_text(out: str | os.PathLike[str]) -> Iterator[TextIO]:
 
 @contextlib.contextmanager
 def writing_binary(out: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
-    """Like :func:`writing`, for what is no text: :class:`UsageError` where it would go to a terminal."""
+    """Open like :func:`writing`, for binary data. Raises :class:`UsageError` on a terminal."""
     if os.fspath(out) == STANDARD_OUTPUT and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError(f"{what} is no text for a terminal; name a file with --out, or pipe it on")
     with writing(out) as stream:
@@ -79,7 +76,7 @@ def writing_binary(out: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]
 
 
 def unwritable(out: str, error: OSError) -> Exception:
-    """The error to raise when output cannot be written; a reader who went away (``| head``) is no error."""
+    """Return the error for failed output; a closed pipe (``| head``) is passed on."""
     if isinstance(error, BrokenPipeError):
         return error
     where = "standard output" if out == STANDARD_OUTPUT else out
@@ -99,18 +96,18 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     try:
         number = _descriptor(name)
         if number is not None:
-            there, handle = os.fstat(number), _copy(number, name)
+            status, handle = os.fstat(number), _copy(number, name)
         else:
-            there, handle = os.stat(name), None
+            status, handle = os.stat(name), None
     except FileNotFoundError:
-        there, handle = None, None
+        status, handle = None, None
     except ValueError as error:
         raise InputError(f"cannot write {name!r}: {error}; give another name") from error
-    if there is not None and (reason := _REFUSED.get(stat.S_IFMT(there.st_mode))):
+    if status is not None and (reason := _REFUSED.get(stat.S_IFMT(status.st_mode))):
         raise InputError(f"cannot write {name}: {reason}")
-    if handle is None and (there is None or stat.S_ISREG(there.st_mode)):
+    if handle is None and (status is None or stat.S_ISREG(status.st_mode)):
         _refuse_databases(name)
-        with _replacing(name, there) as stream:
+        with _replacing(name, status) as stream:
             yield stream
         return
     if handle is None:
@@ -120,7 +117,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 
 def refuse_inputs(out: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
-    """Refuse to write over what is read: raises :class:`InputError` when the name leads to one of them."""
+    """Raise :class:`InputError` if the output is one of the inputs."""
     for path in inputs:
         with contextlib.suppress(OSError, ValueError):
             if os.path.samefile(out, path) and stat.S_ISREG(os.stat(out).st_mode):
@@ -128,10 +125,9 @@ def refuse_inputs(out: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
 
 
 def write_secret(path: str | os.PathLike[str], text: str) -> None:
-    """A new file that its owner alone can read, whatever the umask; nothing is left of one that fails.
+    """Create a file readable by its owner only; removed on failure.
 
-    Raises :class:`FileExistsError` where something has this name, a link too, and :class:`InputError` when it
-    cannot be written.
+    Raises :class:`FileExistsError` if the name exists, :class:`InputError` on other errors.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -152,7 +148,7 @@ def write_secret(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _refuse_databases(name: str) -> None:
-    """A store is the work of months, and one slip in a line of the shell's history would replace it."""
+    """Refuse to replace a DuckDB database by mistake."""
     for path in {name, name.removesuffix(".wal")}:
         with contextlib.suppress(OSError), open(path, "rb") as stream:
             if stream.read(_MAGIC_AT + len(_MAGIC)).endswith(_MAGIC):
@@ -164,7 +160,7 @@ def _refuse_databases(name: str) -> None:
 
 @contextlib.contextmanager
 def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Write beside what the name leads to, and rename over it at the end."""
+    """Write beside the target, and rename at the end."""
     if not name or name.endswith(os.sep):
         raise InputError(f"cannot write '{name}': it is no name of a file; give one")
     target = os.path.realpath(name)
@@ -190,7 +186,7 @@ def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
 
 
 def _like(handle: int, old: os.stat_result) -> None:
-    """Give the new file the owner, group and mode of the old one, as far as the system allows it."""
+    """Copy owner, group and mode, as far as permitted."""
     mode = stat.S_IMODE(old.st_mode) & 0o777
     with contextlib.suppress(OSError):
         os.fchown(handle, old.st_uid, -1)
@@ -203,10 +199,9 @@ def _like(handle: int, old: os.stat_result) -> None:
 
 
 def _descriptor(name: str) -> int | None:
-    """The number of the open descriptor that ``/dev/stdout``, ``/dev/fd/N`` or a link to them leads to.
+    """Return the descriptor behind ``/dev/stdout``, ``/dev/fd/N`` or a link to them.
 
-    What is open is written to where it stands: opened by its name, a file behind ``> file`` would be cut, or
-    replaced under the hands of the shell.
+    Opening such a file by name would truncate it, or replace it under the shell.
     """
     for _ in range(40):  # the system itself follows no more links
         folder = os.path.realpath(os.path.dirname(name) or ".")
@@ -220,10 +215,7 @@ def _descriptor(name: str) -> int | None:
 
 
 def _copy(number: int, name: str) -> int:
-    """A descriptor of our own for one that the program was started with.
-
-    What the program has opened itself, its store for example, is not to be written to.
-    """
+    """Duplicate a descriptor that the program was started with; refuse its own files."""
     if stat.S_ISREG(os.fstat(number).st_mode) and not os.get_inheritable(number):
         raise InputError(f"cannot write {name}: it was not open when the program started; name a file")
     if sys.stdout is not None:

@@ -1,8 +1,7 @@
-"""Folders of files that belong together: a reader sees those of before or those of now, never some of each.
+"""Folders of files that belong together, updated consistently.
 
-What the files that people open have to load stands in a folder of its own below, named after its contents.
-It is complete before the first file that people open is replaced; that of before goes after the last one.
-Killed in between, each file still finds what it loads; what is left over goes the next time.
+Loaded files are in a subfolder named by content, complete before the first page is replaced; old ones are
+removed after the last. An interruption leaves working pages.
 """
 
 import contextlib
@@ -25,13 +24,11 @@ _LOOKED_AT = 4096
 def write_folder(
     out: str | os.PathLike[str], files: Iterable[tuple[str, str]], parts: str, mark: str, below: str = ""
 ) -> None:
-    """Write files into a folder, which is made; each file by its name and its text.
+    """Write files into a folder.
 
-    ``parts``: the folder below, named after its contents, in which the files are that others load; it ends in
-    a dash and a digest, and folders of the same name with another digest are of before. ``mark``: what stands
-    at the start of every other file; what has one of their names without it is somebody else's: nothing is
-    written then. ``below``: a folder for some of these files, from which those of before go that are not
-    among them. All other files and folders stay as they are. Raises :class:`InputError`.
+    ``parts``: subfolder of loaded files, ending in a dash and digest; older digests are removed. ``mark``:
+    text at the start of all other files; a file without it is foreign, and nothing is written. ``below``:
+    folder from which other own files are removed. Raises :class:`InputError`.
     """
     folder = Path(out)
     if os.fspath(out) == STANDARD_OUTPUT:
@@ -64,7 +61,7 @@ def write_folder(
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One process at a time: what another has begun and not finished is not to be swept."""
+    """Lock the folder against other processes."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -74,7 +71,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _refuse_foreign(path: Path, mark: str) -> None:
-    """A file of somebody else is not replaced, whatever it is called."""
+    """Refuse to replace a foreign file."""
     try:
         ours = _is_ours(path, mark)
     except FileNotFoundError:
@@ -91,14 +88,14 @@ def _is_ours(path: Path, mark: str) -> bool:
 
 
 def _remove_stale(folder: Path, names: Collection[str], mark: str) -> None:
-    """Take away files of ours that nothing leads to any more."""
+    """Remove own files that are no longer linked."""
     for path in folder.iterdir():
         if path.name not in names and path.is_file() and not path.is_symlink() and _is_ours(path, mark):
             path.unlink()
 
 
 def _complete(folder: Path, parts: str, files: dict[str, str]) -> None:
-    """Write the folder below under another name, and give it its name when it is complete."""
+    """Write the subfolder under a temporary name, then rename it."""
     beside = folder / f".{parts}{UNFINISHED}{secrets.token_hex(4)}"
     make_folder(beside)
     try:
@@ -114,7 +111,7 @@ def _complete(folder: Path, parts: str, files: dict[str, str]) -> None:
 
 
 def _remove_others(folder: Path, parts: str) -> None:
-    """Take away what was loaded by the files of before, and what was never completed."""
+    """Remove older subfolders and incomplete ones."""
     stem, _, digest = parts.rpartition("-")
     ours = re.compile(
         rf"\.?{re.escape(stem)}-[0-9a-f]{{{len(digest)}}}({re.escape(UNFINISHED)}[0-9a-f]{{8}})?"

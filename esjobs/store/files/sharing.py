@@ -1,7 +1,6 @@
-"""Rights of new files: names of people stand in them, so their owner alone may read them unless it is said.
+"""Permissions of new files: private by default, for they contain names of people.
 
-The umask decides nothing: it is often 022 where nobody has thought of it. What exists keeps its mode. There
-is one decision per process, as there is one umask.
+The umask is ignored; existing modes are kept. One decision per process.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ _MASKS: dict[Share, int] = {"nobody": 0o077, "group": 0o027, "all": 0o022}
 
 @dataclass
 class _Process:
-    """The decision of this process, and its umask while ``n_masked`` threads have another one."""
+    """Decision of this process, and its umask while ``n_masked`` threads have another one."""
 
     share: Callable[[], Share] = lambda: "nobody"
     n_masked: int = 0
@@ -34,12 +33,12 @@ _process = _Process()
 
 
 def share_with(share: Share | Callable[[], Share]) -> None:
-    """Share new files with these; a function is called when the first file is made."""
+    """Share new files; a function is called for the first file."""
     _process.share = share if callable(share) else lambda: share
 
 
 def mask() -> int:
-    """The rights that new files and folders do not have, as a umask."""
+    """Return the umask of new files and folders."""
     try:
         return _MASKS[_process.share()]
     except EsjobsError:
@@ -48,12 +47,12 @@ def mask() -> int:
 
 
 def file_mode() -> int:
-    """The mode of a new file."""
+    """Return the mode of a new file."""
     return 0o666 & ~mask()
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Make a folder and those above it that are missing; the ones made, innermost first. Raises OSError."""
+    """Create a folder and its missing parents; return those created, innermost first. Raises OSError."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     mode = 0o777 & ~mask()
     for each in reversed(missing):
@@ -67,7 +66,7 @@ def make_folder(folder: Path) -> list[Path]:
 
 
 def mask_like(file: Path) -> int:
-    """The mask of what stands beside a file and has the same in it; of a new file :func:`mask`."""
+    """Return the umask of an existing file; of a missing one :func:`mask`."""
     try:
         mode = file.stat().st_mode
     except OSError:
@@ -78,7 +77,7 @@ def mask_like(file: Path) -> int:
 
 @contextlib.contextmanager
 def masked(umask: int) -> Iterator[None]:
-    """Set the umask for what a library makes; other threads have it too, and the first of several decides."""
+    """Set the umask for a library call; process-wide, so the first of several threads decides."""
     with _process.lock:
         if _process.n_masked == 0:
             _process.umask = os.umask(umask)

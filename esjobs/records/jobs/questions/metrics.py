@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from esjobs.core import fields
 from esjobs.core.errors import UsageError
 from esjobs.core.query import Either, In, Maximum, Minimum, Missing, NotIn, Quantile
-from esjobs.core.states import CANCELLED, FAILED, FINISHED, KNOWN
+from esjobs.core.states import ALL_STATES, CANCELLED, FAILED, FINISHED
 from esjobs.records.jobs.questions.formulas import (
     Amount,
     Difference,
@@ -21,7 +21,7 @@ from esjobs.records.jobs.questions.formulas import (
 
 _FAILED = (In("state", FAILED),)
 _CANCELLED = (In("state", CANCELLED),)
-_UNKNOWN = (Either((Missing("state"), NotIn("state", KNOWN))),)
+_UNKNOWN = (Either((Missing("state"), NotIn("state", ALL_STATES))),)
 _ENDED = (In("state", (*FINISHED, *FAILED)),)
 _HOUR = 1 / 3600
 _GB = 1e-9

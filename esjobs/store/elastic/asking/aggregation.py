@@ -1,17 +1,14 @@
-"""Aggregating in the cluster: groups by composite aggregation, and what it cannot judge by reading it.
+"""Aggregation in the cluster by composite aggregation; documents it cannot judge are read.
 
-All of an answer is of one moment. Three kinds of documents add up to the jobs of the window: those
-that a rule certainly drops are counted, those that are certainly kept are grouped by the cluster, and the
-rest (a quotient too close to its limit, a value that the index does not know) are read and asked again in
-the embedded engine. The cluster's groups must count exactly the jobs that its filters count; if they do
-not, or if a question cannot be put to the index at all, everything is read.
+Three kinds of documents of one snapshot add up to the jobs of the window: certainly dropped (counted),
+certainly kept (grouped by the cluster), doubtful (read into the embedded engine). If groups and counts
+disagree, or the index cannot express the question, everything is read.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -26,13 +23,11 @@ from esjobs.core.window import Window
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
 from esjobs.store.duck.compile_sql import compile_aggregate, noted_rules
-from esjobs.store.elastic.asking import composite, cuts
-from esjobs.store.elastic.asking.at_once import answered_at_once, asked_at_once
+from esjobs.store.elastic.asking import composite, partitions
 from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.days import day_of, per_day, within
-from esjobs.store.elastic.asking.doubts import judged
+from esjobs.store.elastic.asking.derived_keys import span_of, with_made_keys, without_made_keys
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
-from esjobs.store.elastic.asking.made_keys import span_of, with_made_keys, without_made_keys
 from esjobs.store.elastic.asking.numbers import forms_of
 from esjobs.store.elastic.asking.quantiles import (
     COUNT,
@@ -44,10 +39,12 @@ from esjobs.store.elastic.asking.quantiles import (
 )
 from esjobs.store.elastic.asking.reading import Unread, documents_of, possible, used_fields
 from esjobs.store.elastic.asking.refinement import InconsistentError
-from esjobs.store.elastic.asking.sums import plan_sums
+from esjobs.store.elastic.asking.single_search import search_groups, single_search_answer
+from esjobs.store.elastic.asking.three_valued import judged
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
-from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.elastic.transport.parallel import in_parallel
+from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 from esjobs.store.merge import encoded, merged, one_row
 
 _PARTS_IN_FLIGHT = 2
@@ -57,57 +54,54 @@ _PARTS_IN_FLIGHT = 2
 def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bool = False) -> Aggregate:
     """Group and sum, with the books of the same snapshots. ``by_reading``: read every document.
 
-    Keys that a question makes are made of the groups by their fields, where that can be. Quantiles are looked
-    for when the groups are known; see `quantiles`.
-
-    Indices that differ are asked in parts, each in its own way, two parts at a time; the answers are added up
-    in the order of the parts.
+    Indices that differ are asked in parts, whose answers are added up. Derived keys are made from the groups;
+    quantiles follow when the groups are known.
     """
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
     parts = jobs.parts(query.window, used_fields(query))
     if len(parts) == 1 and not by_reading:
-        answer = answered_at_once(cluster, parts[0], query)
+        answer = single_search_answer(cluster, parts[0], query)
         if answer is not None:
             return answer
     with ExitStack() as stack:
         # all snapshots before the first question, so that they are of one moment
         snapshots = [(stack.enter_context(PointInTime(cluster, part.index)), part) for part in parts]
-        there = [(at, part) for at, part in snapshots if not at.empty]
+        nonempty = [(at, part) for at, part in snapshots if not at.empty]
         if jobs.most_read is not None:
-            _require_allowed(cluster, jobs, there, query)
-        of_parts = [None] * len(there) if by_reading else _side_by_side(there, query)
+            _require_allowed(cluster, jobs, nonempty, query)
+        of_parts = [None] * len(nonempty) if by_reading else _side_by_side(nonempty, query)
         try:
-            return _joined(cluster, jobs, there, of_parts, query)
+            return _joined(cluster, jobs, nonempty, of_parts, query)
         except InconsistentError:
-            return _joined(cluster, jobs, there, [None] * len(there), query)
+            return _joined(cluster, jobs, nonempty, [None] * len(nonempty), query)
 
 
 def _joined(
     cluster: Cluster,
     jobs: JobSource,
-    there: Sequence[tuple[PointInTime, JobIndex]],
+    nonempty: Sequence[tuple[PointInTime, JobIndex]],
     of_parts: "Sequence[_Grouped | None]",
     query: Query,
 ) -> Aggregate:
-    """The answers of the cluster for its parts, and what is read, as one."""
+    """Return the answers of the cluster and of the read documents as one."""
     if quantiles_in(query) and None in of_parts:
         # those of some jobs and those of others are not those of all
-        of_parts = [None] * len(there)
+        of_parts = [None] * len(nonempty)
     unread: list[Unread] = []
-    for (at, part), grouped in zip(there, of_parts, strict=True):
+    for (at, part), grouped in zip(nonempty, of_parts, strict=True):
         if grouped is None and jobs.most_read is not None and is_groupable(part, query):
             n_jobs = count_of(cluster, part, part.inside(query.window))
             require_allowed(jobs, n_jobs, ["documents cannot be counted as they are"])
         rest = EVERY if grouped is None else grouped.rest
         if rest != NONE:
             unread.append(Unread(at, part, rest))
-    known = [grouped for grouped in of_parts if grouped is not None]
-    if not known:
+    answered = [grouped for grouped in of_parts if grouped is not None]
+    if not answered:
         with documents_of(unread, query) as documents:
             return documents.groups(query)
-    plainer = _plainer(query) or query
+    plainer = without_made_keys(query) or query
     counting = with_count(plainer) if quantiles_in(query) else plainer
-    answers = [grouped.answer for grouped in known]
+    answers = [grouped.answer for grouped in answered]
     read: pa.Table | None = None
     if unread:
         with documents_of(unread, query) as documents:
@@ -120,12 +114,12 @@ def _joined(
         answer = replace(answer, table=with_made_keys(answer.table, made))
     if not quantiles_in(query):
         return answer
-    of_known = [grouped.distribution for grouped in known]
+    of_known = [grouped.distribution for grouped in answered]
     return replace(answer, table=with_quantiles(answer.table, query, of_known, read))
 
 
 def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
-    """Answers for different jobs as one; of more than one every metric is a sum."""
+    """Return answers for different jobs as one; every metric is a sum."""
     if len(answers) == 1:
         return answers[0]
     filled = [encoded(answer.table) for answer in answers if answer.table.num_rows]
@@ -136,25 +130,25 @@ def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
 
 @dataclass(frozen=True)
 class _Rules:
-    """Drop rules as clauses: per rule what it keeps, and what it cannot judge."""
+    """Drop rules as clauses: per rule the kept documents, and the undecidable ones."""
 
     keeps: tuple[Clause, ...]
-    doubts: tuple[Clause, ...]
+    undecided: tuple[Clause, ...]
 
     def passed(self, count: int) -> tuple[list[Clause], list[Clause]]:
-        """What certainly passes the first rules: what holds, and what does not."""
-        return list(self.keeps[:count]), [clause for clause in self.doubts[:count] if clause != NONE]
+        """Return what certainly passes the first rules: clauses that hold, and that do not."""
+        return list(self.keeps[:count]), [clause for clause in self.undecided[:count] if clause != NONE]
 
     def dropped(self, number: int) -> Clause:
-        """What a rule certainly drops."""
+        """Return the documents that a rule certainly drops."""
         holds, fails = self.passed(number)
-        doubt = [clause for clause in self.doubts[number : number + 1] if clause != NONE]
+        doubt = [clause for clause in self.undecided[number : number + 1] if clause != NONE]
         return all_of(holds, [*fails, *doubt, self.keeps[number]])
 
     def doubted(self) -> Clause:
-        """What passes the rules before one that cannot judge it."""
+        """Return the documents that reach a rule which cannot judge them."""
         clauses = []
-        for number, doubt in enumerate(self.doubts):
+        for number, doubt in enumerate(self.undecided):
             if doubt != NONE:
                 holds, fails = self.passed(number)
                 clauses.append(all_of([*holds, doubt], fails))
@@ -162,15 +156,12 @@ class _Rules:
 
 
 def is_groupable(jobs: JobIndex, query: Query) -> bool:
-    """Whether the cluster can group the jobs of a question, as far as its fields tell."""
-    plainer = _plainer(query)
-    if plainer is None:
-        return False
-    counting, clauses = with_count(plainer), Clauses(jobs.live, lambda _: [])
-    sums = plan_sums(counting, jobs.live, clauses)
+    """True if the cluster can group the jobs of a question, as far as its fields tell."""
+    plainer = without_made_keys(query)
+    clauses = Clauses(jobs.live, lambda _: [])
     return (
-        sums is not None
-        and composite.grouping(counting, jobs.live, sums) is not None
+        plainer is not None
+        and composite.grouping(with_count(plainer), jobs.live, clauses) is not None
         and clauses.filters(query.where) is not None
         and _rules(query.drops, clauses, lambda _keeps, _aggregations: {}) is not None
         and all(forms_of(metric.field, clauses) is not None for metric in quantiles_in(query))
@@ -178,7 +169,7 @@ def is_groupable(jobs: JobIndex, query: Query) -> bool:
 
 
 def what_forbids_groups(jobs: JobIndex, query: Query) -> list[str]:
-    """Why the cluster cannot group the jobs of a question."""
+    """Return the reasons that prevent grouping in the cluster."""
     used = (jobs.live[name] for name in sorted(used_fields(query)))
     return [live.note for live in used if not live.askable] or ["no cluster can say what is asked"]
 
@@ -196,17 +187,9 @@ def _require_allowed(
     require_allowed(jobs, n_read, list(dict.fromkeys(why)))
 
 
-def _plainer(query: Query) -> Query | None:
-    """The question by fields of the index; None where its keys cannot be put so."""
-    return without_made_keys(query)
-
-
 @dataclass(frozen=True)
 class _Grouped:
-    """What the cluster can answer, and the clause of the documents that are still to be read.
-
-    ``distribution``: how it tells the numbers of the jobs that it can judge.
-    """
+    """Answer of the cluster, the clause of the unread documents, and the access to quantiles."""
 
     answer: Aggregate
     rest: Clause
@@ -214,70 +197,55 @@ class _Grouped:
 
 
 def _side_by_side(parts: Sequence[tuple[PointInTime, JobIndex]], query: Query) -> "list[_Grouped | None]":
-    """The answers for several parts, in their order; None where every document is to be read."""
-    if len(parts) == 1:
-        ((at, part),) = parts
-        return [_answer_of_part(at, part, query)]
-    with ThreadPoolExecutor(_PARTS_IN_FLIGHT, "esjobs-parts") as pool:
-        try:
-            return list(pool.map(lambda one: _answer_of_part(one[0], one[1], query), parts))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    """Return the answers for several parts, in order; None where every document is to be read."""
+    return in_parallel(lambda part: _answer_of_part(*part, query), parts, _PARTS_IN_FLIGHT, "esjobs-parts")
 
 
 def _answer_of_part(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
-    """The answer of the cluster; None when all documents are to be read."""
-    try:
+    with suppress(composite.NotExactError):
         return _grouped(at, jobs, query)
-    except composite.NotExactError:
-        return None
+    return None
 
 
 def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
-    """The answer of the cluster; None when the question cannot be put to the index."""
-    plainer = _plainer(query)
+    """Return the answer of the cluster; None if the index cannot express the question."""
+    plainer = without_made_keys(query)
     if plainer is None:
         return None
     counting = with_count(plainer)
     base = jobs.inside(query.window)
     everything = all_of(base)
-    clauses = Clauses(jobs.live, lambda path: cuts.distinct(at, path, everything))
-    sums = plan_sums(counting, jobs.live, clauses)
-    asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
-    if asked is None:
+    clauses = Clauses(jobs.live, lambda path: partitions.distinct(at, path, everything))
+    requested = composite.grouping(counting, jobs.live, clauses)
+    if requested is None:
         return None
-    asked = replace(asked, span=span_of(query))
+    requested = replace(requested, span=span_of(query))
     where = clauses.filters(query.where)
     numbers = distribution_of(at, jobs, query, plainer, clauses)
     if where is None or numbers is None:
         return None
     if quantiles_in(query):
-        quick = asked_at_once(partial(_whole, at), jobs, query)
+        quick = search_groups(partial(_complete_search, at), jobs, query)
         if quick is not None:
             grouped = Aggregate(quick.table, books_table({}))
             return _Grouped(grouped, NONE, numbers.of(quick.kept, quick.n_jobs, quick.first, quick.last))
-    odd = jobs.odd(used_fields(query))
+    unjudged = jobs.unjudged(used_fields(query))
 
     def answer(keeps: Sequence[Clause], aggregations: Mapping[str, Any]) -> Mapping[str, Any]:
-        inside = all_of([*base, *where, *keeps], odd)
-        body = {"size": 0, "query": inside, "aggs": aggregations, "track_total_hits": False}
-        of_cells: Mapping[str, Any] = at.search(body)["aggregations"]
+        inside = all_of([*base, *where, *keeps], unjudged)
+        of_cells: Mapping[str, Any] = at.search(only_aggregations(inside, aggregations))["aggregations"]
         return of_cells
 
     rules = _rules(query.drops, clauses, answer)
     if rules is None:
         return None
-    counted = _counted(at, jobs, query, _Parts(base, where, odd, rules), clauses, asked)
+    parts = _Parts(base, where, unjudged, rules)
+    counted = _counted(at, jobs, query, parts, clauses, requested)
     if counted is None:
         return None
-    holds, fails = rules.passed(len(rules.keeps))
-    # a clause that nothing matches would still be looked up in each range
-    absent = [*(odd if counted.n_odd else []), *(fails if counted.n_doubted else [])]
-    kept = all_of([*base, *where, *holds], absent)
-    all_keys = plan_sums(counting, jobs.live, clauses, by_value=True)
-    by_value = composite.grouping(counting, jobs.live, all_keys) if all_keys is not None else None
-    table = _groups(at, (asked, by_value), kept, counted, _time(jobs))
+    kept = parts.kept(counted)
+    by_value = composite.grouping(counting, jobs.live, clauses, by_value=True)
+    table = _groups(at, (requested, by_value), kept, counted, _time(jobs))
     n_jobs = sum(counted.binned.values())
     if (pc.sum(table.column(COUNT)).as_py() or 0) != n_jobs:
         return None
@@ -285,29 +253,25 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     if not quantiles_in(query):
         table, shown = table.drop_columns([COUNT]), plainer
     grouped = Aggregate(one_row(table, shown), books_table(counted.books))
-    days = sorted(day for day, n_of_day in counted.binned.items() if n_of_day)
+    days = [day for day, n_of_day in counted.binned.items() if n_of_day]
     if days:
-        whole = Window.of_days(days[0], days[-1])
-        numbers = numbers.of(kept, n_jobs, whole.start, whole.end)
-    if not counted.n_odd and not counted.n_doubted:
-        return _Grouped(grouped, NONE, numbers)
-    return _Grouped(grouped, any_of([*odd, all_of([*where, rules.doubted()], odd)]), numbers)
+        covered = Window.of_days(min(days), max(days))
+        numbers = numbers.of(kept, n_jobs, covered.start, covered.end)
+    return _Grouped(grouped, parts.rest(counted), numbers)
 
 
-def _whole(at: PointInTime, body: Mapping[str, Any], decode: Callable[[bytes | str], Any]) -> Any:
-    """An answer that is about all shards."""
+def _complete_search(at: PointInTime, body: Mapping[str, Any], decode: Callable[[bytes | str], Any]) -> Any:
     answer = at.decoded_search(body, decode)
     answer.require_whole(at)
     return answer
 
 
 def _time(jobs: JobIndex) -> str:
-    """What queries call the end time."""
     return jobs.live["end_time"].paths[0]
 
 
 def _added(*books: pa.Table) -> pa.Table:
-    """Books of different jobs as one."""
+    """Return the books of different jobs as one."""
     counts: Counter[Outcome] = Counter()
     for row in pa.concat_tables(books).to_pylist():
         counts[Outcome(row["day"], row["outcome"], row["kind"])] += row["n_jobs"]
@@ -320,7 +284,7 @@ _Answer = Callable[[Sequence[Clause], Mapping[str, Any]], Mapping[str, Any]]
 
 def _rules(drops: Sequence[DropRule], clauses: Clauses, answer: _Answer) -> _Rules | None:
     keeps: list[Clause] = []
-    doubts: list[Clause] = []
+    undecided: list[Clause] = []
     for number, rule in enumerate(drops):
         keep, doubt = clauses.keep(rule), NONE
         if keep is None:
@@ -329,26 +293,40 @@ def _rules(drops: Sequence[DropRule], clauses: Clauses, answer: _Answer) -> _Rul
                 return None
             keep, doubt = judgement.keep, judgement.doubt
         keeps.append(keep)
-        doubts.append(doubt)
-    return _Rules(tuple(keeps), tuple(doubts))
+        undecided.append(doubt)
+    return _Rules(tuple(keeps), tuple(undecided))
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """The clauses of a question: the window, what was asked for, what must be read, the rules."""
+    """Clauses of a question: window, filters, unjudgeable documents, rules."""
 
     base: list[Clause]
     where: list[Clause]
-    odd: list[Clause]
+    unjudged: list[Clause]
     rules: _Rules
+
+    def kept(self, counted: "_Counted") -> Clause:
+        """Return the clause of the judgeable jobs that are certainly kept."""
+        holds, fails = self.rules.passed(len(self.rules.keeps))
+        # a clause that nothing matches would still be looked up in each range
+        absent = [*(self.unjudged if counted.n_odd else []), *(fails if counted.n_doubted else [])]
+        return all_of([*self.base, *self.where, *holds], absent)
+
+    def rest(self, counted: "_Counted") -> Clause:
+        """Return the clause of the documents that are still to be read."""
+        if not counted.n_odd and not counted.n_doubted:
+            return NONE
+        doubted = all_of([*self.where, self.rules.doubted()], self.unjudged)
+        return any_of([*self.unjudged, doubted])
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """The books of what the cluster can judge, binned jobs per day, and how many jobs it cannot judge.
+    """Books of the judgeable jobs, binned jobs per day, and the number of the others.
 
-    ``n_odd``: because of a value that the index does not know; ``n_doubted``: because of a rule. ``most``:
-    how many groups there are at most, about.
+    ``n_odd``: with a value unknown to the index; ``n_doubted``: by a rule. ``most``: estimated maximum of
+    groups.
     """
 
     books: Counter[Outcome]
@@ -364,9 +342,9 @@ def _counted(
     query: Query,
     parts: _Parts,
     clauses: Clauses,
-    asked: composite.Grouping,
+    requested: composite.Grouping,
 ) -> _Counted | None:
-    """Count the jobs by what becomes of them; None when a field has several values somewhere."""
+    """Count the jobs by outcome; None if a field has several values somewhere."""
     rules = parts.rules
     holds, fails = rules.passed(len(rules.keeps))
     outcomes: list[tuple[str, Kind, Clause]] = [("binned", "binned", all_of(holds, fails))]
@@ -378,14 +356,14 @@ def _counted(
     named = {str(number): clause for number, (_, _, clause) in enumerate(outcomes)}
     days = per_day(_time(jobs), {"outcomes": {"filters": {"filters": named}}})
     # who wants books wants buckets, of which there are too many anyway
-    distinct = {} if query.books else _distinct(asked)
+    distinct = {} if query.books else _distinct(requested)
     body = {
-        "sane": {"filter": all_of(parts.where, parts.odd), "aggs": {"days": days, **distinct}},
-        "odd": {"filter": any_of(parts.odd)},
-        "doubted": {"filter": all_of([*parts.where, rules.doubted()], parts.odd)},
+        "sane": {"filter": all_of(parts.where, parts.unjudged), "aggs": {"days": days, **distinct}},
+        "unjudged": {"filter": any_of(parts.unjudged)},
+        "doubted": {"filter": all_of([*parts.where, rules.doubted()], parts.unjudged)},
         **_values_and_documents(jobs, query),
     }
-    answer = at.search({"size": 0, "query": all_of(parts.base), "aggs": body, "track_total_hits": False})
+    answer = at.search(only_aggregations(all_of(parts.base), body))
     counts = answer["aggregations"]
     for name in counts:
         if name.startswith(_VALUES) and counts[name]["value"] != counts[_DOCUMENTS + name]["doc_count"]:
@@ -401,15 +379,18 @@ def _counted(
     if not query.books:
         # a missing value is one more
         most = math.prod(counts["sane"][name]["value"] + 1 for name in distinct)
-        if "day" in asked.query.keys:
-            most *= len({day if asked.span == "day" else beginning(asked.span, day) for day in binned})
-    return _Counted(books, binned, counts["odd"]["doc_count"], counts["doubted"]["doc_count"], most)
+        if "day" in requested.query.keys:
+            most *= len(
+                {day if requested.span == "day" else beginning(requested.span, day) for day in binned}
+            )
+    return _Counted(books, binned, counts["unjudged"]["doc_count"], counts["doubted"]["doc_count"], most)
 
 
-def _distinct(asked: composite.Grouping) -> dict[str, Any]:
-    """Aggregations that tell how many values each of the columns has, about."""
+def _distinct(requested: composite.Grouping) -> dict[str, Any]:
+    """Return aggregations that estimate the distinct values of each column."""
     return {
-        f"distinct_{name}": {"cardinality": {"field": column.path}} for name, column in asked.columns.items()
+        f"distinct_{name}": {"cardinality": {"field": column.path}}
+        for name, column in requested.columns.items()
     }
 
 
@@ -417,7 +398,7 @@ _VALUES, _DOCUMENTS = "values_of_", "documents_with_"
 
 
 def _values_and_documents(jobs: JobIndex, query: Query) -> dict[str, Any]:
-    """Aggregations that tell whether a document has several values of a field."""
+    """Return aggregations that detect several values of a field."""
     if not jobs.several_values:
         return {}
     aggregations: dict[str, Any] = {}
@@ -435,21 +416,21 @@ def _groups(
     counted: _Counted,
     time: str,
 ) -> pa.Table:
-    """The groups of the cluster, in one of two ways; by day, a day at a time."""
-    asked, by_value = ways
-    by_day = "day" in asked.query.keys
-    if counted.most <= cuts.PAGE:
-        return composite.few_groups(at, replace(asked, days=time if by_day else ""), kept)
+    """Return the groups of the cluster; long answers a day at a time."""
+    requested, by_value = ways
+    by_day = "day" in requested.query.keys
+    if counted.most <= partitions.PAGE:
+        return composite.few_groups(at, replace(requested, days=time if by_day else ""), kept)
     if not by_day:
-        return composite.groups(at, asked, kept, sum(counted.binned.values()), by_value)
-    inner = asked.schema()
-    names = [*asked.query.keys, *(metric.name for metric in asked.query.metrics)]
+        return composite.groups(at, requested, kept, sum(counted.binned.values()), by_value)
+    inner = requested.schema()
+    names = [*requested.query.keys, *(metric.name for metric in requested.query.metrics)]
     schema = pa.schema([pa.field("day", pa.date32()) if n == "day" else inner.field(n) for n in names])
     parts = [schema.empty_table()]
     for day, n_jobs in counted.binned.items():
         if n_jobs:
             inside = all_of([kept, *within(time, Window.of_days(day, day))])
-            of_day = composite.groups(at, asked, inside, n_jobs, by_value)
+            of_day = composite.groups(at, requested, inside, n_jobs, by_value)
             with_day = of_day.append_column("day", pa.repeat(pa.scalar(day), of_day.num_rows))
             parts.append(with_day.select(names))
     return pa.concat_tables(parts).unify_dictionaries()

@@ -1,4 +1,4 @@
-"""The answers to composite aggregations as types: fields by name, numbers as they are."""
+"""Types of the answers to composite aggregations."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -30,56 +30,56 @@ class _Shards(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """What every answer has."""
-
     shards: _Shards = msgspec.field(name="_shards")
     timed_out: bool = False
 
     def require_whole(self, at: PointInTime) -> None:
-        """Refuse an answer that does not cover all shards, or whose search ran out of time."""
+        """Raise unless the answer covers all shards."""
         at.require_whole(self.timed_out, self.shards.failed, self.shards.total)
 
 
-def answer_type(asked: "Grouping") -> type[Any]:
-    """The type of the answer to a grouping."""
-    groups = groups_type(asked)
-    if not asked.has_keys:
+def answer_type(requested: "Grouping") -> type[Any]:
+    """Return the type of the answer to a grouping."""
+    groups = groups_type(requested)
+    if not requested.has_keys:
         groups = msgspec.defstruct("Aggregations", [("all", groups)])
     return msgspec.defstruct("Answer", [("aggregations", groups)], bases=(_Answer,), kw_only=True)
 
 
-def answer_at_once_type(asked: "Grouping") -> type[Any]:
-    """The type of the answer to a grouping of what is sane, beside the number of what is ``odd``.
-
-    ``first``, ``last``: the ends of their times, in milliseconds, where these were asked for.
-    """
-    groups = groups_type(asked)
-    sane = groups if not asked.has_keys else msgspec.defstruct("Sane", [("doc_count", int)], bases=(groups,))
-    odd = msgspec.defstruct("Odd", [("doc_count", int)])
+def answer_at_once_type(requested: "Grouping") -> type[Any]:
+    """Return the type of the single-search answer: groups, and the count of unjudgeable documents."""
+    groups = groups_type(requested)
+    sane = (
+        groups if not requested.has_keys else msgspec.defstruct("Sane", [("doc_count", int)], bases=(groups,))
+    )
+    unjudged = msgspec.defstruct("Odd", [("doc_count", int)])
     ends = [(name, _Value, msgspec.field(default_factory=_Value)) for name in ("first", "last")]
-    both = msgspec.defstruct("Aggregations", [("sane", sane), ("odd", odd), *ends])
+    both = msgspec.defstruct("Aggregations", [("sane", sane), ("unjudged", unjudged), *ends])
     return msgspec.defstruct("Answer", [("aggregations", both)], bases=(_Answer,), kw_only=True)
 
 
-def groups_type(asked: "Grouping") -> type[Any]:
-    """The type of the groups, or, without keys, of the one that there is."""
+def groups_type(requested: "Grouping") -> type[Any]:
+    """Return the type of the groups, or without keys of the single one."""
     inner: list[tuple[str, Any]] = []
     filters: dict[str, list[tuple[str, Any]]] = {}
-    for atom in asked.sums.atoms():
-        target = filters.setdefault(asked.sums.filter_name(atom), []) if atom.of_some else inner
+    for atom in requested.sums.atoms():
+        target = filters.setdefault(requested.sums.filter_name(atom), []) if atom.of_some else inner
         if atom.kind != "count":
-            target.append((asked.sums.name(atom), _Value))
+            target.append((requested.sums.name(atom), _Value))
     for name, sums in filters.items():
         kind = msgspec.defstruct("Filtered", [("doc_count", int), *sums], gc=False)
         inner.append((name, kind))
-    inner += [(name, _Bins) for name in asked.binned]
-    if not asked.has_keys:
+    inner += [(name, _Bins) for name in requested.binned]
+    if not requested.has_keys:
         optional = [(name, kind | None, None) for name, kind in inner]
         return msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
-    kinds = [(name, _key_type(asked.live[column.field])) for name, column in asked.asked_columns.items()]
-    if asked.days:
+    kinds = [
+        (name, _key_type(requested.live[column.field]))
+        for name, column in requested.requested_columns.items()
+    ]
+    if requested.days:
         kinds.append(("day", int))
-    if asked.value:
+    if requested.value:
         kinds.append(("value", float))
     key = msgspec.defstruct("Key", kinds, gc=False, frozen=True)
     bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)

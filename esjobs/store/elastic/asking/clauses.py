@@ -1,8 +1,7 @@
-"""The query language as clauses of a search: pure functions of what is asked and of the fields of an index.
+"""Filters as clauses of a search: pure functions of question and index fields.
 
-A clause is true exactly for the documents for which the language says that the filter holds. What cannot be
-said exactly is None; whoever asked reads the documents then. Values that only the client can compare
-(patterns without regard to case) are compared here, on the distinct values that the index has.
+A clause is true exactly where the filter holds; None: it cannot be expressed, so the caller reads documents.
+Patterns without regard to case are matched here, on the distinct values of the index.
 """
 
 import math
@@ -54,17 +53,17 @@ class Clauses:
         self._distinct = distinct
 
     def _field(self, name: str) -> Field:
-        """What a name means: what the index stores, else a field that is derived from those of jobs."""
+        """Return the stored or derived field of a name."""
         return self.live[name].field if name in self.live else fields.field(name)
 
     def filters(self, items: Sequence[Filter]) -> list[Clause] | None:
-        """All filters, to be joined by and; None when one of them cannot be said."""
+        """Return all filters, to be joined by and; None if one cannot be expressed."""
         clauses = [self.filter(item) for item in items]
         exact = [clause for clause in clauses if clause is not None]
         return exact if len(exact) == len(clauses) else None
 
     def narrowing(self, items: Sequence[Filter]) -> list[Clause]:
-        """What can be said of filters: what it lets through holds all that the filters let through."""
+        """Return clauses that pass at least what the filters pass."""
         return [clause for clause in map(self._narrowing, items) if clause is not None]
 
     def _narrowing(self, item: Filter) -> Clause | None:
@@ -76,7 +75,7 @@ class Clauses:
         return clause
 
     def filter(self, item: Filter) -> Clause | None:
-        """A filter as a clause."""
+        """Return a filter as clause."""
         match item:
             case Either(filters):
                 parts = self.filters(filters)
@@ -97,13 +96,13 @@ class Clauses:
             case Times(name, start, end):
                 return self._times(name, start, end)
             case Like(name, patterns):
-                return self._alike(name, patterns)
+                return self._like(name, patterns)
             case NotLike(name, patterns):
-                alike = self._alike(name, patterns)
-                return None if alike is None else negated(alike)
+                like = self._like(name, patterns)
+                return None if like is None else negated(like)
 
     def keep(self, rule: DropRule) -> Clause | None:
-        """True for the jobs that a rule keeps."""
+        """Return the clause of the jobs that a rule keeps."""
         condition, present = self.filter(rule.keep), self.present(rule.keep.field)
         if condition is None or present is None:
             return None
@@ -112,7 +111,7 @@ class Clauses:
         return any_of([negated(present), condition]) if rule.missing == "pass" else condition
 
     def present(self, name: str) -> Clause | None:
-        """True for the jobs that have a field."""
+        """Return the clause of the jobs that have a field."""
         match self._field(name).derived:
             case DayOf(source):
                 return self.present(source)
@@ -130,7 +129,7 @@ class Clauses:
         return any_of([has_value(live, path) for path in live.paths])
 
     def distinct(self, name: str) -> list[Any] | None:
-        """The distinct values of a stored field, foreign ones translated; None when they are too many."""
+        """Return the translated distinct values of a stored field; None if too many."""
         live = self.live[name]
         if not live.askable:
             return None
@@ -202,7 +201,7 @@ class Clauses:
             return NONE
         return _first_of(live, lambda path: between(path, start, end)) if live.askable else None
 
-    def _alike(self, name: str, patterns: Sequence[str]) -> Clause | None:
+    def _like(self, name: str, patterns: Sequence[str]) -> Clause | None:
         derived = self._field(name).derived
         values = list(_CLASSES) if isinstance(derived, CoreClassOf) else self.distinct(name)
         if values is None or len(values) > _MOST_VALUES:
@@ -218,7 +217,6 @@ _CLASSES = ("single", "multi")
 
 
 def _times_of(source: str, days: Days) -> Times:
-    """The times of some days."""
     start = datetime.combine(days.first, time(0), UTC)
     if days.last == date.max:
         return Times(source, start)
@@ -226,13 +224,12 @@ def _times_of(source: str, days: Days) -> Times:
 
 
 def _cut(values: list[Any]) -> Iterator[list[Any]]:
-    """Values in pieces that one clause may hold."""
     for start in range(0, len(values), _MOST_TERMS):
         yield values[start : start + _MOST_TERMS]
 
 
 def all_of(parts: Sequence[Clause], none_of: Sequence[Clause] = ()) -> Clause:
-    """And; ``none_of``: what must not hold."""
+    """Join by and; ``none_of`` must not hold."""
     if len(parts) == 1 and not none_of:
         return parts[0]
     return {
@@ -244,26 +241,26 @@ def all_of(parts: Sequence[Clause], none_of: Sequence[Clause] = ()) -> Clause:
 
 
 def any_of(parts: Sequence[Clause]) -> Clause:
-    """Or; of nothing: none."""
+    """Join by or; nothing matches an empty list."""
     if not parts:
         return NONE
     return parts[0] if len(parts) == 1 else {"bool": {"should": list(parts), "minimum_should_match": 1}}
 
 
 def negated(part: Clause) -> Clause:
-    """Not."""
+    """Negate a clause."""
     return all_of([], [part])
 
 
 def has_value(live: LiveField, path: str) -> Clause:
-    """True for the documents that have a value under a path."""
+    """Return the clause of documents with a value under a path."""
     exists = {"exists": {"field": path}}
     unset = live.source.unset
     return exists if unset is None else all_of([exists], [{"term": {path: unset}}])
 
 
 def translated(live: LiveField, value: Any) -> Any:
-    """A foreign value as the catalogue's, counts rounded to whole numbers; None for what means missing."""
+    """Translate a foreign value, rounding counts; None for missing."""
     if value is None or value == live.source.unset:
         return None
     if live.field.type == "keyword":
@@ -274,7 +271,7 @@ def translated(live: LiveField, value: Any) -> Any:
 
 
 def foreign_texts(live: LiveField, value: str) -> list[Any]:
-    """The foreign texts that stand for one of the catalogue's."""
+    """Return the foreign texts that stand for a canonical one."""
     values = live.source.values
     texts = [raw for raw, canonical in values.items() if canonical == value]
     if value not in values:
@@ -285,17 +282,17 @@ def foreign_texts(live: LiveField, value: str) -> list[Any]:
 
 
 def _first_of(live: LiveField, leaf: Callable[[str], Clause]) -> Clause:
-    """A condition on the first path that has a value."""
+    """Return a condition on the first path that has a value."""
     *before, last = live.paths
     clause = leaf(last)
     for path in reversed(before):
-        there = has_value(live, path)
-        clause = any_of([all_of([there, leaf(path)]), all_of([clause], [there])])
+        exists = has_value(live, path)
+        clause = any_of([all_of([exists, leaf(path)]), all_of([clause], [exists])])
     return clause
 
 
 def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
-    """The condition that the value of a path lies within a range, in the units of the index."""
+    """Return the condition that a path lies in a range, in the units of the index."""
     limits: dict[str, float] = {}
     plain = live.source.factor == 1 and (live.whole_numbers or live.field.type != "integer")
     for key, bound in (("gt", item.gt), ("gte", item.ge), ("lt", item.lt), ("lte", item.le)):
@@ -323,7 +320,7 @@ def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
 
 
 def least_raw(live: LiveField, bound: float, *, beyond: bool) -> float:
-    """The least foreign number whose translation is at least the bound, or greater than it."""
+    """Return the least foreign number whose translation reaches the bound, or exceeds it."""
 
     def reached(raw: float) -> bool:
         value = translated(live, raw)

@@ -1,4 +1,4 @@
-"""What a question to jobs in a cluster will cost, said before it begins: grouped by the cluster, or read."""
+"""Cost estimate of questions to jobs in a cluster."""
 
 import logging
 from collections.abc import Sequence
@@ -14,10 +14,9 @@ _log = logging.getLogger(__name__)
 
 
 def foresee(cluster: Cluster, jobs: JobSource, queries: Sequence[Query]) -> None:
-    """Say how many documents some questions are about, and how many of these must be read one by one.
+    """Log the documents to be grouped and read. Raises :class:`StoreError` above the read limit.
 
-    Raises :class:`StoreError` when that are more than the settings allow. One count for each part of a
-    question.
+    One count per part of a question.
     """
     n_grouped = n_read = 0
     why: dict[str, None] = {}

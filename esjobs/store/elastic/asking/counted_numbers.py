@@ -1,6 +1,6 @@
-"""Numbers of groups as a cluster counts them: in bins, and value by value; and of jobs that were read.
+"""Numbers of groups: counted by the cluster in bins and by value, or read.
 
-The counterpart of `refinement`, which says what to count. A group is the number of a row of the answer.
+The counterpart of `refinement`. A group is a row number of the answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,19 +11,19 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from esjobs.store.elastic.asking import composite, cuts
+from esjobs.store.elastic.asking import composite, partitions
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, all_of
 from esjobs.store.elastic.asking.composite import Binned, Grouping
-from esjobs.store.elastic.asking.cuts import Part
 from esjobs.store.elastic.asking.narrowing import Keys, narrowed
 from esjobs.store.elastic.asking.numbers import Form
+from esjobs.store.elastic.asking.partitions import Part
 from esjobs.store.elastic.asking.refinement import Counts, Floats, InconsistentError, Mask
 from esjobs.store.elastic.transport.scan import PointInTime
 
 Listed = tuple[Counts, Floats, Counts]
 """Group, value, how many jobs of the group have it."""
 
-Place = Callable[[pa.Table], Sequence[int]]
+Locate = Callable[[pa.Table], Sequence[int]]
 """The groups of rows of keys."""
 
 
@@ -32,52 +32,49 @@ Ends = tuple[float | None, float | None]
 
 
 class Numbers(Protocol):
-    """A number of jobs in groups."""
+    """Number of jobs in groups."""
 
     def tells(self, edge: float) -> bool:
-        """Whether a bin can begin there."""
+        """True if a bin can start there."""
 
     def sample(self, ranks: Sequence[float], holds: Mask | None, edges: Floats) -> list[float]:
-        """About what stands at some ranks, of the jobs in bins that hold what is looked for."""
+        """Return approximate values at some ranks, of jobs in the open bins."""
 
     def counts(self, edges: Floats, n_groups: int, within: tuple[Floats, Mask] | None) -> Counts:
-        """How many jobs of each group lie in each bin; ``within``: former edges, and their bins in question.
+        """Return the jobs of each group in each bin.
 
-        What lies outside of these may be counted or not.
+        ``within``: previous edges and open bins; elsewhere counts are arbitrary.
         """
 
     def listed(self, edges: Floats, holds: Mask | None, n_jobs: int) -> Iterator[Listed]:
-        """The values in the bins that hold, others perhaps among them. ``n_jobs``: there, about."""
+        """Yield the values in the open bins, possibly with others."""
 
 
 @dataclass
 class IndexNumbers:
-    """A number in one form, of the jobs of a clause on a snapshot.
+    """Number in one form, of the jobs of a clause on a snapshot.
 
-    ``asked``: how they are grouped, with nothing to be summed. ``few``: of jobs by which the edges of bins
-    are guessed, which decides how long it takes, no more.
+    ``requested``: grouping without sums. ``few``: sample of jobs for guessing edges; affects time only.
     """
 
     at: PointInTime
-    asked: Grouping
+    requested: Grouping
     clause: Clause
     form: Form
-    place: Place
+    locate: Locate
     few: Clause
     rows: list[tuple[int, Keys]] = field(default_factory=list)
     """Groups and their keys in the index, as far as they were counted."""
 
     @property
     def jobs(self) -> Clause:
-        """The jobs that have the number."""
+        """Clause of the jobs that have the number."""
         return all_of([self.clause, self.form.clause])
 
     def tells(self, edge: float) -> bool:
-        """Whether the edge is one under the path, too."""
         return self.form.edge(edge) is not None
 
     def sample(self, ranks: Sequence[float], holds: Mask | None, edges: Floats) -> list[float]:
-        """One search of few jobs; of those in bins that hold, which are fewer, all."""
         percents = [100 * rank for rank in ranks]
         body = {
             "size": 0,
@@ -90,7 +87,6 @@ class IndexNumbers:
         return list(map(float, self.form.values(np.array(raw, np.float64))))
 
     def counts(self, edges: Floats, n_groups: int, within: tuple[Floats, Mask] | None) -> Counts:
-        """A page of groups a search."""
         counts = np.zeros((n_groups, len(edges) + 1), np.int64)
         clause, numbers = self.jobs, np.arange(len(edges) + 1)
         if within is not None:
@@ -101,16 +97,16 @@ class IndexNumbers:
             numbers = np.flatnonzero(in_question[np.searchsorted(former, lows, side="right")])
         raw = self._raw(edges)
         binned = Binned(self.form.path, [_ends(raw, number) for number in numbers.tolist()])
-        asked = replace(self.asked, binned={"bins": binned})
+        requested = replace(self.requested, binned={"bins": binned})
         counted = attrgetter("doc_count")
         first = within is None
-        for buckets, groups in self._pages(asked, clause):
+        for buckets, groups in self._pages(requested, clause):
             inside = np.array([list(map(counted, bucket.bins.buckets)) for bucket in buckets], np.int64)
             if first and any(map(ne, inside.sum(axis=1).tolist(), map(counted, buckets))):
                 raise InconsistentError("bins do not have as many jobs as their group")
             np.add.at(counts, (groups[:, None], numbers[None, :]), inside)
             if first:
-                keys = [*asked.asked_columns, *(["day"] if asked.days else [])]
+                keys = [*requested.requested_columns, *(["day"] if requested.days else [])]
                 self.rows += [
                     (group, {name: getattr(bucket.key, name) for name in keys} if keys else {})
                     for group, bucket in zip(groups.tolist(), buckets, strict=True)
@@ -118,31 +114,29 @@ class IndexNumbers:
         return counts
 
     def listed(self, edges: Floats, holds: Mask | None, n_jobs: int) -> Iterator[Listed]:
-        """Many jobs in parts of few documents each."""
-        asked = replace(self.asked, value=self.form.path)
+        requested = replace(self.requested, value=self.form.path)
         clause = self._of(edges, holds)
         parts: Iterator[Part] = iter([Part(clause, EVERY)])
-        if n_jobs > 3 * cuts.PAGE:
-            parts = cuts.ranges(self.at, asked, clause, n_jobs)
+        if n_jobs > 3 * partitions.PAGE:
+            parts = partitions.ranges(self.at, requested, clause, n_jobs)
         for part in parts:
-            for buckets, groups in self._pages(asked, part.clause):
+            for buckets, groups in self._pages(requested, part.clause):
                 values = np.array([bucket.key.value for bucket in buckets], np.float64)
                 numbers = np.array([bucket.doc_count for bucket in buckets], np.int64)
                 yield groups, self.form.values(values), numbers
 
-    def _pages(self, asked: Grouping, clause: Clause) -> Iterator[tuple[Sequence[Any], Counts]]:
-        """Buckets, and the group of each."""
-        for buckets in composite.pages_of(self.at, asked, clause, composite.decoder_of(asked)):
+    def _pages(self, requested: Grouping, clause: Clause) -> Iterator[tuple[Sequence[Any], Counts]]:
+        for buckets in composite.pages_of(self.at, requested, clause, composite.decoder_of(requested)):
             if buckets:
-                groups = self.place(composite.columns_of(asked, buckets))
+                groups = self.locate(composite.columns_of(requested, buckets))
                 yield buckets, np.array(groups, np.int64)
 
     def _raw(self, edges: Floats) -> list[float]:
-        """Edges, all of which can be told, as numbers under the path."""
+        """Return representable edges in the units of the path."""
         return [edge for edge in map(self.form.edge, edges.tolist()) if edge is not None]
 
     def _of(self, edges: Floats, holds: Mask | None) -> Clause:
-        """The jobs of the groups in their bins that hold, others perhaps among them."""
+        """Return the jobs of the groups in their open bins, possibly with others."""
         if holds is None:
             return self.jobs
         raw = self._raw(edges)
@@ -152,7 +146,7 @@ class IndexNumbers:
             for number in np.flatnonzero(holds.any(axis=0)).tolist()
         ]
         said = [(clause, numbers) for clause, numbers in wanted if numbers]
-        return all_of([self.jobs, narrowed(self.asked, [keys for _, keys in self.rows], said)])
+        return all_of([self.jobs, narrowed(self.requested, [keys for _, keys in self.rows], said)])
 
     def _between(self, ends: Ends) -> Clause:
         limits = {name: end for name, end in zip(("gte", "lt"), ends, strict=True) if end is not None}
@@ -160,35 +154,31 @@ class IndexNumbers:
 
 
 def _ends(raw: Sequence[float], number: int) -> Ends:
-    """The lower edge of a bin and the upper one."""
+    """Return lower and upper edge of a bin."""
     return (raw[number - 1] if number else None, raw[number] if number < len(raw) else None)
 
 
 @dataclass(frozen=True)
 class ReadNumbers:
-    """A number of jobs that were read, with the group of each."""
+    """Number of jobs that were read, with the group of each."""
 
     groups: Counts
     values: Floats
 
     def tells(self, edge: float) -> bool:
-        """Always."""
         del edge
         return True
 
     def sample(self, ranks: Sequence[float], holds: Mask | None, edges: Floats) -> list[float]:
-        """None: they are few."""
         del ranks, holds, edges
         return []
 
     def counts(self, edges: Floats, n_groups: int, within: tuple[Floats, Mask] | None) -> Counts:
-        """All of them."""
         del within
         counts = np.zeros((n_groups, len(edges) + 1), np.int64)
         np.add.at(counts, (self.groups, np.searchsorted(edges, self.values, side="right")), 1)
         return counts
 
     def listed(self, edges: Floats, holds: Mask | None, n_jobs: int) -> Iterator[Listed]:
-        """All of them."""
         del edges, holds, n_jobs
         yield self.groups, self.values, np.ones(len(self.values), np.int64)

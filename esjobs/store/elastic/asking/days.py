@@ -1,4 +1,4 @@
-"""Jobs in time: a window as a clause, jobs per day, marks by which a changed day is noticed."""
+"""Jobs in time: windows as clauses, jobs per day, marks of changed days."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import pyarrow as pa
 from esjobs.core.query import Days
 from esjobs.core.window import Window
 from esjobs.store.checks import FINGERPRINTS
-from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -21,12 +21,12 @@ _STRETCHES = 16
 
 
 def within(path: str, window: Window | None) -> list[dict[str, Any]]:
-    """The clauses of a window: none for all times, else one."""
+    """Return the clauses of a window; empty for all times."""
     return [] if window is None else [between(path, window.start, window.end)]
 
 
 def between(path: str, start: datetime | None, end: datetime | None) -> dict[str, Any]:
-    """The clause of the times in [start, end); None: no such end."""
+    """Return the clause of times in [start, end); None: unbounded."""
     # An index of nanoseconds refuses to be asked for times that it cannot hold: such a bound is left out
     # where it excludes nothing, else the nearest one that can be asked for excludes everything.
     limits = {}
@@ -40,10 +40,9 @@ def between(path: str, start: datetime | None, end: datetime | None) -> dict[str
 
 
 def around(path: str, window: Window) -> list[dict[str, Any]]:
-    """The clause of a window of a field that the index knows to the millisecond, as rows of results have.
+    """Return the clause of a window of a field with milliseconds, as result rows have.
 
-    True for all that lies inside; also for what is less than a millisecond outside of a window that is not
-    :func:`is_exact`.
+    Includes up to a millisecond outside a window that is not :func:`is_exact`.
     """
     end = window.end if window.end.microsecond % 1000 == 0 else _whole_ms(window.end) + _MILLISECOND
     limits = {"gte": _written(_whole_ms(window.start)), "lt": _written(end)}
@@ -51,7 +50,7 @@ def around(path: str, window: Window) -> list[dict[str, Any]]:
 
 
 def is_exact(window: Window) -> bool:
-    """Whether an index that knows milliseconds can tell what lies inside."""
+    """True if an index with milliseconds can judge a window."""
     return not (window.start.microsecond % 1000 or window.end.microsecond % 1000)
 
 
@@ -60,12 +59,12 @@ def _whole_ms(moment: datetime) -> datetime:
 
 
 def days_between(path: str, days: Days) -> dict[str, Any]:
-    """The clause of a field of days."""
+    """Return the clause of a field of days."""
     return {"range": {path: {"gte": str(days.first), "lte": str(days.last), "format": "strict_date"}}}
 
 
 def here_and_there(path: str, first: datetime, last: datetime, share: float) -> dict[str, Any]:
-    """The clause of short times between two, spread evenly: about a share of what lies there."""
+    """Return the clause of evenly spread short times with about a share of the jobs."""
     length = (last - first) / _STRETCHES
     if share >= 1 or length <= timedelta(seconds=1):
         return {"exists": {"field": path}}
@@ -76,18 +75,18 @@ def here_and_there(path: str, first: datetime, last: datetime, share: float) -> 
 
 
 def per_day(path: str, inner: Mapping[str, Any]) -> dict[str, Any]:
-    """The aggregation with a bucket for each day that has jobs; :func:`day_of` tells which."""
+    """Return an aggregation with a bucket per day that has jobs."""
     histogram = {"field": path, "fixed_interval": "1d", "min_doc_count": 1}
     return {"date_histogram": histogram, "aggs": dict(inner)}
 
 
 def day_of(bucket: Mapping[str, Any]) -> date:
-    """The day of a bucket of :func:`per_day`."""
+    """Return the day of a bucket of :func:`per_day`."""
     return moment_of(bucket["key"]).date()
 
 
 def moment_of(milliseconds: float) -> datetime:
-    """A time as aggregations know it."""
+    """Convert milliseconds since the epoch to a time."""
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
@@ -97,13 +96,10 @@ def fingerprints(
     clauses: Sequence[Mapping[str, Any]],
     numbers: Mapping[str, Any],
 ) -> pa.Table:
-    """Columns day, n_jobs, mark of the jobs of all clauses.
-
-    The mark is made of ``numbers``, aggregations with one value each.
-    """
+    """Return columns day, n_jobs, mark; ``numbers``: single-value aggregations of the mark."""
     query = {"bool": {"filter": list(clauses)}}
     aggs = {"days": per_day(path, numbers)}
-    answer = at.search({"size": 0, "query": query, "aggs": aggs, "track_total_hits": False})
+    answer = at.search(only_aggregations(query, aggs))
     return pa.Table.from_pylist(
         [
             {
@@ -118,7 +114,7 @@ def fingerprints(
 
 
 def digits(value: float | None) -> str:
-    """A number as marks have it: of one that is not whole the digits that no order of adding up changes."""
+    """Format a number for a mark, without digits that depend on the order of summation."""
     if value is None or not math.isfinite(value):
         return "-"
     return str(int(value)) if value == int(value) else f"{value:.9e}"

@@ -1,8 +1,7 @@
-"""Answers to searches as columns: decoded into typed rows, no dictionary per document.
+"""Search answers as columns, decoded into typed rows.
 
-The counterpart of `lines`: times and days are text, bytes base64; what JSON cannot write, NaN and the
-infinities, stands as text, in a hidden object of the document or in its place inside a map or a list, and
-comes back as what it was.
+Counterpart of `lines`: times and days are text, bytes base64; NaN and infinities are text in a hidden object,
+or in place inside maps and lists.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ class _Shards(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """One page. ``rows``: what :meth:`Reader.batch` takes. ``after``: where the next page begins."""
+    """Page of rows; ``after``: start of the next page."""
 
     rows: list[Any]
     after: Any
@@ -32,7 +31,7 @@ class Answer(msgspec.Struct):
 
 
 class Reader:
-    """Reads the documents of an index whose rows have the columns of a schema; other members are skipped."""
+    """Decoder of documents into the columns of a schema; other members are skipped."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -56,7 +55,7 @@ class Reader:
         self._decoder = msgspec.json.Decoder(answer)
 
     def decode(self, raw: bytes | str) -> Answer:
-        """An answer to a search; raises :class:`msgspec.MsgspecError` for anything else."""
+        """Decode an answer. Raises :class:`msgspec.MsgspecError` for anything else."""
         answer: Any = self._decoder.decode(raw)
         hits = answer.hits.hits
         return Answer(
@@ -69,12 +68,12 @@ class Reader:
         )
 
     def batch(self, rows: Sequence[Any]) -> pa.RecordBatch:
-        """Rows as columns; what a document lacks is null."""
-        odd = [(row, hit.hidden) for row, hit in enumerate(rows) if hit.hidden]
+        """Return rows as columns; missing members are null."""
+        hidden_rows = [(row, hit.hidden) for row, hit in enumerate(rows) if hit.hidden]
         arrays = []
         for number, item in enumerate(self.schema):
             values = list(map(attrgetter(f"c{number}"), rows))
-            for row, strange in odd:
+            for row, strange in hidden_rows:
                 if item.name in strange:
                     values[row] = float(strange[item.name])
             if pa.types.is_nested(item.type):
@@ -91,7 +90,7 @@ class Reader:
 
 
 def _decoded(kind: pa.DataType) -> Any:
-    """The Python type that JSON values of a column become."""
+    """Return the Python type of the JSON values of a column."""
     if pa.types.is_map(kind):
         return dict[str, float | str | None]
     if pa.types.is_list(kind):
@@ -106,7 +105,7 @@ def _decoded(kind: pa.DataType) -> Any:
 
 
 def _members(value: Any) -> Any:
-    """A map or a list with its numbers; texts stand for what JSON cannot write."""
+    """Return a map or list with its numbers, those spelled as text included."""
     if isinstance(value, dict):
         return [(name, _number(number)) for name, number in value.items()]
     return value if value is None else [_number(number) for number in value]

@@ -1,4 +1,4 @@
-"""How many documents of others a question may read one by one."""
+"""Limit of foreign documents that a question may read."""
 
 import logging
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ _log = logging.getLogger(__name__)
 
 
 def count_of(cluster: Cluster, part: JobIndex, clauses: Sequence[Clause]) -> int:
-    """The documents of all clauses."""
+    """Return the number of documents that match all clauses."""
     answer = search_once(cluster, part.index, {"size": 0, "query": all_of(clauses), "track_total_hits": True})
     return int(answer["hits"]["total"]["value"]) if answer else 0
 
 
 def require_allowed(jobs: JobSource, n_read: int, reasons: Sequence[str] = ()) -> None:
-    """Say how many documents are to be read; raise :class:`StoreError` when that is not allowed."""
+    """Log the number of documents to read. Raises :class:`StoreError` above the limit."""
     because = f" ({'; '.join(reasons)})" if reasons else ""
     what = f"{n_read:,} documents of {jobs.index} are to be read one by one{because}"
     if jobs.most_read is not None and n_read > jobs.most_read:

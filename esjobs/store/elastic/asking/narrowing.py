@@ -1,6 +1,6 @@
-"""The jobs of some groups in some bins as a clause: as good as exact where that takes few conditions.
+"""Jobs of some groups in some bins as a clause, approximated from above if that is shorter.
 
-What it lets through beside them costs time; whoever asks looks at the groups of the answer again.
+The caller checks the groups of the answer, so a wide clause costs time only.
 """
 
 from calendar import monthrange
@@ -21,12 +21,14 @@ Keys = Mapping[str, Any]
 """A group as the index tells it: by the name of a column in answers, the time of its days as ``day``."""
 
 
-def narrowed(asked: Grouping, rows: Sequence[Keys], wanted: Sequence[tuple[Clause, Sequence[int]]]) -> Clause:
-    """The clause of all that is wanted: of each bin, in its clause, some of the rows, by their numbers."""
-    by = _telling(asked, rows)
+def narrowed(
+    requested: Grouping, rows: Sequence[Keys], wanted: Sequence[tuple[Clause, Sequence[int]]]
+) -> Clause:
+    """Return the clause of the wanted rows, by number, of each bin."""
+    by = _telling(requested, rows)
     if by is None:
         return any_of([clause for clause, _ in wanted])
-    beside = "day" if asked.days else next((name for name in _columns(asked) if name != by), "")
+    beside = "day" if requested.days else next((name for name in _columns(requested) if name != by), "")
     pieces = [_pieces(rows, numbers, by, beside) for _, numbers in wanted]
     if sum(map(len, pieces)) > _MOST_PIECES:
         pieces = [_pieces(rows, numbers, by, "") for _, numbers in wanted]
@@ -36,7 +38,8 @@ def narrowed(asked: Grouping, rows: Sequence[Keys], wanted: Sequence[tuple[Claus
             said.append(clause)
             continue
         parts = [
-            all_of([*_is(asked, beside, value), _among(asked, by, among)]) for value, among in of_bin.items()
+            all_of([*_is(requested, beside, value), _among(requested, by, among)])
+            for value, among in of_bin.items()
         ]
         said.append(all_of([clause, any_of(parts)]))
     return any_of(said)
@@ -46,44 +49,44 @@ _ANY = object()
 
 
 def _pieces(rows: Sequence[Keys], numbers: Sequence[int], by: str, beside: str) -> dict[Any, set[Any]]:
-    """By the value of one key the values of the other."""
+    """Return the values of one key by those of the other."""
     found: dict[Any, set[Any]] = defaultdict(set)
     for number in numbers:
         found[rows[number][beside] if beside else _ANY].add(rows[number][by])
     return found
 
 
-def _columns(asked: Grouping) -> list[str]:
-    """The keys whose values a clause can name."""
+def _columns(requested: Grouping) -> list[str]:
+    """Return the keys whose values a clause can name."""
     return [
         name
-        for name, column in asked.asked_columns.items()
-        if asked.live[column.field].field.type in ("keyword", "integer")
+        for name, column in requested.requested_columns.items()
+        if requested.live[column.field].field.type in ("keyword", "integer")
     ]
 
 
-def _telling(asked: Grouping, rows: Sequence[Keys]) -> str | None:
-    """The key that tells most groups apart; None where there is none."""
-    distinct = {name: len({row[name] for row in rows}) for name in _columns(asked)}
+def _telling(requested: Grouping, rows: Sequence[Keys]) -> str | None:
+    """Return the key that separates most groups; None without one."""
+    distinct = {name: len({row[name] for row in rows}) for name in _columns(requested)}
     name = max(distinct, key=distinct.__getitem__, default=None)
     return name if name is not None and 1 < distinct[name] <= _MOST_VALUES else None
 
 
-def _is(asked: Grouping, name: str, value: Any) -> list[Clause]:
+def _is(requested: Grouping, name: str, value: Any) -> list[Clause]:
     if value is _ANY:
         return []
     if name != "day":
-        return [_among(asked, name, {value})]
+        return [_among(requested, name, {value})]
     start = moment_of(value)
     days = {"day": 1, "week": 7, "month": monthrange(start.year, start.month)[1]}
-    end = start + timedelta(days=days[asked.span])
-    return [between(asked.days, start, end)]
+    end = start + timedelta(days=days[requested.span])
+    return [between(requested.days, start, end)]
 
 
-def _among(asked: Grouping, name: str, values: set[Any]) -> Clause:
-    path = asked.columns[name].path
-    known = [value for value in values if value is not None]
-    said: list[Clause] = [{"terms": {path: known}}] if known else []
+def _among(requested: Grouping, name: str, values: set[Any]) -> Clause:
+    path = requested.columns[name].path
+    present = [value for value in values if value is not None]
+    said: list[Clause] = [{"terms": {path: present}}] if present else []
     if None in values:
         said.append(negated({"exists": {"field": path}}))
     return any_of(said)

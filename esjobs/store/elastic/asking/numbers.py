@@ -1,8 +1,7 @@
-"""Numbers of jobs as an index can count them: by a path, in the units of the index, of some jobs each.
+"""Numbers that an index can count: a path in its units, for some jobs.
 
-A stored number is a path. A quotient or product with a whole number of few values (memory per core) is, for
-each of these, a path whose values are divided or multiplied by it: both ways are rising functions, so that an
-edge of the one is an edge of the other, exactly.
+A quotient or product with an integer of few values is, for each value, a scaled path: a rising function, so
+edges map exactly.
 """
 
 from collections.abc import Callable
@@ -21,10 +20,9 @@ from esjobs.store.elastic.fields.live_fields import LiveField
 
 @dataclass(frozen=True)
 class Form:
-    """A number of some jobs as a rising function of what is under a path.
+    """Number as a rising function of a path, for the jobs of ``clause``.
 
-    ``clause``: of these jobs. ``edge``: the least number under the path for which the function reaches a
-    number, None where it cannot be told. ``values``: what numbers under the path stand for.
+    ``edge``: least raw number that reaches a value, None if not found. ``values``: raw numbers converted.
     """
 
     clause: Clause
@@ -34,18 +32,15 @@ class Form:
 
 
 def forms_of(name: str, clauses: Clauses) -> list[Form] | None:
-    """A field in all its forms; none where no job has it, None where the index cannot count it.
-
-    One look at the values of the whole number of a quotient.
-    """
+    """Return a field in all its forms; empty if no job has it, None if the index cannot count it."""
     derived = fields.field(name).derived
     if derived is None:
         return _stored(clauses.live[name])
     match derived:
-        case Quotient((free,), (whole,)):
-            return _by_classes(free, whole, clauses, divided=True)
-        case Quotient((free, whole), ()):
-            return _by_classes(free, whole, clauses, divided=False)
+        case Quotient((free,), (integer,)):
+            return _by_classes(free, integer, clauses, divided=True)
+        case Quotient((free, integer), ()):
+            return _by_classes(free, integer, clauses, divided=False)
     return None
 
 
@@ -57,41 +52,41 @@ def _stored(live: LiveField) -> list[Form] | None:
     if not live.one_kind:
         return None  # whole numbers and fractions make no groups together
     (path,) = live.paths
-    there = has_value(live, path)
+    exists = has_value(live, path)
     if live.plain and (live.whole_numbers or live.field.type == "number"):
-        return [Form(there, path, lambda edge: edge, lambda values: values)]
+        return [Form(exists, path, lambda edge: edge, lambda values: values)]
 
     def values(raw: Floats) -> Floats:
         return np.array([translated(live, value) for value in raw.tolist()], np.float64)
 
-    return [Form(there, path, lambda edge: least_raw(live, edge, beyond=False), values)]
+    return [Form(exists, path, lambda edge: least_raw(live, edge, beyond=False), values)]
 
 
-def _by_classes(free: str, whole: str, clauses: Clauses, *, divided: bool) -> list[Form] | None:
-    number, live = clauses.live[free], clauses.live[whole]
+def _by_classes(free: str, integer: str, clauses: Clauses, *, divided: bool) -> list[Form] | None:
+    number, live = clauses.live[free], clauses.live[integer]
     if (number.field.type, live.field.type) != ("number", "integer"):
         return None
     if "absent" in (number.state, live.state):
         return []
-    known = clauses.distinct(whole)
+    classes = clauses.distinct(integer)
     if (
         not number.plain
         or not number.one_kind
-        or known is None
-        or len(known) > MOST_CLASSES
-        or any(value < 0 for value in known)
+        or classes is None
+        or len(classes) > MOST_CLASSES
+        or any(value < 0 for value in classes)
     ):
         return None
-    if 0 in known and not divided:
+    if 0 in classes and not divided:
         return None
     forms: list[Form] = []
-    for value in known:
-        both = clauses.filters([In(whole, (value,))])
+    for value in classes:
+        both = clauses.filters([In(integer, (value,))])
         if both is None:
             return None
         if value:
-            there = has_value(number, number.paths[0])
-            clause = {"bool": {"filter": [*both, there]}}
+            exists = has_value(number, number.paths[0])
+            clause = {"bool": {"filter": [*both, exists]}}
             forms.append(_form(clause, number.paths[0], float(value), divided=divided))
     return forms
 

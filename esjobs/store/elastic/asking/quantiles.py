@@ -1,17 +1,15 @@
-"""Exact quantiles in a cluster, without reading documents: counted bins, then the few values that are left.
+"""Exact quantiles in a cluster without reading documents: counted bins, then listed values.
 
-All groups are asked together. A look at some documents guesses where to cut; every group is counted in every
-bin; of the bins that hold a quantile the values are listed, or, where these are too many, they are cut again.
-What is guessed costs time only: the counts of a cluster and the values that it lists must agree, else the
-documents are read.
+A sample guesses the edges; every group is counted in every bin; bins that hold a quantile are listed, or
+split again. Guesses affect time only: counts and listed values must agree, else documents are read.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from itertools import repeat
+from operator import methodcaller
 from typing import TypeVar
 
 import numpy as np
@@ -21,9 +19,9 @@ from esjobs.core.query import Count, Maximum, Metric, Minimum, Quantile, Query
 from esjobs.store.duck.compile_sql import metric_type
 from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses
 from esjobs.store.elastic.asking.composite import Grouping, grouping
-from esjobs.store.elastic.asking.counted_numbers import IndexNumbers, Listed, Numbers, ReadNumbers
+from esjobs.store.elastic.asking.counted_numbers import IndexNumbers, Listed, Locate, Numbers, ReadNumbers
 from esjobs.store.elastic.asking.days import here_and_there
-from esjobs.store.elastic.asking.made_keys import made_columns, span_of
+from esjobs.store.elastic.asking.derived_keys import made_columns, span_of
 from esjobs.store.elastic.asking.numbers import Form, forms_of
 from esjobs.store.elastic.asking.refinement import (
     Counts,
@@ -36,8 +34,8 @@ from esjobs.store.elastic.asking.refinement import (
     ranks,
     split,
 )
-from esjobs.store.elastic.asking.sums import plan_sums
 from esjobs.store.elastic.jobs.job_index import JobIndex
+from esjobs.store.elastic.transport.parallel import in_parallel
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import plain
 
@@ -63,14 +61,14 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True)
 class Distribution:
-    """How the numbers of some jobs are asked for.
+    """Access to the numbers of some jobs.
 
-    ``asked``: the groups, with nothing but the number of their jobs. ``kept``: the clause of the jobs.
-    ``forms``: of each field of which quantiles are wanted. ``few``: of some thousands of them.
+    ``requested``: grouping with counts only. ``kept``: clause of the jobs. ``forms``: by field. ``few``: a
+    sample.
     """
 
     at: PointInTime
-    asked: Grouping
+    requested: Grouping
     time: str
     forms: Mapping[str, Sequence[Form]]
     kept: Clause = field(default_factory=lambda: NONE)
@@ -78,14 +76,14 @@ class Distribution:
     few: Clause = field(default_factory=lambda: EVERY)
 
     def of(self, kept: Clause, n_jobs: int, first: datetime, last: datetime) -> "Distribution":
-        """Those of the jobs of a clause, which ended between two times."""
+        """Return the distribution of the jobs of a clause that ended between two times."""
         few = here_and_there(self.time, first, last, _SAMPLED / max(n_jobs, 1))
         return replace(self, kept=kept, n_jobs=n_jobs, few=few)
 
 
-def _column(values: Floats, null: Mask, *, whole: bool) -> pa.Array:
-    """Numbers as a column of an answer. Raises :class:`InconsistentError` where digits would be lost."""
-    if not whole:
+def _column(values: Floats, null: Mask, *, integer: bool) -> pa.Array:
+    """Return numbers as a column. Raises :class:`InconsistentError` if an integer would lose digits."""
+    if not integer:
         return pa.array(values, mask=null)
     kept = np.where(null, 0.0, values)
     if (np.abs(kept) > _EXACT).any():
@@ -96,10 +94,7 @@ def _column(values: Floats, null: Mask, *, whole: bool) -> pa.Array:
 def distribution_of(
     at: PointInTime, jobs: JobIndex, query: Query, plainer: Query, clauses: Clauses
 ) -> Distribution | None:
-    """How the numbers of a question are asked for; None where the index cannot count one of them.
-
-    ``plainer``: the question without its made keys.
-    """
+    """Return the distribution for a question; None if the index cannot count a number."""
     time = jobs.live["end_time"].paths[0]
     forms: dict[str, list[Form]] = {}
     for metric in quantiles_in(query):
@@ -108,8 +103,7 @@ def distribution_of(
             return None
         forms[metric.field] = of_field
     only = replace(plainer, metrics=(Count(COUNT),))
-    counts = plan_sums(only, jobs.live, clauses)
-    groups = grouping(only, jobs.live, counts) if counts is not None else None
+    groups = grouping(only, jobs.live, clauses)
     if groups is None:
         return None
     days = time if "day" in plainer.keys else ""
@@ -117,7 +111,7 @@ def distribution_of(
 
 
 def quantiles_in(query: Query) -> list[Quantile]:
-    """The quantiles of a question, smallest and largest numbers among them: those of fraction 0 and 1."""
+    """Return the quantiles of a question; extremes count as fractions 0 and 1."""
     return [found for metric in query.metrics if (found := _as_quantile(query, metric)) is not None]
 
 
@@ -130,7 +124,7 @@ def _as_quantile(query: Query, metric: Metric) -> Quantile | None:
 
 
 def with_count(query: Query) -> Query:
-    """What is summed in each group, and the number of its jobs."""
+    """Return the question with its sums and a count."""
     summed = tuple(metric for metric in query.metrics if _as_quantile(query, metric) is None)
     return replace(query, metrics=(*summed, Count(COUNT)))
 
@@ -138,47 +132,30 @@ def with_count(query: Query) -> Query:
 def with_quantiles(
     table: pa.Table, query: Query, parts: Sequence[Distribution], read: pa.Table | None
 ) -> pa.Table:
-    """The answer to a question, of the groups with their sums.
+    """Return the answer with quantiles, from the groups with their sums.
 
-    ``read``: keys, without those that the question makes, and numbers of jobs that were read. Raises
-    :class:`InconsistentError`.
+    ``read``: keys and numbers of jobs that were read. Raises :class:`InconsistentError`.
     """
-    known = [plain(table).column(key).to_pylist() for key in query.keys]
-    numbered = {keys: number for number, keys in enumerate(zip(*known, strict=True))} if known else {(): 0}
-
-    def place(rows: pa.Table) -> list[int]:
-        columns = [column.to_pylist() for column in made_columns(rows, query)]
-        keys = zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
-        try:
-            return [numbered[each] for each in keys]
-        except KeyError as error:
-            raise InconsistentError(f"there is no group {error}") from error
-
-    wanted: dict[str, list[float]] = {}
+    locate = _locator(table, query)
+    fractions: dict[str, list[float]] = defaultdict(list)
     for metric in quantiles_in(query):
-        of_field = wanted.setdefault(metric.field, [])
-        if metric.fraction not in of_field:
-            of_field.append(metric.fraction)
+        if metric.fraction not in fractions[metric.field]:
+            fractions[metric.field].append(metric.fraction)
     found: dict[tuple[str, float], Floats] = {}
     unordered: dict[str, Mask] = {}
-    for name, fractions in wanted.items():
+    for name, of_field in fractions.items():
         numbers: list[Numbers] = [
-            IndexNumbers(part.at, part.asked, part.kept, form, place, part.few)
+            IndexNumbers(part.at, part.requested, part.kept, form, locate, part.few)
             for part in parts
             for form in part.forms[name]
         ]
         n_jobs = sum(part.n_jobs for part in parts)
         if read is not None:
-            values = read.column(name).cast(pa.float64()).to_numpy()
-            of_rows, is_number = np.array(place(read), np.int64), ~np.isnan(values)
-            unordered[name] = np.zeros(table.num_rows, np.bool_)
-            known_nan = ~is_number & read.column(name).is_valid().to_numpy()
-            unordered[name][of_rows[known_nan]] = True
-            groups = of_rows[is_number]
-            numbers.append(ReadNumbers(groups, values[is_number]))
-            n_jobs += len(groups)
-        answers = quantiles_of(numbers, table.num_rows, n_jobs, fractions)
-        found |= {(name, fraction): values for fraction, values in zip(fractions, answers, strict=True)}
+            of_read, unordered[name] = _read_numbers(read, name, locate(read), table.num_rows)
+            numbers.append(of_read)
+            n_jobs += len(of_read.groups)
+        answers = quantiles_of(numbers, table.num_rows, n_jobs, of_field)
+        found |= {(name, fraction): values for fraction, values in zip(of_field, answers, strict=True)}
     columns = [table.column(key) for key in query.keys]
     for each in query.metrics:
         quantile = _as_quantile(query, each)
@@ -191,18 +168,44 @@ def with_quantiles(
             # NaN is above all numbers where the largest is asked for, as in the embedded engine
             nan = unordered[each.field] & (null if isinstance(each, Minimum) else True)
             values, null = np.where(nan, np.nan, values), null & ~nan
-        columns.append(_column(values, null, whole=metric_type(query, each) == "integer"))
+        columns.append(_column(values, null, integer=metric_type(query, each) == "integer"))
     return pa.table(columns, names=[*query.keys, *(metric.name for metric in query.metrics)])
+
+
+def _locator(table: pa.Table, query: Query) -> Locate:
+    """Return the function that maps rows of keys to group numbers; it raises :class:`InconsistentError`."""
+    stored = [plain(table).column(key).to_pylist() for key in query.keys]
+    numbered = {keys: number for number, keys in enumerate(zip(*stored, strict=True))} if stored else {(): 0}
+
+    def locate(rows: pa.Table) -> list[int]:
+        columns = [column.to_pylist() for column in made_columns(rows, query)]
+        keys = zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
+        try:
+            return [numbered[each] for each in keys]
+        except KeyError as error:
+            raise InconsistentError(f"there is no group {error}") from error
+
+    return locate
+
+
+def _read_numbers(
+    read: pa.Table, name: str, groups: Sequence[int], n_groups: int
+) -> tuple[ReadNumbers, Mask]:
+    """Return the numbers of read jobs, and the mask of groups that have a NaN."""
+    values = read.column(name).cast(pa.float64()).to_numpy()
+    of_rows, is_number = np.array(groups, np.int64), ~np.isnan(values)
+    with_nan = np.zeros(n_groups, np.bool_)
+    with_nan[of_rows[~is_number & read.column(name).is_valid().to_numpy()]] = True
+    return ReadNumbers(of_rows[is_number], values[is_number]), with_nan
 
 
 def quantiles_of(
     numbers: Sequence[Numbers], n_groups: int, n_jobs: int, fractions: Sequence[float]
 ) -> list[Floats]:
-    """The quantiles of a number in each group, an array a fraction; NaN where a group has none.
+    """Return the quantiles of each group, an array per fraction; NaN without numbers.
 
-    ``numbers``: of jobs that together are all, each once. ``n_jobs``: how many these are, at most. Raises
-    :class:`InconsistentError`. Cost: three searches for each of the numbers, with pages; memory: a few values
-    a group.
+    ``n_jobs``: upper bound. Raises :class:`InconsistentError`. Cost: about three paged searches per number;
+    memory: a few values per group.
     """
     if not numbers:
         return [np.full(n_groups, np.nan) for _ in fractions]
@@ -219,7 +222,7 @@ def quantiles_of(
 def _counted(
     numbers: Sequence[Numbers], n_groups: int, n_jobs: int, fractions: Sequence[float]
 ) -> tuple[Floats, Counts | None, Mask | None]:
-    """Edges, counts and the bins that hold; without counts where all values are few enough to be listed."""
+    """Return edges, counts and open bins; no counts if all values can be listed."""
     edges = np.array([], np.float64)
     counts: Counts | None = None
     holds: Mask | None = None
@@ -232,7 +235,7 @@ def _counted(
         if len(finer) == len(edges):
             break  # values that most of them have
         within = None if holds is None else (edges, holds)
-        ask = partial(_counts_of, edges=finer, n_groups=n_groups, within=within)
+        ask = methodcaller("counts", finer, n_groups, within)
         measured = np.sum(_side_by_side(ask, numbers), axis=0)
         counts = measured if counts is None or holds is None else split(edges, counts, holds, finer, measured)
         edges, holds = finer, holding(counts, fractions)
@@ -243,21 +246,13 @@ def _counted(
 
 
 def _finer(numbers: Sequence[Numbers], at: Sequence[float], edges: Floats, holds: Mask | None) -> Floats:
-    """The edges, and more of them where jobs are that hold what is looked for."""
-    guessed = _side_by_side(partial(_sample_of, ranks=at, holds=holds, edges=edges), numbers)
+    """Return the edges with more of them in open bins."""
+    guessed = _side_by_side(lambda one: one.sample(at, holds, edges), numbers)
     # each bin of each group comes back with its edges as text: digits that nobody needs take half of the time
     brief = (float(f"{edge:.4g}") for some in guessed for edge in some)
     more = edges_at(brief, len(at))
-    told = [edge for edge in more.tolist() if all(one.tells(edge) for one in numbers)]
-    return np.union1d(edges, np.array(told, np.float64))
-
-
-def _sample_of(one: Numbers, ranks: Sequence[float], holds: Mask | None, edges: Floats) -> list[float]:
-    return one.sample(ranks, holds, edges)
-
-
-def _counts_of(one: Numbers, edges: Floats, n_groups: int, within: tuple[Floats, Mask] | None) -> Counts:
-    return one.counts(edges, n_groups, within)
+    representable = [edge for edge in more.tolist() if all(one.tells(edge) for one in numbers)]
+    return np.union1d(edges, np.array(representable, np.float64))
 
 
 def _listed(numbers: Sequence[Numbers], edges: Floats, holds: Mask | None, n_jobs: int) -> Listed:
@@ -275,12 +270,4 @@ _Found = TypeVar("_Found")
 
 
 def _side_by_side(ask: Callable[[Numbers], _Found], numbers: Sequence[Numbers]) -> list[_Found]:
-    """What each of them answers, two asked at a time."""
-    if len(numbers) == 1:
-        return [ask(numbers[0])]
-    with ThreadPoolExecutor(_IN_FLIGHT, "esjobs-numbers") as pool:
-        try:
-            return list(pool.map(ask, numbers))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    return in_parallel(ask, numbers, _IN_FLIGHT, "esjobs-numbers")

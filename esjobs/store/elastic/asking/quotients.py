@@ -1,10 +1,8 @@
 """Bounds of quotients and products of fields as clauses, without scripts.
 
-Where all but one field of a quotient are whole numbers of few values (cores), each of these leaves a bound of
-the field that remains: of 8 cores, memory over cores lies above 2 GB where memory lies above 16 GB. The bound
-is the very number from which on the division, rounded as it is, meets the condition, so that the clause is
-exact. Of other quotients a clause says what can lie within the bounds: CPU time over wall-clock time x cores
-lies below a tenth at most where the CPU time lies below a tenth of the greatest divisor of a step.
+For each value of an integer divisor the bound becomes a bound of the remaining field: memory per core above 2
+GB on 8 cores is memory above 16 GB. The bound is the exact float from which on the rounded division meets the
+condition. Other quotients are bounded from above only.
 """
 
 import math
@@ -26,28 +24,26 @@ _MOST_CELLS = 256
 _MOST_ULPS = 4096
 _EXACT = 2.0**53
 """Up to here whole numbers are what they are when they are divided."""
-_FIRST, _LAST = 1.0, 2.0**22
-_SAFE = 1e-9
+FIRST, LAST = 1.0, 2.0**22
+SAFE = 1e-9
 """Relative distance from a limit within which rounding could decide."""
 
 Step = tuple[float | None, float | None]
+"""Lower and upper end; None: unbounded."""
 
 
 def exactly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | None":
-    """Clauses any one of which holds exactly where the quotient lies within bounds; None: cannot be said.
-
-    One look at the values of the whole number.
-    """
+    """Return clauses whose union is exactly the quotient within bounds; None if impossible."""
     match of.over, of.under:
-        case (free,), (whole,):
+        case (free,), (integer,):
             divided = True
-        case (free, whole), ():
+        case (free, integer), ():
             divided = False
         case _:
             return None
-    if (fields.field(free).type, fields.field(whole).type) != ("number", "integer") or not _finite(bounds):
+    if (fields.field(free).type, fields.field(integer).type) != ("number", "integer") or not _finite(bounds):
         return None
-    values = clauses.distinct(whole)
+    values = clauses.distinct(integer)
     if values is None or len(values) > MOST_CLASSES or any(value < 0 for value in values):
         return None
     said: list[Clause] = []
@@ -59,7 +55,7 @@ def exactly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | 
         limits = _limits(free, bounds, float(value), divided=divided)
         if limits is None:
             return None
-        both = clauses.filters([In(whole, (value,)), limits])
+        both = clauses.filters([In(integer, (value,)), limits])
         if both is None:
             return None
         said.append({"bool": {"filter": both}})
@@ -67,13 +63,10 @@ def exactly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | 
 
 
 def possibly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | None":
-    """Clauses any one of which holds where a quotient can lie within bounds that are not negative.
-
-    None where nothing can be said: it may lie there anywhere.
-    """
+    """Return clauses whose union covers the quotient within non-negative bounds; None if unbounded."""
     if len(of.over) != 1 or not of.under or not _finite(bounds):
         return None
-    low, high = _ends(bounds)
+    low, high = ends_of(bounds)
     if (low is not None and low < 0) or (high is not None and high < 0):
         return None
     steps = [_steps(clauses, name) for name in of.under]
@@ -89,9 +82,9 @@ def possibly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] |
         least, greatest = (_product(ends) for ends in zip(*cell, strict=True))
         positive = all(first is not None and first > 0 for first, _ in cell)
         if positive and high is not None and greatest is not None:
-            needed.append(Range(of.over[0], le=high * greatest * (1 + _SAFE)))
+            needed.append(Range(of.over[0], le=high * greatest * (1 + SAFE)))
         if positive and low is not None and least is not None:
-            needed.append(Range(of.over[0], ge=low * least * (1 - _SAFE)))
+            needed.append(Range(of.over[0], ge=low * least * (1 - SAFE)))
         both = clauses.filters(needed)
         if both is None:
             return None
@@ -100,23 +93,24 @@ def possibly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] |
 
 
 def _finite(bounds: Range) -> bool:
-    given = [bound for bound in (bounds.gt, bounds.ge, bounds.lt, bounds.le) if bound is not None]
-    return bool(given) and all(map(math.isfinite, given))
+    limits = [bound for bound in (bounds.gt, bounds.ge, bounds.lt, bounds.le) if bound is not None]
+    return bool(limits) and all(map(math.isfinite, limits))
 
 
-def _ends(bounds: Range) -> tuple[float | None, float | None]:
+def ends_of(bounds: Range) -> Step:
+    """Return the least and the greatest bound; None: unbounded."""
     lows = [bound for bound in (bounds.gt, bounds.ge) if bound is not None]
     highs = [bound for bound in (bounds.lt, bounds.le) if bound is not None]
     return max(lows, default=None), min(highs, default=None)
 
 
 def _product(ends: tuple[float | None, ...]) -> float | None:
-    known = [end for end in ends if end is not None]
-    return math.prod(known) if len(known) == len(ends) else None
+    bounded = [end for end in ends if end is not None]
+    return math.prod(bounded) if len(bounded) == len(ends) else None
 
 
 def _limits(free: str, bounds: Range, by: float, *, divided: bool) -> Range | None:
-    """The bounds of the field that remains, where the other one is ``by``."""
+    """Return the bounds of the remaining field if the other one is ``by``."""
 
     def of(value: float) -> float:
         return value / by if divided else value * by
@@ -139,7 +133,10 @@ def _limits(free: str, bounds: Range, by: float, *, divided: bool) -> Range | No
 
 
 def reaching(of: Callable[[float], float], near: float, bound: float, *, beyond: bool) -> float | None:
-    """The least number of which a rising function reaches a bound, or goes beyond it; None: not found."""
+    """Return the least number for which a rising function reaches a bound, or exceeds it;
+
+    None if not found.
+    """
 
     def reached(value: float) -> bool:
         return of(value) > bound if beyond else of(value) >= bound
@@ -156,7 +153,7 @@ def reaching(of: Callable[[float], float], near: float, bound: float, *, beyond:
 
 
 def _steps(clauses: "Clauses", name: str) -> list[Step]:
-    """Steps that cover all values of a divisor: the values themselves where they are few."""
+    """Return steps that cover all values of a divisor; the values themselves if few."""
     if fields.field(name).type == "integer":
         values = clauses.distinct(name)
         if values is not None and len(values) <= MOST_CLASSES // 8:
@@ -165,9 +162,9 @@ def _steps(clauses: "Clauses", name: str) -> list[Step]:
 
 
 def _doubling() -> Iterator[Step]:
-    first = _FIRST
+    first = FIRST
     yield None, first
-    while first < _LAST:
+    while first < LAST:
         yield first, first * 2
         first *= 2
     yield first, None

@@ -1,4 +1,4 @@
-"""Reading the documents of a question that a cluster cannot answer, and asking the embedded engine."""
+"""Documents that a cluster cannot judge, read into the embedded engine."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from esjobs.core.query import Query, Select, filter_fields, metric_fields
 from esjobs.core.words import INVALID
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Outcome, books_table
-from esjobs.store.elastic.asking import cuts
+from esjobs.store.elastic.asking import partitions
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.quantiles import quantiles_in
 from esjobs.store.elastic.asking.scratch import scratch_of_jobs
@@ -38,19 +38,19 @@ class Unread:
 
 @dataclass(frozen=True)
 class Documents:
-    """Jobs that were read, in the embedded engine, and documents that are no jobs, by day."""
+    """Jobs that were read, in the embedded engine, and the count of invalid documents by day."""
 
     scratch: "DuckScratch"
     invalid: Counter[date]
 
     def groups(self, query: Query) -> Aggregate:
-        """The answer to a question about them."""
+        """Return the answer to a question about them."""
         answer = self.scratch.aggregate(query)
         extra = books_table({Outcome(day, INVALID, "dropped"): count for day, count in self.invalid.items()})
         return Aggregate(answer.table, pa.concat_tables([answer.books, extra]))
 
     def numbers(self, query: Query) -> pa.Table:
-        """The keys of each of them, and the numbers of which quantiles are asked."""
+        """Return keys and numbers of each job."""
         names = dict.fromkeys([*query.keys, *(metric.field for metric in quantiles_in(query))])
         select = Select(tuple(names), query.window, query.where, query.drops)
         schema = schema_of(fields.field(name) for name in names)
@@ -59,29 +59,29 @@ class Documents:
 
 @contextmanager
 def documents_of(unread: Sequence[Unread], query: Query) -> Iterator[Documents]:
-    """Read documents inside the window of a query. Memory: the jobs in question, beyond a limit on disk."""
+    """Read documents inside the window of a query. Memory: the jobs, beyond a limit on disk."""
     invalid: Counter[date] = Counter()
     with scratch_of_jobs() as scratch:
         for some in unread:
             base = some.jobs.inside(query.window)
-            asked = all_of([*base, some.clause, *possible(some.jobs, query, some.at)])
-            for page in some.jobs.documents(some.at, asked, used_fields(query)):
+            requested = all_of([*base, some.clause, *possible(some.jobs, query, some.at)])
+            for page in some.jobs.documents(some.at, requested, used_fields(query)):
                 scratch.add(page.jobs)
                 invalid += page.invalid
         yield Documents(scratch, invalid)
 
 
 def possible(jobs: JobIndex, query: Query, at: PointInTime) -> list[Clause]:
-    """What can pass filters of which the cluster cannot say one; none where that is not why it is read."""
+    """Return clauses that narrow a read for inexpressible filters; empty if all are expressible."""
     base = all_of(jobs.inside(query.window))
-    clauses = Clauses(jobs.live, lambda path: cuts.distinct(at, path, base))
+    clauses = Clauses(jobs.live, lambda path: partitions.distinct(at, path, base))
     if clauses.filters(query.where) is not None or not (narrow := clauses.narrowing(query.where)):
         return []
-    return [any_of([*jobs.odd(used_fields(query)), all_of(narrow)])]
+    return [any_of([*jobs.unjudged(used_fields(query)), all_of(narrow)])]
 
 
 def used_fields(query: Query) -> frozenset[str]:
-    """The stored fields that a query reads."""
+    """Return the stored fields that a query reads."""
     made = {key.name: key.field for key in query.made}
     keys = (made.get(key, key) for key in query.keys)
     names = [*keys, *filter_fields(query.where), *(rule.keep.field for rule in query.drops)]
@@ -89,7 +89,7 @@ def used_fields(query: Query) -> frozenset[str]:
 
 
 def stored_fields(names: Iterable[str]) -> frozenset[str]:
-    """The stored fields that some fields are made of, and the end time."""
+    """Return the stored fields behind some fields, and the end time."""
     stored: set[str] = {"end_time"}
     for name in names:
         match fields.field(name).derived:

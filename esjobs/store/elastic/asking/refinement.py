@@ -1,12 +1,8 @@
-"""Exact quantiles of groups from counts: which bins hold them, and which of some values they are.
+"""Exact quantiles of groups from counts in bins.
 
-Counting finds a quantile without a value being read. The numbers of all groups are cut by the same edges; how
-many jobs of a group lie in each bin tells which bin has an order statistic, and how many jobs lie below. Bins
-that hold one are cut again, or their few values are listed. Everything here is a function of arrays: counts
-are rows of groups and columns of bins, bin ``n`` holds what is at least edge ``n - 1`` and below edge ``n``.
-
-Quantiles are those of the language: the value at place ``fraction x (n - 1)`` of the n values in their order,
-between two values interpolated linearly (Hyndman and Fan, definition 7).
+Bin ``n`` holds values from edge ``n - 1`` (included) to edge ``n``; counts are groups x bins. The quantile is
+the value at position ``fraction x (n - 1)``, interpolated linearly (Hyndman and Fan, definition 7). Bins that
+hold a needed order statistic are split again, or their values listed.
 """
 
 import math
@@ -25,46 +21,46 @@ _NEAR = (0.004, 0.01, 0.02)
 
 
 class InconsistentError(Exception):
-    """Values and counts contradict each other: whatever counted cuts its numbers in another way."""
+    """Contradiction between values and counts."""
 
 
 def ranks(fractions: Iterable[float], bins: int) -> list[float]:
-    """Ranks of all numbers at which edges pay, about ``bins``: evenly, and closer beside the fractions.
+    """Return about ``bins`` ranks for edges: even, and denser beside the fractions.
 
     >>> ranks([0.5], 10)
     [0.25, 0.48, 0.49, 0.496, 0.504, 0.51, 0.52, 0.75]
     """
-    asked = list(fractions)
+    wanted = list(fractions)
     near = {
         round(rank, 6)
-        for fraction in asked
+        for fraction in wanted
         for step in _NEAR
         for rank in (fraction - step, fraction + step)
         if 0 < rank < 1
     }
     n_even = max(bins - len(near), 4)
     even = {step / n_even for step in range(1, n_even)}
-    even = {rank for rank in even if all(abs(rank - fraction) > _NEAR[-1] for fraction in asked)}
+    even = {rank for rank in even if all(abs(rank - fraction) > _NEAR[-1] for fraction in wanted)}
     return sorted(even | near)
 
 
 def edges_at(values: Iterable[float | None], most: int) -> Floats:
-    """Numbers as edges: finite, ascending, each once, ``most`` of them at most."""
-    known = sorted({float(value) + 0.0 for value in values if value is not None and math.isfinite(value)})
-    if len(known) > most:
-        known = [known[step * len(known) // most] for step in range(most)]
-    return np.array(known, np.float64)
+    """Return values as finite, ascending, unique edges, at most ``most``."""
+    finite = sorted({float(value) + 0.0 for value in values if value is not None and math.isfinite(value)})
+    if len(finite) > most:
+        finite = [finite[step * len(finite) // most] for step in range(most)]
+    return np.array(finite, np.float64)
 
 
 def _places(totals: Counts, fraction: float) -> tuple[Counts, Counts, Floats]:
-    """The places of the two values between which a quantile lies, from 0, and how far from the first."""
-    place = np.maximum(totals - 1, 0).astype(np.float64) * fraction
-    low = np.floor(place)
-    return low.astype(np.int64), np.ceil(place).astype(np.int64), place - low
+    """Return the positions of both neighbours of a quantile, from 0, and the share between them."""
+    position = np.maximum(totals - 1, 0).astype(np.float64) * fraction
+    low = np.floor(position)
+    return low.astype(np.int64), np.ceil(position).astype(np.int64), position - low
 
 
 def holding(counts: Counts, fractions: Sequence[float]) -> Mask:
-    """Per group the bins that hold a value between which a quantile lies."""
+    """Return per group the bins that hold a neighbour of a quantile."""
     totals, upto = counts.sum(axis=1), counts.cumsum(axis=1)
     holds = np.zeros(counts.shape, np.bool_)
     some = np.flatnonzero(totals)
@@ -76,10 +72,9 @@ def holding(counts: Counts, fractions: Sequence[float]) -> Mask:
 
 
 def split(edges: Floats, counts: Counts, holds: Mask, finer: Floats, measured: Counts) -> Counts:
-    """The counts by finer edges, which have all former ones, of what was measured in the bins that hold.
+    """Return the counts by finer edges from a measurement of the open bins.
 
-    What lies in the other bins stays together: it only tells how many jobs lie below. Raises
-    :class:`InconsistentError`.
+    Jobs of other bins stay in their first part. Raises :class:`InconsistentError`.
     """
     lows = np.concatenate([[-np.inf], finer])
     parents = np.searchsorted(edges, lows, side="right")
@@ -98,10 +93,9 @@ def quantiles(
     listed: tuple[Counts, Floats, Counts],
     fractions: Sequence[float],
 ) -> list[Floats]:
-    """The quantiles of each group, an array a fraction; NaN for groups without a number.
+    """Return the quantiles of each group, an array per fraction; NaN without numbers.
 
-    ``listed``: group, value and how many jobs have it, of all values in the bins that hold; others may be
-    among them. Raises :class:`InconsistentError`.
+    ``listed``: group, value, number of jobs, of all values in open bins. Raises :class:`InconsistentError`.
     """
     groups, values, numbers = listed
     bins = np.searchsorted(edges, values, side="right")
@@ -126,7 +120,9 @@ def quantiles(
     some = np.flatnonzero(totals)
     for fraction in fractions:
         low, high, part = (each[some] for each in _places(totals, fraction))
-        found = [values[np.searchsorted(ends, first[some] + place, side="right")] for place in (low, high)]
+        found = [
+            values[np.searchsorted(ends, first[some] + position, side="right")] for position in (low, high)
+        ]
         answer = np.full(len(totals), np.nan)
         between = zip(*(each.tolist() for each in (*found, low, high, part)), strict=True)
         answer[some] = [
@@ -138,10 +134,7 @@ def quantiles(
 
 
 def interpolated(low: float, high: float, share: float) -> float:
-    """The number between two, to the bit as the embedded engine gives it.
-
-    It adds the product with the first to that with the second without rounding the former (a fused
-    multiply-add).
+    """Interpolate bit-identically to the embedded engine, which uses a fused multiply-add.
 
     >>> interpolated(1.0, 4.0, 0.5)
     2.5

@@ -1,8 +1,4 @@
-"""Reading the visible rows of a result table: the index narrows and sorts, the embedded engine does the rest.
-
-What an index cannot be asked exactly (a filter on a text, a sort among values that it does not know) is
-answered from the documents that it finds.
-"""
+"""Visible result rows: the index narrows and sorts, the embedded engine does the rest."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,7 +14,7 @@ from esjobs.store.elastic.asking.scratch import scratch_of_rows
 from esjobs.store.elastic.layout import SCAN_ONLY, row_type
 from esjobs.store.elastic.transport.scan import PointInTime
 
-ODD: Clause = {"term": {SCAN_ONLY: True}}
+UNJUDGED: Clause = {"term": {SCAN_ONLY: True}}
 """Rows with a value that the index does not know: NaN, an infinity, a very long text, a very fine time."""
 
 
@@ -32,15 +28,15 @@ def row_pages(
     limit: int | None,
     runs: Sequence[Clause] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a query that pass the filters ``left``, which the index was not asked; closes the snapshot.
+    """Yield rows of a query that pass the remaining filters ``left``; close the snapshot.
 
-    ``runs``: see :meth:`PointInTime.batches`.
-
-    Memory: pages; all rows of the query, beyond a limit on disk, where the index cannot sort them.
+    Memory: pages, or all rows of the query if the index cannot sort them.
     """
     schema = table_schema(table)
-    asked = pa.schema([schema.field(name) for name in names]) if names else schema
-    unasked = [item.name for item in table.columns if item.type == "bytes" and item.name not in asked.names]
+    requested = pa.schema([schema.field(name) for name in names]) if names else schema
+    unasked = [
+        item.name for item in table.columns if item.type == "bytes" and item.name not in requested.names
+    ]
     with at:
         if order or limit is not None:
             if left or (order and _has_odd(at, query)):
@@ -49,11 +45,11 @@ def row_pages(
                         scratch.add(batch)
                     yield from scratch.read(table, left, names, order, limit)
                 return
-            yield from at.first(query, asked, [_sorted_by(table, item) for item in order], limit, unasked)
+            yield from at.first(query, requested, [_sorted_by(table, item) for item in order], limit, unasked)
         elif left:
             yield from _passing(at.batches(query, schema, runs), table, left, names)
         else:
-            yield from at.batches(query, asked, runs, unasked)
+            yield from at.batches(query, requested, runs, unasked)
 
 
 def _passing(
@@ -67,13 +63,12 @@ def _passing(
 
 
 def _has_odd(at: PointInTime, query: Clause) -> bool:
-    body = {"size": 0, "query": all_of([query, ODD]), "track_total_hits": 1}
+    body = {"size": 0, "query": all_of([query, UNJUDGED]), "track_total_hits": 1}
     answer = at.search(body)
     return bool(answer and answer["hits"]["total"]["value"])
 
 
 def _sorted_by(table: Table, item: str) -> dict[str, Any]:
-    """A column to sort by, the largest first behind ``-``; what is missing comes last either way."""
     column = table.column(item.removeprefix("-"))
     how = {"order": "desc" if item.startswith("-") else "asc", "missing": "_last"}
     return {column.name: how | {"unmapped_type": row_type(column.type)}}

@@ -1,4 +1,4 @@
-"""The embedded engine for what a cluster cannot answer; loaded when it is needed, for it takes 25 MB."""
+"""Embedded engine for what a cluster cannot answer; imported lazily, for it takes 25 MB."""
 
 from typing import TYPE_CHECKING
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def scratch_of_jobs() -> "DuckScratch":
-    """For jobs that were read; close it, or use it as a context manager."""
+    """Return an engine for jobs; close it after use."""
     from esjobs.store.duck.scratch import DuckScratch
 
     return DuckScratch.of_jobs()
 
 
 def scratch_of_rows(table: Table) -> "DuckScratch":
-    """For rows of a result table; the same."""
+    """Return an engine for rows of a result table; close it after use."""
     from esjobs.store.duck.scratch import DuckScratch
 
     return DuckScratch.of_results(table)

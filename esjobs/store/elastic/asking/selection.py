@@ -1,4 +1,4 @@
-"""Reading single jobs: the index narrows, the embedded engine decides."""
+"""Selection of single jobs: the index narrows, the embedded engine decides."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -10,22 +10,18 @@ from esjobs.core import fields
 from esjobs.core.arrow import schema_of
 from esjobs.core.query import Select, filter_fields
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
-from esjobs.store.elastic.asking.cuts import distinct
-from esjobs.store.elastic.asking.foremost import foremost
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
+from esjobs.store.elastic.asking.partitions import distinct
 from esjobs.store.elastic.asking.reading import stored_fields
 from esjobs.store.elastic.asking.scratch import scratch_of_jobs
+from esjobs.store.elastic.asking.top_k import top_k
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 
 
 def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.RecordBatch]:
-    """Stream jobs as of the moment of the call.
-
-    The cluster finds the documents that can match; what it cannot judge of a filter is decided on what it
-    hands out. Documents that are no jobs are passed over: the books of an aggregate count them.
-    """
+    """Stream jobs as of the call; invalid documents are skipped."""
     names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
     needed = stored_fields(
         [
@@ -37,8 +33,8 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
         ]
     )
     anytime = replace(select, window=None)
-    at_once = bool(select.order) or select.limit is not None
-    plain = not select.where and not select.drops and set(names) <= _STORED and not at_once
+    is_bounded = bool(select.order) or select.limit is not None
+    plain = not select.where and not select.drops and set(names) <= _STORED and not is_bounded
     schema = schema_of(fields.field(name) for name in names)
     if jobs.most_read is not None:
         sizes = [
@@ -65,20 +61,17 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
                         yield pa.RecordBatch.from_arrays(columns, schema=schema)
                         continue
                     scratch.add(documents.jobs)
-                    if not at_once:
+                    if not is_bounded:
                         yield from scratch.select(anytime)
                         scratch.clear()
-            if at_once:
+            if is_bounded:
                 yield from scratch.select(anytime)
 
     return batches()
 
 
 def _matching(at: PointInTime | None, part: JobIndex, select: Select, needed: frozenset[str]) -> Clause:
-    """What can match, and what the cluster cannot judge.
-
-    Which texts match a pattern is asked of a snapshot; without one, what patterns say is left open.
-    """
+    """Return the clause of possible and unjudgeable matches; without a snapshot patterns stay open."""
     inside = all_of(part.inside(select.window))
     clauses = Clauses(part.live, lambda path: None if at is None else distinct(at, path, inside))
     kept = [clauses.keep(rule) for rule in select.drops]
@@ -86,9 +79,9 @@ def _matching(at: PointInTime | None, part: JobIndex, select: Select, needed: fr
     base = part.inside(select.window)
     exact = clauses.filters(select.where) is not None and None not in kept
     if at is not None and exact and select.limit is not None and select.order:
-        sane = all_of([*base, *narrow], part.odd(needed))
-        narrow += foremost(at, part, select, sane)
-    return all_of([*base, any_of([*part.odd(needed), all_of(narrow)])] if narrow else base)
+        sane = all_of([*base, *narrow], part.unjudged(needed))
+        narrow += top_k(at, part, select, sane)
+    return all_of([*base, any_of([*part.unjudged(needed), all_of(narrow)])] if narrow else base)
 
 
 _STORED = frozenset(field.name for field in fields.JOB_FIELDS)

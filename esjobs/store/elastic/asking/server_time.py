@@ -1,6 +1,6 @@
-"""The time of a cluster, asked with the right to read one index.
+"""Time of a cluster, requested with the right to read one index.
 
-Answers of Elasticsearch before August 2026 have no ``Date`` header, and a proxy writes one of its own.
+Answers of Elasticsearch before August 2026 have no ``Date`` header, and proxies write their own.
 """
 
 from datetime import datetime
@@ -13,10 +13,7 @@ _NAME = "now"
 
 
 def server_time(cluster: Cluster, index: str, field: str) -> datetime | None:
-    """The time to which the cluster resolves ``now`` in a range of the date field; None without an index.
-
-    One search that matches no document.
-    """
+    """Return the time to which the cluster resolves ``now``; None without an index."""
     now = {"date_range": {"field": field, "format": "epoch_millis", "ranges": [{"from": "now"}]}}
     body = {"size": 0, "query": {"match_none": {}}, "aggs": {_NAME: now}}
     answer = search_once(cluster, index, body)

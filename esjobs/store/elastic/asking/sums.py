@@ -1,14 +1,11 @@
-"""Metrics as sums that a composite aggregation can make, and back: no scripts, no ``extended_stats``.
+"""Metrics as sums of composite aggregations, without scripts.
 
-Every metric of the language is a sum over jobs of a product of fields. Inside a group whole numbers that are
-among the keys (cores, events) are constant, so that they leave the sum, also as divisors; of what remains
-the cluster sums one field, or the product of two: ``weighted_avg`` of v with weights w, times the sum of w.
-Sums of squares so made agree with a direct computation to 1e-15.
-
-Where nearly every job is a group of its own anyway, all numbers are among the keys instead: the cluster only
-counts, and every sum is made of keys and counts.
+A metric sums a product of fields. Integers among the keys are constant in a group and leave the sum, also as
+divisors; the rest is one field, or a product by ``weighted_avg`` times the sum of weights (agrees to 1e-15).
+If nearly every job is its own group, all numbers become keys and are only counted.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -45,10 +42,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Term:
-    """A metric as: product of constants (field, power) x sum of the product of ``summed`` over some jobs.
+    """Metric as product of constants (field, power) x sum of the product of ``summed``.
 
-    ``present``: the fields that a job must have to count, besides the constants. ``where``: what else must
-    hold for it. ``nonzero``: constants that are not 0 where a job counts, for a field divides by them.
+    ``present``: further required fields. ``where``: further filters. ``nonzero``: constants used as divisors.
     """
 
     constants: tuple[tuple[str, int], ...]
@@ -59,11 +55,23 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Atom:
-    """One number per group that the cluster makes.
+class _Factors:
+    """Metric as powers of stored fields; ``having``: further required fields, ``nonzero``: their divisors."""
 
-    ``kind``: ``count``, ``sum`` of the first field, or ``mean`` of the first weighted by the second, over the
-    jobs that have the fields ``present`` and for which the filters hold.
+    powers: Mapping[str, int]
+    having: frozenset[str]
+    nonzero: frozenset[str]
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return self.having.union(self.powers)
+
+
+@dataclass(frozen=True)
+class Atom:
+    """Number per group: ``count``, ``sum``, or ``mean`` weighted by the second field.
+
+    Over the jobs that have the fields ``present`` and pass ``where``.
     """
 
     kind: str
@@ -73,15 +81,15 @@ class Atom:
 
     @property
     def of_some(self) -> bool:
-        """Whether not every job of a group counts."""
+        """True if it counts only some jobs of a group."""
         return bool(self.present or self.where)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What to ask per group, and how metrics follow from it.
+    """Requested sums per group, and the metrics that follow.
 
-    ``constants``: numbers that must be among the keys. ``terms``: by the name of the metric.
+    ``constants``: numbers required as keys. ``terms``: by metric.
     """
 
     constants: tuple[str, ...]
@@ -92,20 +100,20 @@ class Sums:
     """The filters of metrics as clauses."""
 
     def atoms(self) -> list[Atom]:
-        """Every number that the terms need, once."""
+        """Return the distinct numbers of all terms."""
         return list(dict.fromkeys(atom for term in self.terms.values() for atom in _atoms(term)))
 
     def name(self, atom: Atom) -> str:
-        """What a number is called in answers, briefly: it stands there once for each group."""
+        """Return the short name of a number in answers."""
         return f"a{self.atoms().index(atom)}"
 
     def filter_name(self, atom: Atom) -> str:
-        """What the jobs that count for a number are called in answers."""
+        """Return the name of a filter in answers."""
         some = list(dict.fromkeys((other.present, other.where) for other in self.atoms()))
         return f"f{some.index((atom.present, atom.where))}"
 
     def body(self) -> dict[str, Any]:
-        """The aggregations inside a group; those over jobs that lack nothing stand at the top."""
+        """Return the aggregations inside a group."""
         aggregations: dict[str, Any] = {}
         for atom in self.atoms():
             inside = aggregations
@@ -122,10 +130,7 @@ class Sums:
     def values(
         self, term: Term, constants: Mapping[str, Floats], atoms: Mapping[Atom, Floats]
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """A metric per group, and where it is null because no job of the group counts.
-
-        ``constants``: NaN where missing.
-        """
+        """Return a metric per group, and the mask of null values."""
         some = (term.present, term.where)
         count = atoms[Atom("count", (), *some)]
         null = count == 0
@@ -165,58 +170,53 @@ class Sums:
 def plan_sums(
     query: Query, live: Mapping[str, LiveField], clauses: Clauses, *, by_value: bool = False
 ) -> Sums | None:
-    """How to make the metrics of a query; None when one of them is no such sum, or a field forbids it.
+    """Return the plan of the metrics of a query; None if one is not such a sum.
 
-    ``by_value``: every number is among the keys, and nothing is left to be summed inside a group; None as
-    well where the indices that are asked together hold a number as different types.
+    ``by_value``: every number becomes a key.
     """
-    factors: dict[str, tuple[dict[str, int], frozenset[str]]] = {}
-    nonzero = {metric.name: _divisors(query, metric) for metric in query.metrics}
+    factors: dict[str, _Factors] = {}
+    conditions: dict[tuple[Filter, ...], Sequence[Clause]] = {}
+    where = {metric.name: metric.where if isinstance(metric, Moment) else () for metric in query.metrics}
     for metric in query.metrics:
         of_metric = _factors(query, metric)
-        if of_metric is None:
+        said = clauses.filters(where[metric.name])
+        if of_metric is None or said is None:
             return None
-        factors[metric.name] = of_metric
-    where = {metric.name: metric.where if isinstance(metric, Moment) else () for metric in query.metrics}
-    conditions: dict[tuple[Filter, ...], Sequence[Clause]] = {}
-    for filters in where.values():
-        said = clauses.filters(filters)
-        if said is None:
-            return None
-        conditions[filters] = said
-    lacking = {name for name, item in live.items() if item.state == "absent"}
-    factors = {
-        name: (powers, having)
-        for name, (powers, having) in factors.items()
-        if not lacking & {*powers, *having}
-    }
-    used = {name for powers, having in factors.values() for name in (*powers, *having)}
-    if not all(live[name].state == "present" for name in used):
+        conditions[where[metric.name]] = said
+        # a metric of a field that the index lacks is null
+        if all(live[name].state != "absent" for name in of_metric.fields if name in live):
+            factors[metric.name] = of_metric
+    constants = _constants(query, live, list(factors.values()), by_value=by_value)
+    if constants is None:
         return None
-    constants = {name for name in _needed_by_keys(query) if live[name].state != "absent"} | {
-        name
-        for name in used
-        if query.field(name).type == "integer" and not (live[name].plain and live[name].whole_numbers)
-    }
-    constants |= {n for powers, _ in factors.values() for n, power in powers.items() if power < 0}
-    constants |= {n for name in factors for n in nonzero[name]}
+    sure = present_in(query)
+    terms = {name: _term(each, where[name], constants, sure, live) for name, each in factors.items()}
+    usable = {name: term for name, term in terms.items() if term is not None}
+    return Sums(tuple(sorted(constants)), usable, live, conditions) if len(usable) == len(terms) else None
+
+
+def _constants(
+    query: Query, live: Mapping[str, LiveField], factors: Sequence[_Factors], *, by_value: bool
+) -> set[str] | None:
+    """Return the numbers that must be keys; None if the index cannot group by one of them."""
+    used = {name for each in factors for name in each.fields}
+    if any(live[name].state != "present" for name in used):
+        return None
+    integers = {name for name in used if query.field(name).type == "integer"}
+    constants = {name for name in _needed_by_keys(query) if live[name].state != "absent"}
+    constants |= {name for name in integers if not (live[name].plain and live[name].whole_numbers)}
+    for each in factors:
+        constants |= each.nonzero | {name for name, power in each.powers.items() if power < 0}
     if by_value:
         constants |= used
         if not all(live[name].one_kind for name in constants):
             return None
-    for powers, _ in factors.values():
-        if sum(power for name, power in powers.items() if name not in constants) > 2:
-            constants |= {name for name in powers if query.field(name).type == "integer"}
+    for each in factors:
+        if sum(power for name, power in each.powers.items() if name not in constants) > 2:
+            constants |= integers & each.powers.keys()
     kinds = ("integer", "number") if by_value else ("integer",)
-    if not all(query.field(name).type in kinds and live[name].askable for name in constants):
-        return None
-    sure = present_in(query)
-    terms = {
-        name: _term(powers, having, where[name], constants, sure, live, nonzero[name])
-        for name, (powers, having) in factors.items()
-    }
-    usable = {name: term for name, term in terms.items() if term is not None}
-    return Sums(tuple(sorted(constants)), usable, live, conditions) if len(usable) == len(terms) else None
+    exact = all(query.field(name).type in kinds and live[name].askable for name in constants)
+    return constants if exact else None
 
 
 _HAVING = In | NotIn | Present | Range | Times | Like
@@ -224,7 +224,7 @@ _HAVING = In | NotIn | Present | Range | Times | Like
 
 
 def present_in(query: Query) -> set[str]:
-    """The stored fields that every row has which passes filters and rules."""
+    """Return the stored fields present in every row that passes filters and rules."""
     kept: list[Filter] = [*query.where, *(rule.keep for rule in query.drops if rule.missing == "drop")]
     present: set[str] = set()
     for item in kept:
@@ -239,7 +239,7 @@ def present_in(query: Query) -> set[str]:
 
 
 def _behind(query: Query, name: str) -> set[str]:
-    """The stored fields that a field is made of."""
+    """Return the stored fields behind a field."""
     match query.field(name).derived:
         case Quotient(over, under):
             return {*over, *under}
@@ -255,61 +255,58 @@ def _needed_by_keys(query: Query) -> set[str]:
     return {name for name in needed if query.field(name).type == "integer"}
 
 
-def _factors(query: Query, metric: Metric) -> tuple[dict[str, int], frozenset[str]] | None:
-    """A metric as powers of stored fields, and what else a job must have to count."""
-    having_all: tuple[str, ...] = ()
+def _factors(query: Query, metric: Metric) -> _Factors | None:
+    """Return the factors of a metric; None if it is not a sum of a product."""
+    names: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     match metric:
         case Count():
-            return {}, frozenset()
+            pass
         case Sum(name):
-            names: tuple[str, ...] = (name,)
+            names = (name,)
         case SumProduct(left, right):
             names = (left, right)
         case SumWhere(name, others):
-            names, having_all = (name,), others
-        case Moment(factors, _, others):
-            names, having_all = factors, others
+            names = (name,)
+        case Moment(names, _, others):
+            pass
         case Minimum() | Maximum() | Quantile():
             return None
-    having = frozenset(part for other in having_all for part in _behind(query, other))
-    powers: dict[str, int] = {}
+    powers: Counter[str] = Counter()
     for name in names:
-        item = query.field(name)
-        over, under = (
-            (item.derived.over, item.derived.under) if isinstance(item.derived, Quotient) else ((name,), ())
-        )
-        for part, power in [*((part, 1) for part in over), *((part, -1) for part in under)]:
-            powers[part] = powers.get(part, 0) + power
+        derived = query.field(name).derived
+        over, under = (derived.over, derived.under) if isinstance(derived, Quotient) else ((name,), ())
+        powers.update(over)
+        powers.subtract(under)
         if any(powers[part] >= 0 for part in under):
-            return None  # whether there is a value depends on a divisor that is no longer one
-    return powers, having
+            return None  # the divisor cancels, and with it the test that it is not 0
+    having = frozenset(part for other in others for part in _behind(query, other))
+    return _Factors(powers, having, _divisors(query, others))
 
 
-def _divisors(query: Query, metric: Metric) -> frozenset[str]:
-    """What the fields are divided by that a job must have to count: they are there only where it is not 0."""
-    having = metric.having if isinstance(metric, SumWhere | Moment) else ()
+def _divisors(query: Query, having: Sequence[str]) -> frozenset[str]:
+    """Return divisors of required fields, which must not be 0."""
     derived = (query.field(name).derived for name in having)
     return frozenset(part for item in derived if isinstance(item, Quotient) for part in item.under)
 
 
 def _term(
-    powers: Mapping[str, int],
-    having: frozenset[str],
+    factors: _Factors,
     where: tuple[Filter, ...],
     constants: Set[str],
     sure: Set[str],
     live: Mapping[str, LiveField],
-    nonzero: frozenset[str],
 ) -> Term | None:
-    summed = [name for name, power in powers.items() for _ in range(power) if name not in constants]
-    if len(summed) > 2 or any(power < 0 for name, power in powers.items() if name not in constants):
+    variable = {name: power for name, power in factors.powers.items() if name not in constants}
+    summed = [name for name, power in variable.items() for _ in range(power)]
+    needed = factors.fields - constants
+    if len(summed) > 2 or any(power < 0 for power in variable.values()):
         return None
-    fixed = [(name, power) for name, power in powers.items() if name in constants]
-    fixed += [(name, 0) for name in having if name in constants and name not in powers]
-    needed = {name for name in (*powers, *having) if name not in constants}
     if any(len(live[name].paths) > 1 for name in needed):
         return None
-    return Term(tuple(fixed), tuple(summed), frozenset(needed - sure), where, nonzero)
+    fixed = [(name, power) for name, power in factors.powers.items() if name in constants]
+    fixed += [(name, 0) for name in factors.having & constants if name not in factors.powers]
+    return Term(tuple(fixed), tuple(summed), frozenset(needed - sure), where, factors.nonzero)
 
 
 def _atoms(term: Term) -> list[Atom]:

@@ -1,14 +1,9 @@
-"""Field maps: which foreign field of a jobs' index stands for which field of the catalogue.
+"""Field maps: foreign fields of a jobs index for the fields of the catalogue.
 
-A map is a TOML file, one of the package's or the user's own: ``time``, the index's time field, which is the
-``end_time`` of a job, ``texts``, the end of the names by which texts are grouped (``.keyword``), where they
-have such a field beside them, and under ``[fields]``, for each field of the catalogue that the index knows,
-
-- the name of the foreign field, or several, the first that a document has being taken, or
-- a table: ``field`` (one or several names), ``factor`` (foreign value x factor = base unit), ``unset`` (the
-  number that means not measured), ``values`` (foreign value -> the catalogue's), ``absent`` (``"missing"``,
-  or ``"refuse"`` where nothing makes sense without it), or ``constant``, the same text or truth value for
-  every job. A field that is a map (``counters``) is an object with a number a name.
+A TOML file with ``time`` (the end time), ``texts`` (suffix of groupable texts, such as ``.keyword``) and
+``[fields]``: a name, a list of names in order of preference, or a table with ``field``, ``factor`` (to base
+units), ``unset`` (number for not measured), ``values`` (foreign to canonical), ``absent`` (``"missing"`` or
+``"refuse"``), or a ``constant``.
 """
 
 import tomllib
@@ -28,7 +23,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Source:
-    """Where the values of a field of the catalogue come from."""
+    """Source of the values of a field."""
 
     names: tuple[str, ...] = ()
     constant: str | bool | None = None
@@ -40,10 +35,9 @@ class Source:
 
 @dataclass(frozen=True)
 class FieldMap:
-    """Sources by the names of the catalogue's stored fields; what a map does not name is missing.
+    """Sources by stored field; fields that are not listed are missing.
 
-    ``texts``: what stands behind the name of a text where it can be grouped by (``.keyword``); the steps ask
-    the index itself, dashboards are written without one.
+    ``texts``: suffix of groupable texts for dashboards; steps ask the index itself.
     """
 
     name: str
@@ -53,12 +47,12 @@ class FieldMap:
 
     @property
     def time(self) -> str:
-        """The index's time field."""
+        """Time field of the index."""
         return self.sources["end_time"].names[0]
 
 
 def bundled() -> tuple[str, ...]:
-    """The names of the maps that come with the package.
+    """Return the names of the bundled maps.
 
     >>> bundled()
     ('atlas-panda', 'cms-htcondor', 'esjobs', 'rubin-panda')
@@ -68,9 +62,9 @@ def bundled() -> tuple[str, ...]:
 
 
 def load_field_map(name: str) -> FieldMap:
-    """A map by its name, or by the path of the user's own file (``.toml``).
+    """Load a map by name or by path (``.toml``).
 
-    Raises :class:`UsageError` for a name that nobody knows, :class:`SettingsError` for a file that is no map.
+    Raises :class:`UsageError` for an unknown name, :class:`SettingsError` for an invalid file.
     """
     if name in bundled():
         return _parsed(name, name, (_BUNDLED / f"{name}.toml").read_text(encoding="utf-8"))
@@ -119,40 +113,53 @@ _KEYS = {"field", "constant", "factor", "unset", "values", "absent"}
 
 
 def _source(canonical: str, value: Any, where: str) -> Source:
-    given = dict(value) if isinstance(value, dict) else {"field": value}
-    required = canonical in fields.REQUIRED
+    entries = dict(value) if isinstance(value, dict) else {"field": value}
     kind = fields.field(canonical).type
-    numeric = kind in ("integer", "number")
-    names = given.get("field", [])
-    names = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, list) else None
-    constant, values = given.get("constant"), given.get("values", {})
-    factor, unset, absent = (
-        given.get("factor", 1),
-        given.get("unset"),
-        given.get("absent", "refuse" if required else "missing"),
-    )
-    wrong = None
-    if unknown := sorted(set(given) - _KEYS):
-        wrong = f"no key '{unknown[0]}'; there are {', '.join(sorted(_KEYS))}"
-    elif names is None or not all(isinstance(name, str) and name for name in names):
-        wrong = "field is a name or a list of names"
-    elif (constant is None) == (not names):
-        wrong = "give a field or a constant, one of them"
-    elif constant is not None and not _can_be_constant(kind, constant):
-        wrong = "only texts can be constant, and true or false where that is asked for"
-    elif not _is_number(factor) or factor <= 0 or (factor != 1 and not numeric):
-        wrong = "factor is a positive number, and only for numbers"
-    elif unset is not None and not (_is_number(unset) and numeric):
-        wrong = "unset is a number, and only for numbers"
-    elif not isinstance(values, dict) or (values and kind != "keyword"):
-        wrong = "values is a table of texts, and only for texts"
-    elif not all(isinstance(item, str) for item in values.values()):
-        wrong = "values is a table of texts"
-    elif absent not in ("missing", "refuse"):
-        wrong = 'absent is "missing" or "refuse"'
-    if wrong is not None or names is None:
+    names = entries.get("field", [])
+    names = [names] if isinstance(names, str) else names
+    wrong = _wrong_field(entries, names, kind) or _wrong_values(entries, kind)
+    if wrong is not None:
         raise SettingsError(f"{where}: {canonical}: {wrong}")
-    return Source(names, constant, float(factor), unset, MappingProxyType(values), absent)
+    usual = "refuse" if canonical in fields.REQUIRED else "missing"
+    return Source(
+        tuple(names),
+        entries.get("constant"),
+        float(entries.get("factor", 1)),
+        entries.get("unset"),
+        MappingProxyType(entries.get("values", {})),
+        entries.get("absent", usual),
+    )
+
+
+def _wrong_field(entries: Mapping[str, Any], names: Any, kind: str) -> str | None:
+    """Return the fault of the keys, or of the field and constant; None without one."""
+    constant = entries.get("constant")
+    if unknown := sorted(set(entries) - _KEYS):
+        return f"no key '{unknown[0]}'; there are {', '.join(sorted(_KEYS))}"
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        return "field is a name or a list of names"
+    if (constant is None) == (not names):
+        return "give a field or a constant, one of them"
+    if constant is not None and not _can_be_constant(kind, constant):
+        return "only texts can be constant, and true or false where that is asked for"
+    return None
+
+
+def _wrong_values(entries: Mapping[str, Any], kind: str) -> str | None:
+    """Return the fault of the translation of values; None without one."""
+    factor, unset, values = entries.get("factor", 1), entries.get("unset"), entries.get("values", {})
+    numeric = kind in ("integer", "number")
+    if not _is_number(factor) or factor <= 0 or (factor != 1 and not numeric):
+        return "factor is a positive number, and only for numbers"
+    if unset is not None and not (_is_number(unset) and numeric):
+        return "unset is a number, and only for numbers"
+    if not isinstance(values, dict) or (values and kind != "keyword"):
+        return "values is a table of texts, and only for texts"
+    if not all(isinstance(item, str) for item in values.values()):
+        return "values is a table of texts"
+    if entries.get("absent", "missing") not in ("missing", "refuse"):
+        return 'absent is "missing" or "refuse"'
+    return None
 
 
 def _can_be_constant(kind: str, constant: object) -> bool:

@@ -1,4 +1,4 @@
-"""A field map held against indices as they are: what can be asked, what must be read, what is not there."""
+"""Field maps matched against live indices."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ State = Literal["present", "constant", "mixed", "unindexed", "absent"]
 """``unindexed``: documents have it, but the index cannot find or sum its values. ``mixed``: each of several
 indices can, but they cannot be asked together."""
 
-_WHOLE = frozenset({"long", "integer", "short", "byte", "unsigned_long"})
-_NUMBERS = _WHOLE | {"double", "float", "half_float", "scaled_float"}
+_INTEGERS = frozenset({"long", "integer", "short", "byte", "unsigned_long"})
+_NUMBERS = _INTEGERS | {"double", "float", "half_float", "scaled_float"}
 _TEXTS = frozenset({"keyword", "constant_keyword", "wildcard"})
 _TIMES = frozenset({"date", "date_nanos"})
 _BOOLEANS = frozenset({"boolean"})
@@ -36,12 +36,10 @@ _SUB_FIELDS = ("", ".keyword", ".raw")
 
 @dataclass(frozen=True)
 class LiveField:
-    """A field of the catalogue as an index has it.
+    """Field of the catalogue as an index has it.
 
-    ``paths``: what queries name, in order of preference. ``read``: what is fetched of a document, alike.
-    ``whole_numbers``: whether every path holds whole numbers, be they texts to us. ``one_kind``: whether the
-    numbers of a path are whole in all indices, or fractions in all. ``type``: what the index says. ``note``:
-    what is wrong.
+    ``paths``: for queries, in order of preference. ``read``: for documents. ``whole_numbers``: all paths hold
+    integers. ``one_kind``: all indices agree on integers or fractions. ``note``: fault.
     """
 
     field: Field
@@ -56,12 +54,12 @@ class LiveField:
 
     @property
     def askable(self) -> bool:
-        """Whether the index answers exactly what is asked of this field."""
+        """True if the index answers exactly."""
         return self.state not in ("unindexed", "mixed")
 
     @property
     def plain(self) -> bool:
-        """Whether the index holds the field's values themselves, under one name."""
+        """True if one path holds the values unchanged."""
         source = self.source
         return (
             self.state == "present"
@@ -73,7 +71,7 @@ class LiveField:
 
 
 def own_fields(stored: Iterable[Field] = fields.JOB_FIELDS) -> dict[str, LiveField]:
-    """The fields of an index that esjobs writes itself: of its jobs, or of the rows of a table."""
+    """Return the fields of indices that esjobs writes."""
     return {
         item.name: LiveField(
             item,
@@ -88,26 +86,25 @@ def own_fields(stored: Iterable[Field] = fields.JOB_FIELDS) -> dict[str, LiveFie
 
 
 def foreign_names(field_map: FieldMap, names: Iterable[str] | None = None) -> set[str]:
-    """What an index is asked about for some fields of the catalogue (None: all), sub-fields among them."""
+    """Return the foreign names and sub-fields of some fields (None: all)."""
     sources = [source for name, source in field_map.sources.items() if names is None or name in names]
     return {name + sub for source in sources for name in source.names for sub in _SUB_FIELDS}
 
 
 def live_fields(field_map: FieldMap, mappings: Mappings, loose: Collection[str] = ()) -> dict[str, LiveField]:
-    """Every stored field of the catalogue, as indices asked together have it; ``loose``: see `alike`."""
+    """Return every stored field as a group of indices has it."""
     return {
         item.name: _live(item, field_map.sources.get(item.name, Source()), mappings, loose=item.name in loose)
         for item in fields.JOB_FIELDS
     }
 
 
-def alike(
+def index_groups(
     field_map: FieldMap, mappings: Mappings, names: Collection[str], loose: Collection[str] = ()
 ) -> list[tuple[str, ...]]:
-    """The indices in groups that have some fields of the catalogue in the same way.
+    """Return groups of indices that have some fields in the same way.
 
-    ``loose``: fields of which nothing is asked but sums, or the order in time: whole numbers may stand beside
-    fractions, and dates beside dates with nanoseconds.
+    ``loose``: fields that are only summed or ordered in time, so numeric or date types may differ.
     """
     groups: dict[tuple[object, ...], list[str]] = {}
     wanted = [(fields.field(name), field_map.sources.get(name, Source())) for name in sorted(names)]
@@ -122,7 +119,7 @@ def alike(
 
 
 def require_usable(live: Mapping[str, LiveField], index: str) -> None:
-    """Raise :class:`StoreError` when the index lacks a field that nothing makes sense without."""
+    """Raise :class:`StoreError` if a required field is absent."""
     for item in live.values():
         name = item.field.name
         if item.source.absent == "refuse" and item.state == "absent":
@@ -161,10 +158,12 @@ def _live(item: Field, source: Source, mappings: Mappings, *, loose: bool) -> Li
             types.append(own if path == name else f"{own} with {path.removeprefix(f'{name}.')}")
             paths.append(path)
     if not read:
-        asked = " or ".join(source.names)
-        return LiveField(item, source, "absent", note=f"{asked} is not mapped" if asked else "not in the map")
+        expected = " or ".join(source.names)
+        return LiveField(
+            item, source, "absent", note=f"{expected} is not mapped" if expected else "not in the map"
+        )
     integral = bool(paths) and all(
-        kind.type in _WHOLE for path in paths for kind in mappings.kinds[path].values()
+        kind.type in _INTEGERS for path in paths for kind in mappings.kinds[path].values()
     )
     kinds = [{_class(kind.type) for kind in mappings.kinds[path].values()} for path in paths]
     return LiveField(
@@ -181,7 +180,7 @@ def _live(item: Field, source: Source, mappings: Mappings, *, loose: bool) -> Li
 
 
 def _may_be_objects(names: Iterable[str], mappings: Mappings) -> bool:
-    """Whether no index has a value in the place of an object: of objects themselves nothing is told."""
+    """True if no index has a plain value in place of an object."""
     return all(kind.type in _OBJECTS for name in names for kind in mappings.kinds.get(name, {}).values())
 
 
@@ -205,20 +204,17 @@ _ASKED_AS = {
 
 @dataclass(frozen=True)
 class _Way:
-    """How an index is asked for a foreign field. ``path``: None where its documents are to be read.
-
-    ``kind``: what two indices must have in common to be asked together.
-    """
+    """Access to a foreign field; ``path`` None: from documents. Equal ``kind``: can be asked together."""
 
     path: str | None
     kind: str = ""
 
 
 def _way(item: Field, name: str, mappings: Mappings, index: str, *, loose: bool) -> _Way | None:
-    """How one index is asked for a foreign field; None where it has no such field."""
+    """Return the access to a foreign field in one index; None without the field."""
     if mappings.kind(name, index) is None:
         return None
-    wanted = _ASKED_AS.get(item.type, _TEXTS | _WHOLE)
+    wanted = _ASKED_AS.get(item.type, _TEXTS | _INTEGERS)
     for sub in _SUB_FIELDS:
         kind = mappings.kind(name + sub, index)
         if kind is not None and kind.type in wanted and kind.able:
@@ -227,18 +223,14 @@ def _way(item: Field, name: str, mappings: Mappings, index: str, *, loose: bool)
 
 
 def _asked_as(item: Field, kind: str, *, loose: bool) -> str:
-    """What stands for a type: indices with the same can be asked together.
-
-    A sum adds up numbers of any type. As keys, whole numbers and fractions, or numbers and texts, are refused
-    together, or mixed up.
-    """
+    """Return the class of a type; indices of one class can be asked together."""
     if item.type == "number" or (loose and item.type in ("integer", "time")):
         return item.type
     return _class(kind)
 
 
 def _class(kind: str) -> str:
-    """Types whose values can be keys of one question have the same."""
+    """Return the class of types that can be keys of one question."""
     if kind in _NUMBERS - {"unsigned_long"}:
-        return "whole" if kind in _WHOLE else "fraction"
+        return "whole" if kind in _INTEGERS else "fraction"
     return kind

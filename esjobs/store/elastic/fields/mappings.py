@@ -1,4 +1,4 @@
-"""How each index of a pattern has the fields that a map names; needs the right to read only."""
+"""Mappings of the indices of a pattern; requires the right to read only."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _UNMAPPED = "unmapped"
 
 @dataclass(frozen=True)
 class Kind:
-    """A field as one index has it. ``able``: whether its values can be found and summed."""
+    """Type of a field in one index; ``able``: searchable and aggregatable."""
 
     type: str
     able: bool
@@ -22,13 +22,13 @@ class Kind:
 
 @dataclass(frozen=True)
 class Mappings:
-    """Fields by name, and by index how it has them; an index that lacks a field is not among its indices."""
+    """Kinds by field and index; indices that lack a field are omitted."""
 
     indices: tuple[str, ...]
     kinds: Mapping[str, Mapping[str, Kind]]
 
     def of(self, indices: Collection[str]) -> "Mappings":
-        """The same of some of the indices."""
+        """Return the mappings of some of the indices."""
         kept = {
             name: {index: kind for index, kind in by_index.items() if index in indices}
             for name, by_index in self.kinds.items()
@@ -36,7 +36,7 @@ class Mappings:
         return Mappings(tuple(index for index in self.indices if index in indices), kept)
 
     def joined(self, others: "Mappings") -> "Mappings":
-        """These and those of other indices."""
+        """Return the union with the mappings of other indices."""
         kinds = {
             name: {**self.kinds.get(name, {}), **others.kinds.get(name, {})}
             for name in self.kinds.keys() | others.kinds.keys()
@@ -44,15 +44,15 @@ class Mappings:
         return Mappings((*self.indices, *others.indices), kinds)
 
     def kind(self, name: str, index: str) -> Kind | None:
-        """A field as an index has it; None where it has no such field."""
+        """Return the kind of a field in an index; None if absent."""
         return self.kinds.get(name, {}).get(index)
 
 
 def mappings_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mappings:
-    """What the indices of a pattern say of some fields; no indices when none matches."""
-    asked = {"fields": ",".join(sorted(names)), "include_unmapped": "true"}
+    """Return the mappings of some fields; no indices if none matches."""
+    params = {"fields": ",".join(sorted(names)), "include_unmapped": "true"}
     try:
-        answer = cluster.call("GET", f"/{quote(index, safe=PATTERN)}/_field_caps", params=asked)
+        answer = cluster.call("GET", f"/{quote(index, safe=PATTERN)}/_field_caps", params=params)
     except RefusedError as error:
         if not error.absent:
             raise
@@ -63,7 +63,7 @@ def mappings_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mappings:
 
 
 def require_indices(cluster: Cluster, index: str, mappings: Mappings) -> None:
-    """Raise :class:`StoreError` when no index matches a pattern."""
+    """Raise :class:`StoreError` if no index matches."""
     if not mappings.indices:
         raise StoreError(
             f"no index of {cluster.location} matches '{index}' (or none that this user may read); "
@@ -72,18 +72,19 @@ def require_indices(cluster: Cluster, index: str, mappings: Mappings) -> None:
 
 
 def _by_index(types: Mapping[str, Mapping[str, Any]], indices: Collection[str]) -> dict[str, Kind]:
-    """A field by index; an answer names the indices of a type only where there are several types."""
+    """Return kinds by index; an answer lists indices only where types differ."""
     return {
-        index: Kind(name, _able(told, index))
-        for name, told in types.items()
+        index: Kind(name, _able(capability, index))
+        for name, capability in types.items()
         if name != _UNMAPPED
-        for index in told.get("indices") or indices
+        for index in capability.get("indices") or indices
     }
 
 
-def _able(told: Mapping[str, Any], index: str) -> bool:
-    """Whether an index can find and sum the values of a type that some indices may not be able to."""
+def _able(capability: Mapping[str, Any], index: str) -> bool:
+    """True if an index can search and aggregate a type."""
     return all(
-        told.get(word) or (f"non_{word}_indices" in told and index not in told[f"non_{word}_indices"])
+        capability.get(word)
+        or (f"non_{word}_indices" in capability and index not in capability[f"non_{word}_indices"])
         for word in ("searchable", "aggregatable")
     )

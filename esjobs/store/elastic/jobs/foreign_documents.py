@@ -1,4 +1,4 @@
-"""Documents of indices of others as jobs: read by their fields, values translated, what is no job counted."""
+"""Foreign documents as jobs: fields read, values translated, invalid ones counted."""
 
 import math
 from collections import Counter
@@ -17,20 +17,19 @@ from esjobs.store.elastic.jobs.job_index import Documents
 def jobs_of(
     documents: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField], judged: Collection[str]
 ) -> Documents:
-    """Documents, each a list of values per field, as jobs; those that are none are counted by day.
+    """Convert documents, each a list of values per field; invalid ones are counted by day.
 
-    ``judged``: the fields in which no job has several values or a negative number; such a value of any other
-    field is missing.
+    ``judged``: fields in which invalid values disqualify the document; elsewhere they are missing.
     """
     columns: dict[str, list[Any]] = {}
     bad = [False] * len(documents)
     for live in wanted:
         values = [_value(live, document) for document in documents]
-        known = live.field.name in judged
+        is_judged = live.field.name in judged
         for row, value in enumerate(values):
             if value is _INVALID:
                 values[row] = None
-            if values[row] is None and (live.field.required or (value is _INVALID and known)):
+            if values[row] is None and (live.field.required or (value is _INVALID and is_judged)):
                 bad[row] = True
         columns[live.field.name] = values
     times = _times(columns["end_time"])
@@ -45,14 +44,14 @@ def jobs_of(
 
 
 class _Invalid:
-    """Stands for a value that no job has."""
+    """Marker of a value that no job has."""
 
 
 _INVALID = _Invalid()
 
 
 def _value(live: LiveField, document: Mapping[str, list[Any]]) -> Any:
-    """The value of a field in a document, of the first foreign field that has one."""
+    """Return the first value of a field in a document."""
     if live.state == "constant":
         return live.source.constant
     for name in live.read:
@@ -96,7 +95,7 @@ _TRUE, _FALSE = ("true", "yes", "on", "1", "1.0"), ("false", "no", "off", "0", "
 
 
 def _members(raw: Any, *, bounded: bool) -> Any:
-    """An object as sorted pairs of name and number; objects inside it with points between the names."""
+    """Return an object as sorted pairs of dotted name and number."""
     if not isinstance(raw, dict):
         return _INVALID
     found: dict[str, float] = {}
@@ -114,7 +113,7 @@ def _members(raw: Any, *, bounded: bool) -> Any:
 
 
 def _count(value: Any) -> float:
-    """A number; NaN for what is none."""
+    """Return a number; NaN for anything else."""
     try:
         return math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):

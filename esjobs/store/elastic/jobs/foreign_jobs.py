@@ -1,8 +1,7 @@
-"""Jobs in indices of others, read where they are through a field map; nothing is ever written there.
+"""Jobs in foreign indices, read through a field map, never written.
 
-Archives are cut by time, and mapped by whatever came first: the indices of a pattern need not agree about the
-types of their fields. A question is put to the indices that have jobs of its window, and apart to those that
-have its fields in another way.
+Indices of an archive may disagree on types. A question goes to the indices with jobs in its window, in groups
+that have its fields in the same way.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ from esjobs.store.elastic.asking.clauses import EVERY, Clause, all_of
 from esjobs.store.elastic.asking.days import day_of, digits, moment_of, per_day, within
 from esjobs.store.elastic.asking.server_time import server_time
 from esjobs.store.elastic.fields.field_map import FieldMap
-from esjobs.store.elastic.fields.live_fields import alike, foreign_names, live_fields, require_usable
+from esjobs.store.elastic.fields.live_fields import foreign_names, index_groups, live_fields, require_usable
 from esjobs.store.elastic.fields.mappings import Mappings, mappings_of, require_indices
 from esjobs.store.elastic.jobs.foreign_part import JUDGED, ForeignPart
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
@@ -33,16 +32,12 @@ _USED = ("cpu_s", "wall_s", "events", "cores", "hs06_s")
 _MOST_INDICES = 10_000
 """Indices that one question may be about."""
 
-_FORBIDDEN = 403
-
 
 class ForeignJobs:
-    """The documents of an index, an alias or a pattern, as a field map reads them.
+    """Documents of an index, alias or pattern, one job each.
 
-    One document is one job. What the index has not indexed of a document (malformed, too long) is missing.
-    ``own``: the prefix of our own indices, which no pattern stands for. ``most_read``: how many documents a
-    question may read one by one; None: as many as it takes. Raises :class:`StoreError` when no
-    index matches.
+    ``own``: prefix excluded from patterns. ``most_read``: limit of individually read documents. Raises
+    :class:`StoreError` if no index matches.
     """
 
     def __init__(
@@ -70,10 +65,10 @@ class ForeignJobs:
     def parts(
         self, window: Window | None, names: Collection[str], summed: Collection[str] = ()
     ) -> list[ForeignPart]:
-        """The indices that have jobs of a window, in parts that have the fields ``names`` in the same way.
+        """Return the indices with jobs in a window, in parts that have the fields in the same way.
 
-        ``summed``: fields of which only sums are asked; their numbers may be of different types in one part.
-        Raises :class:`StoreError` when the indices lack a field without which nothing makes sense.
+        ``summed``: fields whose numeric types may differ. Raises :class:`StoreError` if a required field is
+        absent.
         """
         require_usable(self.live, self.index)
         found = None if window is None or self._is_one else self._having_jobs(window)
@@ -83,7 +78,7 @@ class ForeignJobs:
         apart = mappings is not None
         if mappings is None:
             mappings = mappings_of(self._cluster, self._expression, foreign_names(self._field_map))
-        groups = alike(self._field_map, mappings, JUDGED.union(names), summed)
+        groups = index_groups(self._field_map, mappings, JUDGED.union(names), summed)
         if found is None and len(groups) > 1:
             apart = nameable(self._cluster, self._expression, mappings.indices)
         if not apart:
@@ -96,7 +91,7 @@ class ForeignJobs:
         return ForeignPart(index, mappings.indices, live_fields(self._field_map, mappings, summed))
 
     def _mappings_by_name(self, indices: Sequence[str]) -> Mappings | None:
-        """How some indices have the fields now; None where they cannot be asked by their own names."""
+        """Return the mappings of some indices by name; None if they cannot be addressed by name."""
         if not nameable(self._cluster, self._expression, indices):
             return None
         names = foreign_names(self._field_map)
@@ -105,17 +100,16 @@ class ForeignJobs:
             for piece in addresses(indices):
                 mappings = mappings.joined(mappings_of(self._cluster, ",".join(piece), names))
         except RefusedError as error:
-            if error.status != _FORBIDDEN:
+            if not error.forbidden:
                 raise
             return None  # rights to an alias are no rights to what stands behind it
         return mappings
 
     def _having_jobs(self, window: Window) -> list[str]:
-        """The indices that have jobs of a window.
+        """Return the indices that have jobs of a window.
 
-        Asked by a search that ends at the first job of each shard. ``_field_caps`` with a filter would not
-        do: an index that nobody searched for a while is not refreshed, and Elasticsearch then looks at what
-        it was before, so that the newest jobs could be missed night after night.
+        Not by ``_field_caps`` with a filter: Elasticsearch does not refresh idle indices for it, so the
+        newest jobs could be missed.
         """
         answer = search_once(
             self._cluster,
@@ -133,10 +127,9 @@ class ForeignJobs:
         return sorted(group["key"] for group in answer["aggregations"]["indices"]["buckets"])
 
     def span(self) -> Span:
-        """Count the documents and find the earliest and latest end time, to the millisecond.
+        """Count the documents and find earliest and latest end time, to the millisecond.
 
-        Three searches of which none goes through the documents: a count of those that have the field, and the
-        first document in either order.
+        Three searches, none of which scans documents.
         """
         jobs = self._count({"exists": {"field": self._time}})
         if not jobs:
@@ -144,12 +137,11 @@ class ForeignJobs:
         return Span(jobs, self._end("asc"), self._end("desc"))
 
     def server_time(self) -> datetime | None:
-        """The time of the cluster."""
         paths = self.live["end_time"].paths
         return server_time(self._cluster, self._expression, paths[0]) if paths else None
 
     def undated(self) -> int:
-        """Documents that have no end time, and so are no jobs; two counts that go through none of them."""
+        """Return the number of documents without end time."""
         if not self.live["end_time"].paths:
             return 0
         # in this order: what arrives in between has a time, and does not seem to lack one
@@ -157,24 +149,20 @@ class ForeignJobs:
         return max(0, everything - self._count({"exists": {"field": self._time}}))
 
     def _count(self, clause: Clause) -> int:
-        """Documents of a clause, of all indices."""
         body = {"size": 0, "query": clause, "track_total_hits": True}
         answer = search_once(self._cluster, self._expression, body)
         return int(answer["hits"]["total"]["value"]) if answer else 0
 
     def _end(self, order: str) -> datetime:
-        """The earliest or the latest end time."""
         how = {"order": order, "unmapped_type": "date", "numeric_type": "date", "missing": "_last"}
         body = {"size": 1, "sort": [{self._time: how}], "_source": False, "track_total_hits": False}
         answer = search_once(self._cluster, self._expression, body)
         return moment_of(answer["hits"]["hits"][0]["sort"][0])
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Documents per day, with marks of what they say and of where they lie.
+        """Return documents per day with marks of content and location.
 
-        Every write of a document, also one that changes it in place, gives it a new and greater sequence
-        number. An index that was deleted and loaded again in the same order gives the same numbers: it has
-        another identity, if the user may ask for that, and sums that differ if the documents do.
+        Every write raises the sequence number; a reloaded index has a new identity, or other sums.
         """
         marks: dict[date, list[tuple[str, int, str]]] = defaultdict(list)
         for part in self.parts(window, _USED, _USED):
@@ -187,7 +175,7 @@ class ForeignJobs:
         return pa.Table.from_pylist(rows, schema=FINGERPRINTS)
 
     def _marks(self, part: ForeignPart, window: Window | None) -> Iterator[tuple[date, str, int, str]]:
-        """Day, index, number of documents and their mark."""
+        """Yield day, index, number of documents and mark."""
         numbers = {kind: {kind: {"field": "_seq_no"}} for kind in ("max", "sum")}
         for name in _USED:
             live = part.live[name]
@@ -213,7 +201,7 @@ class ForeignJobs:
                 yield day_of(day), index, group["doc_count"], f"{sums}.{identity}"
 
     def _identities(self, part: ForeignPart) -> dict[str, str]:
-        """The identity of each index, by its name; none where the user may not ask."""
+        """Return the identity of each index; empty without the right."""
         path = f"/{quote(part.index, safe=PATTERN)}/_settings/index.uuid"
         try:
             answer = self._cluster.call("GET", path)
@@ -223,7 +211,7 @@ class ForeignJobs:
 
 
 def _joined(of_day: Sequence[tuple[str, int, str]]) -> str:
-    """The mark of a day of the marks of its indices, however these were asked."""
+    """Return the mark of a day from those of its indices."""
     if len(of_day) == 1:
         return of_day[0][2]
     text = " ".join(f"{name} {mark}" for name, _, mark in sorted(of_day))

@@ -1,4 +1,4 @@
-"""Indices of others that have the fields of a question in the same way, and so can be asked together."""
+"""Foreign indices that have the fields of a question in the same way."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ Of any other field a value that no job has is a missing one: all questions of a 
 
 @dataclass(frozen=True)
 class ForeignPart:
-    """The documents of some indices, as a field map reads them.
+    """Documents of some indices, read through a field map.
 
-    ``index``: what is searched. ``names``: the indices themselves, as far as they have jobs in question.
+    ``index``: search target. ``names``: the indices with jobs in question.
     """
 
     index: str
@@ -42,19 +42,18 @@ class ForeignPart:
 
     @property
     def time(self) -> str:
-        """The time field."""
         return self.live["end_time"].paths[0]
 
     def inside(self, window: Window | None) -> list[Clause]:
-        """The documents that have an end time, in a window."""
+        """Return the clauses of documents with an end time, in a window."""
         return within(self.time, window) or [{"exists": {"field": self.time}}]
 
     def judged(self, names: Collection[str]) -> frozenset[str]:
-        """The fields that must be as they should for a question about some of them."""
+        """Return the fields that must be valid for a question."""
         return JUDGED.union(names)
 
-    def odd(self, names: Collection[str]) -> list[Clause]:
-        """Documents with a negative number where there is none, or without a field that every job has."""
+    def unjudged(self, names: Collection[str]) -> list[Clause]:
+        """Return clauses of documents with negative numbers or without required fields."""
         clauses: list[Clause] = []
         for name in sorted(self.judged(names)):
             live = self.live[name]
@@ -74,25 +73,27 @@ class ForeignPart:
         return clauses
 
     def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
-        """Read documents by their fields, in whatever form the index keeps times and sub-fields."""
+        """Read documents by their fields, whatever the index format."""
         wanted = [self.live[name] for name in sorted(self.judged(names))]
-        asked: list[Any] = []
+        requested: list[Any] = []
         objects = [name for live in wanted if live.field.type == "map" for name in live.read]
         for live in wanted:
             if live.field.type == "map":
                 continue
             if live.field.type == "time":
-                asked += [{"field": name, "format": _TIME_FORMAT} for name in live.read]
+                requested += [{"field": name, "format": _TIME_FORMAT} for name in live.read]
             else:
-                asked += live.read
+                requested += live.read
         tie = [self.time, *self.live["job_id"].paths[:1]]
-        for hits in at.field_pages(clause, asked, tie, objects):
-            documents = [hit.get("fields", {}) | _whole(hit.get("_source", {}), objects) for hit in hits]
+        for hits in at.field_pages(clause, requested, tie, objects):
+            documents = [
+                hit.get("fields", {}) | _source_objects(hit.get("_source", {}), objects) for hit in hits
+            ]
             yield jobs_of(documents, wanted, JUDGED)
 
 
-def _whole(source: Mapping[str, Any], objects: Sequence[str]) -> dict[str, list[Any]]:
-    """Objects of a document as they were written: an index knows the numbers inside alone, or nothing."""
+def _source_objects(source: Mapping[str, Any], objects: Sequence[str]) -> dict[str, list[Any]]:
+    """Return objects of a document from its source, which the index does not hold."""
     found = {}
     for name in objects:
         value: Any = source.get(name)

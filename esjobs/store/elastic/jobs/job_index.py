@@ -1,4 +1,4 @@
-"""What aggregating and reading need of indices of jobs, whoever wrote them."""
+"""Interface of jobs indices for aggregation and reading."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,69 +17,66 @@ from esjobs.store.elastic.transport.scan import PointInTime
 
 @dataclass(frozen=True)
 class Documents:
-    """Jobs as read: schema ``PUT_SCHEMA``; documents that are no jobs, by day."""
+    """Jobs as read (schema ``PUT_SCHEMA``), and the count of invalid documents by day."""
 
     jobs: pa.RecordBatch
     invalid: Counter[date] = field(default_factory=Counter)
 
 
 class JobIndex(Protocol):
-    """An index, or several that have the fields in the same way, whose documents are jobs."""
+    """Indices that have the fields in the same way, and whose documents are jobs."""
 
     @property
     def index(self) -> str:
-        """What is searched."""
+        """Search target."""
 
     @property
     def live(self) -> Mapping[str, LiveField]:
-        """Every stored field of the catalogue, as the index has it."""
+        """Every stored field as the index has it."""
 
     @property
     def several_values(self) -> bool:
-        """Whether a field of a document may have several values."""
+        """True if a field may have several values in a document."""
 
     def inside(self, window: Window | None) -> list[Clause]:
-        """The documents that are jobs now, of a window; at least one clause."""
+        """Return the clauses of current jobs in a window; at least one."""
 
     def judged(self, names: Collection[str]) -> frozenset[str]:
-        """The fields that must be as they should for a question about some of them."""
+        """Return the fields that must be valid for a question."""
 
-    def odd(self, names: Collection[str]) -> list[Clause]:
-        """The documents whose values of these fields the index cannot judge: any of the clauses."""
+    def unjudged(self, names: Collection[str]) -> list[Clause]:
+        """Return clauses of documents that the index cannot judge by these fields."""
 
     def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
-        """Read documents; fields that are not named may be missing."""
+        """Read documents; other fields may be missing."""
 
 
 class JobSource(Protocol):
-    """Where the jobs of a store are."""
+    """Location of the jobs of a store."""
 
     @property
     def index(self) -> str:
-        """What people call it."""
+        """Displayed name."""
 
     @property
     def live(self) -> Mapping[str, LiveField]:
-        """Every stored field of the catalogue, as it is there."""
+        """Every stored field as it is there."""
 
     @property
     def most_read(self) -> int | None:
-        """How many documents a question may read one by one; None: as many as it takes."""
+        """Limit of individually read documents; None: unlimited."""
 
     def parts(self, window: Window | None, names: Collection[str]) -> Sequence[JobIndex]:
-        """What a question about these fields of the jobs of a window is put to, one after the other.
-
-        Together they have each job once. None when there are no such jobs.
-        """
+        """Return the parts to ask, which together hold each job once; empty without jobs."""
 
     def span(self) -> Span:
-        """How many jobs there are and which span their end times cover."""
+        """Return number and span of the jobs."""
 
     def server_time(self) -> datetime | None:
-        """The time of the cluster; None where there is no index to ask."""
+        """Return the time of the cluster; None without an index."""
 
     def undated(self) -> int:
-        """Documents that have no end time, and so are no jobs."""
+        """Return the number of documents without end time."""
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
+        """Return columns day, n_jobs, mark; see :class:`JobStore`."""

@@ -1,13 +1,8 @@
-"""Jobs in the cluster: loads, duplicates, undoing, fingerprints, all or nothing without transactions.
+"""Jobs in the cluster: loads, duplicates, undoing; atomic without transactions.
 
-Every version of a job is a document. It is visible from commit ``from`` on (inclusive) and until commit
-``until`` (exclusive; absent: to this day); ``born`` is the commit that brought the document (absent: that of
-``from``, as in nearly all of them). What a load writes is of the next commit, which readers do not see until
-one document says that it is now. What a process left behind before that is cleared away by whoever writes
-next: documents born later are deleted, shown or hidden ones are put back.
-
-Which version of a job is visible, or what several show together, `versions` says. The others wait hidden for
-a load to be undone.
+A version of a job is a document, visible from commit ``from`` to before ``until``; ``born`` is the commit
+that created it (default ``from``). A load writes the next commit, invisible until one document switches the
+number. The next writer clears the remains of an interrupted one. `versions` decides which version is visible.
 """
 
 import contextlib
@@ -28,8 +23,8 @@ from esjobs.store.batches import blocks
 from esjobs.store.checks import SUPERSEDED, not_undoable
 from esjobs.store.elastic.asking.days import fingerprints, within
 from esjobs.store.elastic.asking.server_time import server_time
-from esjobs.store.elastic.jobs.leftovers import KEPT_PLACE, leftovers, removal, restored
 from esjobs.store.elastic.jobs.months import Brought, JobMonths
+from esjobs.store.elastic.jobs.orphans import KEPT_PLACE, orphans, removal, restored
 from esjobs.store.elastic.jobs.pruning import Covered, hidden_jobs
 from esjobs.store.elastic.jobs.rewriting import changes, containing
 from esjobs.store.elastic.jobs.stamps import stamped
@@ -51,7 +46,7 @@ from esjobs.store.lease import Lease
 
 
 class Jobs:
-    """The documents of the jobs' indices."""
+    """Documents of the jobs indices."""
 
     def __init__(self, cluster: Cluster, names: Names, state: State, how: IndexSettings = USUAL) -> None:
         self._cluster = cluster
@@ -62,26 +57,25 @@ class Jobs:
 
     @property
     def index(self) -> str:
-        """The indices in which jobs are now, with commas between."""
+        """Indices of the jobs, with commas between."""
         return self._months.target()
 
     def index_of(self, window: Window | None) -> str:
-        """Those of them that may have jobs of a window."""
+        """Return the indices that may have jobs of a window."""
         return self._months.target(window)
 
     def visible(self) -> dict[str, Any]:
-        """The query of the jobs that readers see."""
+        """Return the query of the visible jobs."""
         number = self._state.commit().number
         late = {"range": {"until": {"lte": number}}}
         return {"bool": {"filter": [{"range": {"from": {"lte": number}}}], "must_not": [late]}}
 
     def put(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
-        """Write the rows of a load as the next commit, settle which version of each job is visible, commit.
+        """Write the rows of a load as the next commit, settle visible versions, commit.
 
-        Jobs that are new, nearly all of them, cost one bulk item each: their id is their identity, which the
-        document does not repeat, and the cluster says which ids the index of the month knows already, of
-        other loads or of this one. Other months are asked, once per 4096 rows, if they have jobs. Memory
-        holds two requests, 8 bytes of each row and the rows of jobs that have several versions.
+        A new job costs one bulk item: its id is its identity, so the cluster reports duplicates. Other months
+        are asked once per 4096 rows. Memory: two requests, 8 bytes per row, and the rows of jobs with several
+        versions.
         """
         old = self._begin()
         try:
@@ -116,11 +110,13 @@ class Jobs:
                     if index not in made:
                         self._months.ensure(month=month)
                         made.add(index)
-                    known = pa.array(brought.elsewhere(some, index))
+                    duplicates = pa.array(brought.elsewhere(some, index))
                     if any(other != index for other in filled):
-                        known = pc.or_(known, pc.is_in(some["identity"], self._months.elsewhere(some, index)))
-                    if pc.any(known).as_py():
-                        again.append(some.filter(known))
+                        duplicates = pc.or_(
+                            duplicates, pc.is_in(some["identity"], self._months.elsewhere(some, index))
+                        )
+                    if pc.any(duplicates).as_py():
+                        again.append(some.filter(duplicates))
                     bodies = some.drop_columns(["identity"])
                     for first, lines in create_lines(index, some["identity"], bodies, usual):
                         at = first
@@ -152,9 +148,9 @@ class Jobs:
         loads: Set[int],
         found: Counter[int],
     ) -> PutCounts:
-        """Decide about the jobs that have several versions, and write those that are not written yet.
+        """Settle jobs with several versions, and write the remaining ones.
 
-        ``found``: takes the rows that are unchanged, by the loads that what readers see of them comes from.
+        ``found``: receives unchanged rows by the loads that supply the visible values.
         """
         if not again:
             return PutCounts(rows, 0, SUPERSEDED.empty_table())
@@ -180,9 +176,9 @@ class Jobs:
                                 unchanged += len(contest.incoming)
                                 found.update(dict.fromkeys(contest.sources(), len(contest.incoming)))
                                 continue
-                            moved = contest.changed()
-                            jobs_changed += bool(moved)
-                            changed.update(moved)
+                            differing = contest.changed()
+                            jobs_changed += bool(differing)
+                            changed.update(differing)
                     yield from settled(contests, number)
 
         write(self._cluster, actions(), before=self._lease.keep)
@@ -196,7 +192,7 @@ class Jobs:
     def _contests(
         self, at: PointInTime, rows: Sequence[Document], number: int, loads: Set[int]
     ) -> Iterator[Contest]:
-        """The jobs of these rows of the load, each with all its versions."""
+        """Yield the jobs of these rows, each with all its versions."""
         versions: dict[str, dict[tuple[int, int], Version]] = {row["identity"]: {} for row in rows}
         merged: dict[str, Version] = {}
         for version in stored_versions(at, list(versions), number, loads):
@@ -212,7 +208,7 @@ class Jobs:
             yield Contest(list(of_job.values()), merged.get(identity))
 
     def undo(self, load_id: str) -> Undone:
-        """Hide the versions of a load, show the best remaining one of each of its jobs, commit, delete."""
+        """Hide the versions of a load, show the best remaining ones, commit, delete."""
         old = self._state.commit()
         if load_id not in old.loads:
             return Undone()
@@ -259,9 +255,9 @@ class Jobs:
         return Undone(len({version.identity for version in gone}), found)
 
     def prune(self, load_ids: Collection[str], *, dry_run: bool) -> int:
-        """Delete the versions that others of some loads cover, when the loads that did so are marked.
+        """Delete covered versions and mark the loads that replaced them.
 
-        No reader saw them, and none sees a difference: the number of the commit stays.
+        Readers see no difference, so the commit number stays.
         """
         n_covered = self._covered(self._state.commit(), load_ids).versions
         if dry_run or not n_covered:
@@ -289,7 +285,7 @@ class Jobs:
         return found
 
     def rewrite(self, text: str, rewrite: Rewrite) -> int:
-        """Rewrite every version in which a text stands; how many changed. Visible as it is written."""
+        """Rewrite every version that contains a text; return the number changed. Visible at once."""
         changed = 0
         self._begin()
         try:
@@ -307,7 +303,7 @@ class Jobs:
     def _remaining(
         self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int
     ) -> tuple[list[Contest], list[Version]]:
-        """Of some jobs those that have versions of other loads, and merged documents of the others."""
+        """Return jobs with versions of other loads, and merged documents of those without."""
         versions: dict[str, list[Version]] = {}
         merged: dict[str, Version] = {}
         for version in stored_versions(at, names, number, loads, gone):
@@ -319,7 +315,7 @@ class Jobs:
         return contests, list(merged.values())
 
     def _begin(self) -> Commit:
-        """Clear away what an earlier process left, and start to write."""
+        """Clear the remains of an earlier process and start to write."""
         if self._writing:
             raise StoreError("the store is in the middle of a write; finish it before the next one starts")
         self._writing = True
@@ -344,18 +340,18 @@ class Jobs:
 
         Nothing goes if the commit arrived after all and only the answer to it was lost.
         """
-        if self._lease.held:
+        if self._lease.is_held:
             with contextlib.suppress(StoreError):
                 self._clear(self._state.fence())
 
     def _clear(self, commit: Commit) -> None:
-        """Take back whatever is of a later commit than this one."""
+        """Undo everything later than this commit."""
         refresh(self._cluster, self.index)
         loads = {*commit.loads.values(), KEPT_PLACE}
         changed = False
         with PointInTime(self._cluster, self.index) as at:
             for hits in at.pages(
-                leftovers(commit.number, loads), ["identity", "load", "born", "from", "until"]
+                orphans(commit.number, loads), ["identity", "load", "born", "from", "until"]
             ):
                 write(self._cluster, [restored(hit, commit.number, loads) for hit in hits])
                 changed = True
@@ -364,11 +360,11 @@ class Jobs:
             refresh(self._cluster, self.index)
 
     def forgotten(self, days: Collection[date]) -> set[date]:
-        """Those of some days whose index of a month is gone; a load that is taken back leaves it there."""
+        """Return those of some days whose monthly index is gone."""
         return self._months.dropped(days)
 
     def span(self) -> Span:
-        """Count the visible jobs and find the earliest and latest end time."""
+        """Count the visible jobs and find earliest and latest end time."""
         body = {"size": 0, "query": self.visible(), "track_total_hits": True}
         with PointInTime(self._cluster, self.index) as at:
             answer = at.search(body)
@@ -393,13 +389,12 @@ class Jobs:
         )
 
     def server_time(self) -> datetime | None:
-        """The time of the cluster."""
         return server_time(self._cluster, self.index, "end_time")
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Jobs per day and sums of their marks: independent of order, moved by any change.
+        """Return jobs per day with sums of their marks; see :class:`JobStore`.
 
-        Jobs that an earlier version stored have a second mark, which counts for them as it did then.
+        Jobs of earlier versions have a second mark.
         """
         sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
         clauses = [self.visible(), *within("end_time", window)]
@@ -410,7 +405,7 @@ class Jobs:
 def _with_found(
     unchanged: Mapping[int, Mapping[int, int]], load: int, found: Mapping[int, int]
 ) -> dict[int, Mapping[int, int]]:
-    """What loads found unchanged in others, with what one has found now, and nothing that was found in it."""
+    """Return unchanged counts with those of a load replaced, and those found in it removed."""
     others = {
         each: {other: rows for other, rows in of.items() if other != load}
         for each, of in unchanged.items()

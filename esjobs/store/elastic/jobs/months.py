@@ -1,8 +1,7 @@
-"""The indices of the jobs: one per month of the end time, behind one alias.
+"""Monthly indices of the jobs behind one alias.
 
-A job is in the month of its end time; versions of it may be in several. Whoever writes one to an index is
-told by the cluster that its place, the document named by its identity, is taken there; of other months it
-must ask. :class:`Brought` remembers what the load itself has brought to them.
+A job belongs to the month of its end time; its versions may be in several. The cluster reports duplicates
+inside an index; other months are searched, and :class:`Brought` remembers what the load itself wrote.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -29,7 +28,7 @@ _MOST_INDICES = 10_000
 
 
 class JobMonths:
-    """The indices in which jobs are, and are to be."""
+    """Indices of jobs."""
 
     def __init__(self, cluster: Cluster, names: Names, how: IndexSettings) -> None:
         self._cluster = cluster
@@ -37,9 +36,9 @@ class JobMonths:
         self._how = how
 
     def indices(self) -> list[str]:
-        """The indices that there are; that of an earlier version among them, which had one for all months.
+        """Return the existing indices, including a single one of earlier versions.
 
-        Raises :class:`PublishedError` where the alias is not on all of them, or on others.
+        Raises :class:`PublishedError` if the alias is not on exactly these.
         """
         answer = self._aliases()
         if found := self._differences(answer):
@@ -50,16 +49,15 @@ class JobMonths:
         return sorted(index for index in answer if self._names.is_jobs(index) and index != unfinished)
 
     def _aliases(self) -> dict[str, dict[str, Any]]:
-        """The aliases of all indices of jobs, and of others that have an alias of such a name."""
+        """Return the aliases of all indices with such names."""
         answer = ask(self._cluster, f"/{self._names.jobs}*/_alias") or {}
         return {index: of_index["aliases"] for index, of_index in answer.items()}
 
     def differences(self) -> "list[JobDifference]":
-        """All that is wrong with the alias of jobs."""
+        """Return all faults of the alias of jobs."""
         return self._differences(self._aliases())
 
     def _differences(self, answer: Mapping[str, Mapping[str, Any]]) -> "list[JobDifference]":
-        """The aliases of jobs that are not as :meth:`ensure` makes them; the filter is its own record."""
         alias = self._names.jobs
         if alias in answer:
             return []
@@ -79,17 +77,14 @@ class JobMonths:
         return found
 
     def mend(self, *, dry_run: bool) -> list[str]:
-        """Put the alias of jobs right; a line for each index."""
+        """Repair the alias of jobs; return a line per index."""
         found = [each for each in self.differences() if each.action is not None]
         if found and not dry_run:
             self._cluster.call("POST", "/_aliases", {"actions": [each.action for each in found]})
         return [f"{each.what}: put right" for each in found]
 
     def target(self, window: Window | None = None) -> str:
-        """Those that may have jobs of a window as the target of a request.
-
-        Where there are none it is a name that shows none.
-        """
+        """Return the request target for jobs of a window."""
         indices = self.indices()
         if window is not None:
             indices = [index for index in indices if self._reaches(index, window)]
@@ -105,10 +100,7 @@ class JobMonths:
         return index == self._names.jobs or first <= index <= last
 
     def prepare(self) -> None:
-        """Make the first index; that of an earlier version gets what it lacks.
-
-        Raises :class:`SchemaError` when it has a field of another type.
-        """
+        """Create the first index, or add missing fields to an older one. Raises :class:`SchemaError`."""
         indices = self.indices()
         if self._names.jobs in indices:
             ensure_index(self._cluster, self._names.jobs, jobs_index(self._how))
@@ -116,7 +108,7 @@ class JobMonths:
             self.ensure()
 
     def ensure(self, *, month: str = "") -> None:
-        """Make the index of a month, or that of no month, which keeps the alias."""
+        """Create the index of a month, or the undated one that keeps the alias."""
         layout = jobs_index(self._how, monthly=bool(month))
         # an index of an earlier version has the name of the alias
         if not self.of_before:
@@ -124,10 +116,9 @@ class JobMonths:
         ensure_index(self._cluster, self._names.jobs_of(month), layout)
 
     def move(self) -> None:
-        """Put what an earlier version made, one index for all months, behind an alias of its name.
+        """Move the single index of an earlier version behind an alias, by a clone.
 
-        Nothing is copied: both indices share their files until the old one goes, in the step in which the
-        alias comes. Whoever calls this holds the right to write jobs. Broken off, it is done again.
+        The caller holds the lease. Safe to repeat after an interruption.
         """
         old, new = self._names.jobs, self._names.jobs_of()
         if not self.of_before:
@@ -145,11 +136,11 @@ class JobMonths:
 
     @property
     def of_before(self) -> bool:
-        """Whether there is the one index of an earlier version."""
+        """True if the single index of an earlier version exists."""
         return self._names.jobs in self.indices()
 
     def filled(self) -> list[str]:
-        """The indices that have documents; they must have been refreshed."""
+        """Return the indices that have documents, as of the last refresh."""
         aggs = {"indices": {"terms": {"field": "_index", "size": _MOST_INDICES}}}
         with PointInTime(self._cluster, self.target()) as at:
             answer = at.search({"size": 0, "track_total_hits": False, "aggs": aggs})
@@ -157,24 +148,24 @@ class JobMonths:
         return [group["key"] for group in groups]
 
     def dropped(self, days: Collection[date]) -> set[date]:
-        """Those of some days whose month has no index; none where one index has several months."""
+        """Return those of some days whose month has no index; empty if one index has several months."""
         indices = self.indices()
         if self._names.jobs in indices or self._names.jobs_of() in self.filled():
             return set()
         return {day for day in days if self._names.jobs_of(f"{day:%Y-%m}") not in indices}
 
     def elsewhere(self, rows: pa.RecordBatch, index: str) -> pa.Array:
-        """The identities among those of some rows that other indices have documents of, too."""
+        """Return the identities that other indices have, too."""
         of_rows = named(rows["identity"].to_pylist())
         query: dict[str, Any] = {"filter": [of_rows], "must_not": [{"term": {"_index": index}}]}
-        known: set[str] = set()
+        shared: set[str] = set()
         with PointInTime(self._cluster, self.target()) as at:
             for hits in at.pages({"bool": query}, ["identity"]):
-                known.update(map(identity_of, hits))
-        return pa.array(sorted(known), pa.string())
+                shared.update(map(identity_of, hits))
+        return pa.array(sorted(shared), pa.string())
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, str, pa.RecordBatch]]:
-        """Rows by the month that they belong to: month, index, rows."""
+        """Yield month, index and rows."""
         months = pc.utf8_slice_codeunits(rows["end_time"].cast(pa.date32()).cast(pa.string()), 0, 7)
         present = pc.unique(months).to_pylist()
         for month in present:
@@ -182,13 +173,13 @@ class JobMonths:
             yield month, self._names.jobs_of(month), some
 
     def of(self, end_time: str) -> str:
-        """The index of an end time as documents spell it."""
+        """Return the index of an end time."""
         return self._names.jobs_of(end_time[:7])
 
 
 @dataclass(frozen=True)
 class JobDifference:
-    """An index whose alias of jobs is not as it should be, and what mends it; None: its name is wrong."""
+    """Index with a wrong alias of jobs, and the repair; None: its name is wrong."""
 
     index: str
     what: str
@@ -202,13 +193,13 @@ SHOWN = {
 
 
 class Brought:
-    """Which jobs a load has brought to which index, as hashes: 8 bytes a row."""
+    """Jobs that a load wrote to each index, as hashes: 8 bytes per row."""
 
     def __init__(self) -> None:
         self._sorted: dict[str, list[Hashes]] = {}
 
     def elsewhere(self, rows: pa.RecordBatch, index: str) -> npt.NDArray[np.bool_]:
-        """Which rows of an index are of jobs, or of others of the same hash, that came to another before."""
+        """Return the mask of rows whose job, or an equal hash, went to another index before."""
         hashes = identity_hash(rows["source"], rows["job_id"])
         before = np.zeros(len(hashes), np.bool_)
         for other, runs in self._sorted.items():

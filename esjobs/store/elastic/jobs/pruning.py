@@ -1,21 +1,21 @@
-"""Finds the versions of jobs that nobody can see again.
+"""Versions of jobs that can never be visible again.
 
-A version is covered by others if one has a newer end time, or each field that it knows is known to a better
-one of its end time. So whichever other load is undone, what is left says what it would have said.
+A version is covered if another one has a newer end time, or better ones of its end time know all its fields.
+Undoing any other load then gives the same result.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
-from esjobs.store.elastic.jobs.leftovers import emptied
+from esjobs.store.elastic.jobs.orphans import emptied
 from esjobs.store.elastic.jobs.versions import MERGED, Version, contributing, identity_of, of_loads
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import Action
 
 
 def hidden_jobs(at: PointInTime, loads: Set[int]) -> list[str]:
-    """The identities of jobs of which a version of some loads is hidden."""
+    """Return the identities of jobs with a hidden version of some loads."""
     query = {"bool": {"filter": [{"exists": {"field": "until"}}, {"range": {"load": {"gt": 0}}}]}}
     found: set[str] = set()
     for hits in at.pages(query, ["identity", "load"]):
@@ -25,14 +25,14 @@ def hidden_jobs(at: PointInTime, loads: Set[int]) -> list[str]:
 
 @dataclass
 class Covered:
-    """Covered versions: their number, the loads that had replaced one, and what deletes them."""
+    """Covered versions: number, loads that replaced them, deleting actions."""
 
     versions: int = 0
     loads: set[int] = field(default_factory=set)
     actions: list[Action] = field(default_factory=list)
 
     def add(self, versions: Iterable[Version], loads: Set[int]) -> None:
-        """Add those of some jobs, of which these are all versions, that others of ``loads`` cover."""
+        """Add versions of some jobs that others of ``loads`` cover."""
         of_jobs: dict[str, list[Version]] = defaultdict(list)
         for version in versions:
             if version.stored and version.load != MERGED and version.load in loads:

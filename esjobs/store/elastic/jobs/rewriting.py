@@ -1,7 +1,7 @@
-"""Texts of stored jobs changed in their documents, in every version of a job.
+"""Rewriting of texts in all versions of stored jobs.
 
-Commits stay as they are: which versions are visible does not change. A document that names its job otherwise
-gets another id; the one of before goes when the new one is there.
+Visibility does not change. A document whose identity changes gets another id; the old one is deleted
+afterwards.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import pyarrow as pa
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.store.base import Rewrite
 from esjobs.store.elastic.jobs.stamps import stamped
-from esjobs.store.elastic.jobs.versions import identity_of, known_of, row_of
+from esjobs.store.elastic.jobs.versions import identity_of, row_of, values_of
 from esjobs.store.elastic.layout import SCAN_ONLY
 from esjobs.store.elastic.results.lines import documents
 from esjobs.store.elastic.transport.writing import Action, delete, index
@@ -24,20 +24,20 @@ _CHUNK = 1000
 
 
 def containing(text: str) -> dict[str, Any]:
-    """The query of all versions in which a text may stand, in any case."""
-    literal = "".join(f"\\{letter}" if letter in "*?\\" else letter for letter in text)
+    """Return the query of versions that may contain a text, in any case."""
+    literal = "".join(f"\\{character}" if character in "*?\\" else character for character in text)
     inside = {"value": f"*{literal}*", "case_insensitive": True}
-    asked: list[dict[str, Any]] = [{"wildcard": {name: inside}} for name in _TEXTS]
-    return {"bool": {"should": [*asked, {"term": {SCAN_ONLY: True}}]}}
+    wildcards: list[dict[str, Any]] = [{"wildcard": {name: inside}} for name in _TEXTS]
+    return {"bool": {"should": [*wildcards, {"term": {SCAN_ONLY: True}}]}}
 
 
 def changes(
     hits: Sequence[Mapping[str, Any]], rewrite: Rewrite
 ) -> Iterator[tuple[list[Action], list[Action]]]:
-    """What writes the documents that change, and what deletes those of before; some at a time."""
+    """Yield actions that write changed documents, and that delete old ids."""
     for start in range(0, len(hits), _CHUNK):
         some = hits[start : start + _CHUNK]
-        rows = [row_of(known_of(hit["_source"]), hit["_source"]) for hit in some]
+        rows = [row_of(values_of(hit["_source"]), hit["_source"]) for hit in some]
         before = pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA)
         after = rewrite(before)
         made = documents(stamped(after, 0), {"load": 0})

@@ -1,4 +1,4 @@
-"""What the store adds to the rows of a load: whose versions they are, their order, their marks."""
+"""Columns that the store adds to loaded rows: identity, order, mark."""
 
 import hashlib
 
@@ -16,11 +16,10 @@ _LONGEST = 400
 
 
 def stamped(rows: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
-    """Rows with ``identity``, ``row`` (counted from ``first_row``) and ``mark_low``.
+    """Return rows with ``identity``, ``row`` (from ``first_row``) and ``mark_low``.
 
-    The mark is a hash of what the catalogue knows of a job, of 31 bits, so that sums of millions stay exact
-    as doubles. A change leaves the sum of a day as it was once in two thousand million times. Raises
-    :class:`StoreError` for a row that lacks what every job needs.
+    The mark is a 31-bit hash of the job, so that sums of millions are exact as doubles. Raises
+    :class:`StoreError` for a missing required field.
     """
     for name in _REQUIRED:
         if rows.column(name).null_count:
@@ -35,9 +34,7 @@ def stamped(rows: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
 
 
 def identities(source: pa.Array, job_id: pa.Array) -> pa.Array:
-    """Names of jobs, no two alike: length of the source, source, job id. A missing source is an empty one.
-
-    What is too long for the id of a document is hashed, with 160 bits.
+    """Return unique names of jobs: length of the source, source, job id; hashed if too long.
 
     >>> identities(pa.array(["panda", None]), pa.array(["4012345678", "1"])).to_pylist()
     ['5:panda:4012345678', '0::1']

@@ -1,4 +1,4 @@
-"""Reads the stored versions of jobs, and rows of a load in the order of their jobs."""
+"""Stored versions of jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -17,10 +17,7 @@ CHUNK = 1000
 def stored_versions(
     at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int | None = None
 ) -> Iterator[Version]:
-    """All versions of some jobs, those of this commit marked as not stored; merged documents if visible.
-
-    ``gone``: a load to leave out.
-    """
+    """Yield all versions of some jobs, those of this commit as not stored; merged documents if visible."""
     for start in range(0, len(names), CHUNK):
         query: dict[str, Any] = {"filter": [named(names[start : start + CHUNK])]}
         if gone is not None:
@@ -35,7 +32,7 @@ def stored_versions(
 
 
 def versions_of_load(cluster: Cluster, index: str, load: int, number: int) -> Iterator[Version]:
-    """All versions of a load, without their values."""
+    """Yield all versions of a load, without values."""
     source = ["identity", "end_time", "load", "row", "from", "until"]
     with PointInTime(cluster, index) as at:
         for hits in at.pages({"term": {"load": load}}, source):
@@ -43,7 +40,7 @@ def versions_of_load(cluster: Cluster, index: str, load: int, number: int) -> It
 
 
 def _was_visible(document: Mapping[str, Any], number: int) -> bool:
-    """True if readers saw a version just before a commit."""
+    """True if a version was visible before a commit."""
     return 0 < document["from"] < number and (document.get("until") or number) >= number
 
 
@@ -63,7 +60,7 @@ def _version(hit: Mapping[str, Any], visible: bool, *, stored: bool) -> Version:
 
 
 def rows_by_job(again: Sequence[pa.RecordBatch], common: Mapping[str, int]) -> Iterator[list[Document]]:
-    """Rows as documents, about 1000 at a time, those of a job together."""
+    """Yield rows as documents, about 1000 at a time, those of a job together."""
     rows = pa.Table.from_batches(again).combine_chunks().sort_by("identity").to_batches()
     of_job: list[Document] = []
     for batch in rows:

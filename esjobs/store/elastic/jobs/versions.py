@@ -1,9 +1,8 @@
-"""What the versions of a job say together, and the documents that make it so. No connection.
+"""Merging of versions of a job: pure functions.
 
-Of the versions with the newest end time the latest counts, field by field: by load (in the order in which
-loads were first put), then by row; a missing value never replaces a known one. Nearly always the latest
-version says it all, and is shown. Where it lacks what another one knows, a merged document is shown, which
-belongs to no load, and all versions wait hidden, so that any load can be undone.
+Of the versions with the newest end time the latest wins by field, ordered by load, then row; missing never
+replaces known. If the latest version lacks known values, a merged document is shown and all versions stay
+hidden, so that any load can be undone.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,40 +23,40 @@ MERGED = -1
 """Load of a document that several versions make together."""
 
 Document = dict[str, Any]
-Known = dict[str, Any]
+Values = dict[str, Any]
 """The fields of a job that have a value, as documents spell it; NaN and the infinities as text."""
 
 _NAMES = frozenset(JOB_SCHEMA.names)
 
 
 def identity_of(hit: Mapping[str, Any]) -> str:
-    """Whose version a document is; the first of a job in an index has the identity as its own name."""
+    """Return the identity of a document; the first of a job has it as id."""
     return str(hit["_source"].get("identity", hit["_id"]))
 
 
 def named(identities: Sequence[str]) -> dict[str, Any]:
-    """The query of all versions of some jobs."""
+    """Return the query of all versions of some jobs."""
     names = list(identities)
     return {"bool": {"should": [{"ids": {"values": names}}, {"terms": {"identity": names}}]}}
 
 
-def known_of(document: Mapping[str, Any]) -> Known:
-    """What a document knows of its job."""
-    values: Known = {name: value for name, value in document.items() if name in _NAMES}
+def values_of(document: Mapping[str, Any]) -> Values:
+    """Return the values of a document."""
+    values: Values = {name: value for name, value in document.items() if name in _NAMES}
     values |= document.get(NOT_FINITE, {})
     return values
 
 
 def born_by(document: Mapping[str, Any]) -> int:
-    """The commit that brought a document: that which shows it, unless it names another one."""
+    """Return the commit that created a document."""
     return int(document.get("born", document["from"]))
 
 
 @dataclass
 class Version:
-    """A version of a job; ``stored``: by an earlier commit, ``visible``: to readers until now.
+    """Version of a job; ``stored``: by an earlier commit, ``visible``: until now.
 
-    ``where``, ``name``: its document, or what that would be.
+    ``where``, ``name``: index and id of its document.
     """
 
     where: str
@@ -72,35 +71,32 @@ class Version:
 
     @property
     def merit(self) -> tuple[str, int, int]:
-        """What decides between versions: the greatest comes first."""
+        """Sort key of versions: the greatest wins."""
         return (self.end_time, self.load, self.row)
 
     @cached_property
-    def known(self) -> Known:
-        """What it knows of the job."""
-        return known_of(self.document)
+    def values(self) -> Values:
+        """Known values."""
+        return values_of(self.document)
 
     @classmethod
     def incoming(cls, document: Document, index_of: Callable[[str], str]) -> "Version":
-        """A row of the load that is being written, under a name that no job's identity can be.
-
-        ``index_of``: tells the index of an end time.
-        """
+        """Return a row of the present load, under an id that no identity can have."""
         identity, row, end_time = document["identity"], document["row"], document["end_time"]
         where, name = index_of(end_time), f"v{row:x}:{identity}"
         return cls(where, name, identity, end_time, document["load"], row, False, False, document)
 
 
-def together(versions: Sequence[Version]) -> Known:
-    """What versions of one end time say, the best first."""
-    known: Known = {}
+def together(versions: Sequence[Version]) -> Values:
+    """Merge versions of one end time, best first."""
+    values: Values = {}
     for version in reversed(versions):
-        known |= version.known
-    return known
+        values |= version.values
+    return values
 
 
 def of_loads(versions: Sequence[Version]) -> list[Version]:
-    """The versions that count: of each load those with its newest end time."""
+    """Return of each load the versions with its newest end time."""
     newest: dict[int, str] = {}
     for version in versions:
         newest[version.load] = max(version.end_time, newest.get(version.load, ""))
@@ -108,23 +104,22 @@ def of_loads(versions: Sequence[Version]) -> list[Version]:
 
 
 def contributing(versions: Sequence[Version]) -> list[Version]:
-    """Of versions of one end time, the best first, those that supply a value of what they say together."""
-    known: set[str] = set()
+    """Return the versions, best first, that supply a merged value."""
+    values: set[str] = set()
     found = []
     for version in versions:
-        if not version.known.keys() <= known:
+        if not version.values.keys() <= values:
             found.append(version)
-            known |= version.known.keys()
+            values |= version.values.keys()
     return found
 
 
 class Contest:
-    """A job with its versions, the best first, and the merged document that readers saw, if they did.
+    """Job with its versions, best first, and its visible merged document.
 
-    ``loaded``: the versions of the load that is being written. ``shown``: what readers will see. ``folded``:
-    what ``loaded`` say together, where the best of them alone says less. ``merging``: no version says what is
-    shown, and no document does yet. ``unchanged``: the load is left out, for the stored versions of the end
-    time that it brings say together what they say with it.
+    ``loaded``: versions of the present load. ``shown``: values that readers will see. ``folded``: merged
+    values of ``loaded`` if the best lacks some. ``merging``: a merged document is required. ``unchanged``:
+    the load adds nothing.
     """
 
     def __init__(self, versions: Sequence[Version], merged: Version | None) -> None:
@@ -135,14 +130,14 @@ class Contest:
         self.shown = together(_at(self.newest, self.versions))
         self.loaded = [version for version in self.versions if not version.stored]
         self.unchanged = self._is_unchanged()
-        self.folded: Known | None = None
+        self.folded: Values | None = None
         if self.loaded and not self.unchanged:
             own = together(_at(self.loaded[0].end_time, self.loaded))
-            self.folded = own if own != self.loaded[0].known else None
-        known = self.folded if self.folded is not None and top is self.loaded[0] else top.known
-        self._shown_by = top if known == self.shown else None
+            self.folded = own if own != self.loaded[0].values else None
+        values = self.folded if self.folded is not None and top is self.loaded[0] else top.values
+        self._shown_by = top if values == self.shown else None
         is_merged = self._shown_by is None and not self.unchanged
-        self.merging = is_merged and (merged is None or merged.known != self.shown)
+        self.merging = is_merged and (merged is None or merged.values != self.shown)
 
     def _is_unchanged(self) -> bool:
         if not self.loaded:
@@ -153,32 +148,32 @@ class Contest:
         return before == after
 
     def sources(self) -> set[int]:
-        """The loads that what readers saw comes from, if they saw the newest end time."""
+        """Return the loads that supply the values of the newest end time."""
         return {v.load for v in contributing([v for v in _at(self.newest, self.versions) if v.stored])}
 
     @property
     def is_known(self) -> bool:
-        """Whether the job was stored before."""
+        """True if the job was stored before."""
         return any(version.stored for version in self.versions)
 
     @property
     def incoming(self) -> list[Version]:
-        """The rows of this load with the newest end time of all."""
+        """Rows of this load with the newest end time of all."""
         return _at(self.newest, self.loaded)
 
     def changed(self) -> list[str]:
-        """The fields that readers see changed; of a new job those that differ from its first row."""
+        """Return the fields that change for readers; of a new job since its first row."""
         seen = [v for v in (self.merged, *self.versions) if v is not None and v.visible and v.stored]
-        before = (seen or self.incoming[-1:])[0].known
+        before = (seen or self.incoming[-1:])[0].values
         return [name for name in JOB_SCHEMA.names if before.get(name) != self.shown.get(name)]
 
     def kept(self) -> list[str]:
-        """The fields that no incoming row knows, and another version does."""
+        """Return the fields that only other versions know."""
         of_load = together(self.incoming)
         return [name for name in JOB_SCHEMA.names if name in self.shown and name not in of_load]
 
     def actions(self, number: int, folded: Document | None, merged: Document | None) -> Iterator[Action]:
-        """Hide and show what changes with commit ``number``, and write the best version of this load."""
+        """Yield the actions of commit ``number``, and the best version of this load."""
         if self.unchanged:
             # rows that were new to their months
             yield from (delete(v.where, v.name) for v in self.loaded if v.name == v.identity)
@@ -226,7 +221,7 @@ def _at(end_time: str, versions: Sequence[Version]) -> list[Version]:
 
 
 def settled(contests: Sequence[Contest], number: int) -> Iterator[Action]:
-    """The actions of some jobs; their new documents are made at once."""
+    """Yield the actions of some jobs; new documents are built together."""
     rows = []
     for contest in contests:
         if contest.folded is not None:
@@ -240,10 +235,10 @@ def settled(contests: Sequence[Contest], number: int) -> Iterator[Action]:
         yield from contest.actions(number, folded, merged)
 
 
-def row_of(known: Known, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as Arrow takes them, with the origin that a document names."""
+def row_of(values: Values, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as Arrow takes them, with the origin."""
     origin = {name: document.get(name) for name in ORIGIN_SCHEMA.names}
-    return {item.name: _value(known.get(item.name), item.type) for item in JOB_SCHEMA} | origin
+    return {item.name: _value(values.get(item.name), item.type) for item in JOB_SCHEMA} | origin
 
 
 def _value(value: Any, kind: pa.DataType) -> Any:

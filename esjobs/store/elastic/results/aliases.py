@@ -1,8 +1,7 @@
-"""What readers of a table see, as the filters of its aliases; `records` has it a second time.
+"""Visible generations as filters of aliases; `records` holds the second copy.
 
-The alias of a table lists, for each of its indices, the generation of every partition that is published
-there: an index of a month lists the days of that month, however many months there are. The aliases of what
-is latest name one partition each, and its generation, if it is published.
+The alias of a table lists per index the published generation of every partition; a latest alias names one
+partition.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Pointed
+from esjobs.store.base import Change, Generation, PointLatest
 from esjobs.store.checks import LENGTH
 from esjobs.store.elastic.layout import Names, listed
 from esjobs.store.elastic.transport.cluster import Cluster, ask
@@ -34,24 +33,24 @@ Aliases = dict[str, dict[str, Shown]]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the visible rows of a partition are: in which index, under which generation."""
+class Location:
+    """Index and generation of the visible rows of a partition."""
 
     index: str
     number: str
 
 
-Partitions = dict[str, Place]
+Partitions = dict[str, Location]
 """The partitions that readers of a table see."""
 
 
 def aliases_of(
     cluster: Cluster, names: Names, table: Table, months: Collection[str] | None = None
 ) -> Aliases:
-    """What each alias of ours shows, by index of a table; nothing where there is no index.
+    """Return the content of our aliases by index.
 
-    ``months``: the only ones that are asked for, beside the index of none; None: all. Two years of filters
-    are too much to be read for a day. An alias that is not as esjobs made it is :data:`UNREADABLE`.
+    ``months``: only these, and the undated index; reading two years of filters for a day is too slow. Altered
+    aliases are :data:`UNREADABLE`.
     """
     # an index that is missing is an error beside others that are there, a pattern is none
     patterns = (pattern.removesuffix("*") + "*" for pattern in names.patterns(table, months))
@@ -68,16 +67,16 @@ def aliases_of(
 
 
 def published_in(aliases: Aliases, names: Names, table: Table) -> Partitions:
-    """What readers of a table see of each partition."""
+    """Return the visible partitions."""
     return {
-        partition: Place(index, number)
+        partition: Location(index, number)
         for index, of_index in aliases.items()
         for partition, number in _listed_in(of_index, names.alias(table)).items()
     }
 
 
 def seen_of(of_index: Mapping[str, Shown]) -> dict[str, Shown]:
-    """What the aliases of an index show of it; those that show nothing are left out."""
+    """Return aliases that show something."""
     listed_in = {alias: _listed_in(of_index, alias) for alias in of_index}
     return {alias: shown for alias, shown in listed_in.items() if shown}
 
@@ -87,7 +86,7 @@ def _listed_in(of_index: Mapping[str, Shown], alias: str) -> Shown:
 
 
 def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable[Change]) -> Aliases:
-    """What the aliases of a table are to show after a publication; those that are not among them go."""
+    """Return the aliases of a table after a publication; others are removed."""
     alias = names.alias(table)
     shown = {index: _listed_in(of_index, alias) for index, of_index in before.items()}
     first = names.rows(table)
@@ -98,7 +97,7 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
     for change in changes:
         if change.table != table:
             continue
-        if isinstance(change, Pointed):
+        if isinstance(change, PointLatest):
             name = names.latest(table, change.length)
             if change.partition is None and change.length:
                 latest.pop(name, None)
@@ -121,7 +120,7 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
 
 
 def switch(before: Aliases, after: Aliases) -> list[dict[str, dict[str, Any]]]:
-    """The actions that take the aliases of some indices from one state to the next."""
+    """Return the actions between two states of aliases."""
     added = [
         {"add": {"index": index, "alias": alias, "is_write_index": False, "filter": filter_of(shown)}}
         for index, of_index in after.items()
@@ -137,24 +136,21 @@ def switch(before: Aliases, after: Aliases) -> list[dict[str, dict[str, Any]]]:
 
 
 def filter_of(shown: Shown) -> dict[str, Any]:
-    """The rows of these generations, as a filter: two lists in the same order.
-
-    The document that says that a generation was written has no partition and so is never shown.
-    """
+    """Return the filter of some generations; markers have no partition and never match."""
     of_partitions = shown or NOTHING_SHOWN
     generations = {"terms": {"generation": list(of_partitions.values())}}
     return {"bool": {"filter": [generations, {"terms": {"partition": list(of_partitions)}}]}}
 
 
 def missing_aliases(cluster: Cluster, names: Names, table: Table) -> list[str]:
-    """The aliases that readers of a table ask and that it has not."""
+    """Return the missing aliases of a table."""
     needed = [names.alias(table), *([names.latest(table)] if table.has_latest else ())]
-    there = aliases_of(cluster, names, table).get(names.rows(table), {})
-    return [alias for alias in needed if alias not in there]
+    found = aliases_of(cluster, names, table).get(names.rows(table), {})
+    return [alias for alias in needed if alias not in found]
 
 
 def _read(facts: Mapping[str, Any]) -> Shown:
-    """What the filter of an alias lists; nobody else writes through it, and no shard is left out."""
+    """Parse the filter of an alias; writing aliases and routing are unreadable."""
     if facts.get("is_write_index") or not facts.keys().isdisjoint(_ROUTING):
         return UNREADABLE
     try:
@@ -165,7 +161,7 @@ def _read(facts: Mapping[str, Any]) -> Shown:
 
 
 def is_alias(names: Names, table: Table, alias: str) -> bool:
-    """True if an alias is one that this module makes: an administrator may have added others."""
+    """True if this module makes an alias of such a name."""
     latest = names.latest(table)
     if not table.has_latest or not alias.startswith(latest):
         return alias == names.alias(table)

@@ -1,4 +1,4 @@
-"""What aliases and the record of what is published differ in, and the way out of each."""
+"""Differences between aliases and the record of what is published."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MEND = "'esjobs setup --mend' puts it right, see 'esjobs doctor'"
 
 @dataclass(frozen=True)
 class Difference:
-    """An index of a table whose aliases and record differ, and how; ``alias``: of a stranger."""
+    """Index whose aliases and record differ; ``alias``: of a stranger."""
 
     table: Table
     index: str
@@ -28,26 +28,25 @@ class Difference:
 
     @property
     def to_do(self) -> str:
-        """The way out."""
+        """Remedy."""
         if self.kind == "gone" and self.table.entered:
             return restore_text(self.table)
         return TAKEN if self.kind == "taken" else MEND
 
 
 def difference_error(found: Sequence[Difference]) -> PublishedError:
-    """One line about all that differs."""
+    """Return one error for all differences."""
     first = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return PublishedError(f"{first.what}{more}; nothing was changed: {first.to_do}")
 
 
 def restore_text(table: Table) -> str:
-    """The ways out for rows that people entered and that are lost."""
+    """Return the remedies for lost entered rows."""
     return (
         f"restore it from a snapshot, or go on without them: 'esjobs setup --mend --start-empty {table.name}'"
     )
 
 
 def partitions_text(number: int) -> str:
-    """A number of partitions."""
     return f"{number} partition{'' if number == 1 else 's'}"

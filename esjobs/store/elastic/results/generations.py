@@ -1,8 +1,6 @@
-"""Results in the cluster: rows are written under a generation, readers follow an alias with a filter.
+"""Results in the cluster: generations of rows behind filtered aliases.
 
-The alias of a table says which generations readers see, Kibana as well as esjobs; one request changes the
-aliases of all tables at once, and a record in the state follows (`published`). The days of a month are in an
-index of their own, which is dropped when nothing of it is seen.
+One request switches the aliases of all tables; `published` records it. Empty monthly indices are dropped.
 """
 
 import contextlib
@@ -20,7 +18,7 @@ from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Pointed, Retired
+from esjobs.store.base import Change, Generation, Hide, PointLatest
 from esjobs.store.batches import blocks
 from esjobs.store.checks import KnownTables, require_known, require_publishable
 from esjobs.store.elastic.asking.days import days_between
@@ -38,21 +36,21 @@ from esjobs.store.elastic.layout import (
     rows_index,
 )
 from esjobs.store.elastic.results.aliases import (
+    Location,
     Partitions,
-    Place,
     aliases_after,
     aliases_of,
     filter_of,
     published_in,
 )
 from esjobs.store.elastic.results.differences import Difference, difference_error
+from esjobs.store.elastic.results.garbage import GarbageMonths
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.results.markers import Marker, Markers
 from esjobs.store.elastic.results.mend import Mend
 from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Records
 from esjobs.store.elastic.results.sweep import Sweep, remove
-from esjobs.store.elastic.results.untidy import UntidyMonths
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
@@ -65,7 +63,7 @@ _MOST_VALUES = 10_000
 
 
 class Results:
-    """The rows of all result tables."""
+    """Rows of all result tables."""
 
     def __init__(
         self,
@@ -82,14 +80,14 @@ class Results:
         self._clock = clock
         self._how = how
         self._markers = Markers(cluster, names, clock)
-        self._untidy = UntidyMonths(state)
+        self._garbage_months = GarbageMonths(state)
         self._shown = Published(cluster, names, Records(state), self._markers, tables)
-        self._pending: dict[str, Place] = {}
+        self._pending: dict[str, Location] = {}
         _OPEN.add(self)
         self._turn = Lease(state, cluster.location, what="publishing results", request_s=cluster.longest_s())
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
-        """Write rows under a new generation, all of them or none that will ever be seen."""
+        """Write rows under a new generation, all of them or none ever visible."""
         require_known(self._tables, table)
         index = self._names.rows(table, partition)
         generation = Generation(table, partition, uuid.uuid4().hex)
@@ -116,28 +114,28 @@ class Results:
         except BaseException:
             # what cannot be deleted now is swept later
             with contextlib.suppress(StoreError):
-                remove(self._cluster, [Place(index, number)])
+                remove(self._cluster, [Location(index, number)])
             self._pending.pop(number, None)
             raise
         return generation
 
     def _begin(self, generation: Generation, index: str) -> None:
-        """Make the index of a generation, and say there who begins to write.
+        """Create the index of a generation and record its writer.
 
-        An index of a month goes when nothing in it is seen and nobody writes: by whoever has the turn to
-        publish, and so not between these two steps. One that this object writes to already stays for that.
+        A monthly index may be dropped by whoever has the publishing turn, so both steps happen inside it,
+        unless this object is already writing there.
         """
         monthly = is_monthly(generation.table)
-        guarded = monthly and any(place.index == index for place in self._pending.values())
+        guarded = monthly and any(location.index == index for location in self._pending.values())
         # before the document is there: another store of this process must not take it for a leftover
-        self._pending[generation.number] = Place(index, generation.number)
+        self._pending[generation.number] = Location(index, generation.number)
         try:
             with self._alone() if monthly and not guarded else contextlib.nullcontext():
                 if guarded:
                     self._markers.begin(generation)
                     return
                 month = month_of(generation.partition) if monthly else None
-                with self._untidy.mention([(generation.table, month)] if month is not None else []):
+                with self._garbage_months.mention([(generation.table, month)] if month is not None else []):
                     self._ensure(generation.table, index)
                     self._markers.begin(generation)
         except BaseException:
@@ -157,19 +155,15 @@ class Results:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else publishes, begins to write to an index of a month, or drops one."""
-        if self._turn.held:
+        """Exclude other publishers, writers to new monthly indices, and drops."""
+        if self._turn.is_held:
             yield
             return
         with self._turn.turn():
             yield
 
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
-        """Switch readers of every named partition in one request.
-
-        What an alias shows is read, changed and written: one process at a time, or one would undo what
-        another has just published.
-        """
+        """Switch all partitions in one request, under the publishing turn."""
         with self._alone():
             changes = [*changes, *(also() if also is not None else ())]
             require_publishable(self._tables, changes)
@@ -184,8 +178,8 @@ class Results:
                 refresh(self._cluster, self._names.target(table, sorted(indices)))
                 self._markers.require_written(table, written)
         last = self._shown.recover()
-        asked = [(table, _months(changes, table)) for table in tables.values()]
-        shown, wanted = self._shown.settled(asked)
+        requested = [(table, _months(changes, table)) for table in tables.values()]
+        shown, wanted = self._shown.settled(requested)
         for change in changes:
             if isinstance(change, Generation) and not shown[change.table.name]:
                 raise StoreError(f"the indices of '{change.table.name}' are gone; run the step again")
@@ -196,21 +190,21 @@ class Results:
             if shown[name]
         }
         # months that are written to were mentioned when that began
-        with self._untidy.mention(_retired_months(changes)):
+        with self._garbage_months.mention(_retired_months(changes)):
             self._shown.switch(last, shown, wanted, after, self._turn.keep)
         for change in changes:
             if isinstance(change, Generation):
                 self._pending.pop(change.number, None)
 
     def check(self) -> None:
-        """Raise :class:`PublishedError` if aliases and record of any index differ."""
+        """Raise :class:`PublishedError` if aliases and record differ."""
         # again: somebody may have published between the two halves of the answer
         found = self.differences() and self.differences()
         if found:
             raise difference_error(found)
 
     def differences(self) -> list[Difference]:
-        """The indices of all tables whose aliases and record differ, but by a publication under way."""
+        """Return differences, except those of a publication in progress."""
         tables = self._tables.values()
         aliases = {table.name: aliases_of(self._cluster, self._names, table) for table in tables}
         found = self._shown.survey(tables, aliases, self._shown.records.every())
@@ -221,9 +215,9 @@ class Results:
         return left
 
     def mend(self, *, dry_run: bool, start_empty: Collection[str] = ()) -> list[str]:
-        """Put aliases right from the record; a line for each index; see `Mend`.
+        """Repair aliases from the record; return a line per index; see `Mend`.
 
-        Raises :class:`UsageError` if ``start_empty`` names a table that people do not enter.
+        Raises :class:`UsageError` if ``start_empty`` names a table that is not entered.
         """
         entered = {table.name for table in self._tables.values() if table.entered}
         for name in start_empty:
@@ -234,7 +228,7 @@ class Results:
             return mend.mend(self._tables, self._turn.keep, dry_run=dry_run)
 
     def prepare(self) -> None:
-        """Give tables that have never been published aliases that show nothing; the indices are there."""
+        """Create empty aliases of tables that have never been published."""
         with self._alone():
             last = self._shown.recover()
             shown, wanted = self._shown.settled([(table, []) for table in self._tables.values()])
@@ -245,23 +239,19 @@ class Results:
             self._shown.switch(last, shown, wanted, after, self._turn.keep)
 
     def published(self, table: Table, months: Collection[str] | None = None) -> Partitions:
-        """Where the rows are that readers of a table see of each partition, of some months or of all."""
+        """Return the visible partitions of some months, or of all."""
         return published_in(self._shown.aliases(table, months), self._names, table)
 
     def visible(self, table: Table, where: Sequence[Filter] = ()) -> VisibleRows:
-        """The rows of a table that readers see now, but those of partitions that the filters exclude.
-
-        Of a table with months only the indices of those that may have such rows are named: a day among two
-        years of days costs what it costs among a week's.
-        """
+        """Return the visible rows, restricted to months and partitions that can pass the filters."""
         days = [item for item in where if isinstance(item, Days) and item.field == table.partition]
         published = {
-            partition: place
-            for partition, place in self.published(table, months_of(days[0]) if days else None).items()
+            partition: location
+            for partition, location in self.published(table, months_of(days[0]) if days else None).items()
             if _may_pass(table, partition, where)
         }
-        indices = sorted({place.index for place in published.values()}) or [self._names.rows(table)]
-        shown = {partition: place.number for partition, place in published.items()}
+        indices = sorted({location.index for location in published.values()}) or [self._names.rows(table)]
+        shown = {partition: location.number for partition, location in published.items()}
         return VisibleRows(table, self._names.target(table, indices), filter_of(shown), [*shown.values()])
 
     def read(
@@ -272,29 +262,26 @@ class Results:
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the rows that readers see, as of the moment of the call; all columns when none are named.
-
-        With a year of history a day costs what it costs with a week's.
-        """
+        """Stream the visible rows as of the call; all columns if none are named."""
         clauses = {number: clause(table, item) for number, item in enumerate(where)}
         visible = self.visible(table, where)
-        asked = [visible.shown, *(one for one in clauses.values() if one is not None)]
+        requested = [visible.shown, *(one for one in clauses.values() if one is not None)]
         left = [item for number, item in enumerate(where) if clauses[number] is None]
         at = PointInTime(self._cluster, visible.index)
         visible.require_there(at)
-        return row_pages(at, table, {"bool": {"filter": asked}}, left, names, order, limit, visible.runs)
+        return row_pages(at, table, {"bool": {"filter": requested}}, left, names, order, limit, visible.runs)
 
     def sweep(self) -> int:
-        """Delete the rows of generations that nobody sees and nobody will publish; see `Sweep`."""
+        """Delete rows that nobody sees or will publish; see `Sweep`."""
         sweep = Sweep(self._cluster, self._names, self._shown, self._markers, self._alone, self._is_left)
-        return sweep.sweep(self._tables.values(), self._untidy)
+        return sweep.sweep(self._tables.values(), self._garbage_months)
 
     def forget(self) -> None:
-        """Nothing that was written and not published will be: let it be swept."""
+        """Abandon pending generations."""
         self._pending.clear()
 
     def _is_left(self, marker: Marker) -> bool:
-        """True if nobody will publish a generation; of this process' own its open stores know."""
+        """True if nobody will publish a generation."""
         if any(marker.number in results._pending for results in tuple(_OPEN)):
             return False
         return marker.writer == Process.current() or marker.is_left(self._clock())
@@ -305,22 +292,24 @@ _OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
 
 
 def _retired_months(changes: Sequence[Change]) -> list[tuple[Table, str]]:
-    """The tables and months of which a publication takes days out of sight."""
-    retired = [one for one in changes if isinstance(one, Retired) and is_monthly(one.table)]
-    named = [(one.table, month_of(one.partition)) for one in retired]
+    """Return tables and months from which a publication retires days."""
+    hidden = [one for one in changes if isinstance(one, Hide) and is_monthly(one.table)]
+    named = [(one.table, month_of(one.partition)) for one in hidden]
     return [(table, month) for table, month in named if month is not None]
 
 
 def _months(changes: Sequence[Change], table: Table) -> set[str]:
-    """The months of a table in which a publication changes something."""
+    """Return the months that a publication changes."""
     partitions = [
-        change.partition for change in changes if change.table == table and not isinstance(change, Pointed)
+        change.partition
+        for change in changes
+        if change.table == table and not isinstance(change, PointLatest)
     ]
     return {month for month in map(month_of, partitions) if month is not None}
 
 
 def _may_pass(table: Table, partition: str, where: Sequence[Filter]) -> bool:
-    """Whether rows of a partition may pass the filters, as far as the partition is the day of its rows."""
+    """True if rows of a partition may pass the filters."""
     if not is_monthly(table):
         return True
     try:
@@ -335,7 +324,7 @@ def _may_pass(table: Table, partition: str, where: Sequence[Filter]) -> bool:
 
 
 def clause(table: Table, item: Filter) -> dict[str, Any] | None:
-    """A filter that names values of an indexed text, or days, as part of a query; None for any other."""
+    """Return a filter as clause; None if the index cannot express it."""
     if isinstance(item, Days):
         return days_between(item.field, item)
     if not isinstance(item, In) or len(item.values) > _MOST_VALUES:

@@ -1,8 +1,7 @@
-"""Arrow rows as the lines of bulk requests, column by column: no Python object per value.
+"""Arrow rows as lines of bulk requests, column by column, without a Python object per value.
 
-Times are text with microseconds, days text, bytes base64. What JSON cannot write, NaN and the infinities,
-stands as text in a hidden object of the document; inside a map or a list, which no index looks into, in its
-place. What is null is left out. A document with a value that the index does not know says so.
+Times are text with microseconds, days text, bytes base64. NaN and infinities are text in a hidden object, or
+in place inside maps and lists. Nulls are omitted. Documents with values unknown to the index are flagged.
 """
 
 from base64 import b64encode
@@ -36,11 +35,10 @@ def create_lines(
     *,
     milliseconds: bool = False,
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Action and document of each row, to be created under its name: some rows at a time, (first row, lines).
+    """Yield creating lines for each row, as (first row, lines).
 
-    ``names``: ids of the documents. ``common``: members that every document has, at least one.
-    ``milliseconds``: the index knows times to the millisecond only. Memory: some twenty times 0.85 MB of
-    Arrow data, or the largest row.
+    ``names``: document ids. ``common``: members of every document, at least one. ``milliseconds``: precision
+    of the index. Memory: about twenty times 0.85 MB, or the largest row.
     """
     action = f'{{"create":{{"_index":{_json(index)},"_id":'
     shared = f"}}}}\n{_json(common)[:-1]}"
@@ -54,14 +52,14 @@ def create_lines(
 
 
 def documents(rows: pa.RecordBatch, common: Mapping[str, int | str]) -> list[dict[str, Any]]:
-    """The documents as whoever reads them sees them, for the few rows that are looked at one by one."""
+    """Return the documents as readers see them; for few rows."""
     names = pa.repeat(pa.scalar(""), rows.num_rows)
     lines = (line for _, some in create_lines("", names, rows, common) for line in some)
     return [orjson.loads(line.partition(b"\n")[2]) for line in lines]
 
 
 def _members(rows: pa.RecordBatch, *, milliseconds: bool) -> Parts:
-    """The parts of ``,"name":value`` of each column, to be joined; nothing where a value is null."""
+    """Return the parts of ``,"name":value`` of each column; nothing for null."""
     members: Parts = []
     strange = []
     unknown = pa.array(np.zeros(rows.num_rows, np.bool_))
@@ -91,7 +89,7 @@ def _members(rows: pa.RecordBatch, *, milliseconds: bool) -> Parts:
 
 
 def _member(name: str, value: Parts) -> Parts:
-    """The parts of ``,"name":value``, of which none is null: nothing where the value is."""
+    """Return the parts of one member, none of them null."""
     parts = [f",{_json(name)}:", *value]
     if any(isinstance(part, pa.Array) and part.null_count for part in parts):
         return [pc.fill_null(_joined(_merged(parts), ""), "")]
@@ -99,7 +97,7 @@ def _member(name: str, value: Parts) -> Parts:
 
 
 def _merged(parts: Parts) -> Parts:
-    """The same with neighbouring constants as one."""
+    """Join neighbouring constants."""
     merged: Parts = []
     for part in parts:
         if merged and isinstance(part, str) and isinstance(merged[-1], str):
@@ -110,7 +108,7 @@ def _merged(parts: Parts) -> Parts:
 
 
 def _parts(column: pa.Array) -> Parts:
-    """The values as JSON, in parts to be joined."""
+    """Return the values as JSON parts."""
     kind = column.type
     if pa.types.is_string(kind):
         return [_quoted(column)] if _has_escaped(column) else ['"', column, '"']
@@ -135,19 +133,19 @@ def _parts(column: pa.Array) -> Parts:
 
 
 def _signed_zero(text: pa.Array) -> pa.Array:
-    """Arrow writes the negative zero as a whole number, and whole numbers have none."""
+    """Restore the sign of negative zero, which Arrow writes as an integer."""
     return pc.if_else(pc.equal(text, "-0"), "-0.0", text)
 
 
 def _numbers(values: pa.Array) -> pa.Array:
-    """The numbers inside maps and lists: null stays in its place, what JSON cannot write is a text."""
+    """Return numbers inside maps and lists: null in place, NaN and infinities as text."""
     text = _signed_zero(values.cast(pa.string()))
     text = pc.if_else(pc.is_finite(values), text, _joined(['"', text, '"'], ""))
     return pc.fill_null(text, "null")
 
 
 def _row_by_row(lists: pa.ListArray, texts: pa.Array) -> pa.Array:
-    """The texts of all elements, joined by commas within each list; null where the list is."""
+    """Join the elements of each list by commas; null lists stay null."""
     ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
     joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
@@ -155,7 +153,7 @@ def _row_by_row(lists: pa.ListArray, texts: pa.Array) -> pa.Array:
 
 
 def _quoted(strings: pa.Array) -> pa.Array:
-    """Strings as JSON; repeated ones are written once."""
+    """Return strings as JSON; repeated ones are encoded once."""
     encoded = strings.dictionary_encode()
     if 2 * len(encoded.dictionary) < len(strings):
         return _quoted_each(encoded.dictionary).take(encoded.indices)
@@ -179,7 +177,7 @@ def _has_escaped(strings: pa.Array) -> bool:
 
 
 def _not_finite(columns: list[tuple[str, pa.Array]], rows: int) -> pa.Array:
-    """The hidden object of each row that has a number which JSON cannot write; null for the others."""
+    """Return the hidden object of rows with non-finite numbers; null for others."""
     objects: list[dict[str, str]] = [{} for _ in range(rows)]
     for name, column in columns:
         for row in pc.indices_nonzero(column.is_valid()).to_pylist():
@@ -189,7 +187,7 @@ def _not_finite(columns: list[tuple[str, pa.Array]], rows: int) -> pa.Array:
 
 
 def _joined(parts: Parts, between: str) -> pa.Array:
-    """Text row by row. Joined by nothing, one null makes the row null; else nulls are left out."""
+    """Join text by row. Without separator a null makes the row null; else nulls are skipped."""
     how = "skip" if between else "emit_null"
     return pc.binary_join_element_wise(*parts, between, null_handling=how)
 

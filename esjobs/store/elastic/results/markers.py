@@ -1,8 +1,7 @@
-"""What is known of a generation besides its rows: who writes it, whether it is complete, whether it is over.
+"""Markers of generations: writer, completeness, end.
 
-The document has the number of the generation for its id, and no partition, so that no reader ever sees it. It
-is in the index of the rows, there before the first one, and goes after the last one: rows without it are of
-nobody.
+The document's id is the generation; it has no partition, so no reader sees it. It exists before the first row
+and goes after the last: rows without it are orphans.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from esjobs.core.errors import StoreError
 from esjobs.core.tables import Table
 from esjobs.store.base import Generation
 from esjobs.store.elastic.layout import Names
-from esjobs.store.elastic.results.aliases import Place
+from esjobs.store.elastic.results.aliases import Location
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import create, index, write
@@ -30,11 +29,10 @@ _CHUNK = 1000
 
 @dataclass(frozen=True)
 class Marker:
-    """A generation that readers do not see. ``writer``, ``begun``: missing where an earlier version wrote it.
+    """Generation that readers do not see.
 
-    ``index``: where its rows are. ``over``: readers no longer see it, or nobody will ever publish it.
-    ``partition``: what it is of; empty as long as it is not complete. ``n_rows``: that were written; missing
-    where an earlier version wrote it.
+    ``over``: retired, or never to be published. ``partition``: empty until complete. ``writer``, ``begun``,
+    ``n_rows``: missing in earlier versions.
     """
 
     index: str
@@ -46,19 +44,19 @@ class Marker:
     n_rows: int | None = None
 
     @property
-    def place(self) -> Place:
-        """Where its rows are."""
-        return Place(self.index, self.number)
+    def location(self) -> Location:
+        """Location of its rows."""
+        return Location(self.index, self.number)
 
     def is_left(self, now: datetime) -> bool:
-        """Whether whoever wrote it can no longer publish it, as far as another process can tell."""
+        """True if its writer can no longer publish it, as far as can be told."""
         if self.over or self.begun is None or (self.writer is not None and self.writer.is_gone):
             return True
         return now - self.begun > WRITER_LIVES and not (self.writer is not None and self.writer.is_near)
 
 
 class Markers:
-    """The documents about generations, in the index of their rows."""
+    """Markers in the index of their rows."""
 
     def __init__(self, cluster: Cluster, names: Names, clock: Clock) -> None:
         self._cluster = cluster
@@ -66,24 +64,21 @@ class Markers:
         self._clock = clock
 
     def begin(self, generation: Generation) -> None:
-        """Say who begins to write."""
+        """Record the writer."""
         write(self._cluster, [create(self._index(generation), generation.number, self._head(generation))])
 
     def end(self, generation: Generation, rows: int) -> None:
-        """Say that it was written whole, and how many rows it has."""
+        """Record completion and the number of rows."""
         document = {**self._head(generation), "written": generation.partition, "n_written": rows}
         write(self._cluster, [index(self._index(generation), generation.number, document)])
 
     def require_written(self, table: Table, generations: Sequence[Generation]) -> None:
-        """Raises :class:`StoreError` unless all rows of all these generations of a table are there.
-
-        Their indices must have been refreshed.
-        """
-        places = [Place(self._index(generation), generation.number) for generation in generations]
-        there = self._documents(places)
-        counted = self._counts([place for place in places if place.number in there])
-        for generation, place in zip(generations, places, strict=True):
-            document = there.get(generation.number, {})
+        """Raise :class:`StoreError` unless all rows of these generations are there, after a refresh."""
+        places = [Location(self._index(generation), generation.number) for generation in generations]
+        found = self._documents(places)
+        counted = self._counts([location for location in places if location.number in found])
+        for generation, location in zip(generations, places, strict=True):
+            document = found.get(generation.number, {})
             rows, expected = counted.get(generation.number, 0), document.get("n_written")
             what = f"generation {generation.number} of '{table.name}' {generation.partition}"
             if document.get("written") != generation.partition or document.get("over"):
@@ -93,24 +88,24 @@ class Markers:
             if expected is not None and rows != expected:
                 raise StoreError(
                     f"{what} has {rows} of the {expected} rows that were written: something else "
-                    f"deletes from {place.index}; run the step again"
+                    f"deletes from {location.index}; run the step again"
                 )
 
-    def end_of(self, places: Iterable[Place]) -> None:
-        """Say that generations are over: their rows may go at any time, and nobody may publish them.
+    def end_of(self, places: Iterable[Location]) -> None:
+        """Mark generations as over: nobody may publish them.
 
-        One that another process has deleted meanwhile gets its document back, for a later sweep.
+        Restores markers that another process deleted, for a later sweep.
         """
         write(
             self._cluster,
             (
-                index(place.index, place.number, {"generation": place.number, "over": True})
-                for place in places
+                index(location.index, location.number, {"generation": location.number, "over": True})
+                for location in places
             ),
         )
 
     def unseen(self, indices: str, seen: Iterable[str]) -> Iterator[Marker]:
-        """The generations in an index, or in several with commas between, but those that readers see."""
+        """Yield the generations of indices, except the visible ones."""
         query = {
             "bool": {"must_not": [{"exists": {"field": "partition"}}, {"terms": {"generation": [*seen]}}]}
         }
@@ -130,12 +125,9 @@ class Markers:
                     )
 
     def complete(self, index: str) -> list[Marker]:
-        """The generations of an index of which all rows are there, and that no publication took out of sight.
-
-        The index must have been refreshed.
-        """
+        """Return complete generations that were not retired, after a refresh."""
         written = [marker for marker in self.unseen(index, ()) if marker.partition and not marker.over]
-        counted = self._counts([marker.place for marker in written])
+        counted = self._counts([marker.location for marker in written])
         return [m for m in written if m.n_rows in (None, counted.get(m.number, 0))]
 
     def _head(self, generation: Generation) -> dict[str, Any]:
@@ -148,16 +140,16 @@ class Markers:
     def _index(self, generation: Generation) -> str:
         return self._names.rows(generation.table, generation.partition)
 
-    def _documents(self, places: Sequence[Place]) -> dict[str, Mapping[str, Any]]:
+    def _documents(self, places: Sequence[Location]) -> dict[str, Mapping[str, Any]]:
         documents: dict[str, Mapping[str, Any]] = {}
         for some in chunks(places):
-            asked = [{"_index": place.index, "_id": place.number} for place in some]
-            answer = self._cluster.call("POST", "/_mget", {"docs": asked})
+            docs = [{"_index": location.index, "_id": location.number} for location in some]
+            answer = self._cluster.call("POST", "/_mget", {"docs": docs})
             documents |= {doc["_id"]: doc["_source"] for doc in answer["docs"] if doc.get("found")}
         return documents
 
-    def _counts(self, places: Sequence[Place]) -> dict[str, int]:
-        """How many rows of each generation there are; an answer of a part of the shards is refused."""
+    def _counts(self, places: Sequence[Location]) -> dict[str, int]:
+        """Return the number of rows of each generation."""
         counted: dict[str, int] = {}
         for where, numbers in by_index(places):
             for some in chunks(numbers):
@@ -174,11 +166,11 @@ class Markers:
         return counted
 
 
-def by_index(places: Iterable[Place]) -> Iterator[tuple[str, list[str]]]:
-    """Generations by the index that their rows are in."""
+def by_index(places: Iterable[Location]) -> Iterator[tuple[str, list[str]]]:
+    """Yield generations by index."""
     numbers: dict[str, list[str]] = {}
-    for place in places:
-        numbers.setdefault(place.index, []).append(place.number)
+    for location in places:
+        numbers.setdefault(location.index, []).append(location.number)
     yield from numbers.items()
 
 
@@ -186,6 +178,6 @@ Item = TypeVar("Item")
 
 
 def chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """As many as one clause or request names."""
+    """Yield pieces that one request may name."""
     for start in range(0, len(items), _CHUNK):
         yield items[start : start + _CHUNK]

@@ -1,4 +1,4 @@
-"""Puts aliases right from the record of what is published, or the record where only rows are left."""
+"""Repair of aliases from the record, or of the record from rows."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
@@ -18,12 +18,11 @@ _EARLY = datetime.min.replace(tzinfo=UTC)
 
 
 class Mend:
-    """One repair of all tables; for whoever has the turn.
+    """Repair of all tables, for the holder of the publishing turn.
 
-    The record wins where its rows are there. Of partitions that have none, as after the restore of an older
-    snapshot, the newest rows that are complete are shown, but of runs: those of one run are of several tables
-    that must be of one moment. What is left without rows is struck off where a step can make it again; of
-    tables that people enter only where ``start_empty`` names them.
+    The record wins where its rows exist. For other partitions the newest complete rows are shown, except for
+    runs, whose tables must match. The rest is struck off if a step can recompute it; entered tables only with
+    ``start_empty``.
     """
 
     def __init__(
@@ -43,9 +42,9 @@ class Mend:
         self._lost: list[str] = []
 
     def mend(self, tables: Mapping[str, Table], keep: Callable[[], None], *, dry_run: bool) -> list[str]:
-        """What was done, or would be, a line each.
+        """Return a line per repair, done or planned.
 
-        Raises :class:`PublishedError`, when all else is put right, for what a person has to decide.
+        Raises :class:`PublishedError` afterwards for what a person must decide.
         """
         last = self._published.recover()
         shown = {name: aliases_of(self._cluster, self._names, table) for name, table in tables.items()}
@@ -79,8 +78,10 @@ class Mend:
         if not dry_run:
             self._take_from(strangers)
             before = {name: {i: shown[name].get(i, {}) for i in indices} for name, indices in after.items()}
-            known = {name: {i: recorded.get(i, {}) for i in indices} for name, indices in after.items()}
-            self._published.switch(last, before, known, after, keep)
+            recorded_now = {
+                name: {i: recorded.get(i, {}) for i in indices} for name, indices in after.items()
+            }
+            self._published.switch(last, before, recorded_now, after, keep)
             for index in gone:
                 self._published.forget(index)
         if self._lost:
@@ -88,7 +89,7 @@ class Mend:
         return self._lines
 
     def _take_from(self, strangers: Collection[Difference]) -> None:
-        """Take aliases of ours from indices that are not."""
+        """Remove our aliases from foreign indices."""
         actions = [{"remove": {"index": each.index, "alias": each.alias}} for each in strangers]
         if actions:
             self._cluster.call("POST", "/_aliases", {"actions": actions})
@@ -96,7 +97,7 @@ class Mend:
     def _wanted(
         self, table: Table, index: str, shown: Aliases, recorded: Recorded
     ) -> dict[str, Shown] | None:
-        """What the aliases of an index are to show; None where that cannot be said."""
+        """Return the wanted aliases of an index; None if undecidable."""
         refresh(self._cluster, index)
         complete = self._markers.complete(index)
         alias = self._names.alias(table)
@@ -129,7 +130,7 @@ class Mend:
     def _older(
         self, table: Table, shown: Shown, complete: Collection[Marker], missing: Collection[str]
     ) -> dict[str, Marker]:
-        """By partition without rows, others that are complete: those that its alias shows, or the newest."""
+        """Return substitutes for lost partitions: those shown, or the newest complete ones."""
         if not (table.entered or is_monthly(table)):
             return {}
         by_number = {marker.number: marker for marker in complete}
@@ -138,7 +139,7 @@ class Mend:
         return {p: marker for p, marker in found.items() if marker is not None}
 
     def _is_struck(self, table: Table, index: str, missing: Collection[str]) -> bool:
-        """True if partitions whose rows are lost may be struck off the record."""
+        """True if partitions without rows may be struck off the record."""
         text = f"index {index} has no complete rows of {partitions_text(len(missing))} any more"
         if table.entered and table.name not in self._start_empty:
             self._lost.append(f"{text}, which nobody can compute: {restore_text(table)}")
@@ -151,7 +152,7 @@ class Mend:
 
 
 def _newest(complete: Collection[Marker]) -> dict[str, Marker]:
-    """The newest generation of each partition."""
+    """Return the newest generation of each partition."""
     in_order = sorted(complete, key=lambda marker: (marker.begun or _EARLY, marker.number))
     return {marker.partition: marker for marker in in_order}
 
@@ -161,7 +162,7 @@ def _numbers(markers: Mapping[str, Marker]) -> Shown:
 
 
 def _older_text(table: Table, index: str, older: Mapping[str, Marker]) -> str:
-    """One line about rows that are shown in place of those that were published."""
+    """Return a line about substituted rows."""
     times = sorted(marker.begun.isoformat(" ", "minutes") for marker in older.values() if marker.begun)
     written = f", written {times[0]} to {times[-1]}" if times else ""
     again = "" if table.entered else f"; make them again ({table.made_by})"

@@ -1,9 +1,8 @@
-"""What readers see of tables, by alias and record together, and the switch from one state to the next.
+"""Visible state of tables by alias and record, and its switch.
 
-A publication has four steps, each of which may be the last of a process that is killed: it is recorded
-(`Records.begin`), aliases are switched in one request, records follow, it is recorded as done. Readers follow
-the aliases all the time, so that they see the old state or the new one. Whoever has the next turn finishes
-what was begun, if the aliases were switched, and else records that nothing happened.
+A publication records its intent, switches aliases in one request, updates records, records completion.
+Readers follow the aliases. The next holder of the turn completes an interrupted publication if the aliases
+were switched, else cancels it.
 """
 
 import contextlib
@@ -20,7 +19,7 @@ from esjobs.store.elastic.renaming import Present
 from esjobs.store.elastic.results.aliases import (
     UNREADABLE,
     Aliases,
-    Place,
+    Location,
     Shown,
     aliases_of,
     is_alias,
@@ -32,19 +31,19 @@ from esjobs.store.elastic.results.differences import Difference, difference_erro
 from esjobs.store.elastic.results.markers import Markers
 from esjobs.store.elastic.results.records import Publication, Recorded, Records, agree
 from esjobs.store.elastic.transport.cluster import Cluster
-from esjobs.store.elastic.transport.patience import PassingError
+from esjobs.store.elastic.transport.retry import PassingError
 
 _log = logging.getLogger(__name__)
 
 _ATTEMPTS, _PAUSE_S = 5, 0.05
 """A reader may ask for the aliases before a publication and for the record after it."""
 
-Asked = Sequence[tuple[Table, Collection[str] | None]]
+Requested = Sequence[tuple[Table, Collection[str] | None]]
 """Tables, and the months of each that are asked for; None: all."""
 
 
 class Published:
-    """What readers see."""
+    """Visible state of the tables."""
 
     def __init__(
         self, cluster: Cluster, names: Names, records: Records, markers: Markers, tables: KnownTables
@@ -59,9 +58,9 @@ class Published:
         """Indices whose record was lost: what is not seen of them stays, as long as this object lives."""
 
     def aliases(self, table: Table, months: Collection[str] | None = None) -> Aliases:
-        """What the aliases of a table show, for a reader.
+        """Return the aliases of a table for a reader.
 
-        Raises :class:`PublishedError` where the record differs, unless a publication is under way.
+        Raises :class:`PublishedError` if the record differs, unless a publication is in progress.
         """
         for attempt in range(_ATTEMPTS):
             aliases = aliases_of(self._cluster, self._names, table, months)
@@ -76,7 +75,7 @@ class Published:
         raise difference_error(found)
 
     def without_open(self, found: Sequence[Difference], aliases: Aliases) -> list[Difference]:
-        """The differences that are not those of a publication that is under way, or broke off."""
+        """Return differences that no publication in progress explains."""
         after = self.records.publication().indices
         return [
             each
@@ -84,15 +83,17 @@ class Published:
             if each.index not in after or not agree(aliases.get(each.index, {}), after[each.index])
         ]
 
-    def settled(self, asked: Asked) -> tuple[dict[str, Aliases], dict[str, Aliases]]:
-        """By table, what the aliases show and what they should, which is the same; for whoever has the turn.
+    def settled(self, requested: Requested) -> tuple[dict[str, Aliases], dict[str, Aliases]]:
+        """Return shown and recorded aliases by table, which agree; requires the turn.
 
-        What is not recorded yet is taken from the aliases. Raises :class:`PublishedError` where they differ.
+        Missing records are taken from the aliases. Raises :class:`PublishedError` on differences.
         """
-        shown = {t.name: aliases_of(self._cluster, self._names, t, months) for t, months in asked}
-        needed = {i for t, months in asked for i in self._needed(t, months, shown[t.name])}
+        shown = {t.name: aliases_of(self._cluster, self._names, t, months) for t, months in requested}
+        needed = {i for t, months in requested for i in self._needed(t, months, shown[t.name])}
         recorded = self.records.of(needed)
-        found = [each for table, _ in asked for each in self.differences(table, shown[table.name], recorded)]
+        found = [
+            each for table, _ in requested for each in self.differences(table, shown[table.name], recorded)
+        ]
         if found:
             raise difference_error(found)
         wanted = {
@@ -103,7 +104,7 @@ class Published:
         return shown, wanted
 
     def adopt(self, shown: Iterable[Aliases], recorded: Recorded) -> None:
-        """Record what the aliases of indices without a record show; those of which that was anything."""
+        """Record the aliases of unrecorded indices."""
         new = {i: of_index for aliases in shown for i, of_index in aliases.items() if i not in recorded}
         if new:
             self.records.create(new)
@@ -117,10 +118,9 @@ class Published:
         self.adopted |= adopted
 
     def ensure_index(self, table: Table, index: str, make: Callable[[], bool]) -> None:
-        """Make an index, and record that nothing is seen of it, before its first row.
+        """Create an index and record it as empty before its first row.
 
-        One that is gone while the record says that it has rows is not made again. ``make`` gives True if
-        there was none: another process may have dropped a month, and its record, since this one recorded it.
+        A recorded index that is gone is not recreated. ``make`` returns True if it created one.
         """
         if index in self._recorded and not make():
             return
@@ -132,12 +132,12 @@ class Published:
         self._recorded |= {*indices}
 
     def forget(self, index: str) -> None:
-        """An index was dropped."""
+        """Forget a dropped index."""
         self._recorded.discard(index)
         self.records.remove(index)
 
     def differences(self, table: Table, aliases: Aliases, recorded: Recorded) -> list[Difference]:
-        """The indices of a table of which aliases and record differ."""
+        """Return the differences of a table."""
         ours = [index for index in recorded if self._names.is_rows(table, index)]
         found = (
             self._difference(table, index, aliases.get(index), recorded.get(index))
@@ -148,27 +148,24 @@ class Published:
     def survey(
         self, tables: Iterable[Table], aliases: Mapping[str, Aliases], recorded: Recorded
     ) -> list[Difference]:
-        """The same of many tables; of an index that is in no ``aliases`` only what lacks a name.
-
-        ``recorded``: all records.
-        """
+        """Return the differences of several tables. ``recorded``: all records."""
         present = Present.of(self._cluster, self._names)
         found: list[Difference] = []
         for table in tables:
             shown = aliases[table.name]
-            asked = {
+            requested = {
                 i: each
                 for i, each in recorded.items()
                 if self._names.is_rows(table, i)
                 and (i in shown or not seen_of(each).keys() <= present.indices.get(i, set()))
             }
-            bare: Aliases = {i: {} for i in asked if i in present.indices and i not in shown}
+            bare: Aliases = {i: {} for i in requested if i in present.indices and i not in shown}
             found += self._strange(table, present)
-            found += self.differences(table, {**bare, **shown}, asked)
+            found += self.differences(table, {**bare, **shown}, requested)
         return found
 
     def _strange(self, table: Table, present: Present) -> Iterator[Difference]:
-        """Names of aliases of a table that are of other indices, or are indices."""
+        """Yield our aliases on foreign indices, and indices with their names."""
         for alias, indices in present.aliases.items():
             for index in indices if is_alias(self._names, table, alias) else ():
                 if not self._names.is_rows(table, index):
@@ -181,15 +178,15 @@ class Published:
     def _difference(
         self, table: Table, index: str, shown: dict[str, Shown] | None, recorded: dict[str, Shown] | None
     ) -> Difference | None:
-        """What is wrong with an index; None if nothing is."""
+        """Return the difference of an index; None without one."""
         if shown is None:
             return self._missing(table, index, seen_of(recorded or {}))
         what = self._what(index, shown, recorded)
         return Difference(table, index, "alias", what) if what else None
 
     def _missing(self, table: Table, index: str, seen: Mapping[str, Shown]) -> Difference | None:
-        """What became of an index that is not there."""
-        other = Present.of(self._cluster, self._names).moved(index.__eq__).get(index) if seen else None
+        """Return the difference of a missing index."""
+        other = Present.of(self._cluster, self._names).renamed(index.__eq__).get(index) if seen else None
         if other is not None:
             what = f"index {index} is an alias of index {other} now (reindexed?)"
             return Difference(table, index, "moved", what)
@@ -198,7 +195,7 @@ class Published:
         return Difference(table, index, "gone", what) if seen else None
 
     def _what(self, index: str, shown: dict[str, Shown], recorded: dict[str, Shown] | None) -> str:
-        """One line about what is wrong with the aliases of an index; empty if nothing is."""
+        """Return a line about wrong aliases; empty if they are right."""
         for alias, of_alias in shown.items():
             if of_alias is UNREADABLE:
                 return f"alias {alias} of index {index} is not as esjobs made it (filter, routing, writing)"
@@ -213,12 +210,12 @@ class Published:
         return f"an alias of index {index} shows other rows than were published"
 
     def _needed(self, table: Table, months: Collection[str] | None, aliases: Aliases) -> list[str]:
-        """The indices whose records are needed to judge aliases: also of those that may have gone."""
+        """Return the indices whose records are needed, missing ones included."""
         named = {self._names.rows(table), *(f"{self._names.alias(table)}-{month}" for month in months or ())}
         return sorted({*aliases, *named})
 
     def recover(self) -> Publication:
-        """Finish or undo what a process that is gone had begun to publish; for whoever has the turn."""
+        """Complete or cancel an interrupted publication; requires the turn."""
         last = self.records.publication()
         if last.done:
             return last
@@ -235,8 +232,8 @@ class Published:
             if all(agree(indices.get(index, {}), recorded.get(index, {})) for index in last.indices):
                 return self.records.finish(last)
             _log.warning("aliases were changed by somebody else while results were published; switched again")
-            there = {name: _restricted(after, shown[name]) for name, after in last.after.items()}
-            self._switch([action for name in shown for action in switch(shown[name], there[name])])
+            restorable = {name: _restricted(after, shown[name]) for name, after in last.after.items()}
+            self._switch([action for name in shown for action in switch(shown[name], restorable[name])])
         return self._complete(last)
 
     def _now(self, table: Table, after: Aliases) -> Aliases:
@@ -252,7 +249,7 @@ class Published:
         after: Mapping[str, Aliases],
         keep: Callable[[], None],
     ) -> None:
-        """Take the aliases of tables to the next state; ``wanted``: what is recorded of them."""
+        """Switch aliases to the next state; ``wanted``: the recorded one."""
         actions = [action for name in after for action in switch(shown[name], after[name])]
         changed = {
             name: {i: of_index for i, of_index in aliases.items() if of_index != wanted[name].get(i)}
@@ -263,7 +260,7 @@ class Published:
         # half of a publication is not made: rows, state and aliases are all of these
         indices = {index for aliases in after.values() for index in aliases}
         require_unblocked(self._cluster, self._names, {*indices, self._names.state})
-        over: list[Place] = []
+        over: list[Location] = []
         for name, aliases in after.items():
             seen = (published_in(each, self._names, self._tables[name]) for each in (wanted[name], aliases))
             gone, still = (set(published.values()) for published in seen)
@@ -290,7 +287,7 @@ class Published:
             _log.warning("results are published, and the record of it will be completed later: %s", error)
 
     def _give_up(self, begun: Publication) -> None:
-        """The cluster has refused to switch the aliases."""
+        """Cancel a publication that the cluster refused."""
         with contextlib.suppress(StoreError):
             self.records.finish(begun)
 
@@ -299,12 +296,11 @@ class Published:
             self._cluster.call("POST", "/_aliases", {"actions": list(actions)})
 
     def _complete(self, begun: Publication) -> Publication:
-        """All that follows the switch of the aliases; done again it changes nothing."""
+        """Do all that follows the switch; idempotent."""
         self.records.write(begun.indices, begun.number)
         self._markers.end_of(begun.over)
         return self.records.finish(begun)
 
 
 def _restricted(after: Aliases, shown: Aliases) -> Aliases:
-    """What indices are to show that there are."""
     return {index: of_index for index, of_index in after.items() if index in shown}

@@ -1,9 +1,7 @@
-"""Deletes rows that no reader can see, where the record of what is published says so.
+"""Deletion of rows that no reader can see, according to the record.
 
-That an alias does not show a generation is no reason to delete it: somebody may have removed the alias. A
-generation goes when a publication has taken it out of sight, which is written into its marker, or when the
-record does not know it and whoever wrote it is gone. Of tables that people enter only the first counts. An
-index of which aliases and record differ, or whose record was lost, is left as it is.
+A missing alias is no reason to delete. A generation goes if a publication retired it, or if it is unrecorded
+and its writer is gone (not for entered tables). Indices with differences or a lost record are left alone.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -11,21 +9,21 @@ from contextlib import AbstractContextManager
 
 from esjobs.core.tables import Table
 from esjobs.store.elastic.layout import Names, is_monthly
-from esjobs.store.elastic.results.aliases import Aliases, Place, Shown, aliases_of, seen_of
+from esjobs.store.elastic.results.aliases import Aliases, Location, Shown, aliases_of, seen_of
 from esjobs.store.elastic.results.differences import Difference, difference_error
+from esjobs.store.elastic.results.garbage import GarbageMonths
 from esjobs.store.elastic.results.markers import Marker, Markers, by_index, chunks
 from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Recorded
-from esjobs.store.elastic.results.untidy import UntidyMonths
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import delete, refresh, write
 
 
 class Sweep:
-    """One sweep over tables.
+    """Sweep over tables.
 
-    ``alone``: nobody else publishes meanwhile. ``is_left``: whether nobody will publish a generation.
+    ``alone``: context that excludes publishers. ``is_left``: True if nobody will publish a generation.
     """
 
     def __init__(
@@ -44,19 +42,16 @@ class Sweep:
         self._alone = alone
         self._is_left = is_left
 
-    def sweep(self, tables: Collection[Table], untidy_months: UntidyMonths) -> int:
-        """The number of rows that went.
+    def sweep(self, tables: Collection[Table], garbage_months: GarbageMonths) -> int:
+        """Delete garbage; return the number of rows.
 
-        What another process has written and not published yet stays: as long as it lives where this machine
-        can see that, and for a day where it cannot. Of a table with months only those are looked into in
-        which something was written or taken out of sight since they were swept.
-
-        Raises :class:`PublishedError`, when all else is swept, if aliases and record of an index differ.
+        Pending rows of live processes stay (for a day if they run elsewhere). Only mentioned months are
+        examined. Raises :class:`PublishedError` afterwards if aliases and record differ.
         """
-        untidy = untidy_months.now()
-        swept = 0
+        listed = garbage_months.now()
+        deleted = 0
         left: dict[str, set[str]] = {}
-        months = {table.name: untidy.months(table) if is_monthly(table) else None for table in tables}
+        months = {table.name: listed.months(table) if is_monthly(table) else None for table in tables}
         aliases, recorded, differing = self._surveyed(tables, months)
         lacking = any(index not in recorded for of_table in aliases.values() for index in of_table)
         if differing or lacking or not self._published.records.publication().done:
@@ -69,27 +64,27 @@ class Sweep:
                 self._published.adopt(sound, recorded)
         apart = {each.index for each in differing} | self._published.adopted
         for table in tables:
-            there = {i: of_index for i, of_index in aliases[table.name].items() if i not in apart}
-            rows, writing = self._sweep(table, there, recorded)
-            swept += rows
+            present = {i: of_index for i, of_index in aliases[table.name].items() if i not in apart}
+            rows, writing = self._sweep(table, present, recorded)
+            deleted += rows
             if is_monthly(table):
                 open_indices = writing | (aliases[table.name].keys() & apart)
                 left[table.name] = {self._names.month(table, index) for index in open_indices} - {""}
-        untidy_months.settle(untidy, left)
+        garbage_months.settle(listed, left)
         if differing:
             raise difference_error(differing)
-        return swept
+        return deleted
 
     def _surveyed(
         self, tables: Collection[Table], months: Mapping[str, Collection[str] | None]
     ) -> tuple[dict[str, Aliases], Recorded, list[Difference]]:
-        """What aliases show, by table; all records; and where the two differ."""
+        """Return aliases by table, all records, and differences."""
         aliases = {t.name: aliases_of(self._cluster, self._names, t, months[t.name]) for t in tables}
         recorded = self._published.records.every()
         return aliases, recorded, self._published.survey(tables, aliases, recorded)
 
     def _sweep(self, table: Table, aliases: Aliases, recorded: Recorded) -> tuple[int, set[str]]:
-        """The number of rows that went, and the indices in which something may still be published."""
+        """Return the number of deleted rows, and indices with pending generations."""
         if not aliases:
             return 0, set()
         indices = self._names.target(table, aliases)
@@ -97,42 +92,42 @@ class Sweep:
         seen = _numbers(recorded.get(index, {}) for index in aliases)
         # a target that is a pattern has others, too
         unseen = [one for one in self._markers.unseen(indices, seen) if one.index in aliases]
-        over = [marker.place for marker in unseen if marker.over]
-        left = [marker.place for marker in unseen if not marker.over and self._is_garbage(table, marker)]
+        over = [marker.location for marker in unseen if marker.over]
+        left = [marker.location for marker in unseen if not marker.over and self._is_garbage(table, marker)]
         if left:
             # nobody publishes meanwhile, and afterwards nobody can
             with self._alone():
                 self._published.recover()
-                still = _numbers(self._published.records.of({place.index for place in left}).values())
-                left = [place for place in left if place.number not in still]
+                still = _numbers(self._published.records.of({location.index for location in left}).values())
+                left = [location for location in left if location.number not in still]
                 self._markers.end_of(left)
-        writing = {marker.index for marker in unseen} - {place.index for place in (*over, *left)}
+        writing = {marker.index for marker in unseen} - {location.index for location in (*over, *left)}
         empty = [index for index in self._empty(table, aliases) if index not in writing]
         dropped = self._dropped(table, empty) if empty else {}
-        gone = [place for place in (*over, *left) if place.index not in dropped]
-        swept = {place.number for place in (*over, *left)}
-        unsettled = {marker.index for marker in unseen if marker.number not in swept}
+        gone = [location for location in (*over, *left) if location.index not in dropped]
+        deleted = {location.number for location in (*over, *left)}
+        unsettled = {marker.index for marker in unseen if marker.number not in deleted}
         return sum(dropped.values()) + remove(self._cluster, gone), unsettled
 
     def _is_garbage(self, table: Table, marker: Marker) -> bool:
-        """True if a generation without a record may go: of what people enter only an incomplete one."""
+        """True if an unrecorded generation may go; of entered tables only incomplete ones."""
         return self._is_left(marker) and not (table.entered and marker.partition)
 
     def _empty(self, table: Table, aliases: Aliases) -> list[str]:
-        """The indices of months of which readers see nothing; that of no month keeps the aliases."""
+        """Return monthly indices of which nothing is visible."""
         first = self._names.rows(table)
         return [index for index, of_index in aliases.items() if index != first and not seen_of(of_index)]
 
     def _dropped(self, table: Table, indices: Sequence[str]) -> dict[str, int]:
-        """Drop indices of months of which nothing is seen and will be; the rows that each of them had."""
+        """Drop empty monthly indices; return the rows of each."""
         dropped = {}
         with self._alone():
             self._published.recover()
             months = {self._names.month(table, index) for index in indices}
-            there = aliases_of(self._cluster, self._names, table, months)
+            present = aliases_of(self._cluster, self._names, table, months)
             recorded = self._published.records.of(indices)
-            differing = {each.index for each in self._published.differences(table, there, recorded)}
-            empty = {*self._empty(table, there)} & {*recorded} - differing
+            differing = {each.index for each in self._published.differences(table, present, recorded)}
+            empty = {*self._empty(table, present)} & {*recorded} - differing
             for index in indices:
                 if index not in empty or seen_of(recorded[index]):
                     continue
@@ -151,8 +146,8 @@ class Sweep:
         return int(answer["hits"]["total"]["value"]) if answer else 0
 
 
-def remove(cluster: Cluster, places: Sequence[Place]) -> int:
-    """Delete the rows of generations, after them the documents about these; the number of rows."""
+def remove(cluster: Cluster, places: Sequence[Location]) -> int:
+    """Delete the rows of generations, then their markers; return the number of rows."""
     deleted = 0
     for index, numbers in by_index(places):
         for some in chunks(numbers):
@@ -169,5 +164,5 @@ def remove(cluster: Cluster, places: Sequence[Place]) -> int:
 
 
 def _numbers(shown: Iterable[Mapping[str, Shown]]) -> set[str]:
-    """The generations that the aliases of some indices show."""
+    """Return the generations that some aliases show."""
     return {number for of_index in shown for of_alias in of_index.values() for number in of_alias.values()}

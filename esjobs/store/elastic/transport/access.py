@@ -1,4 +1,4 @@
-"""Where a cluster is and who asks: address, credentials, certificates, patience."""
+"""Address and access to a cluster: credentials, certificates, timeouts."""
 
 import base64
 import contextlib
@@ -12,22 +12,18 @@ from esjobs.core.redact import remember
 
 
 class Secret(Protocol):
-    """Something that does not show itself; pydantic's SecretStr is one."""
+    """Value that does not show itself, such as pydantic's SecretStr."""
 
     def get_secret_value(self) -> str:
-        """The value."""
+        """Return the value."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """What a client needs to talk to a cluster.
+    """Address and credentials of a client.
 
-    ``location`` is the address without user and password. One of ``api_key``, ``token`` (bearer) and ``user``
-    with ``password``; or none. Files: ``ca_file`` to trust, ``certificate`` and ``key`` of the client.
-    ``timeout_s``: for one request; ``retries``: how often a request is repeated, with pauses.
-
-    Raises :class:`SettingsError` for credentials that contradict each other, or lack their other half, or
-    cannot be sent.
+    One of ``api_key``, ``token`` (bearer) and ``user`` with ``password``, or none. ``timeout_s``: per
+    request. Raises :class:`SettingsError` for contradicting, incomplete or unsendable credentials.
     """
 
     location: str
@@ -44,9 +40,11 @@ class Access:
 
     def __post_init__(self) -> None:
         self._remember()
-        given = [name for name in ("api_key", "token", "user") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise SettingsError(f"{' and '.join(given)} are given for {self.location}; leave all but one out")
+        credentials = [name for name in ("api_key", "token", "user") if getattr(self, name) is not None]
+        if len(credentials) > 1:
+            raise SettingsError(
+                f"{' and '.join(credentials)} are given for {self.location}; leave all but one out"
+            )
         for one, other in (("user", "password"), ("certificate", "key")):
             for name, lacking in ((one, other), (other, one)):
                 if getattr(self, name) is not None and getattr(self, lacking) is None:
@@ -81,7 +79,7 @@ class Access:
                 remember(base64.b64decode(self.api_key.get_secret_value(), validate=True).decode())
 
     def headers(self) -> dict[str, str]:
-        """What says who asks; nothing where nobody has to."""
+        """Return the authorization header; empty without credentials."""
         if self.api_key is not None:
             return {"authorization": f"ApiKey {self.api_key.get_secret_value()}"}
         if self.token is not None:
@@ -96,9 +94,9 @@ _SENDABLE = re.compile(r"[!-~]+")
 
 
 def split_user(address: str) -> tuple[str, str | None, str | None]:
-    """An address without its user and password, and these two, with %-signs resolved.
+    """Split an address into location, user and password, percent-decoded.
 
-    Raises :class:`UsageError`, which shows neither, when it names no place.
+    Raises :class:`UsageError`, which shows neither, if there is no host.
 
     >>> split_user("https://reader:s%40cret@es.example.org:9200/")
     ('https://es.example.org:9200', 'reader', 's@cret')
@@ -120,7 +118,7 @@ def split_user(address: str) -> tuple[str, str | None, str | None]:
 
 
 def login_of(address: str) -> tuple[str | None, str | None]:
-    """User and password of an address, with %-signs resolved; a malformed address has none.
+    """Return user and password of an address, percent-decoded; None if malformed.
 
     >>> login_of("https://reader:s%40cret@es.example.org:9200/"), login_of("http://[::1")
     (('reader', 's@cret'), (None, None))
@@ -137,7 +135,7 @@ def login_of(address: str) -> tuple[str | None, str | None]:
 
 
 def without_login(address: str) -> str:
-    """An address, however malformed, without what may be a user and a password.
+    """Return an address, however malformed, without user and password.
 
     >>> without_login("https://reader:se/cret@es.example.org:9200"), without_login("reader:secret@es:9200")
     ('https://es.example.org:9200', 'es:9200')

@@ -1,8 +1,4 @@
-"""What the parts of this store need of a cluster, and the errors that leave it.
-
-A product's client is one file that implements :class:`Cluster`. Beyond it only points in
-time (`scan`) and roles (`setup`) differ by product.
-"""
+"""Interface of cluster clients, and their errors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +11,7 @@ from esjobs.core.errors import BlockedError, StoreError, UsageError
 from esjobs.core.fields import FieldType
 from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
-from esjobs.store.elastic.transport.patience import PassingError, longest_s, patiently
+from esjobs.store.elastic.transport.retry import PassingError, longest_s, patiently
 from esjobs.store.elastic.transport.tls import way_out
 
 Body = Mapping[str, Any]
@@ -26,7 +22,7 @@ NO_JSON = "no JSON"
 
 
 class RefusedError(PassingError):
-    """The cluster answered with an error; ``status`` and ``kind`` say which, for whoever can go on."""
+    """Error answer of the cluster; ``status`` and ``kind`` identify it."""
 
     def __init__(self, message: str, status: int, kind: str, wait_s: float | None = None) -> None:
         super().__init__(message)
@@ -37,12 +33,17 @@ class RefusedError(PassingError):
 
     @property
     def absent(self) -> bool:
-        """Whether the cluster, and not a proxy before it, says that what was asked for is not there."""
+        """True if the cluster, not a proxy, reports the target as missing."""
         return self.status == _NOT_FOUND and self.kind != NO_JSON
+
+    @property
+    def forbidden(self) -> bool:
+        """True if this user lacks the right."""
+        return self.status == _FORBIDDEN
 
 
 class UnreachableError(PassingError):
-    """The cluster did not answer, or nothing that can be read. A request may have been carried out."""
+    """Missing or unreadable answer; the request may have been carried out."""
 
     def __init__(self, message: str, *, passing: bool = True) -> None:
         super().__init__(message)
@@ -55,14 +56,10 @@ _LASTING = frozenset({"too_many_buckets_exception"})
 
 
 class Cluster(ABC):
-    """A connection to a cluster. Every error that leaves it is a :class:`StoreError`.
+    """Connection to a cluster; every error is a :class:`StoreError`. Thread-safe.
 
-    A request is repeated, after a pause, while its error is one that may pass; see `patience`. Two times it
-    is not: before the cluster has answered anything, so that a wrong address is said at once, and after a
-    request has failed for good, until one succeeds again, so that clearing up does not wait as long once
-    more.
-
-    Safe for use from several threads at once.
+    Requests are repeated while errors may pass (`patience`), except before the first answer, so that a wrong
+    address fails at once, and after a final failure until the next success.
     """
 
     product: str
@@ -73,9 +70,9 @@ class Cluster(ABC):
     def call(
         self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
     ) -> Any:
-        """One request with a JSON body and a JSON answer.
+        """Send a JSON request and return the JSON answer.
 
-        Raises :class:`RefusedError` when the answer is an error, :class:`UnreachableError` without one.
+        Raises :class:`RefusedError` for an error answer, :class:`UnreachableError` without one.
         """
         return self._ask(_loads, method, path, *_json(body), params or {})
 
@@ -88,29 +85,23 @@ class Cluster(ABC):
         *,
         params: Mapping[str, Any] | None = None,
     ) -> Decoded:
-        """As :meth:`call`, for whoever decodes faster; ``decode`` raises ``ValueError`` for no JSON."""
+        """Send like :meth:`call`, with a decoder that raises ``ValueError`` for invalid JSON."""
         return self._ask(decode, method, path, *_json(body), params or {})
 
     def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> list[Any] | None:
-        """One ``_bulk`` request of newline-delimited JSON.
-
-        What became of each item; None when all went well.
-        """
+        """Send a ``_bulk`` request of lines; return its items, or None if all succeeded."""
         return self._ask(_items, "POST", "/_bulk", lines, _LINES, params or {})
 
     def patiently(self, ask: Callable[[], Decoded]) -> Decoded:
-        """Repeat more than a request as requests are repeated: while a :class:`PassingError` passes."""
+        """Repeat a function while it raises a passing :class:`PassingError`."""
         return patiently(ask, 0 if self._gave_up else self._repetitions)
 
     def longest_s(self) -> float:
-        """The most that one request can take, with all its repetitions."""
+        """Return the maximum duration of a request with its repetitions."""
         return longest_s(self._repetitions, self.timeout_s)
 
     def search(self, name: str, index: str, columns: Mapping[str, FieldType]) -> Any:
-        """A search of ``elasticsearch.dsl`` on an index; :class:`UsageError` of a product that it is not for.
-
-        ``name``: what the rows are called, ``columns``: what they have.
-        """
+        """Return an ``elasticsearch.dsl`` search. Raises :class:`UsageError` for other products."""
         del columns
         raise UsageError(
             f"a search of elasticsearch.dsl is for Elasticsearch, and {self.location} is {self.product}: "
@@ -118,7 +109,6 @@ class Cluster(ABC):
         )
 
     def _be_patient(self, access: Access) -> None:
-        """Repeat requests from now on as often as the settings say."""
         self._repetitions, self.timeout_s = access.retries, access.timeout_s
 
     _repetitions = 0
@@ -169,11 +159,11 @@ class Cluster(ABC):
         headers: Mapping[str, str],
         params: Mapping[str, Any],
     ) -> bytes | str:
-        """Send a request as it is; the body of the answer as it came."""
+        """Send a request and return the body of the answer."""
 
     @abstractmethod
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
-        """The template that gives indices of some patterns a layout, as the product takes it."""
+        """Return the template of some patterns in the product's form."""
 
     @abstractmethod
     def close(self) -> None:
@@ -185,7 +175,6 @@ _LINES = {"content-type": "application/x-ndjson"}
 
 
 def _json(body: Body | None) -> tuple[bytes | None, Mapping[str, str]]:
-    """A body as it is sent, and its headers."""
     return (None, {}) if body is None else (orjson.dumps(body), _JSON)
 
 
@@ -194,8 +183,6 @@ def _loads(answer: bytes | str) -> Any:
 
 
 class _Bulk(msgspec.Struct):
-    """The answer to a bulk request; its items, mostly thousands of successes, are not looked into."""
-
     errors: bool
     items: msgspec.Raw = msgspec.Raw(b"[]")
 
@@ -204,14 +191,14 @@ _BULK = msgspec.json.Decoder(_Bulk)
 
 
 def _items(answer: bytes | str) -> list[Any] | None:
-    """The items of an answer of which one failed; raises ``ValueError`` for what is no such answer."""
+    """Return the items of an answer with failures. Raises ``ValueError`` if it is invalid."""
     bulk = _BULK.decode(answer)
     items: list[Any] | None = msgspec.json.decode(bulk.items) if bulk.errors else None
     return items
 
 
 def ask(cluster: Cluster, path: str, *, params: Mapping[str, Any] | None = None) -> Any:
-    """The answer to a GET; None when what it asks for is not there."""
+    """Return the answer to a GET; None if the target is missing."""
     try:
         return cluster.call("GET", path, params=params)
     except RefusedError as error:
@@ -220,6 +207,7 @@ def ask(cluster: Cluster, path: str, *, params: Mapping[str, Any] | None = None)
         raise
 
 
+_FORBIDDEN = 403
 _NOT_FOUND = 404
 _UNAVAILABLE = 503
 
@@ -246,7 +234,7 @@ _DISK_BLOCK = "/12/"
 def refusal(
     location: str, method: str, path: str, status: int, error: object, wait_s: float | None = None
 ) -> StoreError:
-    """What an answer with an error becomes; ``error``: the answer's body, ``wait_s``: its ``Retry-After``."""
+    """Return the error for an error answer; ``wait_s``: its ``Retry-After``."""
     kind, reason = _described(error)
     if status == 401:
         way = "check the user, the password or the key"
@@ -265,7 +253,7 @@ def refusal(
 
 
 def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> UnreachableError:
-    """What no answer becomes; ``tls``: one side refused the other's certificate, ``late``: time ran out."""
+    """Return the error for a missing answer; ``tls``: refused certificate, ``late``: timeout."""
     way, reason = way_out(" ".join(reason.split())), excerpt(reason, 200)
     if tls:
         return UnreachableError(f"{location}: no connection with TLS ({reason}); {way}", passing=False)
@@ -282,7 +270,7 @@ def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> Unreach
 
 
 def no_json(location: str, reason: str) -> UnreachableError:
-    """What an answer becomes that is no JSON, or half of it."""
+    """Return the error for an answer that is not JSON."""
     reason = excerpt(reason, 200)
     return UnreachableError(
         f"{location} answered with something that is no JSON ({reason}); check the address"
@@ -290,7 +278,7 @@ def no_json(location: str, reason: str) -> UnreachableError:
 
 
 def _described(error: object) -> tuple[str, str]:
-    """Type and reason of the innermost cause that an answer tells of."""
+    """Return type and reason of the innermost cause."""
     if isinstance(error, bytes | str):
         try:
             return _described(orjson.loads(error))

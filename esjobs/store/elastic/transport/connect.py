@@ -1,4 +1,4 @@
-"""Finds out which product answers at an address, and connects with its client."""
+"""Detection of the product, and connection with its client."""
 
 from typing import Literal
 
@@ -9,10 +9,10 @@ Product = Literal["elasticsearch", "opensearch"]
 
 
 def connect(access: Access, product: Product | None = None) -> Cluster:
-    """Connect to a cluster; ``product`` None: whatever answers.
+    """Connect to a cluster; ``product`` None: detect it.
 
-    Raises :class:`StoreError` when nothing answers or access is refused, :class:`MissingExtraError` when it
-    is OpenSearch and its client is not installed.
+    Raises :class:`StoreError` without an answer or access, :class:`MissingExtraError` without the client of
+    OpenSearch.
     """
     if product != "opensearch":
         from esjobs.store.elastic.transport.elasticsearch_client import (

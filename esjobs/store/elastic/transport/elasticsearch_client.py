@@ -11,7 +11,7 @@ from esjobs.core.errors import StoreError
 from esjobs.core.fields import FieldType
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, no_json, refusal, unreachable
-from esjobs.store.elastic.transport.patience import seconds_of
+from esjobs.store.elastic.transport.retry import seconds_of
 from esjobs.store.elastic.transport.tls import context
 
 # What it warns of comes back as an error, or was mended by asking again.
@@ -21,21 +21,19 @@ _ACCEPT = {"accept": "application/json"}
 
 
 class _Undecoded(elastic_transport.Serializer):
-    """Answers as they come; whoever asked decodes them. Bodies are bytes already."""
+    """Serializer that leaves bodies undecoded."""
 
     mimetype = "application/json"
 
     def loads(self, data: bytes) -> bytes:
-        """The answer itself."""
         return data
 
     def dumps(self, data: bytes) -> bytes:
-        """The body itself."""
         return data
 
 
 class _Node(elastic_transport.Urllib3HttpNode):
-    """Takes the context for TLS as it is; by default certificates that others trust are added to it."""
+    """Node with our TLS context; the default adds other trusted certificates."""
 
     def __init__(self, config: elastic_transport.NodeConfig) -> None:
         super().__init__(config)
@@ -44,11 +42,11 @@ class _Node(elastic_transport.Urllib3HttpNode):
 
 
 class OtherProductError(StoreError):
-    """What answers is no Elasticsearch."""
+    """Address of something other than Elasticsearch."""
 
 
 class ElasticsearchCluster(Cluster):
-    """A connection to Elasticsearch. Raises :class:`OtherProductError` when something else answers."""
+    """Connection to Elasticsearch. Raises :class:`OtherProductError` if something else answers."""
 
     product = "elasticsearch"
 
@@ -75,7 +73,6 @@ class ElasticsearchCluster(Cluster):
         self.version = self._version()
 
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
-        """The template that gives indices of some patterns a layout."""
         from elasticsearch import dsl  # takes half a second, and only setting up needs it
 
         index = dsl.Index(patterns[0])
@@ -89,10 +86,7 @@ class ElasticsearchCluster(Cluster):
         return {"index_patterns": [*patterns], "template": index.to_dict(), "priority": priority}
 
     def search(self, name: str, index: str, columns: Mapping[str, FieldType]) -> Any:
-        """A search of ``elasticsearch.dsl`` with typed hits; what it raises are errors of that library.
-
-        It has a connection of its own, which decodes answers and lives as long as this one.
-        """
+        """Return a search with typed hits, on a decoding connection of its own."""
         from esjobs.store.elastic.transport.elasticsearch_documents import search  # takes half a second
 
         if self._decoding is None:
@@ -102,7 +96,6 @@ class ElasticsearchCluster(Cluster):
         return search(self._decoding, name, index, columns)
 
     def close(self) -> None:
-        """Release the connections."""
         self._client.close()
         if self._decoding is not None:
             self._decoding.close()

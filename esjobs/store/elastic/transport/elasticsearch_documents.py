@@ -1,7 +1,4 @@
-"""Rows of the catalogue as documents of ``elasticsearch.dsl``, the library of those who know Elasticsearch.
-
-The classes are made from the tables; nothing about a column stands here.
-"""
+"""Rows of the catalogue as documents of ``elasticsearch.dsl``, generated from the tables."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -27,7 +24,7 @@ _KINDS: Mapping[FieldType, type[dsl.Field]] = {
 
 
 class _Row(dsl.Document):
-    """What a hit becomes, whatever the index behind the alias is called."""
+    """Document that matches every index behind an alias."""
 
     @classmethod
     def _matches(cls, hit: Mapping[str, Any]) -> bool:
@@ -37,13 +34,13 @@ class _Row(dsl.Document):
 
 @cache
 def document(name: str, columns: tuple[tuple[str, FieldType], ...]) -> type[dsl.Document]:
-    """The class of the rows of a table, with a field per column, called like the table: ``LatestFlags``."""
+    """Return the document class of a table, such as ``LatestFlags``."""
     fields: dict[str, Any] = {column: _KINDS[kind]() for column, kind in columns}
     title = "".join(word.capitalize() for word in name.replace("_", "-").split("-"))
     return type(title, (_Row,), {"__doc__": f"A row of {name}.", "__module__": __name__, **fields})
 
 
 def search(client: Elasticsearch, name: str, index: str, columns: Mapping[str, FieldType]) -> dsl.Search[Any]:
-    """A search on an index or alias, whose hits are documents of a table; nothing is asked yet."""
+    """Return a search on an index or alias with hits of a table."""
     kind = document(name, tuple(columns.items()))
     return dsl.Search(using=client, index=index, doc_type=kind)

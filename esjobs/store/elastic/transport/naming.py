@@ -1,4 +1,4 @@
-"""What indices are called when a question is put to some of those that an expression stands for."""
+"""Names of the indices behind an expression."""
 
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -14,9 +14,7 @@ _LONGEST = 3000
 
 
 def without(expression: str, prefix: str) -> str:
-    """An expression, none of whose patterns stands for an index whose name begins with a prefix and a dash.
-
-    What is named in full after the patterns is taken as it is.
+    """Exclude indices of a prefix from the patterns of an expression; full names after them stay.
 
     >>> without("*", "esjobs"), without("jobs-1,jobs-2", "esjobs"), without("a-*,-a-2,b", "esjobs")
     ('*,-esjobs-*', 'jobs-1,jobs-2', 'a-*,-a-2,-esjobs-*,b')
@@ -31,9 +29,9 @@ def without(expression: str, prefix: str) -> str:
 
 
 def nameable(cluster: Cluster, expression: str, indices: Collection[str]) -> bool:
-    """Whether indices that an expression stands for can be asked by their own names with the same answer.
+    """True if indices behind an expression can be addressed by name with the same result.
 
-    Not where an alias filters them, or where that cannot be told.
+    False if an alias filters them, or that is unknown.
     """
     parts = [part for part in expression.split(",") if not part.startswith("-")]
     beyond = {name for name in indices if not any(fnmatchcase(name, part) for part in parts)}
@@ -50,7 +48,7 @@ def nameable(cluster: Cluster, expression: str, indices: Collection[str]) -> boo
 
 
 def addresses(indices: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Indices in pieces whose names fit into one address.
+    """Yield indices in pieces that fit into one address.
 
     >>> [len(piece) for piece in addresses(["jobs-2026.01.01"] * 400)]
     [187, 187, 26]

@@ -9,7 +9,7 @@ from esjobs.core.errors import MissingExtraError, SettingsError, StoreError
 from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Body, Cluster, no_json, refusal, unreachable
-from esjobs.store.elastic.transport.patience import seconds_of
+from esjobs.store.elastic.transport.retry import seconds_of
 from esjobs.store.elastic.transport.tls import context
 
 try:
@@ -33,21 +33,20 @@ _OTHERS = (
 
 
 class _Undecoded(opensearchpy.JSONSerializer):
-    """Answers as they come; whoever asked decodes them. Bodies are bytes already."""
+    """Serializer that leaves answers undecoded."""
 
     def loads(self, s: str) -> str:
-        """The answer itself."""
         return s
 
 
 class _Connection(opensearchpy.Urllib3HttpConnection):
-    """Keeps what an answer with an error asks to wait, which the client's errors leave out."""
+    """Connection that keeps ``Retry-After``, which the client's errors omit."""
 
     # Requests of several threads share a connection; each reads the headers of its own answer.
     _answer = threading.local()
 
     def get_response_headers(self, response: Any) -> Any:
-        """The headers of an answer; the client asks for them just before it raises the error."""
+        """Return the headers of an answer; called just before the client raises."""
         headers = super().get_response_headers(response)
         self._answer.retry_after = headers.get("retry-after")
         return headers
@@ -61,7 +60,7 @@ class _Connection(opensearchpy.Urllib3HttpConnection):
 
 
 class OpenSearchCluster(Cluster):
-    """A connection to OpenSearch."""
+    """Connection to OpenSearch."""
 
     product = "opensearch"
 
@@ -90,11 +89,9 @@ class OpenSearchCluster(Cluster):
         self.version = str(self.call("GET", "/")["version"]["number"])
 
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
-        """The template that gives indices of some patterns a layout."""
         return {"index_patterns": [*patterns], "template": dict(layout), "priority": priority}
 
     def close(self) -> None:
-        """Release the connections."""
         self._client.close()
 
     def _send(

@@ -1,4 +1,4 @@
-"""Reading documents: a point in time that stays as it was, page after page."""
+"""Reading of documents from a snapshot, page after page."""
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -26,18 +26,14 @@ _WORTH_SLICING = 3 * PAGE
 _LONG_RUN = 1000
 """Documents of a run from which on it is asked for alone, on average."""
 _KEEP_ALIVE = "5m"
-_FORBIDDEN = 403
 _SAME_COPIES = {"preference": "esjobs"}
 """Always the same copy of a shard, as long as it is there: copies are not refreshed at the same moment."""
-_WHOLE = {"allow_partial_search_results": "false", "max_concurrent_shard_requests": 2}
+_COMPLETE = {"allow_partial_search_results": "false", "max_concurrent_shard_requests": 2}
 """A search works on two shards of a node at a time, for the cluster has other users."""
 
 
 class PointInTime:
-    """A snapshot of an index. An index that does not exist is an empty one.
-
-    Everything is asked without partial results; an answer that is partial all the same is refused.
-    """
+    """Snapshot of an index; a missing index is empty. Partial answers are refused."""
 
     def __init__(self, cluster: Cluster, index: str) -> None:
         self._cluster = cluster
@@ -45,7 +41,7 @@ class PointInTime:
         self.index = index
         self._id: str | None = None
         self._one_shard = self._one_shard_each = False
-        self._one_index = not any(letter in index for letter in PATTERN)
+        self._one_index = not any(character in index for character in PATTERN)
         target = quote(index, safe=PATTERN)
         path = f"/{target}/_pit" if self._elastic else f"/{target}/_search/point_in_time"
         try:
@@ -62,32 +58,34 @@ class PointInTime:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no index at all."""
+        """True if there is no index."""
         return self._id is None
 
     def search(self, body: Mapping[str, Any]) -> Any:
-        """One search on the snapshot; None when there is no index."""
+        """Search the snapshot; None without an index."""
         if self._id is None:
             return None
         with self._told_of_aliases():
-            answer = self._cluster.call("POST", "/_search", self._asked(body), params=_WHOLE)
+            answer = self._cluster.call("POST", "/_search", self._request_body(body), params=_COMPLETE)
         self._id = answer.get("pit_id", self._id)
         shards = answer.get("_shards", {})
         self.require_whole(answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0))
         return answer
 
     def decoded_search(self, body: Mapping[str, Any], decode: Callable[[bytes | str], Decoded]) -> Decoded:
-        """One search on the snapshot, decoded by the caller, to whom :meth:`require_whole` is left."""
+        """Search the snapshot with a decoder; the caller checks :meth:`require_whole`."""
         with self._told_of_aliases():
-            return self._cluster.decoded(decode, "POST", "/_search", self._asked(body), params=_WHOLE)
+            return self._cluster.decoded(
+                decode, "POST", "/_search", self._request_body(body), params=_COMPLETE
+            )
 
     @contextlib.contextmanager
     def _told_of_aliases(self) -> Iterator[None]:
-        """Say what to do where a snapshot may be made and not read."""
+        """Explain a snapshot that may be opened but not read."""
         try:
             yield
         except RefusedError as error:
-            if error.status != _FORBIDDEN:
+            if not error.forbidden:
                 raise
             what = (
                 f"{error}; if {self.index} is an alias: give 'read' on the indices behind it, too, for a "
@@ -96,31 +94,29 @@ class PointInTime:
             raise RefusedError(what, error.status, error.kind) from error
 
     def require_whole(self, timed_out: bool, failed: int, total: int) -> None:
-        """Refuse an answer that does not cover all shards, or whose search ran out of time."""
+        """Raise unless an answer covers all shards in time."""
         _require_whole(self._cluster, self.index, timed_out, failed, total)
 
-    def _asked(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def _request_body(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {**_timed(self._cluster, body), "pit": {"id": self._id, "keep_alive": _KEEP_ALIVE}}
 
     def pages(self, query: Mapping[str, Any], source: Sequence[str] | bool = True) -> Iterator[list[Any]]:
-        """Hits of a query, page after page, ordered by nothing; ``source``: the columns to fetch."""
+        """Yield hits of a query by page, in any order; ``source``: columns to fetch."""
         fetched = source if isinstance(source, bool) else list(source)
-        body = {
-            "size": PAGE,
-            "query": query,
-            "sort": self._order(),
-            "track_total_hits": False,
-            "_source": fetched,
-        }
-        after: list[Any] | None = None
-        while True:
-            answer = self.search(body if after is None else {**body, "search_after": after})
-            hits = answer["hits"]["hits"] if answer else []
-            if hits:
+        body = {"query": query, "sort": self._order(), "track_total_hits": False, "_source": fetched}
+        for answer in self._pages(body):
+            if hits := answer["hits"]["hits"]:
                 yield hits
+
+    def _pages(self, body: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield the answers by page; only the first one counts the documents."""
+        body = {"size": PAGE, **body}
+        while answer := self.search(body):
+            yield answer
+            hits = answer["hits"]["hits"]
             if len(hits) < PAGE:
                 return
-            after = hits[-1]["sort"]
+            body = {**body, "track_total_hits": False, "search_after": hits[-1]["sort"]}
 
     def field_pages(
         self,
@@ -129,33 +125,24 @@ class PointInTime:
         tie: Sequence[str],
         objects: Sequence[str] = (),
     ) -> Iterator[list[Any]]:
-        """Hits with the fields that are wanted, as the index formats them; as :meth:`pages` else.
+        """Yield hits with formatted fields by page.
 
-        ``tie``: fields that together tell documents apart, for products without an order over shards.
-        ``objects``: members of the documents that are handed out as they were written.
-        Raises :class:`StoreError` when the pages do not hold as many documents as the query finds.
+        ``tie``: fields that identify documents, for products without an order over shards. ``objects``:
+        members to return as written. Raises :class:`StoreError` if pages and total disagree.
         """
         order: list[Any] = self._order()
         if not self._one_shard and not self._elastic:
             # OpenSearch has no order over shards before 3.3, and then one that is the same for the shards
             # of the same number of several indices
             order = [{"_seq_no": "asc"}, {"_index": "asc"}, *({name: "asc"} for name in tie)]
-        body = {"size": PAGE, "query": query, "sort": order, "fields": list(wanted)}
-        body["_source"] = list(objects) or False
-        after: list[Any] | None = None
+        body = {"query": query, "sort": order, "fields": list(wanted), "_source": list(objects) or False}
         total = read = 0
-        while True:
-            more = {} if after is None else {"search_after": after}
-            answer = self.search({**body, **more, "track_total_hits": after is None})
-            hits = answer["hits"]["hits"] if answer else []
-            if after is None and answer:
-                total = answer["hits"]["total"]["value"]
+        for answer in self._pages({**body, "track_total_hits": True}):
+            hits = answer["hits"]["hits"]
+            total = total or answer["hits"].get("total", {}).get("value", 0)
             read += len(hits)
             if hits:
                 yield hits
-            if len(hits) < PAGE:
-                break
-            after = hits[-1]["sort"]
         if read != total:
             raise PartialAnswerError(
                 f"{self._cluster.location} found {total} documents in {self.index} and handed out {read}; "
@@ -170,10 +157,7 @@ class PointInTime:
         limit: int | None,
         without: Sequence[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """The first documents of a query in some order, page after page; all of them without a limit.
-
-        ``without``: see :meth:`batches`.
-        """
+        """Yield the first documents of a query in some order; all without a limit."""
         if self._id is None:
             return
         reader = Reader(schema)
@@ -198,13 +182,10 @@ class PointInTime:
         runs: Sequence[Mapping[str, Any]] = (),
         without: Sequence[str] = (),
     ) -> Generator[pa.RecordBatch]:
-        """Documents of a query as columns, in batches of at most 10 000 rows, ordered by nothing.
+        """Yield documents as columns, in batches of at most 10 000 rows, in any order.
 
-        Many documents are asked for in slices, two at a time; memory holds that many pages. ``runs``: clauses
-        of documents that were written one after the other; each document has one of them. Where these are
-        long they are asked for one by one instead: a page without a gap costs the cluster a fifth, for it
-        unpacks each block of documents once. ``without``: members that the cluster leaves out of what it
-        hands over, where they are large and nobody asked for them.
+        Large answers are sliced, two requests in flight. ``runs``: clauses of contiguously written documents,
+        read separately if long: pages without gaps cost a fifth. ``without``: omitted members.
         """
         reader = Reader(schema)
         with contextlib.closing(self._answers(query, reader, runs, without)) as answers:
@@ -240,14 +221,14 @@ class PointInTime:
         try:
             while left or running:
                 while left and len(running) < _IN_FLIGHT:
-                    asked = left.pop(0)
-                    running[pool.submit(self._answer, reader, asked)] = asked
+                    requested = left.pop(0)
+                    running[pool.submit(self._answer, reader, requested)] = requested
                 done = wait(running, return_when=FIRST_COMPLETED).done.pop()
-                asked, answer = running.pop(done), done.result()
+                requested, answer = running.pop(done), done.result()
                 if len(answer.rows) == page:
                     # the next page is on its way while this one is made use of
-                    asked = {**asked, "search_after": answer.after}
-                    running[pool.submit(self._answer, reader, asked)] = asked
+                    requested = {**requested, "search_after": answer.after}
+                    running[pool.submit(self._answer, reader, requested)] = requested
                 yield answer
         finally:
             pool.shutdown(cancel_futures=True)
@@ -259,7 +240,7 @@ class PointInTime:
         return answer
 
     def _order(self) -> list[Any]:
-        """An order in which no two documents are equal, so that a page ends where the next one begins."""
+        """Return a total order, so that pages do not overlap."""
         if self._one_shard:
             return ["_doc"]
         if self._elastic or self._one_index:
@@ -269,7 +250,7 @@ class PointInTime:
         return order if self._one_shard_each else [*order, "_shard_doc"]
 
     def close(self) -> None:
-        """Let go of the snapshot; the cluster forgets it by itself after a while."""
+        """Release the snapshot; the cluster also expires it."""
         if self._id is None:
             return
         body = {"id": self._id} if self._elastic else {"pit_id": [self._id]}
@@ -284,8 +265,13 @@ class PointInTime:
         self.close()
 
 
+def only_aggregations(query: Mapping[str, Any], aggregations: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a search without hits."""
+    return {"size": 0, "query": query, "aggs": aggregations, "track_total_hits": False}
+
+
 def page_of(schema: pa.Schema) -> int:
-    """Documents of a page of rows with these columns."""
+    """Return the page size for these columns."""
     return PAGE_OF_BYTES if any(pa.types.is_binary(kind) for kind in schema.types) else PAGE
 
 
@@ -294,7 +280,7 @@ def _lighter(without: Sequence[str]) -> dict[str, Any]:
 
 
 def search_once(cluster: Cluster, index: str, body: Mapping[str, Any]) -> Any:
-    """One search, of no snapshot; None when there is no index."""
+    """Search without a snapshot; None without an index."""
     answer = _asked_once(cluster.call, cluster, index, body)
     shards = {} if answer is None else answer.get("_shards", {})
     if not shards.get("total") and not shards.get("failed"):
@@ -308,7 +294,7 @@ def search_once(cluster: Cluster, index: str, body: Mapping[str, Any]) -> Any:
 def decoded_once(
     cluster: Cluster, index: str, body: Mapping[str, Any], decode: Callable[[bytes | str], Any]
 ) -> Any:
-    """The same, for whoever decodes faster."""
+    """Search without a snapshot, with a decoder."""
     answer = _asked_once(partial(cluster.decoded, decode), cluster, index, body)
     if answer is None or not (answer.shards.total or answer.shards.failed):
         return None
@@ -317,9 +303,8 @@ def decoded_once(
 
 
 def _asked_once(ask: Callable[..., Any], cluster: Cluster, index: str, body: Mapping[str, Any]) -> Any:
-    """The answer as it came; None when what was asked for is not there."""
     path = f"/{quote(index, safe=PATTERN)}/_search"
-    params = {**_WHOLE, **_SAME_COPIES, "request_cache": "false"}
+    params = {**_COMPLETE, **_SAME_COPIES, "request_cache": "false"}
     try:
         return ask("POST", path, _timed(cluster, body), params=params)
     except RefusedError as error:
@@ -329,7 +314,7 @@ def _asked_once(ask: Callable[..., Any], cluster: Cluster, index: str, body: Map
 
 
 def _timed(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, Any]:
-    """A search that the cluster ends itself when nobody waits for its answer any more."""
+    """Add a timeout, so that the cluster ends abandoned searches."""
     return {**body, "timeout": f"{cluster.timeout_s * 1000:.0f}ms"}
 
 

@@ -1,7 +1,6 @@
-"""Certificates: which are trusted, which are shown, and what to do when one side refuses the other's.
+"""TLS policy of both products: trusted and presented certificates, and remedies.
 
-One policy for both products. Their clients would trust other certificates than the system does, keep on
-trusting these beside a context of ours, and name no file when one cannot be read.
+The clients' defaults differ from the system's, and name no file on errors.
 """
 
 import re
@@ -17,9 +16,9 @@ _KEY = b"PRIVATE KEY-----"
 
 
 def context(access: Access) -> ssl.SSLContext | None:
-    """How to speak TLS with a cluster; None for an address that begins with http.
+    """Return the TLS context of a cluster; None for http.
 
-    Raises :class:`SettingsError`, which names the file, for one that cannot be read or is no PEM.
+    Raises :class:`SettingsError`, naming the file, if one is unreadable.
     """
     if not access.location.startswith("https:"):
         return None
@@ -83,7 +82,7 @@ _WAYS_OUT = (
 
 
 def way_out(reason: str) -> str:
-    """What to do when a connection failed over certificates or ciphers.
+    """Return the remedy for a TLS failure.
 
     >>> way_out("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1010)")
     'is it an address with http://?'

@@ -1,4 +1,4 @@
-"""Bulk writes: bounded requests, every item's answer looked at."""
+"""Bulk writes: bounded requests, every item checked."""
 
 import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import orjson
 
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, refusal
-from esjobs.store.elastic.transport.patience import PassingError
+from esjobs.store.elastic.transport.retry import PassingError
 
 _REQUEST_BYTES = 2_500_000
 _TOO_LARGE = 413
@@ -29,34 +29,32 @@ Action = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 
 
 def create(index: str, name: str, document: Mapping[str, Any]) -> Action:
-    """Write a document that must not be there yet."""
+    """Create a document that must not exist."""
     return {"create": {"_index": index, "_id": name}}, document
 
 
 def index(where: str, name: str, document: Mapping[str, Any]) -> Action:
-    """Write a document, whether or not it is there."""
+    """Write a document."""
     return {"index": {"_index": where, "_id": name}}, document
 
 
 def update(index: str, name: str, changes: Mapping[str, Any]) -> Action:
-    """Change fields of a document that is there; null takes a field's value away."""
+    """Change fields of an existing document; null removes a value."""
     return {"update": {"_index": index, "_id": name, "retry_on_conflict": 3}}, {"doc": changes}
 
 
 def delete(index: str, name: str) -> Action:
-    """Delete a document; one that is gone already is no error."""
+    """Delete a document, if present."""
     return {"delete": {"_index": index, "_id": name}}, None
 
 
 def write(
     cluster: Cluster, actions: Iterable[Action], *, before: Callable[[], None] | None = None
 ) -> list[str]:
-    """Perform actions in bulk; the ids of documents that ``create`` found there already.
+    """Perform actions in bulk; return the ids that ``create`` found present.
 
-    Among these may be documents that the same call has just written: a request whose answer was lost is sent
-    again. ``before`` is called ahead of each request.
-
-    Raises :class:`RefusedError` for any other item that the cluster refused; what came before it is written.
+    These may include documents of a repeated request. ``before`` runs ahead of each request. Raises
+    :class:`RefusedError` for other refusals; earlier items are written.
     """
     present: list[str] = []
     requests = ((lines, None) for lines in parts(map(_line, actions)))
@@ -71,13 +69,10 @@ def sent(
     requests: Iterable[tuple[list[bytes], What]],
     before: Callable[[], None] | None = None,
 ) -> Generator[tuple[list[str], What]]:
-    """Send bulk requests, two at a time, and yield the answers as they come, in any order.
+    """Send bulk requests, two in flight, and yield answers in any order.
 
-    ``requests``: lines, and what they are. Answers: ids of documents that ``create`` found there already, and
-    what the lines were. ``before`` is called ahead of each request, also of a repeated one, by one thread at
-    a time.
-
-    When a request fails no other begins, those under way are waited for, and its error is raised.
+    Yields the ids that ``create`` found present, and the label of the request. ``before`` runs ahead of each
+    attempt, one thread at a time. After a failure no further request starts.
     """
     pending: dict[Future[list[str]], What] = {}
     pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-bulk")
@@ -100,13 +95,12 @@ def sent(
 
 
 def _answers(pending: dict[Future[list[str]], What]) -> Iterator[tuple[list[str], What]]:
-    """Wait until at least one request is answered."""
     for done in wait(pending, return_when=FIRST_COMPLETED).done:
         yield done.result(), pending.pop(done)
 
 
 def parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Lines cut into requests of at most 2.5 MB, or of one line."""
+    """Yield requests of at most 2.5 MB, or of one line."""
     part: list[bytes] = []
     size = 0
     for line in lines:
@@ -126,7 +120,7 @@ def _line(action: Action) -> bytes:
 
 @dataclass
 class _Outcome:
-    """What became of the items of a request: ids that were there, and items to send again and why."""
+    """Result of a request: present ids, items to repeat, reason."""
 
     present: list[str] = field(default_factory=list)
     again: list[bytes] = field(default_factory=list)
@@ -134,10 +128,7 @@ class _Outcome:
 
 
 def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | None = None) -> list[str]:
-    """Send items as one request, or as several when it is too large; ids that ``create`` found there already.
-
-    Items that the cluster had no room for are sent again, they alone.
-    """
+    """Send items, split if too large, rejected ones repeated; return the ids found present."""
     present: list[str] = []
     left = list(lines)
 
@@ -190,5 +181,4 @@ def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
 
 
 def refresh(cluster: Cluster, index: str) -> None:
-    """Make what is written visible to searches."""
     cluster.call("POST", f"/{index}/_refresh")

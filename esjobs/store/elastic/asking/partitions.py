@@ -1,8 +1,7 @@
-"""Jobs cut into parts of few documents each, that are asked for on their own.
+"""Partitioning of jobs into requests of few documents each.
 
-A composite aggregation collects all documents of its query again for every page; in parts it collects each
-document once. Where an answer is as long as the jobs are many, a key whose text is long and whose values are
-few is taken out of it: the jobs of one value are asked for on their own.
+A composite aggregation collects all documents again for every page; in parts it collects each once. For long
+answers a long key with few values becomes a filter.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, all_of, negated
 from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.transport.cluster import RefusedError
-from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 
 if TYPE_CHECKING:
     from esjobs.store.elastic.asking.composite import Grouping
@@ -36,10 +35,7 @@ _MOST_VALUES = 10_000
 
 @dataclass(frozen=True)
 class Part:
-    """Jobs that are asked for on their own: those of a clause that lie inside the cut.
-
-    ``fixed``: values that all of them have, by the name of the column in answers.
-    """
+    """Jobs of a clause inside a cut; ``fixed``: columns with one common value."""
 
     of: Clause
     cut: Clause
@@ -47,40 +43,36 @@ class Part:
 
     @property
     def clause(self) -> Clause:
-        """The clause of the jobs."""
         return all_of([self.of, self.cut])
 
 
 def cells(
-    at: PointInTime, asked: "Grouping", clause: Clause, n_jobs: int, sample: pa.Table
+    at: PointInTime, requested: "Grouping", clause: Clause, n_jobs: int, sample: pa.Table
 ) -> Iterator[Part]:
-    """The jobs of a clause by the values of the key that takes the most of an answer, if one is worth it.
-
-    ``sample``: some groups of the answer. Rare values stay together.
-    """
-    name = _longest(asked, sample, n_jobs)
+    """Yield parts by the values of the costliest key, if worthwhile; rare values stay together."""
+    name = _longest(requested, sample, n_jobs)
     if name is None:
-        yield from ranges(at, asked, clause, n_jobs)
+        yield from ranges(at, requested, clause, n_jobs)
         return
-    path = asked.columns[name].path
+    path = requested.columns[name].path
     counts = islice(_counts(at, path, clause, PAGE), n_jobs // LEAST_CELL)
     often = {value: count for value, count in counts if count >= LEAST_CELL}
     for value, count in often.items():
         of_value = all_of([clause, {"term": {path: value}}])
-        parts = [Part(of_value, EVERY)] if count <= PAGE else ranges(at, asked, of_value, count)
+        parts = [Part(of_value, EVERY)] if count <= PAGE else ranges(at, requested, of_value, count)
         for part in parts:
             yield replace(part, fixed={name: value})
     if n_rest := n_jobs - sum(often.values()):
-        yield from ranges(at, asked, all_of([clause], [{"terms": {path: list(often)}}]), n_rest)
+        yield from ranges(at, requested, all_of([clause], [{"terms": {path: list(often)}}]), n_rest)
 
 
-def _longest(asked: "Grouping", sample: pa.Table, n_jobs: int) -> str | None:
-    """The name in answers of the key with the longest text, of those with few values; never the only one."""
-    cut_by = _cut_by(asked)
+def _longest(requested: "Grouping", sample: pa.Table, n_jobs: int) -> str | None:
+    """Return the key with the longest texts and few values; None if none is worthwhile."""
+    cut_by = _cut_by(requested)
     lengths: dict[str, float] = {}
-    for name, column in asked.columns.items():
-        live = asked.live[column.field]
-        if column.field not in asked.keys or column.path == cut_by or len(live.paths) != 1:
+    for name, column in requested.columns.items():
+        live = requested.live[column.field]
+        if column.field not in requested.keys or column.path == cut_by or len(live.paths) != 1:
             continue
         if not live.plain or live.field.type != "keyword":
             continue
@@ -88,19 +80,19 @@ def _longest(asked: "Grouping", sample: pa.Table, n_jobs: int) -> str | None:
         if pc.count_distinct(texts).as_py() * LEAST_CELL <= n_jobs:
             lengths[name] = pc.mean(pc.binary_length(texts)).as_py() or 0.0
     longest = max(lengths, key=lengths.__getitem__, default=None)
-    return longest if longest and lengths[longest] >= LONG_KEY and len(asked.columns) > 1 else None
+    return longest if longest and lengths[longest] >= LONG_KEY and len(requested.columns) > 1 else None
 
 
 def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
-    """The distinct values of a path; None when there are more than 10 000."""
+    """Return the distinct values of a path; None if more than 10 000."""
     counts = islice(_counts(at, path, clause, _MOST_VALUES + 1), _MOST_VALUES + 1)
     values = [key for key, _ in counts]
     return values if len(values) <= _MOST_VALUES else None
 
 
-def ranges(at: PointInTime, asked: "Grouping", clause: Clause, n_jobs: int) -> Iterator[Part]:
-    """The clause, cut by the values of one key where that pays."""
-    path = _cut_by(asked)
+def ranges(at: PointInTime, requested: "Grouping", clause: Clause, n_jobs: int) -> Iterator[Part]:
+    """Yield the clause cut by ranges of one key, where that pays."""
+    path = _cut_by(requested)
     if path is None or n_jobs <= SLICE:
         yield Part(clause, EVERY)
         return
@@ -121,24 +113,28 @@ def ranges(at: PointInTime, asked: "Grouping", clause: Clause, n_jobs: int) -> I
 
 
 def _ordered(live: LiveField) -> bool:
-    """Whether a range clause takes the values as aggregations give them."""
+    """True if range clauses and aggregations agree on the values."""
     return live.field.type in ("keyword", "integer")
 
 
-def _cut_by(asked: "Grouping") -> str | None:
-    for name in asked.keys:
-        if asked.query.field(name).derived is None and asked.live[name].plain and _ordered(asked.live[name]):
-            return asked.live[name].paths[0]
+def _cut_by(requested: "Grouping") -> str | None:
+    for name in requested.keys:
+        if (
+            requested.query.field(name).derived is None
+            and requested.live[name].plain
+            and _ordered(requested.live[name])
+        ):
+            return requested.live[name].paths[0]
     return None
 
 
 def _counts(at: PointInTime, path: str, clause: Clause, page: int) -> Iterator[tuple[Any, int]]:
-    """Documents per value of a path, in the order of the values."""
+    """Yield documents per value of a path, in order."""
     sources = [{"value": {"terms": {"field": path}}}]
 
     def ask(composite: dict[str, Any]) -> Page:
         groups_of = {"values": {"composite": composite}}
-        answer = at.search({"size": 0, "query": clause, "aggs": groups_of, "track_total_hits": False})
+        answer = at.search(only_aggregations(clause, groups_of))
         grouped = answer["aggregations"]["values"]
         return grouped["buckets"], grouped.get("after_key")
 
@@ -153,7 +149,7 @@ Page = tuple[Sequence[Any], Any]
 def paged(
     ask: Callable[[dict[str, Any]], Page], sources: Sequence[Any], page: int
 ) -> Iterator[Sequence[Any]]:
-    """All buckets of a composite aggregation, in pages as large as the cluster allows."""
+    """Yield all buckets of a composite aggregation, in pages that the cluster accepts."""
     size = min(PAGE, page)
     after: Any = None
     while True:

@@ -1,4 +1,4 @@
-"""Rows of small partitions, in memory from when they are given until they are published."""
+"""Cache of the rows of small partitions until they are published."""
 
 import itertools
 import uuid
@@ -16,27 +16,21 @@ _BYTES_OF_ALL = 32 * 1024 * 1024
 """So is one after which all that are held would take more."""
 
 
-class Held:
-    """Generations whose rows are in no file yet; a program that ends before it publishes them leaves nothing.
-
-    At most 32 MB.
-    """
+class PendingRows:
+    """Generations whose rows are only in memory, at most 32 MB; lost if the program ends unpublished."""
 
     def __init__(self) -> None:
-        self._held: dict[str, tuple[Generation, Sequence[pa.Table]]] = {}
+        self._cached: dict[str, tuple[Generation, Sequence[pa.Table]]] = {}
         self._bytes = 0
 
     def __contains__(self, generation: Generation) -> bool:
-        known, _ = self._held.get(generation.number, (None, ()))
-        return generation == known
+        entry, _ = self._cached.get(generation.number, (None, ()))
+        return generation == entry
 
     def take(
         self, table: Table, partition: str, pieces: Iterator[pa.Table]
     ) -> Generation | Iterator[pa.Table]:
-        """Hold the rows of a partition; where they are too many, all of them again, to be written.
-
-        What the source of the rows raises reaches the caller, and nothing is held.
-        """
+        """Cache the rows of a partition; return all of them again if they are too many."""
         taken: list[pa.Table] = []
         size = 0
         for rows in pieces:
@@ -46,16 +40,16 @@ class Held:
                 return itertools.chain(taken, pieces)
         # a name that no other store has: published there, it is not found
         generation = Generation(table, partition, f"held {uuid.uuid4().hex}")
-        self._held[generation.number] = generation, taken
+        self._cached[generation.number] = generation, taken
         self._bytes += size
         return generation
 
     def pieces(self, generation: Generation) -> Sequence[pa.Table]:
-        """The rows of a generation."""
-        return self._held[generation.number][1]
+        """Return the rows of a generation."""
+        return self._cached[generation.number][1]
 
     def drop(self, generations: Iterable[Generation]) -> None:
-        """Forget what is written by now."""
+        """Drop generations that have been written."""
         for generation in generations:
-            _, pieces = self._held.pop(generation.number, (None, ()))
+            _, pieces = self._cached.pop(generation.number, (None, ()))
             self._bytes -= sum(rows.nbytes for rows in pieces)

@@ -1,8 +1,7 @@
-"""The months in which something may be left to sweep, so that a night does not look into years of them.
+"""List of months with possible garbage.
 
-One named value lists them by table, each with a number that every mention raises: whoever takes a month off
-the list after sweeping it does not take off what was mentioned meanwhile. What was mentioned, looked into and
-taken off before anything was there is mentioned again by whoever then put something there.
+One named value, with a number per month that every mention raises: a sweeper removes a month only if nothing
+was mentioned meanwhile. Writers check their mention afterwards.
 """
 
 import json
@@ -21,34 +20,34 @@ _ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
-class Untidy:
-    """What was on the list at some moment. ``text``: as it was stored; None: nothing was."""
+class GarbageList:
+    """List at some moment; ``text``: as stored, None without a list."""
 
     text: str | None
     mentions: Mapping[str, Mapping[str, int]]
 
     def months(self, table: Table) -> set[str] | None:
-        """The months of a table to look into; None: all of them."""
+        """Return the months of a table to examine; None: all."""
         months = set(self.mentions.get(table.name, {}))
         return None if self.text is None or _EVERY in months else months
 
 
-class UntidyMonths:
-    """The list. Whoever is about to write rows, or to take some out of sight, mentions their months."""
+class GarbageMonths:
+    """List to which writers add months before they write or retire."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def now(self) -> Untidy:
-        """What is on it."""
+    def now(self) -> GarbageList:
+        """Return the present list."""
         text = self._state.value(_KEY)
-        return Untidy(text, {} if text is None else json.loads(text))
+        return GarbageList(text, {} if text is None else json.loads(text))
 
     @contextmanager
     def mention(self, months: Iterable[tuple[Table, str]]) -> Iterator[None]:
-        """Put months of tables on it before something happens there, and see that they are on it afterwards.
+        """Add months before a change, and verify them afterwards.
 
-        Raises :class:`StoreBusyError` when others change it all the time.
+        Raises :class:`StoreBusyError` on contention.
         """
         named = sorted({(table.name, month) for table, month in months})
         if named:
@@ -77,16 +76,16 @@ class UntidyMonths:
                 return
         raise StoreBusyError("other processes begin to write results all the time; run it again later")
 
-    def settle(self, swept: Untidy, left: Mapping[str, Collection[str]]) -> None:
-        """Take off what was swept, but for the months of tables that are ``left``; not what is newer."""
+    def settle(self, examined: GarbageList, left: Mapping[str, Collection[str]]) -> None:
+        """Remove swept months, except those ``left`` and newer mentions."""
         mentions = {
-            name: {month: swept.mentions.get(name, {}).get(month, 0) for month in sorted(months)}
+            name: {month: examined.mentions.get(name, {}).get(month, 0) for month in sorted(months)}
             for name, months in sorted(left.items())
             if months
         }
-        if swept.text is None or mentions != swept.mentions:
+        if examined.text is None or mentions != examined.mentions:
             # whoever was quicker has mentioned something: the next sweep looks once more
-            self._state.compare_and_set(_KEY, swept.text, _text(mentions))
+            self._state.compare_and_set(_KEY, examined.text, _text(mentions))
 
 
 def _text(mentions: Mapping[str, Mapping[str, int]]) -> str:

@@ -1,4 +1,4 @@
-"""Keys that a question makes, from the groups by the fields behind them: no cluster needs to know them."""
+"""Derived keys, made from groups by the fields behind them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +14,9 @@ from esjobs.store.merge import merged, plain
 
 
 def without_made_keys(query: Query) -> Query | None:
-    """The question by the fields behind its made keys; None when it cannot be put so.
+    """Return the question by the fields behind its derived keys; None if that is impossible.
 
-    Weeks and months are made of days, names of what they stand for. Hours and bins cannot be: a cluster
-    groups by no time of the day, and by no interval of a number.
+    Weeks and months derive from days, names from values. Hours and bins cannot be grouped by a cluster.
     """
     if any(_behind(made) is None for made in query.made):
         return None
@@ -27,14 +26,14 @@ def without_made_keys(query: Query) -> Query | None:
 
 
 def with_made_keys(table: pa.Table, query: Query) -> pa.Table:
-    """The answer to a question without its made keys, as the one that was asked for."""
+    """Return the answer with the derived keys."""
     names = [metric.name for metric in query.metrics]
     columns: list[Any] = [*made_columns(table, query), *plain(table.select(names)).columns]
     return merged(pa.table(columns, names=[*query.keys, *names]), query.keys)
 
 
 def made_columns(table: pa.Table, query: Query) -> list[Any]:
-    """The keys of a question, a column each, from the groups of the one without its made keys."""
+    """Return one column per key of a question, derived ones included."""
     texts = plain(table)
     columns: list[Any] = []
     for key in query.keys:
@@ -48,7 +47,7 @@ def made_columns(table: pa.Table, query: Query) -> list[Any]:
 
 
 def span_of(query: Query) -> Span:
-    """How long the days are that a question needs: weeks or months where it asks for nothing shorter."""
+    """Return the length of the days that a question requires."""
     spans: set[str] = {"day"} if "day" in query.keys else set()
     spans |= {made.part for made in query.made if isinstance(made, TimePart)}
     if spans == {"week"}:
@@ -57,7 +56,6 @@ def span_of(query: Query) -> Span:
 
 
 def _behind(made: MadeKey) -> str | None:
-    """The key of which a made one follows."""
     if isinstance(made, Named):
         return made.field
     if isinstance(made, TimePart) and made.field == "end_time" and made.part != "hour":

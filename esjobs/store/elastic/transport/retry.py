@@ -1,7 +1,7 @@
-"""How often a request is repeated and how long to wait before: the one policy for both products.
+"""Retry policy of both products.
 
-The clients' own repetitions are switched off: they come at once, and do not read ``Retry-After``. What may be
-repeated is no question here: every request of this store is made so that doing it twice is doing it once.
+The clients' own retries are off: they are immediate and ignore ``Retry-After``. Every request of this store
+is idempotent.
 """
 
 import random
@@ -20,18 +20,14 @@ Answer = TypeVar("Answer")
 
 
 class PassingError(StoreError):
-    """An error of which some pass by themselves.
-
-    ``passing``: whether this one may, so that asking again is worth it; ``wait_s``: what the cluster asked
-    for, None when it said nothing.
-    """
+    """Error that may pass; ``wait_s``: pause requested by the cluster, if any."""
 
     passing: bool = True
     wait_s: float | None = None
 
 
 def patiently(ask: Callable[[], Answer], repetitions: int) -> Answer:
-    """The answer to a question, asked again after a pause while the error is one that may pass."""
+    """Return the result of a function, repeated while its error may pass."""
     asking = tenacity.Retrying(
         retry=tenacity.retry_if_exception(lambda error: isinstance(error, PassingError) and error.passing),
         stop=tenacity.stop_after_attempt(repetitions + 1),
@@ -47,7 +43,7 @@ def _asked_for(state: tenacity.RetryCallState) -> float | None:
 
 
 def pause_s(attempt: int, asked_for: float | None = None) -> float:
-    """The pause after a failed attempt, the first being 1: doubled, scattered, at least what was asked for.
+    """Return the pause after an attempt (from 1): doubled, scattered, at least the requested one.
 
     >>> 0.25 <= pause_s(1) <= 0.5 and 1.0 <= pause_s(3) <= 2.0
     True
@@ -59,12 +55,12 @@ def pause_s(attempt: int, asked_for: float | None = None) -> float:
 
 
 def longest_s(repetitions: int, timeout_s: float) -> float:
-    """The most that one request can take, with all its repetitions."""
+    """Return the maximum duration of a request with its repetitions."""
     return (repetitions + 1) * (timeout_s + LONGEST_PAUSE_S)
 
 
 def seconds_of(header: str | None) -> float | None:
-    """What ``Retry-After`` asks for; None when it is absent or a date.
+    """Return the seconds of ``Retry-After``; None if absent or a date.
 
     >>> seconds_of("3"), seconds_of("Wed, 21 Oct 2026 07:28:00 GMT"), seconds_of(None)
     (3.0, None, None)

@@ -1,4 +1,4 @@
-"""Small answers that are still true: what was read of a file that nobody can have changed since."""
+"""Cache of small answers, valid while the file cannot change."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ _ALL_B = 4 * 1024 * 1024
 _KEY_CHARACTERS = 4096
 
 
-class Recent:
-    """Answers by statement and parameters, each of at most 64 kB; of more than 4 MB the oldest go."""
+class ResultCache:
+    """Answers by statement and parameters, each of at most 64 kB; above 4 MB the oldest go."""
 
     def __init__(self) -> None:
         self._answers: dict[str, list[pa.RecordBatch]] = {}
@@ -18,19 +18,19 @@ class Recent:
 
     @staticmethod
     def key(sql: str, params: Sequence[object]) -> str:
-        """What tells questions apart: 1 and True are equal, but not the same question."""
+        """Return the cache key; 1 and True differ in it."""
         return f"{sql}\0{params!r}"
 
     def get(self, key: str) -> list[pa.RecordBatch] | None:
-        """The answer; None when it is not known."""
+        """Return the cached answer or None."""
         return self._answers.get(key)
 
     def fits(self, answer: Sequence[pa.RecordBatch]) -> bool:
-        """Whether an answer is small enough to be kept."""
+        """True if an answer is small enough to cache."""
         return _size(answer) <= _ANSWER_B
 
     def keep(self, key: str, answer: list[pa.RecordBatch]) -> None:
-        """Keep an answer that fits; not where the question itself is a long one."""
+        """Cache an answer, unless the question is long."""
         if len(key) > _KEY_CHARACTERS or key in self._answers:
             return
         self._answers[key] = answer
@@ -39,7 +39,7 @@ class Recent:
             self._bytes -= _kept(self._answers.pop(next(iter(self._answers))))
 
     def forget(self) -> None:
-        """The file may have been written: nothing is known any more."""
+        """Clear the cache."""
         self._answers.clear()
         self._bytes = 0
 
@@ -49,5 +49,5 @@ def _size(answer: Sequence[pa.RecordBatch]) -> int:
 
 
 def _kept(answer: Sequence[pa.RecordBatch]) -> int:
-    """With its key and what Python's objects take, so that empty answers cannot become endlessly many."""
+    """Return the size with allowance for key and objects."""
     return _size(answer) + _KEY_CHARACTERS

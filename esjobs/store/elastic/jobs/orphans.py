@@ -1,4 +1,4 @@
-"""What a write that broke off left behind, and what takes each document back to what is committed."""
+"""Remains of interrupted writes, and the actions that restore the committed state."""
 
 from collections.abc import Iterator, Mapping, Set
 from itertools import pairwise
@@ -11,24 +11,24 @@ KEPT_PLACE = 0
 """Load of a document that only keeps a job's identity taken, so that the next version notices the others."""
 
 
-def leftovers(number: int, loads: Set[int]) -> dict[str, Any]:
-    """The query of documents that are of a later commit than a number, or of none of the loads."""
+def orphans(number: int, loads: Set[int]) -> dict[str, Any]:
+    """Return the query of documents of a later commit, or of unknown loads."""
     later = {"gt": number}
-    moved = [{"range": {name: later}} for name in ("born", "from", "until")]
+    uncommitted = [{"range": {name: later}} for name in ("born", "from", "until")]
     taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
     out_of_date = [{"term": {"load": MERGED}}, {"range": {"until": {"lte": number}}}]
-    return {"bool": {"should": [*moved, *taken_back, {"bool": {"filter": out_of_date}}]}}
+    return {"bool": {"should": [*uncommitted, *taken_back, {"bool": {"filter": out_of_date}}]}}
 
 
 def removal(where: str, name: str, identity: str, others: Set[str]) -> Action:
-    """Delete a version; the place under the job's identity is kept as long as it has other versions."""
+    """Delete a version; the id of the job stays occupied while it has other versions."""
     if name == identity and identity in others:
         return update(where, name, {"load": KEPT_PLACE, "from": 0, "until": 0})
     return delete(where, name)
 
 
 def emptied(version: Version) -> Action:
-    """Delete a version that others cover; the place under the job's identity is kept, with nothing in it."""
+    """Delete a covered version; the id of the job stays occupied, emptied."""
     if version.name != version.identity:
         return delete(version.where, version.name)
     kept = {"end_time": version.end_time, "load": KEPT_PLACE, "row": version.row, "from": 0, "until": 0}
@@ -36,7 +36,7 @@ def emptied(version: Version) -> Action:
 
 
 def restored(hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
-    """What makes a leftover again what it was at commit ``number``, with these loads."""
+    """Return the action that restores a document to commit ``number``."""
     document, where, name = hit["_source"], hit["_index"], hit["_id"]
     if born_by(document) > number or (
         document["load"] == MERGED and document.get("until", number + 1) <= number
@@ -51,11 +51,11 @@ def restored(hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
 
 
 def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:
-    """The numbers that no load has, as ranges: found at once, where "none of these" looks at every job.
+    """Yield the numbers outside all loads as ranges, which are cheaper than a negation.
 
     >>> list(_gaps({0, 1, 2, 5}))
     [{'gt': 2, 'lt': 5}, {'gt': 5}]
     """
-    known = sorted(loads)
-    yield from ({"gt": low, "lt": high} for low, high in pairwise(known) if high - low > 1)
-    yield {"gt": known[-1]}
+    ordered = sorted(loads)
+    yield from ({"gt": low, "lt": high} for low, high in pairwise(ordered) if high - low > 1)
+    yield {"gt": ordered[-1]}

@@ -7,7 +7,7 @@ import pytest
 from esjobs.core.query import Count, Filter, In, Like, Missing, Query, Sum
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import Table
-from esjobs.store.elastic.asking import cuts
+from esjobs.store.elastic.asking import partitions
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -58,7 +58,7 @@ def test_one_search_where_one_is_enough(
     assert asked(("queue",), drops=CleaningRules().drops()) > 1
     assert asked(("queue",), (Like("queue", ("s*",)),)) > 1
     with monkeypatch.context() as patched:
-        patched.setattr(cuts, "PAGE", 3)
+        patched.setattr(partitions, "PAGE", 3)
         assert asked(("queue",)) > 1
     put(store, "b", job("odd", cpu_s=float("inf")))
     assert asked(("queue",)) > 1

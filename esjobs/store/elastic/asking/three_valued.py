@@ -1,8 +1,7 @@
-"""A rule on a quotient of several fields, without scripts: what is certain, and what has to be looked at.
+"""Rules on quotients of several fields, three-valued and without scripts.
 
-cpu / (wall x cores) < 2 holds for certain where cpu < 2 x (least wall of a step) x (least cores of a class).
-The documents that are not certain are few; they are read, and the rule is applied to them as they are. Of
-most steps and classes the greatest CPU time alone tells that there are none: these cost no clause.
+cpu / (wall x cores) < 2 certainly holds where cpu < 2 x (least wall of a step) x (least cores of a class).
+The few uncertain documents are read. The maximum of cpu excludes most cells without a clause.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,14 +12,12 @@ from esjobs.core import fields
 from esjobs.core.fields import Quotient
 from esjobs.core.query import DropRule, Range
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
+from esjobs.store.elastic.asking.quotients import FIRST, LAST, SAFE, Step, ends_of
 from esjobs.store.elastic.fields.live_fields import LiveField
 
 _STEP = 2.0
 """Ratio of the bounds of a step of the divisor: what lies below the limit by more than this is certain."""
-_SAFE = 1e-9
-"""Relative distance from a limit within which rounding could decide."""
 _CLASSES = 8
-_FIRST, _LAST = 1.0, 2.0**22
 _SLACK = 1e-6
 """By how much an end of the dividend is moved outwards, against the rounding of its units."""
 
@@ -30,16 +27,16 @@ Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Judged:
-    """``keep``: true for what the rule keeps, among the documents for which ``doubt`` is false."""
+    """``keep``: exact among documents for which ``doubt`` is false."""
 
     keep: Clause
     doubt: Clause
 
 
 def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer: Answer) -> Judged | None:
-    """A rule on a quotient of one number over another times a whole number; None for any other.
+    """Judge a rule on a number over a number times an integer; None for other rules.
 
-    ``earlier``: rules that the documents in question have passed.
+    ``earlier``: rules that the documents have passed.
     """
     if not isinstance(rule.keep, Range) or rule.missing != "drop":
         return None
@@ -52,7 +49,7 @@ def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer
     present = clauses.present(rule.keep.field)
     if counts is None or present is None:
         return None
-    low, high = _bounds(rule.keep)
+    low, high = ends_of(rule.keep)
     keep = [present]
     if low is not None and low >= 0:
         positive = clauses.filter(Range(over, gt=0) if rule.keep.gt == 0 else Range(over, ge=0))
@@ -65,24 +62,24 @@ def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer
     if of_steps is None or of_groups is None:
         return None
     ends = _ends(clauses.live[over], of_steps, of_groups, answer)
-    doubts: list[Clause] = []
+    undecided: list[Clause] = []
     for number, step in enumerate(grid.steps):
-        for place, group in enumerate(grid.groups):
+        for column, group in enumerate(grid.groups):
             for limit in _uncertain(over, (low, high), step, group):
-                if not _reached(limit, ends.get((number, place))):
+                if not _reached(limit, ends.get((number, column))):
                     continue
                 beyond = clauses.filter(limit)
                 if beyond is None:
                     return None
-                doubts.append(all_of([of_steps[number], of_groups[place], beyond]))
-    return Judged(all_of(keep), any_of(doubts))
+                undecided.append(all_of([of_steps[number], of_groups[column], beyond]))
+    return Judged(all_of(keep), any_of(undecided))
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """The cells in which a quotient is judged: steps of one divisor, groups of values of the other."""
+    """Cells of judgement: steps of one divisor, groups of values of the other."""
 
-    steps: Sequence[tuple[float | None, float | None]]
+    steps: Sequence[Step]
     groups: Sequence[tuple[int, int]]
 
 
@@ -92,7 +89,7 @@ _Ends = tuple[float, float]
 def _ends(
     live: LiveField, of_steps: Sequence[Clause], of_groups: Sequence[Clause], answer: Answer
 ) -> dict[tuple[int, int], _Ends]:
-    """The least and the greatest value of the dividend in each cell that has one."""
+    """Return the minimum and maximum dividend of each occupied cell."""
     if not of_groups or live.state != "present":
         return {}
     of_paths = {
@@ -101,51 +98,45 @@ def _ends(
         for kind in ("min", "max")
     }
     cells = {"filters": {"filters": list(of_steps)}, "aggs": of_paths}
-    asked = {"groups": {"filters": {"filters": list(of_groups)}, "aggs": {"steps": cells}}}
+    requested = {"groups": {"filters": {"filters": list(of_groups)}, "aggs": {"steps": cells}}}
     ends: dict[tuple[int, int], _Ends] = {}
-    for place, group in enumerate(answer(asked)["groups"]["buckets"]):
+    for column, group in enumerate(answer(requested)["groups"]["buckets"]):
         for number, cell in enumerate(group["steps"]["buckets"]):
             values = [cell[name]["value"] for name in of_paths if cell[name]["value"] is not None]
             if values:
                 scaled = [value * live.source.factor for value in values]
-                ends[number, place] = min(scaled), max(scaled)
+                ends[number, column] = min(scaled), max(scaled)
     return ends
 
 
 def _reached(limit: Range, ends: _Ends | None) -> bool:
-    """Whether values between two ends may lie beyond a limit; without ends there are no values."""
+    """True if values between two ends may lie beyond a limit."""
     if ends is None:
         return False
     least, greatest = (end + side * abs(end) * _SLACK for end, side in zip(ends, (-1, 1), strict=True))
     return (limit.ge is None or greatest >= limit.ge) and (limit.le is None or least <= limit.le)
 
 
-def _bounds(item: Range) -> tuple[float | None, float | None]:
-    lows = [bound for bound in (item.gt, item.ge) if bound is not None]
-    highs = [bound for bound in (item.lt, item.le) if bound is not None]
-    return max(lows, default=None), min(highs, default=None)
-
-
 def _uncertain(
     over: str,
-    bounds: tuple[float | None, float | None],
-    step: tuple[float | None, float | None],
+    bounds: Step,
+    step: Step,
     group: tuple[int, int],
 ) -> Iterator[Range]:
-    """Values of the dividend in a cell with which the quotient could lie outside the bounds."""
+    """Yield dividends of a cell whose quotient could lie outside the bounds."""
     low, high = bounds
     if high is not None:
-        yield Range(over, ge=high * (step[0] or 0.0) * group[0] * (1 - _SAFE))
+        yield Range(over, ge=high * (step[0] or 0.0) * group[0] * (1 - SAFE))
     if low is not None and low > 0:
-        yield Range(over, le=None if step[1] is None else low * step[1] * group[1] * (1 + _SAFE))
+        yield Range(over, le=None if step[1] is None else low * step[1] * group[1] * (1 + SAFE))
 
 
-def _steps(name: str, earlier: Sequence[DropRule]) -> Iterator[tuple[float | None, float | None]]:
-    """Steps of the divisor that cover what earlier rules let pass."""
-    lows, highs = [_FIRST], [_LAST]
+def _steps(name: str, earlier: Sequence[DropRule]) -> Iterator[Step]:
+    """Yield steps of the divisor that cover what earlier rules pass."""
+    lows, highs = [FIRST], [LAST]
     for rule in earlier:
         if isinstance(rule.keep, Range) and rule.keep.field == name and rule.missing == "drop":
-            low, high = _bounds(rule.keep)
+            low, high = ends_of(rule.keep)
             lows += [] if low is None or low <= 0 else [low]
             highs += [] if high is None else [high]
     first, last = max(lows), min(highs)
@@ -157,7 +148,7 @@ def _steps(name: str, earlier: Sequence[DropRule]) -> Iterator[tuple[float | Non
 
 
 def _groups(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Classes of a whole number that cover all its values, few of them."""
+    """Yield few classes that cover all values of an integer."""
     if len(counts) <= _CLASSES:
         yield from ((count, count) for count in counts)
         return

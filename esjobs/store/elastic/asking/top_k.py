@@ -1,4 +1,4 @@
-"""The first jobs in some order: the index tells the value of the last of them, and only these are read."""
+"""First jobs in some order: the index supplies the last value, and only these are read."""
 
 from datetime import timedelta
 
@@ -11,11 +11,10 @@ from esjobs.store.elastic.transport.scan import PAGE, PointInTime
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def foremost(at: PointInTime, part: JobIndex, select: Select, sane: Clause) -> list[Clause]:
-    """The clause that the first ``select.limit`` jobs of ``sane`` meet; none where the index cannot tell.
+def top_k(at: PointInTime, part: JobIndex, select: Select, sane: Clause) -> list[Clause]:
+    """Return the clause of the first ``select.limit`` jobs of ``sane``; empty if the index cannot tell.
 
-    ``sane``: exactly the jobs that the filters let through, but for those that the index cannot judge. All
-    jobs that have the value of the last one meet it: which of them come first is decided on what is read.
+    Ties with the last value are included: their order is decided on the documents.
     """
     (name,), limit = select.sorted_by, select.limit
     live = part.live.get(name)
