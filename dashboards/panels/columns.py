@@ -1,10 +1,10 @@
-"""Columns that several panels show, in one wording."""
+"""Columns of several panels."""
 
 from dashboards.spec import Entry
 
 NAME = Entry("name", "Queue", "name", "label")
 MODEL = Entry("name", "CPU model", "name", "label")
-RC_SITE = Entry("site", "WLCG site", "name")
+RC_SITE = Entry("site", "Site", "name")
 JOBS = Entry("n_jobs", "Jobs", "count")
 TASKS = Entry("n_distinct_tasks", "Tasks", "count")
 UNITS = Entry(
@@ -13,9 +13,7 @@ UNITS = Entry(
     "count",
     note="task × core class × processing type: more than there are tasks",
 )
-ORIGIN = Entry(
-    "origin", "Origin", note="own, inherited from the WLCG site, default, changed in the window, none"
-)
+ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
 VERDICT = Entry("verdict", "Verdict", "verdict", "category")
 COREPOWER = Entry("corepower", "Declared", "declared", note="benchmark score per core", unit="benchmark")
 REFERENCE = Entry(
