@@ -1,4 +1,4 @@
-"""The landing page: what is where, how to read a speed factor, rows to ask on from."""
+"""The start page: result of the latest run, guide to the pages, verdicts."""
 
 from dataclasses import replace
 
@@ -8,49 +8,49 @@ from dashboards.spec import Page, Panel, stacked
 
 WHERE = Panel(
     "ask-where",
-    "What is where",
+    "Where to look",
     "markdown",
     "Ask",
     text=(
-        ("Sites", "Which queues deviate by more than {limit} from what they declare, confirmed or not."),
-        ("One site", "Its queues, by kind of work, over time, task by task. Choose its name there."),
-        ("CPU models", "How fast the processors are, against their reference scores."),
-        ("Efficiency", "CPU time over the cores that were held, and core-hours without CPU time."),
-        ("Projects and users", "Scores of their jobs, weighted by node-hours, down to the single job."),
-        ("Job issues", "Which jobs waste what they hold, how badly, and what to tell their users."),
-        ("Trust", "Days and runs that are missing, jobs that were dropped, fits that did not close."),
+        ("Sites and queues", "Queues that deviate by more than {limit} from their declared score."),
+        ("Site", "Queues of one site: by processing type, over time, by task. Select its name there."),
+        ("CPU models", "Speed of the processors, against their reference scores."),
+        ("Efficiency", "CPU time over allocated core time, and idle core-hours."),
+        ("Users and projects", "Scores of their jobs, weighted by node-hours, down to single jobs."),
+        ("Job issues", "Jobs that leave their allocation idle, with advice for their users."),
+        ("Data quality", "Missing days and runs, dropped jobs, fits that did not converge."),
     ),
     hint="Every table is a data view: open a row below, or Discover.",
 )
 
 READING = Panel(
     "ask-reading",
-    "How to read a speed factor, in five sentences",
+    "How to read a speed factor",
     "markdown",
     "Ask",
     text=(
         (
             "",
-            "1. A speed factor k says how fast jobs ran on the cores of a queue, against the mean of all "
-            "queues that ran the same tasks: k = 1.2 is 20 % faster.",
+            "1. A speed factor k is the speed of a queue's cores relative to the mean of all queues that "
+            "ran the same tasks: k = 1.2 is 20 % faster.",
         ),
         (
             "",
-            "2. Only ratios of factors of one component mean anything, for these are linked by common tasks.",
+            "2. Only factors of one component, linked by common tasks, can be compared.",
         ),
         (
             "",
-            "3. The deviation compares k with what the declared corepower promises on the line of all other "
-            "sites: above 0 ran faster than declared, below 0 slower.",
+            "3. The deviation compares k with the line through the declared values of all other sites: "
+            "positive is faster than declared, negative slower.",
         ),
         (
             "",
-            "4. A queue deviates when its 90 % interval lies beyond {limit}; it is confirmed, and may be "
-            "sent, when that is also significant over all tests and survives every tried change.",
+            "4. A queue deviates when its 90 % interval lies beyond {limit}. A deviation is confirmed, and "
+            "cleared to send, when it is significant over all tests and passes all stability checks.",
         ),
         (
             "",
-            "5. Candidates, undecided and undeclared queues are no accusation: more common tasks, or a "
+            "5. Candidates, undecided and undeclared queues are not accused: more common tasks, or a "
             "declared value, would decide.",
         ),
     ),
@@ -58,8 +58,8 @@ READING = Panel(
 
 ASK = Page(
     "ask",
-    "Ask",
-    "Start here: what is where, may the numbers be used, and how is a speed factor read?",
+    "Start here",
+    "What was found, and can I trust it?",
     stacked(
         (
             9,

@@ -1,4 +1,4 @@
-"""The page of CPU models: how fast they are, and whether that agrees with their reference scores."""
+"""The page of CPU models: speed, and comparison with reference scores."""
 
 from dataclasses import replace
 
@@ -12,18 +12,19 @@ from esjobs.core.query import Maximum, Minimum
 MODELS = replace(
     FACTORS_MODEL,
     id="models-factors",
-    title="Speed factors, fastest first (bars: one standard error)",
+    title="Which CPU models are fastest?",
     view=replace(FACTORS_MODEL.view, types="every"),
     most=(40,),
-    empty="No CPU model has a speed factor: the records name none, or no two models ran the same task.",
+    empty="No speed factors: records name no CPU, or no two models ran the same task.",
 )
 
 AGAINST = replace(
     SCATTER_MODEL,
     id="models-scatter",
-    title="Speed factor (one standard error) against reference score per core, ±20 %",
+    title="Does speed match the reference score?",
     view=replace(SCATTER_MODEL.view, types="every"),
     fields=(*SCATTER_MODEL.fields, TYPE),
+    empty="No reference scores imported; run: esjobs reference import.",
 )
 
 
@@ -36,11 +37,11 @@ def _scores(benchmark: str, title: str) -> Panel:
     )
     return Panel(
         f"models-{benchmark}",
-        f"Speed factor (one standard error) against published {title} per core, lowest to highest",
+        f"Speed against published {title}",
         "against-scores",
         "CPU models",
         View("factors", where=(Where("k"), Where("component", (0,))), level="cpu_model", types="every"),
-        "Imported references (esjobs reference import); a CPU model may have several: SMT, clock.",
+        "Lowest to highest published score per core (SMT, clock). Bars: one standard error.",
         fields=(
             MODEL,
             Entry("high", f"{title} per core", "declared", "x", table="references"),
@@ -48,7 +49,7 @@ def _scores(benchmark: str, title: str) -> Panel:
             TYPE,
         ),
         joins=(Join(UNFILTERED, scores, "cpu_model", ("low", "high")),),
-        empty="No CPU model has a speed factor for the chosen type and filters.",
+        empty="No CPU model in this selection has a speed factor.",
     )
 
 
@@ -57,11 +58,11 @@ HS06 = _scores("hs06", "HS06")
 
 SPREAD = Panel(
     "models-spread",
-    "One CPU model at several queues: the 15 furthest from the model's mean speed, in standard errors",
+    "Which queues run a CPU model unusually fast or slow?",
     "ranked",
     "CPU models",
     View("cpu_speed_by_queue", where=(Where("sigmas"),), level="cpu_model", types="every", sort=("-n_jobs",)),
-    "Right of 0 the model is faster at that queue than elsewhere. Beyond 3 on either side is hardly chance.",
+    "In standard errors from the mean of the model; right is faster. Beyond 3 is hardly chance.",
     fields=(
         Entry("pair", "Queue and CPU model", "name", "label"),
         Entry("sigmas", "Distance in standard errors", "number", "x"),
@@ -69,12 +70,12 @@ SPREAD = Panel(
         JOBS,
     ),
     most=(15,),
-    empty="No CPU model runs at two queues, or nobody has asked yet: esjobs decompose does, and every night.",
+    empty="No CPU model runs at two queues, or esjobs decompose has not run.",
 )
 
 SPREAD_TABLE = Panel(
     "models-at-queues",
-    "The same CPU models at each queue: speed there against the model's mean over all queues that run it",
+    "Speed of each CPU model by queue",
     "rows",
     "CPU models",
     View("cpu_speed_by_queue", level="cpu_model", types="every", sort=("-n_jobs",)),
@@ -87,12 +88,12 @@ SPREAD_TABLE = Panel(
         Entry("cpu_share", "of the queue's CPU time", "fraction"),
         JOBS,
     ),
-    empty="No CPU model runs at two queues, or nobody has asked yet: esjobs decompose does, and every night.",
+    empty="No CPU model runs at two queues, or esjobs decompose has not run.",
 )
 
 TABLE = Panel(
     "models-table",
-    "All CPU models: speed factor, its standard error, what it rests on",
+    "Speed factors and sample sizes",
     "table",
     "CPU models",
     View("factors", where=(Where("k"),), level="cpu_model", types="every", sort=("-k",)),
@@ -111,7 +112,7 @@ TABLE = Panel(
 
 ROWS = Panel(
     "models-rows",
-    "Every CPU model and processing type, those without a factor too, and why",
+    "All CPU models, including those without a result",
     "rows",
     "CPU models",
     View("factors", level="cpu_model", types="every", sort=("-k",)),
@@ -123,14 +124,13 @@ ROWS = Panel(
         Entry("reason", "Reason"),
         JOBS,
     ),
-    empty="The records name no CPU model.",
+    empty="Records do not name the CPU.",
 )
 
 CPU_MODELS = Page(
     "cpu-models",
     "CPU models",
-    "How fast are the processors that the jobs name, for each kind of work, and does that agree with their "
-    "reference scores?",
+    "How fast is each CPU model, and does it match its reference score?",
     stacked(
         (24, ((MODELS, 24), (AGAINST, 24))),
         (20, ((HS23, 24), (HS06, 24))),

@@ -1,8 +1,4 @@
-"""The page of efficiency: what jobs make of the cores that they are given.
-
-Most panels are about the jobs themselves, all of them, and ask their index; detectors and scores of jobs add
-theirs here.
-"""
+"""The page of efficiency. Most panels query the jobs index; others use scores of jobs."""
 
 from dashboards.panels.efficiency import (
     CPU_AGAINST_MEM,
@@ -18,11 +14,11 @@ from esjobs.core.query import Count, Moment, Sum, SumProduct
 from esjobs.core.states import CANCELLED, FAILED, FINISHED
 
 SECTION = "Efficiency"
-_EMPTY = "No job of the chosen time and filters says this, or the index of jobs lacks a field of a filter."
+_EMPTY = "No jobs in this selection record the fields of this panel."
 
 CORE_S = SumProduct("wall_s", "cores", "core_s")
-ALL_STATES = (Where("cpu_s"), Where("wall_s"), Where("cores", above=0))
-"""Jobs of which CPU time, wall-clock time and cores are known: a ratio of sums is over the same jobs."""
+RATIO_TERMS = (Where("cpu_s"), Where("wall_s"), Where("cores", above=0))
+"""Conditions of a ratio of sums: numerator and denominator are over the same jobs."""
 _SUMS = (
     Sum("cpu_s", "cpu_s"),
     CORE_S,
@@ -32,20 +28,18 @@ _SUMS = (
     Count(),
 )
 _WASTED_SUMS = (Sum("cpu_s", "cpu_s"), CORE_S, Count())
-_OF_200 = "Of the 200 with most jobs. "
-_INDEPENDENT = (
-    "95 % intervals take jobs for independent: those of one task are not quite. Names with five jobs or more."
-)
-_ABOUT = f"{_OF_200}CPU time over wall-clock time × cores, of all jobs that say all three. {_INDEPENDENT}"
+_OF_200 = "Of the 200 names with most jobs. "
+_INDEPENDENT = "95 % intervals assume independent jobs. Names with five jobs or more. Dashed: all jobs."
+_ABOUT = f"{_OF_200}CPU time over wall-clock time × cores, largest core time first. {_INDEPENDENT}"
 
 
 def _shares(name: str, what: str, column: str, heading: str, most: int) -> Panel:
     return Panel(
         f"efficiency-by-{name}",
-        f"CPU time over core time by {what}, most core time first, with 95 % intervals (dashed: all of them)",
+        f"CPU efficiency by {what}",
         "shares",
         SECTION,
-        View(JOBS.name, where=ALL_STATES, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
+        View(JOBS.name, where=RATIO_TERMS, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
         _ABOUT,
         fields=(
             Entry(column, heading, "name", "label"),
@@ -59,14 +53,14 @@ def _shares(name: str, what: str, column: str, heading: str, most: int) -> Panel
 def _wasted(name: str, what: str, column: str, heading: str, most: int) -> Panel:
     return Panel(
         f"efficiency-wasted{name}",
-        f"Core-hours without CPU time by {what}, the most first",
+        f"Idle core-hours by {what}",
         "waste",
         SECTION,
-        View(JOBS.name, where=ALL_STATES, by=(column,), metrics=_WASTED_SUMS, sort=("-n_jobs",)),
+        View(JOBS.name, where=RATIO_TERMS, by=(column,), metrics=_WASTED_SUMS, sort=("-n_jobs",)),
         _OF_200 + WASTED_IS,
         fields=(
             Entry(column, heading, "name", "label"),
-            Entry("cpu_s", "Core-hours without CPU time", "number", "x", per="core_s"),
+            Entry("cpu_s", "Idle core-hours", "number", "x", per="core_s"),
         ),
         most=(most,),
         empty=_EMPTY,
@@ -82,7 +76,7 @@ WASTED_BY_USER = _wasted("-by-user", "user", "user", "User", 20)
 
 LOST_HOURS = Panel(
     "efficiency-lost",
-    "Core-hours lost in jobs that failed, by queue and how they ended; cancelled beside",
+    "Core-hours lost in failed jobs",
     "ends",
     SECTION,
     View(
@@ -92,20 +86,20 @@ LOST_HOURS = Panel(
         metrics=(CORE_S, Count()),
         sort=("-n_jobs",),
     ),
-    _OF_200 + "Wall-clock time × cores. What was cancelled is not lost, and told apart.",
+    _OF_200 + "Wall-clock time × cores, by final state. Cancelled jobs are shown separately.",
     fields=(
         Entry("queue", "Queue", "name", "label"),
         Entry("core_s", "Core-hours", "number", "x"),
     ),
     most=(25,),
-    empty="No job of the chosen time and filters failed, or the index of jobs lacks a field of a filter.",
+    empty="No jobs in this selection failed.",
 )
 
-_AGAINST_REST = f"By the lower end. {_INDEPENDENT}"
+_AGAINST_REST = f"Sorted by the lower limit. {_INDEPENDENT}"
 
 ENDS = Panel(
     "efficiency-ends",
-    "Share of jobs that failed by queue, the surely highest first (dashed: all of them)",
+    "Where do jobs fail most?",
     "rates",
     SECTION,
     View(
@@ -115,16 +109,15 @@ ENDS = Panel(
         metrics=(Count(),),
         sort=("-n_jobs",),
     ),
-    _OF_200 + "Of the jobs that finished or failed. " + _AGAINST_REST,
+    _OF_200 + "Fraction of finished and failed jobs. " + _AGAINST_REST,
     fields=(Entry("queue", "Queue", "name", "label"), Entry("state", "Share of jobs", "name", "x")),
     most=(25,),
-    empty="No job of the chosen time and filters finished or failed, or the index of jobs lacks a field of a "
-    "filter.",
+    empty="No jobs in this selection finished or failed.",
 )
 
 WAITING = Panel(
     "efficiency-waiting",
-    "Mean waiting of a job between submission and start by queue, h (dashed: all of them)",
+    "Where do jobs wait longest?",
     "rates",
     SECTION,
     View(
@@ -134,35 +127,35 @@ WAITING = Panel(
         metrics=(Sum("queue_s", "queue_s"), SumProduct("queue_s", "queue_s", "queue_s_sq"), Count()),
         sort=("-n_jobs",),
     ),
-    _OF_200 + "A mean over jobs: a few that waited for days raise it. " + _AGAINST_REST,
+    _OF_200 + "Mean over jobs, raised by a few that wait for days. " + _AGAINST_REST,
     fields=(
         Entry("queue", "Queue", "name", "label"),
         Entry("queue_s", "Mean waiting, h", "number", "x", per="n_jobs"),
     ),
     most=(25,),
-    empty="No job of the chosen time and filters says how long it waited.",
+    empty="No jobs in this selection record a waiting time.",
 )
 
 BUSY = Panel(
     "efficiency-cores",
-    "Cores given against cores kept busy (dashed: all busy; area: core-hours)",
+    "Do jobs use the cores they hold?",
     "busy",
     SECTION,
     View(
         JOBS.name,
-        where=ALL_STATES,
+        where=RATIO_TERMS,
         by=("cores",),
         metrics=(Sum("cpu_s", "cpu_s"), Sum("wall_s", "wall_s"), Count()),
         sort=("-n_jobs",),
     ),
-    "CPU time over wall-clock time of the jobs with each number of cores.",
-    fields=(Entry("cores", "Cores given", "count", "x"),),
+    "CPU time over wall-clock time, by allocated cores. Dashed: all busy; area: core-hours.",
+    fields=(Entry("cores", "Allocated cores", "count", "x"),),
     empty=_EMPTY,
 )
 
 COVERAGE = Panel(
     "efficiency-coverage",
-    "Of how many jobs each quantity is known: what these pages rest on",
+    "How complete are the records?",
     "coverage",
     SECTION,
     View(JOBS.name, metrics=(Count(),)),
@@ -177,12 +170,12 @@ COVERAGE = Panel(
         Entry("cpu_raw", "CPU model", "fraction"),
         Entry("max_rss_b", "memory", "fraction"),
     ),
-    empty="There are no jobs in the chosen time and with the chosen filters.",
+    empty="No jobs in this selection.",
 )
 
 BY_MODEL = Panel(
     "efficiency-by-model",
-    "CPU time over core time by CPU model, jobs of the fits (dashed: all of them)",
+    "CPU efficiency by CPU model",
     "shares",
     SECTION,
     View(
@@ -192,35 +185,34 @@ BY_MODEL = Panel(
         metrics=(Sum("cpu_s", "cpu_s"), Sum("core_s", "core_s"), Sum("n_jobs", "n_jobs")),
         sort=("-core_s",),
     ),
-    "Summed over the jobs that count in the fits; filters by user, project and state do not reach them.",
+    "Jobs of the fits only; filters by user, project and state do not apply. Dashed: all.",
     fields=(
         Entry("cpu_model", "CPU model", "name", "label"),
         Entry("cpu_s", "CPU efficiency", "fraction", "x", per="core_s"),
     ),
     most=(20,),
-    empty="No aggregated day lies in the chosen time, or none has jobs of the chosen filters.",
+    empty="No aggregated jobs in this selection.",
 )
 
 READ_ME = Panel(
     "efficiency-about",
-    "What these numbers are about",
+    "Definitions",
     "markdown",
     SECTION,
     text=(
         (
-            "Which jobs",
-            "All jobs of the chosen time, failed ones too, as far as they say what a panel needs. The panel "
-            "by CPU model is about the jobs that count in the fits, those below it about jobs that were "
-            "scored (esjobs score).",
+            "Jobs",
+            "All jobs of the selected period with the fields of a panel, failed ones included. The panel by "
+            "CPU model uses jobs of the fits, those below it scored jobs (esjobs score).",
         ),
         (
             "Ratios",
-            "A ratio of sums: a job counts by its core time. Compare no two without looking at the coverage.",
+            "Ratios of sums: jobs are weighted by core time. Check completeness before comparing two names.",
         ),
         (
-            "Lost and wasted",
-            "Lost: core-hours of jobs that failed, ran into a limit or lost their node; cancelled jobs are "
-            "told apart. Wasted: core-hours without CPU time, whatever became of the job.",
+            "Lost and idle",
+            "Lost: core-hours of jobs that failed, hit a limit or lost their node. Idle: core-hours without "
+            "CPU time, for jobs of any final state.",
         ),
     ),
 )
@@ -228,8 +220,7 @@ READ_ME = Panel(
 EFFICIENCY = Page(
     "efficiency",
     "Efficiency",
-    "What do jobs make of the cores that they are given, who leaves core-hours unused, how many are lost in "
-    "failures, and of how many jobs is that known?",
+    "How much of the paid-for time does work?",
     stacked(
         (16, ((COVERAGE, 26), (READ_ME, 22))),
         (22, ((BY_QUEUE, 24), (WASTED, 24))),

@@ -1,19 +1,18 @@
-"""The page of job issues: what is wrong, by rule and severity, whose jobs they are, what to tell them."""
+"""The page of job issues, by rule, severity, user and project."""
 
 from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Sum
 
 SECTION = "Job issues"
-_EMPTY = "No job of the chosen time and filters has issues of this kind: esjobs detect looks for them."
+_EMPTY = "No issues. Did `esjobs detect` run?"
 WRONG = Where("severity", ("minor", "major", "critical"))
-"""What somebody should look at: tags that only say what a job is like are of severity info."""
+"""Issues to act on; tags have severity info."""
 _TABLE = "issues"
-FOREMOST = 1000
-"""Issues that are listed one by one at most."""
+MOST_ROWS = 1000
+"""Most issues of the table."""
 
 
 def _issues(id_: str, title: str, by: str, heading: str, *where: Where) -> Panel:
-    """Issues counted per name."""
     return Panel(
         id_,
         title,
@@ -34,7 +33,7 @@ def _issues(id_: str, title: str, by: str, heading: str, *where: Where) -> Panel
 
 
 def _idle(id_: str, title: str, rule: str, column: str) -> Panel:
-    """Hours that users' jobs left unused, by one rule: those of several overlap."""
+    """Panel of idle hours by user, for one rule, because hours of several rules overlap."""
     return Panel(
         id_,
         title,
@@ -54,23 +53,17 @@ def _idle(id_: str, title: str, rule: str, column: str) -> Panel:
     )
 
 
-BY_RULE = _issues(
-    "issues-by-rule", "Issues by rule, without tags of severity info", "detector", "Rule", WRONG
-)
+BY_RULE = _issues("issues-by-rule", "Which rules fire most?", "detector", "Rule", WRONG)
 BY_SEVERITY = _issues("issues-by-severity", "Issues and tags by severity", "severity", "Severity")
-BY_AREA = _issues("issues-by-area", "Issues by what they are about", "area", "Area", WRONG)
+BY_AREA = _issues("issues-by-area", "Issues by area", "area", "Area", WRONG)
 BY_USER = _issues("issues-by-user", "Issues by user", "user", "User", WRONG)
 BY_PROJECT = _issues("issues-by-project", "Issues by project", "project", "Project", WRONG)
-IDLE_CORES = _idle(
-    "issues-idle-cores", "Core-hours in which cores did nothing, by user", "cpu-idle", "idle_core_h"
-)
-IDLE_GPUS = _idle(
-    "issues-idle-gpus", "GPU-hours in which GPUs did nothing, by user", "gpu-idle", "idle_gpu_h"
-)
+IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours by user", "cpu-idle", "idle_core_h")
+IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours by user", "gpu-idle", "idle_gpu_h")
 
 JOBS_TABLE = Panel(
     "issues-jobs",
-    "Jobs with issues, the worst first, with what to tell their users",
+    "Jobs with issues, with advice for users",
     "rows",
     SECTION,
     View(
@@ -78,7 +71,7 @@ JOBS_TABLE = Panel(
         types="every",
         where=(WRONG,),
         sort=("-severity_rank", "-idle_core_h", "source", "job_id", "detector"),
-        most=FOREMOST,
+        most=MOST_ROWS,
     ),
     fields=(
         Entry("day", "Day", "time"),
@@ -95,8 +88,8 @@ JOBS_TABLE = Panel(
         Entry("idle_gpu_h", "GPU-hours", "number"),
         Entry("hint", "Hint", "sentence"),
     ),
-    empty="No job of the chosen time and filters has issues: esjobs detect looks for them.",
-    hint="open a row for all of it",
+    empty=_EMPTY,
+    hint="open a row for details",
 )
 
 READ_ME = Panel(
@@ -107,13 +100,13 @@ READ_ME = Panel(
     text=(
         (
             "Issues",
-            "A row per job and rule (esjobs rules show). Detectors look at the time series of a job, tags at "
-            "what it used and asked for. Everything about one job: esjobs job JOBID.",
+            "One row per job and rule (esjobs rules show). Detectors use the time series of a job, tags its "
+            "requests and usage. Report on one job: esjobs job JOBID.",
         ),
         (
             "Hours",
-            "Hours of several rules overlap: each panel of hours is about one rule. Nothing found is not the "
-            "same as efficient: jobs without time series are judged by their records alone.",
+            "Hours of rules overlap, so each panel of hours uses one rule. Jobs without time series are "
+            "judged by their records only.",
         ),
     ),
 )
@@ -121,7 +114,7 @@ READ_ME = Panel(
 ISSUES = Page(
     "issues",
     "Job issues",
-    "Which jobs waste what they were given, whose are they, and what can be done?",
+    "Which jobs need a person?",
     stacked(
         (16, ((BY_SEVERITY, 16), (BY_AREA, 16), (READ_ME, 16))),
         (20, ((BY_RULE, 48),)),

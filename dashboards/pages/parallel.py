@@ -1,25 +1,23 @@
-"""The page of parallel efficiency: what TALP measured in parallel programs, by the metrics of POP.
+"""The page of parallel efficiency: POP metrics measured by TALP.
 
-Efficiencies of names are means over the time that each is a share of, so that a long run counts for more than
-a short one; the parallel efficiency is a ratio of sums.
+Efficiencies of names are weighted by time; the parallel efficiency is a ratio of sums.
 """
 
 from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Count, Sum, SumProduct, SumWhere
 
 SECTION = "Parallel efficiency"
-_EMPTY = "No job of the chosen time and filters has this: esjobs ingest talp takes reports of TALP."
-FOREMOST = 1000
-"""Rows that are listed one by one at most."""
+_EMPTY = "No TALP reports in this selection; load them: esjobs ingest talp."
+MOST_ROWS = 1000
+"""Most rows of a table."""
 
 _OF_APPLICATION = (Where("level", ("application",)),)
 _RUNS = (*_OF_APPLICATION, Where("main", (True,)))
-"""Rows about all of a run; regions inside them would count the same time again."""
+"""Rows of whole runs; adding their regions would count time twice."""
 _KNOWN = (Where("useful_s"), Where("active_s", above=0))
 
 
 def _lost(id_: str, title: str, by: str, heading: str, where: tuple[Where, ...], about: str) -> Panel:
-    """CPU-hours that were no work, per name."""
     return Panel(
         id_,
         title,
@@ -44,10 +42,9 @@ def _lost(id_: str, title: str, by: str, heading: str, where: tuple[Where, ...],
 
 
 def _efficiency(column: str, title: str) -> Panel:
-    """An efficiency by application, a mean over the time on CPUs."""
     return Panel(
         f"parallel-{column.replace('_', '-')}",
-        f"{title} by application, most time on CPUs first (dashed: all of them)",
+        f"{title} by application",
         "shares",
         SECTION,
         View(
@@ -63,7 +60,7 @@ def _efficiency(column: str, title: str) -> Panel:
             ),
             sort=(f"-{column}_known",),
         ),
-        "From 90 % on good, from 80 % fair, below poor.",
+        "Good from 90 %, fair from 80 %. Largest CPU time first; dashed: all.",
         fields=(
             Entry("application", "Application", "name", "label"),
             Entry(f"{column}_active", title, "fraction", "x", per=f"{column}_known"),
@@ -75,19 +72,19 @@ def _efficiency(column: str, title: str) -> Panel:
 
 LOST_BY_APPLICATION = _lost(
     "parallel-lost-by-application",
-    "CPU-hours that were no work, by application, the most first",
+    "CPU-hours lost by application",
     "application",
     "Application",
     _RUNS,
-    "Time on CPUs in MPI, in OpenMP's runtime and in waiting: what a better division could give back.",
+    "CPU time in MPI, in the OpenMP runtime and in waiting.",
 )
 LOST_BY_REGION = _lost(
     "parallel-lost-by-region",
-    "CPU-hours that were no work, by region of the program, the most first",
+    "CPU-hours lost by region",
     "region",
     "Region",
     (*_OF_APPLICATION, Where("main", (True,), negate=True)),
-    "Regions that programs name; those inside others count their time again. Choose an application.",
+    "Regions named by programs; nested regions count twice. Select an application.",
 )
 EFFICIENCIES = (
     _efficiency("parallel_efficiency", "Parallel efficiency"),
@@ -98,7 +95,7 @@ EFFICIENCIES = (
 
 WORST = Panel(
     "parallel-worst",
-    "Regions that lose more than a tenth by one branch, largest jobs first",
+    "Regions losing more than 10 %, largest jobs first",
     "rows",
     SECTION,
     View(
@@ -106,7 +103,7 @@ WORST = Panel(
         types="every",
         where=(*_OF_APPLICATION, Where("worst")),
         sort=("-core_h", "source", "job_id", "region"),
-        most=FOREMOST,
+        most=MOST_ROWS,
     ),
     fields=(
         Entry("time", "Measured", "time"),
@@ -126,15 +123,14 @@ WORST = Panel(
         Entry("worst", "Worst branch", "name"),
     ),
     empty=_EMPTY,
-    hint="open a row for all of it",
+    hint="open a row for details",
 )
 
 
 def _by_size(column: str, title: str, heading: str, about: str) -> Panel:
-    """An efficiency over the size of runs, a line per application."""
     return Panel(
         f"parallel-{column.replace('_', '-')}-by-size",
-        f"{title} by number of CPUs (dashed: fair and good)",
+        title,
         "sizes",
         SECTION,
         View(
@@ -142,7 +138,7 @@ def _by_size(column: str, title: str, heading: str, about: str) -> Panel:
             types="every",
             where=(Where("main", (True,)), Where(column)),
             sort=("application", "source", "cpus"),
-            most=FOREMOST,
+            most=MOST_ROWS,
         ),
         about,
         fields=(
@@ -152,28 +148,28 @@ def _by_size(column: str, title: str, heading: str, about: str) -> Panel:
             Entry("mode", "Scaling", "name"),
             Entry("n_runs", "Runs", "count"),
         ),
-        empty="No application of the chosen time and filters was measured: esjobs ingest talp takes reports.",
+        empty=_EMPTY,
     )
 
 
 SPEEDUP_BY_SIZE = _by_size(
     "speedup_efficiency",
-    "What is left of the speedup",
+    "How well does it scale?",
     "Efficiency of the speedup",
-    "Against the smallest size: speedup over growth of CPUs where the problem stays (strong scaling), "
-    "speedup where it grows with them (weak). The eight applications that ran at most sizes.",
+    "Relative to the smallest size: speedup over CPU ratio (strong scaling), or speedup (weak). The eight "
+    "applications with most sizes. Dashed: fair and good.",
 )
 PARALLEL_BY_SIZE = _by_size(
     "parallel_efficiency",
+    "Parallel efficiency by number of CPUs",
     "Parallel efficiency",
-    "Parallel efficiency",
-    "Medians over the runs of a size. Where it falls less than the speedup, the rest is lost in computing: "
-    "more instructions, fewer of them per cycle, a lower frequency.",
+    "Medians over runs of a size; dashed: fair and good. If speedup falls more, computing is slower: more "
+    "instructions, fewer per cycle, or a lower frequency.",
 )
 
 SCALING = Panel(
     "parallel-scaling",
-    "How applications scale: runs by size, against the smallest",
+    "Scaling runs",
     "rows",
     SECTION,
     View(
@@ -181,7 +177,7 @@ SCALING = Panel(
         types="every",
         where=(Where("main", (True,)),),
         sort=("-cpus", "application", "source"),
-        most=FOREMOST,
+        most=MOST_ROWS,
     ),
     fields=(
         Entry("application", "Application", "name"),
@@ -196,15 +192,15 @@ SCALING = Panel(
         Entry("speedup", "Speedup", "number"),
         Entry("last_time", "Newest run", "time"),
     ),
-    empty="No application of the chosen time and filters was measured: esjobs ingest talp takes reports.",
+    empty=_EMPTY,
 )
 
 ORPHANS = Panel(
     "parallel-orphans",
-    "Reports whose job is not known, newest first",
+    "TALP reports without a job record",
     "rows",
     SECTION,
-    View("pop_orphans", types="every", sort=("-time", "job_id", "report"), most=FOREMOST),
+    View("pop_orphans", types="every", sort=("-time", "job_id", "report"), most=MOST_ROWS),
     fields=(
         Entry("time", "Measured", "time"),
         Entry("job_id", "Job", "name"),
@@ -214,7 +210,7 @@ ORPHANS = Panel(
         Entry("reason", "Why", "sentence"),
         Entry("file", "File", "name"),
     ),
-    empty="Every report of the chosen time has its job, or filters of jobs are set, which these have not.",
+    empty="All reports match a job (job filters do not apply here).",
 )
 
 READ_ME = Panel(
@@ -225,14 +221,13 @@ READ_ME = Panel(
     text=(
         (
             "Efficiencies",
-            "Shares of time, by the method of POP: from 90 % on good, from 80 % fair, below poor. MPI and "
-            "OpenMP stand beside each other: they do not multiply. What lost most in one job, and what "
-            "usually helps: esjobs job JOBID.",
+            "Fractions of time (POP): good from 90 %, fair from 80 %. MPI and OpenMP efficiencies do not "
+            "multiply. Largest loss of one job, with advice: esjobs job JOBID.",
         ),
         (
             "Measured",
-            "Only jobs that ran under TALP, and ended by themselves, are here. One application with all its "
-            "efficiencies: esjobs show pop_scaling --application NAME --plot.",
+            "Only jobs that ran under TALP and were not killed. One application: esjobs show pop_scaling "
+            "--application NAME --plot.",
         ),
     ),
 )
@@ -240,7 +235,7 @@ READ_ME = Panel(
 PARALLEL = Page(
     "parallel",
     "Parallel efficiency",
-    "Which parallel programs wait instead of working, where in them, and how do they scale?",
+    "Where do parallel programs wait, and how do they scale?",
     stacked(
         (10, ((READ_ME, 48),)),
         (18, ((LOST_BY_APPLICATION, 24), (LOST_BY_REGION, 24))),

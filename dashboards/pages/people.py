@@ -1,22 +1,21 @@
-"""The page of projects and users: who used what, how well, and which jobs are behind it."""
+"""The page of users and projects: idle core-hours, scores, jobs."""
 
 from dashboards.panels.efficiency import RANKINGS
 from dashboards.spec import WASTED_IS, Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Sum
 
 SECTION = "Projects and users"
-_EMPTY = "No job of the chosen time and filters is scored: esjobs score makes scores."
+_EMPTY = "No scored jobs in this selection; run: esjobs score."
 _TABLE = "scores"
-FOREMOST = 1000
-"""Jobs that are looked at one by one at most, the first by what a panel is about."""
+MOST_ROWS = 1000
+"""Most jobs of a panel."""
 _SHOWN = 25
 
 
 def _wasted(by: str, heading: str) -> Panel:
-    """Core-hours without CPU time, per name."""
     return Panel(
         f"people-wasted-by-{by}",
-        f"Core-hours without CPU time by {by}, the 20 with most: click one",
+        f"Idle core-hours by {by} (click to filter)",
         "bars",
         SECTION,
         View(
@@ -46,7 +45,6 @@ _SCORES = (
 
 
 def _worst(id_: str, title: str, about: str, column: str, heading: str) -> Panel:
-    """The first jobs by a column, a bar each."""
     return Panel(
         id_,
         title,
@@ -57,7 +55,7 @@ def _worst(id_: str, title: str, about: str, column: str, heading: str) -> Panel
             types="every",
             where=(Where(column),),
             sort=(f"-{column}", "source", "job_id"),
-            most=FOREMOST,
+            most=MOST_ROWS,
         ),
         about,
         fields=(
@@ -70,27 +68,26 @@ def _worst(id_: str, title: str, about: str, column: str, heading: str) -> Panel
     )
 
 
-_HOURS = (("node_h", "Node-hours"), ("idle_core_h", "Core-hours without CPU time"))
+_HOURS = (("node_h", "Node-hours"), ("idle_core_h", "Idle core-hours"))
 
 WORST = _worst(
     "people-worst",
-    "The 25 jobs with the highest sum of scores (bar: sum; dots: the scores it is made of)",
-    "A sum over the scores that a job has, of GPUs too: one of more scores adds up to more. A job of a user "
-    "who is named often is hardly a single case.",
+    "25 worst jobs by total score",
+    "Bar: sum of all scores of the job; dots: the scores. Jobs with more scores have a larger sum.",
     "score_sum",
     "Sum of scores",
 )
 WASTEFUL = _worst(
     "people-wasteful",
-    "The 25 jobs that wasted most core-hours",
-    "Core-hours without CPU time: wall-clock time × cores less CPU time.",
+    "25 most wasteful jobs",
+    "Idle core-hours: wall-clock time × cores minus CPU time.",
     "idle_core_h",
-    "Core-hours without CPU time",
+    "Idle core-hours",
 )
 
 CPU_OVER_HOURS = Panel(
     "people-cpu-over-hours",
-    "score_cpu over node-hours, a mark per job (0 best, 100 worst)",
+    "Are large jobs efficient?",
     "of-jobs",
     SECTION,
     View(
@@ -98,9 +95,9 @@ CPU_OVER_HOURS = Panel(
         types="every",
         where=(Where("score_cpu"), Where("node_h", above=0)),
         sort=("-node_h", "source", "job_id"),
-        most=FOREMOST,
+        most=MOST_ROWS,
     ),
-    "The 1,000 jobs of most node-hours that have the score. Above on the right: look at these first.",
+    "score_cpu (0 best, 100 worst) of the 1,000 largest jobs; start with the upper right.",
     fields=(
         Entry("node_h", "Node-hours", "number", "x"),
         Entry("score_cpu", "score_cpu", "number", "y"),
@@ -108,13 +105,13 @@ CPU_OVER_HOURS = Panel(
         Entry("project", "Project", "name"),
         Entry("job_id", "Job", "name"),
     ),
-    most=(FOREMOST,),
-    empty="No job of the chosen time and filters has score_cpu: esjobs score makes it, of counters.",
+    most=(MOST_ROWS,),
+    empty="No jobs with score_cpu in this selection; esjobs score needs hardware counters.",
 )
 
 JOBS_TABLE = Panel(
     "people-jobs",
-    "Jobs that wasted most core-hours",
+    "All jobs by wasted core-hours",
     "rows",
     SECTION,
     View(
@@ -122,7 +119,7 @@ JOBS_TABLE = Panel(
         types="every",
         where=(Where("idle_core_h"),),
         sort=("-idle_core_h", "source", "job_id"),
-        most=FOREMOST,
+        most=MOST_ROWS,
     ),
     fields=(
         Entry("job_id", "Job", "name"),
@@ -131,19 +128,19 @@ JOBS_TABLE = Panel(
         Entry("queue", "Queue", "name"),
         Entry("end_time", "Ended", "time"),
         Entry("node_h", "Node-hours", "number"),
-        Entry("idle_core_h", "Core-hours wasted", "number"),
+        Entry("idle_core_h", "Idle core-hours", "number"),
         Entry("cpu_efficiency", "CPU efficiency", "fraction"),
         *_SCORES,
         Entry("score_gpu", "score_gpu", "number"),
         Entry("score_gpumem", "score_gpumem", "number"),
     ),
     empty=_EMPTY,
-    hint="open a row for all of it",
+    hint="open a row for details",
 )
 
 PREDICTED = Panel(
     "people-predicted",
-    "Predicted scores of jobs that were not measured, worst first: in no mean and no ranking above",
+    "Predicted scores (excluded from means)",
     "rows",
     SECTION,
     View(
@@ -151,7 +148,7 @@ PREDICTED = Panel(
         types="every",
         where=(Where("value"),),
         sort=("-value", "source", "job_id", "score_name"),
-        most=FOREMOST,
+        most=MOST_ROWS,
     ),
     fields=(
         Entry("job_id", "Job", "name"),
@@ -168,35 +165,33 @@ PREDICTED = Panel(
         Entry("spread", "Their spread", "number"),
         Entry("approach", "Approach", "name"),
     ),
-    empty="No score of the chosen time and filters is predicted: esjobs similar predict makes them.",
-    hint="open a row for all of it",
+    empty="No predictions in this selection; run: esjobs similar predict.",
+    hint="open a row for details",
 )
 
 READ_ME = Panel(
     "people-about",
-    "How to go on from here",
+    "How to use this page",
     "markdown",
     SECTION,
     text=(
         (
             "Project, user, job",
-            "Click the bar of a project among the core-hours below: its users and jobs are left. Click the "
-            "bar of a user: the jobs of that user. What was chosen stands above and is taken back there.",
+            "Click a project, then a user; the tables show their jobs. Remove the filters at the top.",
         ),
         (
             "Scores",
-            "0 best, 100 worst. Means over jobs, weighted by node-hours; in brackets the part of these of "
-            "which the score is known: compare no two without looking at it. Dashed: all together. Order: by "
-            "the lower end of 95 % intervals, which take jobs for independent; five scored jobs or more. "
-            "Scores of several families of CPUs are of several definitions; esjobs rank says which.",
+            "0 best, 100 worst. Means over jobs, weighted by node-hours; in brackets the fraction with "
+            "a score. Dashed: all jobs. Sorted by the lower limit of 95 % intervals, for independent jobs; "
+            "names with five scored jobs or more. Definitions differ between CPU families (esjobs rank).",
         ),
     ),
 )
 
 PEOPLE = Page(
     "people",
-    "Projects and users",
-    "Who leaves core-hours unused, whose jobs score worst, and which jobs are behind it?",
+    "Users and projects",
+    "Who wastes most core-hours?",
     stacked(
         (9, ((READ_ME, 48),)),
         (18, ((_wasted("project", "Project"), 24), (_wasted("user", "User"), 24))),

@@ -1,4 +1,4 @@
-"""The page of one site: choose a site or a queue, or come from a name on another page."""
+"""The page of one site or queue; names on other pages lead to it."""
 
 from dashboards.pages.sites import TYPE
 from dashboards.panels.columns import JOBS as N_JOBS
@@ -9,7 +9,7 @@ from esjobs.core.states import FAILED, FINISHED
 
 QUEUES = Panel(
     "site-queues",
-    "Queues of the chosen site: speed against declared corepower (±: one standard error)",
+    "Queues of this site: declared and measured",
     "table",
     "One site",
     View("flags", level="queue", sort=("rank",)),
@@ -19,34 +19,34 @@ QUEUES = Panel(
         Entry("status_shown", "Verdict", "name"),
         Entry("deviation", "Deviation", "percent", error="deviation_err"),
         Entry("corepower", "Declared", "declared"),
-        Entry("estimate", "Ran like", "estimate"),
+        Entry("estimate", "Measured", "estimate"),
         Entry("estimate_low", "from", "estimate"),
         Entry("estimate_high", "to (90 %)", "estimate"),
         Entry("k", "k", "number", error="k_err"),
         N_JOBS,
     ),
-    empty="The latest run has no queue of this name.",
+    empty="The latest run has no such queue; clear a filter.",
 )
 
 HOW_MANY = Panel(
     "site-how-many",
-    "How many queues are chosen",
+    "Selection",
     "caption",
     "One site",
     QUEUES.view,
     tiles=(
         Tile(
-            "queues are chosen; charts over time draw 8 at most, the first by verdict or of most jobs. "
-            "Choose a site or a queue above, or in the search bar.",
-            one="queue is chosen.",
+            "queues selected. Charts over time draw at most 8, the first by verdict or number of jobs. "
+            "Select a site or queue above.",
+            one="queue selected.",
         ),
     ),
-    empty="The latest run has no queue of this name: take a filter away, or choose another name.",
+    empty="The latest run has no such queue; clear a filter.",
 )
 
 BY_TYPE = Panel(
     "site-by-type",
-    "Speed factor by processing type, each fitted alone (bars: one standard error)",
+    "Is it slow for every processing type?",
     "dots-with-errors",
     "One site",
     View("flags", where=(Where("k"),), level="queue", types="every", sort=("rank",)),
@@ -59,7 +59,7 @@ BY_TYPE = Panel(
         TASKS,
     ),
     most=(30,),
-    empty="No queue of this name has a speed factor in the latest run.",
+    empty="No queue in this selection has a speed factor in the latest run.",
 )
 
 
@@ -88,13 +88,13 @@ def _over_time(name: str, title: str, table: str, column: str, heading: str, sho
             N_JOBS,
         ),
         most=(8,),
-        empty="No run in the chosen time has a value for this name.",
+        empty="No runs with this name in the selected period.",
     )
 
 
 K_OVER_TIME = _over_time(
     "site-k-over-time",
-    "Speed factor, run by run (bars: one standard error)",
+    "Has the speed changed?",
     "flags",
     "k",
     "Speed factor k",
@@ -104,7 +104,7 @@ K_OVER_TIME = _over_time(
 
 DECLARED_OVER_TIME = _over_time(
     "site-declared-over-time",
-    "Declared corepower, run by run: when it was changed",
+    "Declared score over time",
     "flags",
     "corepower",
     "Declared corepower",
@@ -114,7 +114,7 @@ DECLARED_OVER_TIME = _over_time(
 
 EFFICIENCY_OVER_TIME = _over_time(
     "site-efficiency-over-time",
-    "CPU time over wall-clock time × cores of fitted jobs, run by run",
+    "CPU efficiency over time",
     "factors",
     "efficiency",
     "CPU efficiency",
@@ -124,26 +124,26 @@ EFFICIENCY_OVER_TIME = _over_time(
 
 MIX = Panel(
     "site-mix",
-    "CPU models by core-hours, jobs of the latest run",
+    "Which CPUs do the work?",
     "amounts",
     "One site",
     View("cpu_mix", level="queue", by=("cpu_model",), metrics=(Sum("core_s", "core_s"),), sort=("-core_s",)),
-    "Core-hours of jobs whose records name no CPU model are left out.",
+    "Core-hours in the latest run. Jobs without a CPU model are excluded.",
     fields=(
         Entry("cpu_model", "CPU model", "name", "label"),
         Entry("core_s", "Core-hours", "number", "x"),
     ),
     most=(20,),
-    empty="No record of the chosen queues names a CPU model.",
+    empty="Records of these queues do not name the CPU.",
 )
 
 BY_MIX = Panel(
     "site-by-mix",
-    "Speed factor against that which the CPU models predict (bars: one standard error; dashed: as predicted)",
+    "Is it the CPUs, or something else?",
     "scatter",
     "One site",
     View("factors", where=(Where("k"), Where("mix_k")), level="queue", sort=("-n_jobs",)),
-    "Far from the dashed line it is not the CPU models: look at SMT, overcommitment, memory.",
+    "Off the dashed line it is not the CPU models: check SMT, overcommit, memory. Bars: one standard error.",
     fields=(
         Entry("name", "Queue", "name", "label"),
         Entry("mix_k", "Predicted by the CPU models", "number", "x", error="mix_k_err"),
@@ -152,10 +152,8 @@ BY_MIX = Panel(
         Entry("component", "Component", "count", "category"),
         N_JOBS,
     ),
-    empty="The CPU models of the chosen queues have no factors, or their records name none.",
+    empty="The CPU models of these queues have no factors, or records do not name the CPU.",
 )
-
-_DAILY = "Day by day. Jobs know their queue alone: choose a queue rather than a site."
 
 
 def _beside(name: str, title: str, column: str, heading: str, show: str, view: View) -> Panel:
@@ -165,19 +163,19 @@ def _beside(name: str, title: str, column: str, heading: str, show: str, view: V
         "beside",
         "One site",
         view,
-        _DAILY,
+        "Select a queue, not a site: jobs record only their queue.",
         fields=(
             Entry("end_time", "Day", "time", "x"),
             Entry(column, heading, show, "y"),  # type: ignore[arg-type]
         ),
         joins=(Join("all", view, "end_time", ()),),
-        empty="No job of the chosen time has this queue: " + _DAILY.partition(". ")[2],
+        empty="No jobs of this queue in the selected period. Select a queue, not a site.",
     )
 
 
 FAILURES = _beside(
     "site-failures",
-    "Share of jobs that failed, of those that finished or failed, day by day: chosen queue and all jobs",
+    "Failure rate per day, against all jobs",
     "n_jobs",
     "Failed",
     "fraction",
@@ -192,7 +190,7 @@ FAILURES = _beside(
 
 WAITING = _beside(
     "site-waiting",
-    "Mean waiting between submission and start, day by day: chosen queue and all jobs",
+    "Waiting time per day, against all jobs",
     "queue_s",
     "Mean waiting, h",
     "number",
@@ -206,11 +204,11 @@ WAITING = _beside(
 
 TASK_ROWS = Panel(
     "site-tasks",
-    "Contributing tasks of the chosen queue: CPU time per event against what its speed factor promises",
+    "Which tasks does this rest on?",
     "rows",
     "One site",
     View("residuals", level="queue", sort=("-n_jobs",)),
-    "Deviation: expected over measured CPU time, less 1; above 0 ran faster here. Pull: in standard errors.",
+    "Deviation: expected over measured CPU time, minus 1; positive is faster. Pull: in standard errors.",
     fields=(
         NAME,
         Entry("task_id", "Task", "name"),
@@ -222,12 +220,12 @@ TASK_ROWS = Panel(
         Entry("expected_cpu_s_per_event", "Expected s", "number"),
         Entry("status", "Status", "name"),
     ),
-    empty="The run kept no residuals of this name.",
+    empty="No task residuals stored for this name.",
 )
 
 SITE_ROWS = Panel(
     "site-rows",
-    "The verdicts behind it, of every processing type",
+    "Verdicts by processing type",
     "rows",
     "One site",
     View("flags", types="every", sort=("rank",)),
@@ -241,15 +239,14 @@ SITE_ROWS = Panel(
         Entry("unstable_under", "Changes under"),
         Entry("sentence", "In words", "sentence"),
     ),
-    empty="The latest run has no verdict on this name.",
-    hint="open a row for all of it",
+    empty="The latest run has no verdict for this name.",
+    hint="open a row for details",
 )
 
 SITE = Page(
     "site",
-    "One site",
-    "How fast are the queues of one site, for each kind of work and over time, and what does that rest on? "
-    "Choose a site or a queue.",
+    "Site",
+    "How fast is this site, why, and is it changing?",
     stacked(
         (3, ((HOW_MANY, 48),)),
         (13, ((QUEUES, 48),)),
@@ -264,5 +261,5 @@ SITE = Page(
         Choice("flags", "site", "Site", single=True),
         Choice("flags", "name", "Queue"),
     ),
-    hint="In the search bar these are site and name.",
+    hint="Fields in the search bar: site (site) and name (queue).",
 )

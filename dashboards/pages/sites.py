@@ -1,4 +1,4 @@
-"""The page of all queues: who deviates from the declaration, by how much, since when."""
+"""The page of all queues: deviations from declared scores."""
 
 from dataclasses import replace
 
@@ -12,21 +12,21 @@ from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, VERDICTS
 TYPE = Entry("processing_type", "Processing type", "name")
 
 OTHERS = tuple(word for word in VERDICTS if word not in (*JUDGED, "undeclared", "not comparable"))
-"""Verdicts on queues about whose speed too little is known, or nothing that can be."""
+"""Verdicts without a speed that can be compared."""
 
 STATEMENT = replace(
     CONCLUSION,
     id="sites-conclusion",
-    title="What can be concluded from the latest run",
+    title="Result of the latest run",
     kind="statement",
     view=replace(CONCLUSION.view, types="every"),
     most=(1,),
-    empty="The latest run concluded nothing for these filters: choose a processing type, no single queue.",
+    empty="No result for this selection. Clear the queue filter or choose another processing type.",
 )
 
 COUNTS = Panel(
     "sites-counts",
-    "Queues of the latest run by verdict: speed against declared corepower, 90 % intervals",
+    "How many queues deviate?",
     "tiles",
     "Sites",
     View("flags", level="queue", types="every"),
@@ -46,16 +46,16 @@ COUNTS = Panel(
 AGAINST = replace(
     SCATTER,
     id="sites-scatter",
-    title="Speed factor (one standard error) against declared corepower, line and ±20 %",
+    title="Does speed follow the declared score?",
     view=replace(SCATTER.view, types="every"),
     fields=(*SCATTER.fields, TYPE),
-    empty="No queue has both a speed factor and a declared corepower for the chosen type and filters.",
+    empty="No queue in this selection has both a speed factor and a declared corepower.",
 )
 
 SORTED = replace(
     DEVIATIONS,
     id="sites-deviations",
-    title="Deviation from the declared corepower (bars: 90 % intervals; shaded: ±20 %)",
+    title="Which queues deviate, and by how much?",
     view=View(
         "flags",
         where=(Where("deviation"), Where("status_shown", (CONFIRMED, CANDIDATE))),
@@ -65,48 +65,48 @@ SORTED = replace(
     ),
     fields=(*DEVIATIONS.fields, TYPE),
     most=(40,),
-    empty="No queue deviates beyond the limit, errors included, for the chosen type and filters.",
+    empty="No queue deviates beyond 20 % for this selection.",
 )
 
 TO_DECLARE = Panel(
     "sites-to-declare",
-    "Confirmed deviations: what the jobs of a queue ran like (90 % interval), beside what it declares",
+    "Declared and measured score of confirmed queues",
     "table",
     "Sites",
     View("flags", where=(Where("confirmed", (True,)),), level="queue", types="every", sort=("rank",)),
-    "Significant over all tests of the run and stable under every tried change.",
+    "Significant over all tests of the run; all stability checks passed. Intervals: 90 %.",
     fields=(
         NAME,
         OF_SITE,
         Entry("deviation", "Deviation", "percent", error="deviation_err"),
         Entry("corepower", "Declared", "declared"),
-        Entry("proposed_corepower", "Ran like", "estimate"),
+        Entry("proposed_corepower", "Measured", "estimate"),
         Entry("estimate_low", "from", "estimate"),
         Entry("estimate_high", "to", "estimate"),
         JOBS,
         TASKS,
     ),
-    empty="No deviation of a queue is confirmed.",
+    empty="No deviation is confirmed; nothing to send.",
 )
 
 HOW_MANY = Panel(
     "sites-how-many",
-    "How many deviations are confirmed",
+    "Confirmed deviations",
     "caption",
     "Sites",
     TO_DECLARE.view,
     tiles=(
         Tile(
-            "queues run beyond the limit, confirmed.",
-            one="queue runs beyond the limit, confirmed.",
+            "confirmed deviations, cleared to send.",
+            one="confirmed deviation, cleared to send.",
         ),
     ),
-    empty="No deviation of a queue is confirmed for the chosen type and filters: nothing is to be sent.",
+    empty="No deviation is confirmed in this selection; nothing to send.",
 )
 
 OVER_TIME = Panel(
     "sites-over-time",
-    "Deviation of the queues most often confirmed, run by run (one standard error; shaded: ±20 %)",
+    "Are confirmed deviations persistent?",
     "trend",
     "Sites",
     View(
@@ -132,12 +132,12 @@ OVER_TIME = Panel(
     ),
     band=True,
     most=(8,),
-    empty="No run in the chosen time has a deviation.",
+    empty="No run in this period measured a deviation.",
 )
 
 IN_WORDS = Panel(
     "sites-in-words",
-    "Every verdict in words (90 % intervals)",
+    "Verdicts in words",
     "rows",
     "Sites",
     View("flags", level="queue", types="every", sort=("rank",)),
@@ -149,14 +149,14 @@ IN_WORDS = Panel(
         K,
         Entry("sentence", "In words", "sentence"),
     ),
-    empty="No verdicts were made.",
-    hint="open a row for all of it",
+    empty="No verdicts.",
+    hint="open a row for details",
 )
 
 OPEN = replace(
     OPEN_FLAGS,
     id="sites-open-flags",
-    title="Open flags, as of the last night: since when, and on how many nights (90 % intervals)",
+    title="Open deviations: since when?",
     kind="rows",
     section="Sites",
     view=replace(OPEN_FLAGS.view, types="every"),
@@ -173,26 +173,25 @@ OPEN = replace(
         Entry("acknowledged_until", "Acknowledged until", "time"),
         Entry("sentence", "In words", "sentence"),
     ),
-    empty="No flag is open for these filters.",
+    empty="No flag is open in this selection.",
     optional=False,
     besides="",
 )
 
 HOW_MANY_OPEN = Panel(
     "sites-how-many-open",
-    "How many flags are open",
+    "Open flags",
     "caption",
     "Sites",
     OPEN.view,
-    tiles=(Tile("flags are open, acknowledged ones too.", one="flag is open."),),
-    empty="No flag is open for these filters; flags are remembered from the first night on that was watched.",
+    tiles=(Tile("open flags, acknowledged ones included.", one="open flag."),),
+    empty="No open flags. Flags are tracked from the first nightly run.",
 )
 
 SITES = Page(
     "sites",
-    "Sites",
-    "Which queues run faster or slower than their declared corepower promises, which of these deviations are "
-    "confirmed, since when?",
+    "Sites and queues",
+    "Which queues deviate from their declared benchmark score, and since when?",
     stacked(
         (7, ((STATEMENT, 48),)),
         (6, ((COUNTS, 48),)),

@@ -1,4 +1,4 @@
-"""The page of trust: may today's numbers be used, and what do they rest on?"""
+"""The page of data quality: missing days and runs, dropped jobs, fits."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from esjobs.core.query import Maximum, Sum
 
 PER_DAY = Panel(
     "trust-days",
-    "Jobs per day, in buckets or dropped; a day without a mark is missing",
+    "Jobs per day",
     "trend",
     "Trust",
     View(
@@ -22,18 +22,19 @@ PER_DAY = Panel(
         metrics=(Sum("n_jobs", "n_jobs"),),
         over="day",
     ),
+    description="In buckets or dropped. Gaps are missing days.",
     fields=(
         Entry("kind", "Jobs", "name", "label"),
         Entry("day", "Day", "time", "x"),
         Entry("n_jobs", "Jobs", "count", "y"),
     ),
     most=(5,),
-    empty="No day was aggregated in the chosen time.",
+    empty="No aggregated days in the selected period.",
 )
 
 OUTCOMES = Panel(
     "trust-outcomes",
-    "Jobs by what became of them: in buckets, or dropped and why",
+    "Why were jobs dropped?",
     "bars",
     "Trust",
     View(
@@ -45,12 +46,12 @@ OUTCOMES = Panel(
     ),
     fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
     most=(20,),
-    empty="No day was aggregated.",
+    empty="No aggregated days.",
 )
 
 NIGHTS = Panel(
     "trust-nights",
-    "Runs by the end of their window: verdicts made; a gap is a missing run",
+    "Verdicts per run",
     "trend",
     "Trust",
     View(
@@ -66,12 +67,12 @@ NIGHTS = Panel(
         Entry("rows_out", "Verdicts", "count", "y"),
     ),
     most=(5,),
-    empty="No run in the chosen time.",
+    empty="No runs in the selected period.",
 )
 
 LEDGER = Panel(
     "trust-ledger",
-    "The nights of the service, newest first: which failed or had no jobs, and why",
+    "Nightly runs: failures and reasons",
     "rows",
     "Trust",
     View("nights", sort=("-night",)),
@@ -84,12 +85,12 @@ LEDGER = Panel(
         Entry("late_days", "Late days", "count"),
         Entry("seconds", "Seconds", "number"),
     ),
-    empty="No night was worked on in the chosen time: esjobs serve works on every one.",
+    empty="No nightly runs in this period; start the service: esjobs serve.",
 )
 
 FITS = Panel(
     "trust-fits",
-    "The fits of queues of the latest run, each processing type alone: did they close?",
+    "Did the fits converge?",
     "table",
     "Trust",
     View("fits", level="queue", types="every", sort=("-n_jobs",)),
@@ -112,11 +113,11 @@ FITS = Panel(
 
 SHIFT = Panel(
     "trust-method-shift",
-    "What the article's method would make of k, in standard errors of k: the 15 largest shifts",
+    "How much depends on the method?",
     "ranked",
     "Trust",
     View("factors", where=(Where("k"), Where("method_sigmas")), level="queue", sort=("-n_jobs",)),
-    "Right of 0 the other method finds a queue faster. Both methods read the same jobs.",
+    "The 15 largest shifts of k in standard errors; right: faster by the published method. Same jobs.",
     fields=(
         Entry("name", "Queue", "name", "label"),
         Entry("method_sigmas", "Shift in standard errors of k", "number", "x"),
@@ -131,20 +132,22 @@ SHIFT = Panel(
 PULLS_PANEL = replace(
     PULL_HISTOGRAMS,
     id="trust-pulls",
-    title="Pulls of the buckets against a normal of width 1",
+    title="Are the errors right? (residual pulls)",
+    empty="No pulls: the fit has no redundancy (no closed loops of tasks).",
 )
 
 COMPONENT_TABLE = replace(
     COMPONENTS,
     id="trust-components",
-    title="What can be compared: queues of one component",
+    title="Which queues are comparable?",
     kind="rows",
+    empty="No two queues ran the same task.",
     fields=tuple(field for field in COMPONENTS.fields if field.column not in ("names", "minuit_valid")),
 )
 
 DROPPED_OF_RUN = Panel(
     "trust-reasons",
-    "Why rows were dropped, step by step, in the runs of the chosen time",
+    "Dropped rows by step and reason",
     "rows",
     "Trust",
     View("run_counts", where=(Where("kind", ("dropped",)),), sort=("-n",)),
@@ -155,13 +158,13 @@ DROPPED_OF_RUN = Panel(
         Entry("n", "Rows", "count"),
         Entry("scope", "Scope", "name"),
     ),
-    empty="Nothing was dropped.",
+    empty="No dropped rows.",
 )
 
 TRUST = Page(
     "trust",
-    "Trust",
-    "May the latest numbers be used: are days or runs missing, what was dropped and why, did the fits close?",
+    "Data quality",
+    "Is anything missing or broken?",
     stacked(
         (7, ((LIGHT, 48),)),
         (15, ((PER_DAY, 24), (OUTCOMES, 24))),

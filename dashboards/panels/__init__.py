@@ -1,4 +1,4 @@
-"""What the report shows, in order: the literal tuple of its panels."""
+"""Panels of the report, in order."""
 
 from dashboards.panels.account import BOOKS, FITS, METHOD, PROVENANCE, TYPES
 from dashboards.panels.expert import (

@@ -1,4 +1,4 @@
-"""Panels about the age of the numbers: may they be used?"""
+"""Panels about the age of the data."""
 
 from dataclasses import replace
 
@@ -7,10 +7,11 @@ from esjobs.core.query import Maximum
 
 LIGHT = Panel(
     "trust-light",
-    "May the latest numbers be used? (newest day with jobs: 2 days green, 7 yellow)",
+    "Is the data current?",
     "light",
     "Trust",
     View("fits", level="queue"),
+    "Newest day with jobs: green up to 2 days ago, yellow up to 7.",
     fields=tuple(
         Entry(name, name)
         for name in ("run", "status", "reason", "minuit_valid", "n_jobs", "n_names", "jobs_share")
@@ -30,7 +31,7 @@ LIGHT = Panel(
         ),
     ),
     most=(1,),
-    empty="No: there is no run in the chosen time. esjobs run makes one.",
+    empty="No runs in the selected period; run: esjobs run.",
 )
 
 AS_OF = replace(
@@ -39,6 +40,6 @@ AS_OF = replace(
     title="",
     kind="as-of",
     fields=(*LIGHT.fields, Entry("window_start", "window_start"), Entry("window_end", "window_end")),
-    empty="There is no run yet: esjobs run makes one.",
+    empty="No runs yet; run: esjobs run.",
 )
 """The line above the panels of every page."""

@@ -1,4 +1,4 @@
-"""Columns that several panels show, in one wording."""
+"""Columns of several panels."""
 
 from dashboards.spec import Entry
 

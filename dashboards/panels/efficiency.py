@@ -1,4 +1,4 @@
-"""Panels about the scores of jobs: how they are spread, who has the worst, what was asked for in vain."""
+"""Panels about scores of jobs: distributions, worst names, use of requests."""
 
 from dataclasses import replace
 
@@ -6,19 +6,19 @@ from dashboards.spec import Entry, Panel, View, Where
 from esjobs.core.query import Count, Moment, Sum, SumProduct, SumWhere
 
 SCORES = ("score_cpu", "score_mem", "score_mpi", "score_io", "score_gpu", "score_gpumem")
-"""The scores of a job, 0 best and 100 worst: what its users and projects are ranked by."""
+"""Scores of a job, 0 best and 100 worst."""
 _SECTION = "Scores"
-_EMPTY = "No job of the chosen time and filters has this score: esjobs score makes scores, of counters."
-_NO_SCORES = "No job of the chosen time and filters is scored: esjobs score makes scores."
-_NOT_ASKED = "No job of the chosen time and filters says what it asked for, or none is scored: esjobs score."
+_EMPTY = "No jobs with this score in this selection; esjobs score needs hardware counters."
+_NO_SCORES = "No scored jobs in this selection; run: esjobs score."
+_NO_REQUESTS = "No jobs here record a request."
 
 
 def distribution(score: str, title: str, note: str = "") -> Panel:
-    """How the node-hours are spread over a score."""
+    """Panel of node-hours by score."""
     tenth = f"{score}_from"
     return Panel(
         f"{score.replace('_', '-')}-spread",
-        f"{title}: node-hours by value, %",
+        f"Distribution of {title}",
         "distribution",
         _SECTION,
         View(
@@ -28,7 +28,7 @@ def distribution(score: str, title: str, note: str = "") -> Panel:
             by=(tenth,),
             metrics=(Sum("node_h", "node_h"), Count()),
         ),
-        note,
+        f"Node-hours by value, %. {note}".strip(),
         fields=(
             Entry(tenth, title, "count", "label"),
             Entry("node_h", "Node-hours", "number", "x"),
@@ -38,10 +38,10 @@ def distribution(score: str, title: str, note: str = "") -> Panel:
 
 
 def ranking(score: str, title: str, by: str, what: str) -> Panel:
-    """Names by the weighted mean of a score, of those with most node-hours."""
+    """Panel of names by weighted mean of a score, of those with most node-hours."""
     return Panel(
         f"{score.replace('_', '-')}-by-{by.replace('_', '-')}",
-        f"{title} by {what}, the surely worst first (0 best, 100 worst; dashed: all of them)",
+        f"Worst {title.removeprefix('score_').upper()} scores by {what}",
         "weighted",
         _SECTION,
         View(
@@ -61,10 +61,9 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
             ),
             sort=("-node_h",),
         ),
-        "Mean over jobs, weighted by their node-hours; in brackets the part of these of which it is known. "
-        "By the lower end of 95 % intervals, which take jobs, and their hours and scores, for independent; "
-        "five scored jobs or more. "
-        "Scores of several families of CPUs are of several definitions: esjobs rank says which.",
+        "0 best, 100 worst. Mean over jobs, weighted by node-hours; in brackets the fraction of them with a "
+        "score. Sorted by the lower limit of 95 % intervals, for independent jobs; five scored jobs "
+        "or more. Dashed: all. Definitions differ between CPU families (esjobs rank).",
         fields=(
             Entry(by, what.capitalize(), "name", "label"),
             Entry(f"{score}_hours", title, "number", "x", per=f"{score}_known"),
@@ -76,10 +75,10 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
 
 
 def used(what: str, over: str, under: str, by: str, who: str) -> Panel:
-    """What was used of what was asked for, per name."""
+    """Panel of the used fraction of a request, per name."""
     return Panel(
         f"scores-{what}-used-by-{by}",
-        f"{what.capitalize()} used of {what} asked for, by {who}, most asked for first (dashed: all of them)",
+        f"Used against requested {what}",
         "shares",
         _SECTION,
         View(
@@ -97,26 +96,26 @@ def used(what: str, over: str, under: str, by: str, who: str) -> Panel:
             ),
             sort=(f"-{what}_asked",),
         ),
-        "A ratio of sums over the jobs that say both; above 100 %: more than was asked for. 95 % intervals "
-        "take jobs for independent; users with five jobs or more.",
+        "By user, largest request first. Ratio of sums over jobs that record both; above 100 %: more than "
+        "requested. 95 % intervals, for independent jobs; users with five jobs or more. Dashed: all.",
         fields=(
             Entry(by, who.capitalize(), "name", "label"),
             Entry(
                 f"{what}_used",
-                f"{what.capitalize()} used of that asked for",
+                f"Used {what} over requested {what}",
                 "fraction",
                 "x",
                 per=f"{what}_asked",
             ),
         ),
         most=(15,),
-        empty=_NOT_ASKED,
+        empty=_NO_REQUESTS,
     )
 
 
 CPU_AGAINST_MEM = Panel(
     "score-cpu-against-mem",
-    "score_cpu against score_mem, % (area: node-hours)",
+    "CPU or memory bound?",
     "tenths",
     _SECTION,
     View(
@@ -126,7 +125,7 @@ CPU_AGAINST_MEM = Panel(
         by=("score_cpu_from", "score_mem_from"),
         metrics=(Sum("node_h", "node_h"), Count()),
     ),
-    "Below on the right: pipelines that stay empty, and not because of memory.",
+    "score_cpu against score_mem, %; area: node-hours. Lower right: idle pipelines, memory is free.",
     fields=(
         Entry("score_cpu_from", "score_cpu", "count", "x"),
         Entry("score_mem_from", "score_mem", "count", "y"),
@@ -134,7 +133,7 @@ CPU_AGAINST_MEM = Panel(
     ),
     empty=_EMPTY,
 )
-SPREAD_CPU = distribution("score_cpu", "score_cpu", "Low values are rare: no pipeline is ever full.")
+SPREAD_CPU = distribution("score_cpu", "score_cpu", "Low values are rare: pipelines are never full.")
 SPREAD_EFFICIENCY = distribution("cpu_efficiency", "CPU efficiency")
 CPU_BY_USER = ranking("score_cpu", "score_cpu", "user", "user")
 RANKINGS = tuple(
@@ -142,14 +141,14 @@ RANKINGS = tuple(
         replace(
             ranking(name, name, by, by),
             id=f"people-{name.replace('_', '-')}-by-{by}",
-            title=f"{name} by {by}, the surely worst first",
+            title=f"Worst {name.removeprefix('score_').upper()} scores by {by}",
             description="",
         )
         for by in ("project", "user")
     )
     for name in SCORES
 )
-"""By each of the scores, projects and users; what a mean is stands once on their page."""
+"""Each score by projects and users; their page explains the mean once."""
 CPU_BY_PROJECT = ranking("score_cpu", "score_cpu", "project", "project")
 TIME_USED = used("time", "wall_s", "requested_wall_s", "user", "user")
 MEMORY_USED = used("memory", "used_memory_b", "requested_memory_b", "user", "user")

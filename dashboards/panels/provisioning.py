@@ -1,11 +1,11 @@
-"""The panel about the quality of provisioning: indices of centres and periods, area by area."""
+"""The panel about the quality of provisioning."""
 
 from dashboards.spec import Entry, Panel, View, Where
 from esjobs.core.query import Sum
 
 INDICES = Panel(
     "provisioning",
-    "Quality of provisioning, 0 to 100 points: index and areas of each centre and period",
+    "Provisioning quality (0 to 100)",
     "bars",
     "Provisioning",
     View(
@@ -16,11 +16,11 @@ INDICES = Panel(
         metrics=(Sum("points", "points"),),
         sort=("-points",),
     ),
-    "Over the inputs that are known; what is missing counts nowhere, and esjobs show quality_index names it.",
+    "Index and areas of each centre and period, over available inputs (list: esjobs show quality_index).",
     fields=(
         Entry("label", "Centre, period: area", "text", "label"),
         Entry("points", "Points", "number", "x"),
     ),
     most=(25,),
-    empty="No index is stored: esjobs provision index FILE makes one of a questionnaire.",
+    empty="No index stored; run: esjobs provision index FILE.",
 )

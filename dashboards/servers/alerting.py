@@ -22,14 +22,14 @@ from esjobs.core.words import ALL_TYPES, CONFIRMED
 LOOKED_BACK_DAYS = 2
 """The window of a rule: a night is over when the next day has begun, and its run takes hours."""
 EVERY = "1h"
-"""How often a rule looks."""
+"""Interval of a rule."""
 
 Body = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What raises an alert: documents of an index in the last days, more than none or none at all.
+    """Condition of an alert: documents of an index in the last days, at least one or none.
 
     ``slug``: tells rules of one prefix apart; id and name never change. ``few``: an alert where there is no
     such document, rather than where there is one.
@@ -51,7 +51,7 @@ class Rule:
         return SavedObject("rule", str(uuid.UUID(bytes=digest[:16], version=4)), f"{prefix}: {self.title}")
 
     def body(self, prefix: str, indices: str) -> Body:
-        """What is the same whether the rule is made or brought up to date; ``indices``: their prefix."""
+        """Return the fields common to creation and update of the rule; ``indices``: prefix of indices."""
         return {
             "name": self.named(prefix).title,
             "tags": [prefix],

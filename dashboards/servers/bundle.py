@@ -19,7 +19,7 @@ class SavedObject:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes it one object in a server."""
+        """Type and id, the identity in a server."""
         return self.type, self.id
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class Bundle:
     content: bytes
     objects: tuple[SavedObject, ...]
     references: tuple[tuple[SavedObject, str, str], ...]
-    """What refers to what: the object, then type and id of what it needs."""
+    """References: the object, then type and id of its target."""
 
     def dangling(self) -> tuple[tuple[SavedObject, str, str], ...]:
         """References that lead out of the bundle. A server would take them, and show a broken panel."""

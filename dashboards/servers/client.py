@@ -19,7 +19,7 @@ _LARGEST_ANSWER = 64 << 20
 
 @dataclass(frozen=True)
 class Login:
-    """Who asks: headers with the credentials, the certificates to trust and to show. Nothing of it is shown.
+    """Credentials of requests: headers and certificates, hidden in ``repr``.
 
     ``verify``: whether the server's certificate is checked, or the file to check it by; ``certificate``:
     files of the client's certificate and key.
@@ -46,7 +46,7 @@ class Answer:
             return None
 
     def message(self) -> str:
-        """What the server says about a refusal, in one line of at most 300 characters; may be empty."""
+        """Return the server's reason for a refusal, in one line of at most 300 characters; may be empty."""
         found = self.json()
         text = found.get("message") if isinstance(found, dict) else None
         return excerpt(str(text or ""), 300)

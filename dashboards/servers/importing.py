@@ -16,7 +16,7 @@ _IMPORT = "/api/saved_objects/_import"
 
 
 def plan_import(client: Client, server: Server, bundle: Bundle, space: str | None = None) -> list[Outcome]:
-    """What an import would do, in the order of the bundle; nothing is changed.
+    """Return the outcomes of an import, in the order of the bundle, without any change.
 
     Raises :class:`DashboardsError` when the server does not say what it has.
     """
@@ -109,7 +109,7 @@ def _sentence(error: Mapping[str, Any], server: Server) -> str:
 
 
 def _lost(one: SavedObject, written: Mapping[tuple[str, str], str], after: set[tuple[str, str]]) -> str:
-    """What the server did not count among its failures."""
+    """Return objects that the server omitted from its list of failures."""
     id_ = written.get(one.key)
     if id_ is None:
         return "the answer does not name it; look whether it is there, and import again"

@@ -1,4 +1,4 @@
-"""What became of one object."""
+"""Outcome of an import or removal, per object."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Which of our objects a server has."""
+"""Search for our objects in a server."""
 
 from collections.abc import Iterable
 from typing import Any

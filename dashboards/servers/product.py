@@ -1,4 +1,4 @@
-"""Which server answers, whether it can take a bundle, and how it wants to be asked."""
+"""Recognition of the product and version of a server, and of the bundle for it."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Server:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What every request that changes something has to carry."""
+        """Headers of requests that change objects."""
         return {self.xsrf: "esjobs"}
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ _ORDER = ("dashboard", "links", "lens", "visualization", "search", "tag", "index
 def plan_removal(
     client: Client, server: Server, objects: Iterable[SavedObject], space: str | None = None
 ) -> list[Outcome]:
-    """What a removal would do; nothing is changed."""
+    """Return the outcomes of a removal, without any change."""
     wanted = _ordered(objects)
     there = present(client, server, path_of(client, server, space), wanted)
     return [Outcome(one, "removed" if one.key in there else "absent") for one in wanted]

@@ -10,7 +10,7 @@ _NAME = re.compile(r"[a-z0-9_-]{1,200}")
 
 
 def path_of(client: Client, server: Server, space: str | None) -> str:
-    """What stands before the path of every request into a space; empty for the default one.
+    """Return the path prefix of requests into a space; empty for the default space.
 
     Raises :class:`UsageError` for a space that no server could have or a product without spaces,
     :class:`DashboardsError` when the server does not have it.

@@ -23,12 +23,13 @@ Show = Literal[
     "names",
     "json",
 ]
-"""How a value reads: ``number`` three significant digits, ``declared`` every digit that was declared,
-``estimate`` as many digits as its error supports, ``percent`` a signed relative deviation,
-``fraction`` a share between 0 and 1 written as percent, ``shift`` and ``size`` a small relative number in
-percent with one decimal, with and without its sign, ``names`` a long list of names, ``json`` a JSON list or
-object written as words, ``sentence`` a text that needs the width of a table, ``shared`` a text that many rows
-have alike and that is told once above them."""
+"""Formats of values: ``number`` three significant digits, ``declared`` every digit that was declared,
+``estimate`` as many digits as its error supports, ``percent`` a signed relative deviation, ``fraction`` a
+share between 0 and 1 in per cent, ``shift`` and ``size`` a small relative number in per cent with one
+decimal, with and without sign, ``names`` a long list of names, ``json`` a JSON list or object in words,
+``sentence`` a text as wide as a table, ``shared`` a text that many rows have in common, written once above
+them.
+"""
 
 Role = Literal["label", "x", "y", "category", "group", "detail"]
 """``label`` names the row, ``category`` chooses colour and shape, ``group`` joins rows, ``detail`` is a

@@ -21,7 +21,7 @@ JOBS = Table(
 
 @dataclass(frozen=True)
 class Known:
-    """Where an index has a field of the catalogue: the first of ``names`` that a document has.
+    """Fields of an index for a field of the catalogue: the first of ``names`` in a document counts.
 
     ``factor``: what makes base units of a number. ``unset``: the number that means not measured. ``values``:
     texts of the index -> those of the catalogue, where they differ.
@@ -46,7 +46,7 @@ class JobsIndex:
     own: bool = False
 
     def name(self, prefix: str) -> str:
-        """What is asked."""
+        """Return the name of the index or pattern."""
         return f"{prefix}-{self.title}" if self.own else self.title
 
 
@@ -60,10 +60,10 @@ OWN = JobsIndex(
 
 
 WASTED_IS = (
-    "Wall-clock time × cores less CPU time, over the jobs that say all three: core-hours × (1 − efficiency). "
-    "A job that says more CPU time than its cores could give counts below 0."
+    "Wall-clock time × cores minus CPU time, over jobs that record all three. A job with more CPU time than "
+    "core time counts as negative."
 )
-"""What core-hours without CPU time are, beside each panel that shows them."""
+"""Definition of idle core-hours, for every panel with them."""
 
 
 def lacking(panel: Panel, index: JobsIndex) -> list[str]:

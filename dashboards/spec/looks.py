@@ -1,4 +1,4 @@
-"""How verdicts, components and buckets are drawn: colour, shape and fill, the same everywhere."""
+"""Drawing styles of verdicts, components and buckets."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from esjobs.core.words import standing
 
 @dataclass(frozen=True)
 class Look:
-    """How a verdict is drawn: colour on light and dark ground, a Vega shape, whether it is filled."""
+    """Drawing style: colours on light and dark ground, Vega shape, fill."""
 
     label: str
     shape: str
@@ -36,14 +36,14 @@ GROUPS: dict[str, Look] = {
     "largest": Look("largest component", "circle", "●", "#33556f", "#93b7d3"),
     "other": Look("other components, not comparable", "square", "□", "#33556e", "#93b7d2", filled=False),
 }
-"""How factors are drawn where no verdict is: by the component they belong to."""
+"""Styles of factors without a verdict, by component."""
 
 STATES: dict[str, Look] = {
     "used": Look("used in the fit", "circle", "●", "#2a6f97", "#7cb7dd"),
     "rejected": Look("rejected, too far off", "diamond", "◇", "#bf3c07", "#f2894e", filled=False),
     "other": Look("not in the fit", "square", "□", "#858b94", "#9aa2ac", filled=False),
 }
-"""How buckets are drawn: by what the fit made of them."""
+"""Styles of buckets, by their status in the fit."""
 
 EVERY_LOOK: tuple[Look, ...] = (*LOOKS.values(), *GROUPS.values(), *STATES.values())
 """All looks, in the order of a legend."""

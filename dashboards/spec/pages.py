@@ -56,7 +56,7 @@ class Page:
 
     @property
     def given(self) -> tuple[Where, ...]:
-        """What is chosen when the page is opened."""
+        """Conditions of a page when it is opened."""
         return tuple(Where(choice.column, (choice.chosen,)) for choice in self.choices if choice.chosen)
 
 

@@ -15,7 +15,7 @@ def table(name: str) -> Table:
 
 
 def has_levels(name: str) -> bool:
-    """Whether rows of a table are about queues or CPU models, which their column ``level`` tells apart.
+    """True if column ``level`` of a table distinguishes queues and CPU models.
 
     Efficiencies of programs have a column of that name, too: what their times are of.
 

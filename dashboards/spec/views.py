@@ -1,4 +1,4 @@
-"""Which rows of a result table a panel is about; the same question to a store, an index or a frame."""
+"""Rows of a panel: one selection for a store, an index or a frame."""
 
 from dataclasses import dataclass
 from typing import Literal

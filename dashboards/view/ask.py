@@ -13,7 +13,7 @@ from esjobs.core.words import ALL_TYPES
 
 
 class Answer(Protocol):
-    """What a store gives to a query: a table of groups."""
+    """Result of a query: a table of groups."""
 
     @property
     def table(self) -> Any:
@@ -21,7 +21,7 @@ class Answer(Protocol):
 
 
 class Readable(Protocol):
-    """What a view needs of a store."""
+    """Store operations required by a view."""
 
     def read(
         self, table: Table, filters: Sequence[Filter] = (), columns: Sequence[str] = ()

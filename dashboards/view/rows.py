@@ -122,7 +122,7 @@ def plain(value: Any) -> Any:
 
 
 def keeps(row: Row, conditions: Iterable[Where]) -> bool:
-    """Whether a row meets every condition.
+    """True if a row meets every condition.
 
     >>> keeps({"verdict": "ok"}, [Where("verdict", ("ok",))]), keeps({"k": None}, [Where("k")])
     (True, False)
@@ -218,7 +218,7 @@ def _measured(metric: Metric | Mean, rows: Sequence[Row]) -> Any:
 
 
 _OF_NAMES = ("level", "name", "processing_type", "method")
-"""What tells the rows of tables of names apart."""
+"""Columns that identify rows of names."""
 
 
 def joined(
@@ -259,7 +259,7 @@ def _borrowed(fields: Iterable[Entry]) -> dict[str, list[str]]:
 
 
 def task_of(row: Row) -> tuple[Any, ...]:
-    """What tells one task from another: its id, core class, type and, where it was split, kind of work."""
+    """Return the key of a task: id, core class, type and, if split, kind of work."""
     return row["task_id"], row["core_class"], row["task_type"], row["work_kind"]
 
 

@@ -123,14 +123,13 @@ def outcome_rows(outcomes: Sequence[Outcome]) -> pa.Table:
 
 
 def summary(outcomes: Sequence[Outcome], *, dry_run: bool) -> str:
-    """How many objects had which outcome, in a line."""
+    """Return the number of objects per outcome, in one line."""
     states = [one.state for one in outcomes]
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
     return f"nothing was changed; it would be: {counts}" if dry_run else counts
 
 
 def _checked(prefix: str | None, settings: Settings) -> str:
-    """What ids begin with."""
     if prefix in (None, settings.cluster.prefix):
         return settings.cluster.prefix
     if not _PREFIX.fullmatch(str(prefix)):

@@ -71,7 +71,7 @@ def open_store(settings: Settings, *, create: bool = True, read_only: bool = Fal
 def access_to(
     settings: Settings, location: str, user: str | None = None, password: str | None = None
 ) -> "Access":
-    """How to reach a server at ``location`` as the settings of the cluster say.
+    """Return the access to a server at ``location``, by the settings of the cluster.
 
     A user and a password win over those of the settings.
 

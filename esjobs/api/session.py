@@ -1,4 +1,4 @@
-"""One open store and everything that can be asked of it; the command line is a thin layer over this."""
+"""Session over one open store; the command line is a thin layer over it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -249,10 +249,9 @@ class Session:
         return ask_sql(self._context, text, timeout_s)
 
     def site(self, name: str) -> "Page[Profile]":
-        """Profile of a site with all its queues, as of the latest run.
+        """Profile of a site with all its queues, as of the latest run; case does not matter.
 
-        Raises :class:`UsageError` with close names, :class:`NoJobsError` when nothing is stored. Case does
-        not matter.
+        Raises :class:`UsageError` with close names, :class:`NoJobsError` when nothing is stored.
         """
         return self.profile("queue", name)
 
@@ -270,14 +269,13 @@ class Session:
         from esjobs.render.profile_page import profile_html
         from esjobs.render.text.profile import page_text
 
-        content = profile(self.store, level, name)
-        return Page(content, lambda: profile_html(content, self._context.clock()), lambda: page_text(content))
+        content, clock = profile(self.store, level, name), self._context.clock
+        return Page(content, lambda: profile_html(content, clock()), lambda: page_text(content))
 
     def job(self, job_id: str, *, source: str | None = None) -> "Page[JobStory]":
         """Report on one job: record, scores, issues, footprint, measurements, time series.
 
-        ``source``: where several sources have a job of this id. Raises :class:`NoResultError` when nothing of
-        it is stored, :class:`UsageError` when a source has to be named.
+        Raises :class:`NoResultError` for an unknown job, :class:`UsageError` if a ``source`` is needed.
         """
         from esjobs.issues.one_job import job_story
         from esjobs.render.job_page import job_html

@@ -1,4 +1,4 @@
-"""What to say to someone who named something that is not there; the command line prints it."""
+"""Suggestions for values that no job has."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,13 +1,13 @@
-"""Commands about dashboards: the bundles for Kibana and OpenSearch Dashboards, and their checks."""
+"""Commands about the dashboards for Kibana and OpenSearch Dashboards."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, rows_options
+from esjobs.cli.options import Context, dry_run_option, emit, folder_option, rows_options
 
 if TYPE_CHECKING:
     from dashboards.servers import Outcome
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def dashboards() -> None:
-    """Pages for Kibana and OpenSearch Dashboards: written, checked, imported, removed."""
+    """Render, check, import or remove the dashboards (Kibana, OpenSearch Dashboards)."""
 
 
 @example("esjobs dashboards render --target portable --out bundles")
@@ -25,24 +25,16 @@ def dashboards() -> None:
     "targets",
     type=click.Choice(["portable", "kibana", "html"]),
     multiple=True,
-    help="For which product: portable: for both products; kibana: Kibana 8.12 or newer alone; html: as "
-    "export-html. Default: both bundles.",
+    help="Product: portable is for both, kibana for Kibana 8.12 or newer, html for browsers alone. "
+    "Default: both bundles.",
 )
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path),
-    default=Path("kibana_objects"),
-    show_default=True,
-    help="Where to write: a folder for the files TARGET.ndjson and the folder html; - writes one bundle to "
-    "standard output.",
-)
+@folder_option("kibana_objects", "; - writes one bundle to standard output")
 @click.pass_obj
 def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
-    """Write the bundles: data views, panels and dashboards over the indices of the prefix in the settings.
+    """Write the bundles for the configured prefix.
 
-    For bundles nothing is asked of a store, html has the rows of the store in it. The jobs' data view is that
-    of --jobs-index and --field-map.
+    A bundle has data views, panels and dashboards and needs no store; html pages contain the rows of the
+    store. --jobs-index and --field-map define the data view of the jobs.
     """
     from esjobs.render.bundles import TARGETS, write_bundles
 
@@ -57,14 +49,7 @@ def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
 
 @example("esjobs dashboards export-html --out pages")
 @dashboards.command("export-html")
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FOLDER",
-    help="Where to write: a folder for the pages; those of before are replaced, nothing else is touched.",
-)
+@folder_option(also="; earlier pages in it are replaced")
 @click.option(
     "--jobs",
     "most_jobs",
@@ -72,11 +57,11 @@ def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
     default=300,
     show_default=True,
     metavar="N",
-    help="So many jobs, each with a page of its own, those with the worst scores and issues; 0: none.",
+    help="Number of jobs, each with its own page; worst scores and issues first; 0: none.",
 )
 @click.pass_obj
 def export_html(obj: Context, out: Path, most_jobs: int) -> None:
-    """Write the same pages as HTML, with their rows: for a browser alone, with no server and no network.
+    """Write the dashboards as offline HTML pages.
 
     Open index.html in the folder, from disk or from any web server.
     """
@@ -96,9 +81,9 @@ def _write_pages(obj: Context, out: Path, most_jobs: int = 300) -> None:
 @dashboards.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
 def check(files: tuple[Path, ...]) -> None:
-    """Say what a server would refuse or break of bundles; without FILE, of those of this version.
+    """Check bundles for anything a server rejects or breaks.
 
-    Exit code 1 when there is something.
+    Default: the bundles of this version. Exit code 1 for complaints.
     """
     from esjobs.render.bundles import check_bundles
 
@@ -113,14 +98,12 @@ def check(files: tuple[Path, ...]) -> None:
 
 
 def _server_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Which server, and where in it."""
+    """Add the options of a dashboards server."""
     for option in (
-        click.option("--dry-run", is_flag=True, help="Only say what would be done."),
-        click.option(
-            "--prefix", metavar="WORD", help="Ids begin with it; default: the prefix of the indices."
-        ),
-        click.option("--space", metavar="ID", help="Space of Kibana; default: the default one."),
-        click.option("--url", required=True, help="Address of the server, as people open it in a browser."),
+        dry_run_option,
+        click.option("--prefix", metavar="WORD", help="Prefix of object ids; default: that of the indices."),
+        click.option("--space", metavar="ID", help="Kibana space; default: the default space."),
+        click.option("--url", required=True, help="Address of the server in a browser."),
     ):
         function = option(function)
     return function
@@ -134,30 +117,19 @@ def _server_options(function: Callable[..., None]) -> Callable[..., None]:
     type=click.Choice(["auto", "portable", "kibana"]),
     default="auto",
     show_default=True,
-    help="For which product; auto: that of the server.",
+    help="Product; auto: detect it.",
 )
 @rows_options
 @click.pass_obj
-def import_(
-    obj: Context,
-    url: str,
-    space: str | None,
-    prefix: str | None,
-    dry_run: bool,
-    target: str,
-    form: str,
-    out: str,
-) -> None:
-    """Bring the dashboards into Kibana or OpenSearch Dashboards, in place of those of before.
+def import_(obj: Context, /, dry_run: bool, form: str, out: str, **server: Any) -> None:
+    """Import the dashboards, replacing earlier versions.
 
-    Credentials are those of the address, or of the cluster. Exit code 1 when an object was not taken.
+    Credentials: from the address, else those of the cluster. Exit code 1 if an object was rejected.
     """
     from esjobs.api.dashboard_servers import import_dashboards
 
-    server, outcomes = import_dashboards(
-        obj.settings(), url, target=target, space=space, prefix=prefix, dry_run=dry_run
-    )
-    _tell(server, outcomes, form, out, dry_run=dry_run)
+    found = import_dashboards(obj.settings(), **server, dry_run=dry_run)
+    _show(*found, form, out, dry_run=dry_run)
 
 
 @example("esjobs dashboards rules --url http://localhost:5601 --dry-run")
@@ -165,18 +137,16 @@ def import_(
 @_server_options
 @rows_options
 @click.pass_obj
-def rules(
-    obj: Context, url: str, space: str | None, prefix: str | None, dry_run: bool, form: str, out: str
-) -> None:
-    """Make rules in Kibana: a newly confirmed deviation, no verdicts for two days, a failed night.
+def rules(obj: Context, /, dry_run: bool, form: str, out: str, **server: Any) -> None:
+    """Create Kibana alert rules (new deviation, no verdicts, failed night).
 
-    Each shows its alerts in Kibana; whom it tells (mail, chat) you add there, and it stays when the command
-    runs again. dashboards remove takes them out. Exit code 1 when a rule was not taken.
+    Add actions (mail, chat) in Kibana; a second run of the command keeps them. To remove the rules: esjobs
+    dashboards remove. Exit code 1 if a rule was rejected.
     """
     from esjobs.api.dashboard_servers import set_alerting_rules
 
-    server, outcomes = set_alerting_rules(obj.settings(), url, space=space, prefix=prefix, dry_run=dry_run)
-    _tell(server, outcomes, form, out, dry_run=dry_run)
+    found = set_alerting_rules(obj.settings(), **server, dry_run=dry_run)
+    _show(*found, form, out, dry_run=dry_run)
 
 
 @example("esjobs dashboards remove --url http://localhost:5601 --dry-run")
@@ -184,17 +154,15 @@ def rules(
 @_server_options
 @rows_options
 @click.pass_obj
-def remove(
-    obj: Context, url: str, space: str | None, prefix: str | None, dry_run: bool, form: str, out: str
-) -> None:
-    """Take the dashboards, what they are made of and our rules out of a server; nothing else is touched."""
+def remove(obj: Context, /, dry_run: bool, form: str, out: str, **server: Any) -> None:
+    """Remove our dashboards and alert rules, nothing else."""
     from esjobs.api.dashboard_servers import remove_dashboards
 
-    server, outcomes = remove_dashboards(obj.settings(), url, space=space, prefix=prefix, dry_run=dry_run)
-    _tell(server, outcomes, form, out, dry_run=dry_run)
+    found = remove_dashboards(obj.settings(), **server, dry_run=dry_run)
+    _show(*found, form, out, dry_run=dry_run)
 
 
-def _tell(server: str, outcomes: "list[Outcome]", form: str, out: str, *, dry_run: bool) -> None:
+def _show(server: str, outcomes: "list[Outcome]", form: str, out: str, *, dry_run: bool) -> None:
     from esjobs.api.dashboard_servers import outcome_rows, summary
 
     emit(outcome_rows(outcomes), form, out, prose=["reason"])

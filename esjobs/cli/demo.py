@@ -24,7 +24,7 @@ from esjobs.store.files.sharing import make_folder
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What the demo shows: reports of the steps, flags of the queues (all columns), closing lines."""
+    """Result of the demo: reports of the steps, flags of the queues (all columns), closing lines."""
 
     reports: tuple[RunReport, ...]
     verdicts: pa.Table

@@ -1,33 +1,17 @@
-"""Commands about issues of jobs: finding them, the rules they are found by, and one job with everything."""
+"""Commands about the rules that judge jobs, and the page of one job."""
 
 from pathlib import Path
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, emit_reports, rebuild_option, rows_options, window_option
+from esjobs.cli.options import Context, emit, rows_options, source_option, window_option
 from esjobs.core.text import visible
-
-
-@example("esjobs detect --window 2025-06-01/2025-07-01")
-@click.command()
-@window_option
-@rebuild_option
-@rows_options
-@click.pass_obj
-def detect(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
-    """Look for tags and issues of jobs: from their time series, footprints and records.
-
-    Days are made that lack them, or whose jobs, series or rules changed. What is found: esjobs show issues.
-    """
-    with obj.session(writes=True) as session:
-        report = session.issues.detect(window, rebuild=rebuild)
-    emit_reports([report], form, out)
 
 
 @click.group()
 def rules() -> None:
-    """The rules that jobs are judged by: what is in force, and what others would change."""
+    """Show, validate and replay the rules that judge jobs."""
 
 
 _files = click.argument(
@@ -40,10 +24,7 @@ _files = click.argument(
 @_files
 @click.pass_obj
 def check(obj: Context, files: tuple[Path, ...]) -> None:
-    """Read FILE... after the rules of the settings, and say what they change, key by key.
-
-    Exit code 1 with file, line and reason if one is wrong.
-    """
+    """Validate rule files and list what they change; exit code 1 for an invalid one."""
     from esjobs.issues.rules.listing import change_lines, changes
     from esjobs.issues.rules.reading import read_rules
     from esjobs.issues.settings import DetectSettings
@@ -70,7 +51,7 @@ def check(obj: Context, files: tuple[Path, ...]) -> None:
 @rows_options
 @click.pass_obj
 def show_rules(obj: Context, name: str | None, form: str, out: str) -> None:
-    """The rules in force, or the one of NAME: conditions, limits, severities, hints."""
+    """Show the active rules, or one in full."""
     from esjobs.issues.rules.listing import rules_table
     from esjobs.issues.rules.reading import read_rules
     from esjobs.issues.settings import DetectSettings
@@ -88,9 +69,9 @@ def show_rules(obj: Context, name: str | None, form: str, out: str) -> None:
 @rows_options
 @click.pass_obj
 def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form: str, out: str) -> None:
-    """What FILE... would change: jobs newly and no longer flagged, rule by rule. Nothing is written.
+    """Replay rule files: jobs newly flagged and no longer flagged.
 
-    FILE... is read after the rules of the settings. Both are applied to what esjobs detect has measured.
+    Each FILE extends the rules of the settings. Both are applied to stored measurements; nothing is written.
     """
     from esjobs.core.arguments import window_of
     from esjobs.issues.replay import replayed
@@ -104,11 +85,11 @@ def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form
 @example("esjobs job JOBID --out job.html")
 @click.command()
 @click.argument("job_id", metavar="JOBID")
-@click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
-@click.option("--out", "-o", metavar="FILE", help="Where to write: an HTML file instead; - is stdout.")
+@source_option
+@click.option("--out", "-o", metavar="FILE", help="Output: HTML file (default: text on the terminal).")
 @click.pass_obj
 def job(obj: Context, job_id: str, source: str | None, out: str | None) -> None:
-    """Everything about one job on a page: record, scores, tags, issues with evidence, time series."""
+    """Report on one job: record, scores, tags, issues with evidence, time series."""
     import os
     import shutil
     import sys

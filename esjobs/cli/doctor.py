@@ -171,7 +171,7 @@ def _notification_findings(session: Session) -> Iterator[_Finding]:
 
 
 def _field_findings(session: Session) -> Iterator[_Finding]:
-    """What the jobs' index lacks, and what that costs."""
+    """Return a finding per missing field of the jobs index, with its effect."""
     checked = check_fields(session.store)
     lacking = [row for row in checked if row.check != OK]
     yield "fields", OK, f"{len(checked) - len(lacking)} of {len(checked)} as they should be", ""

@@ -1,4 +1,4 @@
-"""Commands about how well jobs use what they are given: scores and rankings."""
+"""Rankings by efficiency scores."""
 
 import click
 
@@ -6,57 +6,31 @@ from esjobs.cli.help import example
 from esjobs.cli.options import (
     Context,
     emit,
-    emit_reports,
-    rebuild_option,
     rows_options,
+    say_notes,
+    score_option,
     top_option,
     window_option,
 )
-from esjobs.schema.scores import BY, SCORE_CHOICES, WEIGHTS
+from esjobs.schema.scores import BY, WEIGHTS
 
 
-@example("esjobs score --window 2025-06-01/2025-07-01")
-@click.command()
-@window_option
-@rebuild_option
-@rows_options
-@click.pass_obj
-def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
-    """Score jobs: what counters, issues and accounting say of how well they used what they were given.
-
-    0 is best, 100 worst; nothing, with a reason, where it cannot be told. esjobs show scores has a row per
-    job. Days are scored again when their jobs, what was detected of them, or the settings changed.
-    """
-    with obj.session(writes=True) as session:
-        report = session.scores.compute(window, rebuild=rebuild)
-    emit_reports([report], form, out)
-
-
-@example("esjobs rank --by project --top 10")
+@example("esjobs rank --by project --top 10", "esjobs rank --by user --weight core_h --top 10")
 @click.command()
 @click.option(
-    "--by", required=True, type=click.Choice(BY), help="Group by: who is ranked; job: the jobs one by one."
+    "--by", required=True, type=click.Choice(BY), help="Group by: kind of name to rank; job: individual jobs."
 )
-@click.option(
-    "--score",
-    "chosen",
-    default="cpu_efficiency",
-    show_default=True,
-    type=click.Choice(SCORE_CHOICES),
-    help="By which score.",
-)
+@score_option("chosen")
 @top_option(25)
 @click.option(
     "--weight",
     default="node_h",
     show_default=True,
     type=click.Choice(WEIGHTS),
-    help="By what jobs weigh in the mean of a name.",
+    help="Weight of a job in the mean.",
 )
-@click.option("--variant", metavar="NAME", help="Only scores of this definition: hsw, skx, zen4, ...")
-@click.option(
-    "--predicted", is_flag=True, help="With scores that esjobs similar predict made, and their share."
-)
+@click.option("--variant", metavar="NAME", help="Score definition (CPU family): hsw, skx, zen4, ...")
+@click.option("--predicted", is_flag=True, help="Include predicted scores, and show their share.")
 @window_option
 @rows_options
 @click.pass_obj
@@ -72,21 +46,16 @@ def rank(
     form: str,
     out: str,
 ) -> None:
-    """Who uses what they are given worst: means of a score, weighted by the hours of the jobs.
+    """Rank users, projects, queues or applications by mean score, worst first.
 
-    coverage: the part of the hours of a name in which the score is known. node_h and n_jobs are of all
-    of its jobs. spread: weighted standard deviation over jobs. Scores are 0 at best, cpu_efficiency is 1.
-    score_low, score_high: its 95 % interval, jobs of one user, queue and application being alike; differs:
-    more than 3 standard errors from the rest. The surely worst come first; of fewer than 5 jobs nothing is
-    said, and they come last.
+    The best score is 0, the best cpu_efficiency 1. coverage: fraction of the hours with a score. spread:
+    weighted standard deviation over jobs. score_low, score_high: 95 % interval, which allows for similar jobs
+    of one user, queue and application. differs: more than 3 standard errors from the rest. Names with fewer
+    than 5 jobs come last, without an interval.
     """
     with obj.session() as session:
         ranked = session.scores.rank(
             by, chosen, window=window, top=top or None, weight=weight, variant=variant, predicted=predicted
         )
-    if not obj.quiet:
-        from esjobs.cli.terminal import say
-
-        for note in ranked.notes:
-            say(f"note: {note}", err=True)
+    say_notes(obj, ranked.notes)
     emit(ranked.rows, form, out, title=f"{chosen} by {by}, weighted by {weight.replace('_', '-')}")

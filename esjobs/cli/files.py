@@ -1,12 +1,27 @@
 """Commands that fit a table in a file; no store is opened."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from esjobs.cli.help import Renamed, example
-from esjobs.cli.options import Context, emit, format_of, rows_options
+from esjobs.cli.options import emit, format_of, rows_options
 from esjobs.store.files.destination import refuse_inputs
+
+
+def _column(name: str, text: str, *, required: bool = False) -> Callable[[Any], Any]:
+    """Option ``--NAME-column``, in earlier versions ``--NAME``."""
+    return click.option(
+        f"--{name}-column",
+        name.replace("-", "_"),
+        cls=Renamed,
+        old=[f"--{name}"],
+        required=required,
+        metavar="COL",
+        help=f"Column of {text}.",
+    )
 
 
 @example(
@@ -15,109 +30,61 @@ from esjobs.store.files.destination import refuse_inputs
 )
 @click.command("fit-file")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--task-column",
-    "task",
-    cls=Renamed,
-    old=["--task"],
-    required=True,
-    metavar="COL",
-    help="Column of the task (or unit of A).",
-)
-@click.option(
-    "--unit-column",
-    "unit",
-    cls=Renamed,
-    old=["--unit"],
-    required=True,
-    metavar="COL",
-    help="Column of the queue or CPU model.",
-)
-@click.option(
-    "--value-column",
-    "value",
-    cls=Renamed,
-    old=["--value"],
-    metavar="COL",
-    help="Column of CPU time per event; or --cpu-column and --events-column.",
-)
-@click.option(
-    "--cpu-column", "cpu", cls=Renamed, old=["--cpu"], metavar="COL", help="Column of the sum of CPU time."
-)
-@click.option(
-    "--events-column",
-    "events",
-    cls=Renamed,
-    old=["--events"],
-    metavar="COL",
-    help="Column of the sum of events.",
-)
-@click.option(
-    "--jobs-column", "jobs", cls=Renamed, old=["--jobs"], metavar="COL", help="Column of the number of jobs."
-)
-@click.option(
-    "--group-column",
-    "group",
-    cls=Renamed,
-    old=["--group"],
-    metavar="COL",
-    help="Fit each value of this column on its own.",
-)
+@_column("task", "the task", required=True)
+@_column("unit", "the queue or CPU model", required=True)
+@_column("value", "CPU time per event; or --cpu-column and --events-column")
+@_column("cpu", "the sum of CPU time")
+@_column("events", "the sum of events")
+@_column("jobs", "the number of jobs")
+@_column("group", "groups to fit separately")
 @click.option(
     "--objective",
     type=click.Choice(["paper", "gamma"]),
     default="paper",
     show_default=True,
-    help="What is minimised.",
+    help="Objective function.",
 )
 @click.option(
     "--weights",
     type=click.Choice(["none", "jobs", "floor"]),
     default="none",
     show_default=True,
-    help="How rows weigh.",
+    help="Weights of rows.",
 )
 @click.option(
     "--robust",
     type=click.Choice(["none", "reject"]),
     default="none",
     show_default=True,
-    help="Whether outliers are rejected.",
+    help="Treatment of outliers.",
 )
 @click.option(
-    "--summary", type=click.Path(path_type=Path), help="JSON file: what was dropped, Minuit's flags."
+    "--summary", type=click.Path(path_type=Path), help="JSON file for dropped rows and the state of the fit."
 )
 @rows_options
-@click.pass_obj
 def fit_file(
-    obj: Context,
     file: Path,
-    task: str,
-    unit: str,
-    value: str | None,
-    cpu: str | None,
-    events: str | None,
-    jobs: str | None,
-    group: str | None,
+    summary: Path | None,
     objective: str,
     weights: str,
     robust: str,
-    summary: Path | None,
     form: str,
     out: str,
+    **columns: Any,
 ) -> None:
-    """Fit speed factors straight from a CSV or Parquet table; no store is opened."""
-    del obj
+    """Fit speed factors from a table file, without a store.
+
+    The table is CSV or Parquet.
+    """
     from esjobs.speed import files
 
     refuse_inputs(out, [file])
     if summary is not None:
         refuse_inputs(summary, [file])
-    columns = files.Columns(task, unit, value, cpu, events, jobs, group)
     options = {"objective": objective, "weights": weights, "robust": robust}
-    rows, summaries = files.fit_file(file, columns, options)
+    rows, summaries = files.fit_file(file, files.Columns(**columns), options)
     if summary is not None:
-        files.write_summary(summaries, summary, grouped=group is not None)
+        files.write_summary(summaries, summary, grouped=columns["group"] is not None)
     emit(rows, format_of(form, out), out)
 
 
@@ -128,69 +95,15 @@ def fit_file(
 )
 @click.command("line-file")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--name-column",
-    "name",
-    cls=Renamed,
-    old=["--name"],
-    required=True,
-    metavar="COL",
-    help="Column of the names.",
-)
-@click.option(
-    "--k-column",
-    "k",
-    cls=Renamed,
-    old=["--k"],
-    required=True,
-    metavar="COL",
-    help="Column of the speed factor.",
-)
-@click.option(
-    "--k-err-column",
-    "k_err",
-    cls=Renamed,
-    old=["--k-err"],
-    required=True,
-    metavar="COL",
-    help="Column of its error.",
-)
-@click.option(
-    "--corepower-column",
-    "corepower",
-    cls=Renamed,
-    old=["--corepower"],
-    required=True,
-    metavar="COL",
-    help="Column of the declared value.",
-)
-@click.option(
-    "--corepower-err-column",
-    "corepower_err",
-    cls=Renamed,
-    old=["--corepower-err"],
-    metavar="COL",
-    help="Column of its error.",
-)
+@_column("name", "the names", required=True)
+@_column("k", "the speed factor", required=True)
+@_column("k-err", "the error of the speed factor", required=True)
+@_column("corepower", "the declared value", required=True)
+@_column("corepower-err", "the error of the declared value")
 @rows_options
-@click.pass_obj
-def line_file(
-    obj: Context,
-    file: Path,
-    name: str,
-    k: str,
-    k_err: str,
-    corepower: str,
-    corepower_err: str | None,
-    form: str,
-    out: str,
-) -> None:
-    """Compare factors in a CSV or Parquet table with declared values by a line through the origin."""
-    del obj
+def line_file(file: Path, form: str, out: str, **columns: Any) -> None:
+    """Fit the line through the origin from a table file with factors and declared values."""
     from esjobs.speed import files
 
     refuse_inputs(out, [file])
-    rows = files.line_file(
-        file, name=name, k=k, k_err=k_err, corepower=corepower, corepower_err=corepower_err
-    )
-    emit(rows, format_of(form, out), out)
+    emit(files.line_file(file, **columns), format_of(form, out), out)

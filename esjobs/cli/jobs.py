@@ -1,15 +1,24 @@
-"""Commands about single jobs as rows: the list of those that meet conditions, and SQL over the store."""
+"""Commands that list jobs: by conditions, or by SQL."""
 
 from contextlib import AbstractContextManager, nullcontext
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, FiniteRange, spreadsheet_option, where_option, window_option
+from esjobs.cli.options import (
+    STREAMED,
+    Context,
+    FiniteRange,
+    format_option,
+    out_option,
+    require_csv,
+    spreadsheet_option,
+    where_option,
+    window_option,
+)
 
 _SHOWN = "job_id,queue,processing_type,state,end_time,cores,events,wall_s,efficiency,cpu_model"
 _ROWS_OF_TABLE = 50
-_FORMATS = click.Choice(["table", "csv", "json", "jsonl", "parquet"])
 
 
 @example(
@@ -24,24 +33,18 @@ _FORMATS = click.Choice(["table", "csv", "json", "jsonl", "parquet"])
     default=_SHOWN,
     show_default=True,
     metavar="FIELD[,FIELD]",
-    help="Columns to show: fields of a job.",
+    help="Columns to show, in this order (list: esjobs fields).",
 )
-@click.option(
-    "--sort", metavar="FIELD", help="Sort by: a field, the smallest first; jobs without a value come last."
-)
-@click.option("--desc", is_flag=True, help="The largest first.")
+@click.option("--sort", metavar="FIELD", help="Sort by: a field, smallest first; missing values come last.")
+@click.option("--desc", is_flag=True, help="Sort order: largest first.")
 @click.option(
     "--top",
     type=click.IntRange(min=0),
     metavar="N",
-    help="So many rows; without --sort the jobs that ended last. Default: 50 of a table, else all; 0: all.",
+    help="Show the first N rows; 0: all. Without --sort: the latest jobs. Default: 50 in a table, else all.",
 )
-@click.option(
-    "--format", "form", type=_FORMATS, default="table", show_default=True, help="How it is written."
-)
-@click.option(
-    "--out", "-o", default="-", show_default=True, metavar="FILE", help="Where to write: a file; - is stdout."
-)
+@format_option(*STREAMED)
+@out_option
 @spreadsheet_option
 @click.pass_obj
 def jobs(
@@ -56,10 +59,10 @@ def jobs(
     out: str,
     spreadsheet: bool,
 ) -> None:
-    """The stored jobs themselves, those that meet conditions.
+    """List the stored jobs that match the conditions.
 
-    Any field of the catalogue (esjobs fields). CSV and JSON without --sort and --top are written as the jobs
-    come, however many there are. To move jobs to another store, use export.
+    CSV and JSON without --sort and --top are streamed, for any number of jobs. To copy jobs to another store,
+    use: esjobs export.
     """
     from esjobs.render.rows import write_batches
 
@@ -68,7 +71,7 @@ def jobs(
         raise click.UsageError("--columns names no field; see: esjobs fields")
     if desc and sort is None:
         raise click.UsageError("--desc says how to sort; name the field, too: --sort FIELD")
-    _require_csv(form, spreadsheet=spreadsheet)
+    require_csv(form, spreadsheet=spreadsheet)
     limit = _ROWS_OF_TABLE if top is None and form == "table" else top or None
     with obj.session() as session:
         title = ""
@@ -102,25 +105,21 @@ def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> s
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="Longest time that the question may take, reading and writing its answer included.",
+    help="Longest time for the query and its output.",
 )
-@click.option(
-    "--format", "form", type=_FORMATS, default="table", show_default=True, help="How it is written."
-)
-@click.option(
-    "--out", "-o", default="-", show_default=True, metavar="FILE", help="Where to write: a file; - is stdout."
-)
+@format_option(*STREAMED)
+@out_option
 @spreadsheet_option
 @click.pass_obj
 def sql(obj: Context, statement: str, timeout_s: float, form: str, out: str, spreadsheet: bool) -> None:
-    """One SELECT over the embedded store, read-only.
+    """Run one read-only SELECT on the embedded store.
 
-    There are jobs, the result tables as docs/tables.md has them, and latest_factors, latest_flags, ... with
-    the rows of the latest run. Nothing can be changed, no file read or written. On a cluster: query and jobs.
+    Tables: jobs, the result tables (docs/tables.md), and latest_factors, latest_flags, ... with the rows of
+    the latest run. Files cannot be read or written. On a cluster use: esjobs query, esjobs jobs.
     """
     from esjobs.render.rows import write_batches
 
-    _require_csv(form, spreadsheet=spreadsheet)
+    require_csv(form, spreadsheet=spreadsheet)
     with obj.session() as session, _bounds(obj, session.settings.memory_bytes, timeout_s):
         write_batches(
             session.sql(statement, timeout_s=timeout_s).batches(), form, out, spreadsheet=spreadsheet
@@ -128,15 +127,10 @@ def sql(obj: Context, statement: str, timeout_s: float, form: str, out: str, spr
 
 
 def _bounds(obj: Context, memory_bytes: float, timeout_s: float) -> AbstractContextManager[None]:
-    """What ends a statement that heeds no interrupt; in a process of others, nothing does."""
+    """Bound the process of a statement that ignores interrupts; a shared process is not bounded."""
     if not obj.own_process:
         return nullcontext()
     from esjobs.cli.rlimits import bounded
 
     late = f"esjobs: SQL: not done after {timeout_s:g} s; ask for less, or give more --timeout"
     return bounded(timeout_s, memory_bytes, late)
-
-
-def _require_csv(form: str, *, spreadsheet: bool) -> None:
-    if spreadsheet and form != "csv":
-        raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")

@@ -1,8 +1,7 @@
-"""The command line: parse, build, call, print. No logic lives here or in ``esjobs.cli``.
+"""Command line: parse, build, call, print; no logic.
 
-Exit codes: 0 ok, 1 an error of ours in one line, 2 usage, 130 interrupted, 141 the reader of standard output
-went away. Data goes to standard output, everything else to standard error. Imports are lazy, so that
-``--help`` answers at once.
+Exit codes: 0 ok, 1 error, 2 usage, 130 interrupted, 141 reader of standard output gone. Data goes to standard
+output, everything else to standard error. Imports are lazy for a fast ``--help``.
 """
 
 import contextlib
@@ -18,7 +17,7 @@ from click.shell_completion import CompletionItem
 
 from esjobs.cli.help import write_groups
 from esjobs.cli.log_lines import JsonLines, LogLines
-from esjobs.cli.options import Context, FiniteRange
+from esjobs.cli.options import COMMON, Context, FiniteRange
 from esjobs.cli.registry import COMMANDS, GROUPS
 from esjobs.cli.start import OUT_OF_MEMORY, end, lacks_memory
 from esjobs.core.errors import EsjobsError, UsageError
@@ -39,14 +38,14 @@ _GLOBAL = (
 )
 
 PROGRAM = object()
-"""What :func:`esjobs.cli.start.program` tells the command line: no one else uses this process."""
+"""Object by which :func:`esjobs.cli.start.program` marks a process of its own."""
 
 BROKEN_PIPE = 128 + 13
-"""What a shell reports of a program that the signal SIGPIPE ended."""
+"""Exit code of a program that SIGPIPE ended."""
 
 
 class _Group(click.Group):
-    """Turns our errors into one line and an exit code; leaves defects to their traceback."""
+    """Group that prints errors of esjobs in one line; other exceptions keep their traceback."""
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _shown():
@@ -74,21 +73,20 @@ class _Group(click.Group):
         except Exception as error:
             if lacks_memory(error):
                 _out_of_memory()
-            # what Python makes of Ctrl-C while it builds a class of a module that is being imported
+            # Python wraps Ctrl-C in another error while it builds a class during an import.
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise
             _interrupted()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        write_groups(formatter, GROUPS)
+        write_groups(formatter, GROUPS, COMMON)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, imported now."""
         del ctx
         entry = COMMANDS.get(cmd_name)
         if entry is None:
@@ -97,7 +95,7 @@ class _Group(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands that begin so, from the registry: none is imported for it; and global options."""
+        """Complete commands from the registry, without imports, and global options."""
         names = [each for each in COMMANDS.values() if each.name.startswith(incomplete)]
         items = [CompletionItem(each.name, help=each.help) for each in names]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
@@ -105,7 +103,7 @@ class _Group(click.Group):
 
 @contextlib.contextmanager
 def _shown() -> Iterator[None]:
-    """Usage errors quote what was typed, or pasted: a terminal is to show it, not to obey it."""
+    # Usage errors quote what was typed or pasted, which may hold control characters.
     try:
         yield
     except click.ClickException as error:
@@ -124,7 +122,6 @@ def _out_of_memory() -> NoReturn:
 
 
 def _flush() -> None:
-    """Write out what is still buffered, while errors can be told."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -134,8 +131,7 @@ def _flush() -> None:
 
 
 def _reader_gone() -> NoReturn:
-    """Whoever read our output has seen enough (``| head``): end as other programs do, without a word."""
-    # What is still buffered would make the interpreter complain when it flushes at exit.
+    # Buffered output would raise again when the interpreter flushes it at exit.
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(BROKEN_PIPE)
@@ -145,7 +141,7 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
     click.echo(f"esjobs: {error}", err=True)
     context = click.get_current_context(silent=True)
     if context is not None and isinstance(context.obj, Context) and context.obj.own_process:
-        # the frames behind the error hold parts of DuckDB, whose binding complains of them at a usual exit
+        # Frames of the error hold DuckDB objects, whose destructors fail at a normal exit.
         end(code)
     sys.exit(code)
 
@@ -166,7 +162,7 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="warning",
     show_default=True,
-    help="What the log on standard error tells.",
+    help="Least severe messages in the log on standard error.",
 )
 @click.option(
     "--log",
@@ -174,29 +170,29 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How the log is written: lines for people, or a JSON object a line.",
+    help="Format of the log: text, or one JSON object per line.",
 )
 @click.option(
     "--jobs-index",
     metavar="NAME",
-    help="Index, alias or pattern of a cluster in which the jobs are; default: what ingest put there.",
+    help="Index, alias or pattern that holds the jobs (default: esjobs' own index).",
 )
 @click.option(
     "--field-map",
     metavar="NAME",
-    help="Names of its fields: atlas-panda, cms-htcondor, rubin-panda, esjobs, or FILE.toml.",
+    help="Field map of that index: atlas-panda, cms-htcondor, rubin-panda, esjobs, or FILE.toml.",
 )
 @click.option(
     "--wait",
     "wait_s",
     type=FiniteRange(min=0, max=86_400),
     metavar="SECONDS",
-    help="How long to wait for others who have the file of an embedded store; default: 10, or the settings.",
+    help="Seconds to wait while another process holds the store; default: 10, or the settings.",
 )
 @click.option(
-    "--yes", is_flag=True, help="Read as many documents of the jobs index one by one as a question takes."
+    "--yes", is_flag=True, help="Allow reading any number of individual documents from the jobs index."
 )
-@click.option("--quiet", is_flag=True, help="No progress and no hints on standard error.")
+@click.option("--quiet", is_flag=True, help="Print no progress and no hints on standard error.")
 @click.pass_context
 def main(
     ctx: click.Context,
@@ -210,7 +206,10 @@ def main(
     yes: bool,
     quiet: bool,
 ) -> None:
-    """Speed factors of queues and CPU models from job records; who deviates from the declared corepower."""
+    """Measure the real speed of sites and CPU models from job records.
+
+    Report deviations from declared scores.
+    """
     handler = logging.StreamHandler(sys.stderr)
     text = LogLines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if log_form == "json" else text)
@@ -229,7 +228,7 @@ def main(
 
 
 def program() -> None:
-    """The command ``esjobs`` of environments that were installed before the start had a module of its own."""
+    """Entry point of older installations."""
     from esjobs.cli import start
 
     start.program()

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trigger:
-    """What the service and ``serve --once`` do, with the settings of an installation.
+    """Work of the service and of ``serve --once``.
 
     The store is open only while nights are run: the file of an embedded store is free in between.
     """
@@ -77,7 +77,7 @@ class Trigger:
         return TriggerResult(tuple((str(row["night"]), row["state"], row["reason"]) for row in rows), known)
 
     def look(self) -> tuple[Condition, datetime | None]:
-        """How the installation is, and when its newest night was begun.
+        """Return the health of the installation, and the start of its newest night.
 
         Nothing of it where the first night makes the store. Raises :class:`StoreError` while it does not
         answer.
@@ -92,7 +92,7 @@ class Trigger:
             return self.condition_of(session), max(began, default=None)
 
     def condition_of(self, session: Session) -> Condition:
-        """How the installation is."""
+        """Return the health of the installation."""
         return condition(session.store, self.clock(), self.settings.section(NightsSettings).ingest_stopped_h)
 
     @contextmanager
@@ -149,7 +149,7 @@ def serve_nights(settings: Settings) -> None:
 
 
 def _errands(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
-    """What is done between nights: reports of TALP are gathered, where spools of them are set.
+    """Return the periodic tasks between nights: collection of TALP reports, if spools are configured.
 
     What could be gathered is stored before spools that could not be read are told as a failure.
     """

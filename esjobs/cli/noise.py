@@ -1,11 +1,11 @@
-"""Commands of the noise test: what monitoring costs programs that are tightly coupled."""
+"""Commands of the noise test: overhead of monitoring in tightly coupled programs."""
 
 from pathlib import Path
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, FiniteRange, emit, rows_options
+from esjobs.cli.options import Context, FiniteRange, emit, rows_options, say_notes
 
 _COLLECTIVES = ("barrier", "allreduce", "alltoall")
 _gate_option = click.option(
@@ -14,23 +14,21 @@ _gate_option = click.option(
     default=1.5,
     show_default=True,
     metavar="PERCENT",
-    help="Leave runs out whose slowest rank waited for a core for more of the time; one limit for all.",
+    help="Exclude runs whose slowest rank waited for a core for more of the time.",
 )
 
 
 @click.group("noise")
 def noise() -> None:
-    """What monitoring costs: collective operations of MPI timed with and without noise."""
+    """Measure the overhead of monitoring with MPI collectives and injected noise."""
 
 
 @example("esjobs noise build noise-programs")
 @noise.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--compiler", default="mpicc", show_default=True, metavar="NAME", help="The compiler of the MPI."
-)
+@click.option("--compiler", default="mpicc", show_default=True, metavar="NAME", help="MPI compiler.")
 def build(folder: Path, compiler: str) -> None:
-    """Compile the detector and the source of noise into FOLDER, with the MPI that is loaded."""
+    """Compile the detector and the noise generator into FOLDER."""
     from esjobs.noise.programs import build as build_programs
 
     for path in build_programs(folder, compiler):
@@ -44,7 +42,11 @@ def build(folder: Path, compiler: str) -> None:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--collective", type=click.Choice(_COLLECTIVES), default="barrier", show_default=True, help="Which."
+    "--collective",
+    type=click.Choice(_COLLECTIVES),
+    default="barrier",
+    show_default=True,
+    help="Collective operation.",
 )
 @click.option(
     "--bytes",
@@ -52,10 +54,10 @@ def build(folder: Path, compiler: str) -> None:
     type=click.IntRange(0, 1 << 30),
     default=2048,
     show_default=True,
-    help="Of a message.",
+    help="Size of a message.",
 )
 @click.option(
-    "--levels", default="0,0.1,0.3,1", show_default=True, metavar="LIST", help="Of noise, in per cent."
+    "--levels", default="0,0.1,0.3,1", show_default=True, metavar="LIST", help="Noise levels in per cent."
 )
 @click.option(
     "--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each level."
@@ -65,16 +67,16 @@ def build(folder: Path, compiler: str) -> None:
 )
 @click.option("--ranks", type=click.IntRange(min=1), default=2, show_default=True, help="Processes of a run.")
 @click.option(
-    "--nodes", default="", metavar="LIST", help="Nodes, with commas; default: what the launcher takes."
+    "--nodes", default="", metavar="LIST", help="Nodes, with commas; default: chosen by the launcher."
 )
-@click.option("--core", type=int, default=0, show_default=True, help="Where noise sits; -1: anywhere.")
+@click.option("--core", type=int, default=0, show_default=True, help="Core of the noise; -1: any.")
 @click.option(
     "--launcher",
     default="mpirun --bind-to core",
     show_default=True,
-    help="What starts the processes of a run.",
+    help="Command that starts the processes of a run.",
 )
-@click.option("--order", type=int, default=1, show_default=True, help="Seed of the order of levels.")
+@click.option("--order", type=int, default=1, show_default=True, help="Seed of the random order.")
 @click.pass_obj
 def run_plan(
     obj: Context,
@@ -91,10 +93,10 @@ def run_plan(
     launcher: str,
     order: int,
 ) -> None:
-    """Run the programs in FOLDER, levels in a random order, and write a row a run into FILE (CSV).
+    """Run the test, noise levels in random order.
 
-    The number of operations is found once, without noise. Of each run there is the time of the slowest rank,
-    how long a rank waited for a core, and how often one was interrupted.
+    FOLDER has the compiled programs; FILE (CSV) gets one row per run: time of the slowest rank, time that a
+    rank waited for a core, interrupts. The number of operations is chosen once, without noise.
     """
     from esjobs.cli.terminal import progress_bar
     from esjobs.noise.programs import Plan, run
@@ -120,23 +122,23 @@ def run_plan(
     default=0.2,
     show_default=True,
     metavar="PERCENT",
-    help="Half width of an interval for which runs_needed is told.",
+    help="Half width of the interval for runs_needed.",
 )
 @rows_options
 @click.pass_obj
 def analyse(
     obj: Context, files: tuple[Path, ...], gate: float, precision: float, form: str, out: str
 ) -> None:
-    """What recorded runs say: statistics per level, and from which level on noise is detected.
+    """Analyse recorded runs: statistics and detection threshold.
 
-    detected: the 99 % intervals of the means without and with noise are disjoint, at this level and all above
-    it. above: the laxer criterion, the mean above the interval without noise.
+    detected: the 99 % intervals of the means with and without noise are disjoint, at this level and all
+    higher ones. above: the mean is above the interval without noise.
     """
     from esjobs.noise.analysis import analyse as analysed
 
-    told = analysed(files, gate=gate / 100, precision=precision / 100)
-    _say(obj, told.notes)
-    rows = told.rows if form != "table" else told.rows.select(told.rows.column_names[:11])
+    result = analysed(files, gate=gate / 100, precision=precision / 100)
+    say_notes(obj, result.notes)
+    rows = result.rows if form != "table" else result.rows.select(result.rows.column_names[:11])
     emit(rows, form, out, title="times of the slowest rank by level of noise (%)")
 
 
@@ -148,32 +150,24 @@ def analyse(
 @click.option(
     "--collector",
     metavar="NAME",
-    help="Keep the cost in the store under this name; it is told beside scores.",
+    help="Store the overhead under this name; esjobs show scores prints it.",
 )
 @rows_options
 @click.pass_obj
 def compare(
     obj: Context, off: Path, on: Path, gate: float, collector: str | None, form: str, out: str
 ) -> None:
-    """What a collector costs: runs recorded while it was switched OFF against runs while it was ON.
+    """Overhead of a collector: runs with it off against on.
 
-    Without --collector no store is needed. Kept again for the same collector and configuration, a cost is
-    replaced; esjobs show noise_costs has what is kept.
+    OFF, ON: files of recorded runs. No store is needed without --collector. A second entry of a collector and
+    configuration replaces the first (list: esjobs show noise_costs).
     """
     from esjobs.noise.analysis import compare as compared
 
     if collector is None:
-        told = compared(off, on, gate=gate / 100)
+        result = compared(off, on, gate=gate / 100)
     else:
         with obj.session(writes=True) as session:
-            told, _ = session.noise.keep(collector, off, on, gate=gate / 100)
-    _say(obj, told.notes)
-    emit(told.rows, form, out)
-
-
-def _say(obj: Context, notes: tuple[str, ...]) -> None:
-    if not obj.quiet:
-        from esjobs.cli.terminal import say
-
-        for note in notes:
-            say(f"note: {note}", err=True)
+            result, _ = session.noise.keep(collector, off, on, gate=gate / 100)
+    say_notes(obj, result.notes)
+    emit(result.rows, form, out)

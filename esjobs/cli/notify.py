@@ -1,4 +1,4 @@
-"""Commands about notifications: try them, look at them, send them, see what was sent."""
+"""Commands about notifications."""
 
 from datetime import datetime
 from pathlib import Path
@@ -6,18 +6,16 @@ from pathlib import Path
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, emit_reports, rows_options
+from esjobs.cli.options import Context, emit, emit_reports, folder_option, rows_options
 from esjobs.schema.notifications import NOTIFICATIONS, STATES
 
 _DATE = click.DateTime(formats=["%Y-%m-%d"])
-_night = click.option(
-    "--night", type=_DATE, help="The night: the day that was aggregated; default: the newest."
-)
+_night = click.option("--night", type=_DATE, help="Night: day that was aggregated; default: the newest.")
 
 
 @click.group()
 def notify() -> None:
-    """Messages to sites, coordinators and operators: mail, webhooks, chats ([notify] in the settings)."""
+    """Notify sites, coordinators and operators by mail, webhook or chat."""
 
 
 @example("esjobs --config esjobs.toml notify test RECIPIENT")
@@ -26,9 +24,9 @@ def notify() -> None:
 @rows_options
 @click.pass_obj
 def try_out(obj: Context, recipients: tuple[str, ...], form: str, out: str) -> None:
-    """Send a test message to each RECIPIENT, or to all, and say what looks wrong in the settings.
+    """Send a test message and check the settings.
 
-    Exit code 1 when one was not accepted.
+    Default: all recipients. Exit code 1 if a message was not accepted.
     """
     with obj.session(writes=True, late=True) as session:
         rows = session.nights.notifications.test(recipients)
@@ -40,16 +38,10 @@ def try_out(obj: Context, recipients: tuple[str, ...], form: str, out: str) -> N
 @example("esjobs notify preview --night 2025-06-30 --out messages")
 @notify.command()
 @_night
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Where to write: a folder for the files.",
-)
+@folder_option()
 @click.pass_obj
 def preview(obj: Context, night: datetime | None, out: Path) -> None:
-    """Write the messages of a night as files: what each recipient gets. Nothing is sent."""
+    """Write a night's notifications to files; send nothing."""
     with obj.session() as session:
         rows = session.nights.notifications.preview(night.date() if night else None, out)
     emit(rows, "table", "-", prose=["subject", "files"])
@@ -58,14 +50,14 @@ def preview(obj: Context, night: datetime | None, out: Path) -> None:
 @example("esjobs notify send --night 2025-06-30")
 @notify.command()
 @_night
-@click.option("--retry", is_flag=True, help="Also what was given up after it could not be delivered.")
+@click.option("--retry", is_flag=True, help="Also retry abandoned messages.")
 @rows_options
 @click.pass_obj
 def send(obj: Context, night: datetime | None, retry: bool, form: str, out: str) -> None:
-    """Tell of a night what was not told yet, and send what waits; the nightly service does it by itself.
+    """Send a night's pending notifications and retry the queue.
 
-    Nothing is sent twice. Exit code 1 when a message was not delivered; it waits, or is given up, see
-    esjobs notify log.
+    The nightly service does this too; no message is sent twice. Exit code 1 if a message was not delivered
+    (see: esjobs notify log).
     """
     with obj.session(writes=True) as session:
         report = session.nights.notifications.send(night.date() if night else None, retry=retry)
@@ -77,13 +69,13 @@ def send(obj: Context, night: datetime | None, retry: bool, form: str, out: str)
 @example("esjobs notify log --state failed")
 @notify.command()
 @click.option(
-    "--recipient", "recipients", multiple=True, metavar="NAME", help="Only to this one; repeat for more."
+    "--recipient", "recipients", multiple=True, metavar="NAME", help="Recipient to list; repeat for more."
 )
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(STATES), help="Only these states; repeat for more."
+    "--state", "states", multiple=True, type=click.Choice(STATES), help="States to list; repeat for more."
 )
-@click.option("--from", "first", type=_DATE, help="The first night; default: all that is remembered.")
-@click.option("--to", "last", type=_DATE, help="The last night; default: the newest.")
+@click.option("--from", "first", type=_DATE, help="First night; default: the first recorded.")
+@click.option("--to", "last", type=_DATE, help="Last night; default: the newest.")
 @rows_options
 @click.pass_obj
 def log(
@@ -95,7 +87,7 @@ def log(
     form: str,
     out: str,
 ) -> None:
-    """What was sent, when, to whom, what failed and why, and what sites answered; the newest first."""
+    """List notifications and answers, newest first."""
     with obj.session() as session:
         rows = session.nights.notifications.log(
             recipients=recipients,

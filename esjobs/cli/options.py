@@ -1,7 +1,7 @@
-"""What commands share: the context, options of commands that print rows, and printing itself."""
+"""Shared parts of commands: the context, common options, and output."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -12,6 +12,7 @@ import click
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.row_filters import ROW_FILTERS
 from esjobs.core.text import visible
+from esjobs.schema.scores import SCORE_CHOICES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,10 +25,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class FiniteRange(click.FloatRange):
-    """A number between limits. What is no number (``nan``) is below none of them, and infinity is no time."""
+    """A finite number between limits: ``nan`` would pass every comparison."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or a complaint about the option."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is no finite number.", param, ctx)
@@ -35,10 +35,7 @@ class FiniteRange(click.FloatRange):
 
 
 class Context:
-    """What the global options say, until a command opens the store.
-
-    ``own_process``: the command is all that this process does, so that it may be set up for it.
-    """
+    """Global options. ``own_process``: the process runs this command only and may be limited for it."""
 
     def __init__(
         self,
@@ -67,23 +64,25 @@ class Context:
     def session(
         self, *, writes: bool = False, create: bool = False, late: bool = False
     ) -> Iterator["Session"]:
-        """A session with a progress bar; ``create``, ``late``: as :func:`esjobs.open` takes them.
-
-        A command that only reads says nothing: it shares a file with others who read, and changes nothing.
-        """
+        """Yield a session with a progress bar, read-only unless ``writes``; else as :func:`esjobs.open`."""
         from esjobs.cli.terminal import progress_bar
         from esjobs.entry import open as open_session
 
         with (
             progress_bar(quiet=self.quiet) as progress,
             open_session(
-                settings=self.settings(), create=create, late=late, read_only=not writes, progress=progress
+                settings=self.settings(),
+                create=create,
+                late=late,
+                read_only=not writes,
+                progress=progress,
+                clock=self.clock,
             ) as session,
         ):
             yield session
 
     def settings(self) -> "Settings":
-        """The file, the environment and the options, in the order in which they win."""
+        """Return the settings; options win over the environment, and the environment over the file."""
         from esjobs.entry import load
 
         return load(
@@ -99,13 +98,71 @@ class Context:
 PICTURES = ("svg", "png", "html")
 """Formats of pictures."""
 
+STREAMED = ("table", "csv", "json", "jsonl", "parquet")
+"""Formats of rows that are written in batches."""
+
 _SPREADSHEET = "esjobs.spreadsheet"
 
-spreadsheet_option = click.option(
-    "--spreadsheet",
-    is_flag=True,
-    help="CSV for a spreadsheet: text that it would take for a formula gets an apostrophe before it.",
+COMMON = (
+    ("--window A/B|PERIOD", "Time window in UTC, END not included: START/END in ISO dates or times; or 2025, "
+     "2025-06, 2025-W26, a day, yesterday, 7d, last-week, this-month. Default: all data."),
+    ("--format FORMAT", "table is rounded, for people; csv, json and parquet have every digit and column."),
+    ("-o, --out FILE", "- is standard output. A file named .csv, .json or .parquet chooses the format."),
+    ("--spreadsheet", "An apostrophe goes before CSV cells that a spreadsheet would read as a formula."),
+)  # fmt: skip
+"""Options that many commands share, explained once, by ``esjobs --help``."""
+
+spreadsheet_option = click.option("--spreadsheet", is_flag=True, help="Escape formulas in CSV cells.")
+out_option = click.option(
+    "--out", "-o", default="-", metavar="FILE", help="Output: file (default: standard output)."
 )
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done; change nothing.")
+source_option = click.option(
+    "--source", metavar="NAME", help="Source of the job; needed if several sources have this id."
+)
+
+
+def folder_option(default: str | None = None, also: str = "") -> Callable[[_Function], _Function]:
+    """Option ``--out`` of commands that write a folder; required unless there is a ``default``."""
+    return click.option(
+        "--out",
+        "-o",
+        type=click.Path(path_type=Path),
+        required=default is None,
+        metavar="FOLDER",
+        help=f"Output: folder{also}.",
+        default=default,
+        show_default=default is not None,
+    )
+
+
+def score_option(argument: str) -> Callable[[_Function], _Function]:
+    """Option ``--score``: one of the scores of jobs."""
+    return click.option(
+        "--score",
+        argument,
+        default="cpu_efficiency",
+        show_default=True,
+        type=click.Choice(SCORE_CHOICES),
+        help="Score.",
+    )
+
+
+def format_option(*forms: str) -> Callable[[_Function], _Function]:
+    """Option ``--format`` with these formats, of which the first is the default."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
+        help="Output format.",
+    )
+
+
+def require_csv(form: str, *, spreadsheet: bool) -> None:
+    if spreadsheet and form != "csv":
+        raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
 
 
 def rows_options(function: _Function) -> _Function:
@@ -120,38 +177,52 @@ def rows_or_picture_options(function: _Function) -> _Function:
 
 def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
     @wraps(function)
-    def checked(*arguments: Any, spreadsheet: bool, **given: Any) -> Any:
-        if spreadsheet and given["form"] != "csv":
-            raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
+    def checked(*arguments: Any, spreadsheet: bool, **options: Any) -> Any:
+        require_csv(options["form"], spreadsheet=spreadsheet)
         context = click.get_current_context()
         context.meta[_SPREADSHEET] = spreadsheet
-        if context.obj.own_process and format_of(given["form"], given["out"]) != "parquet":
+        if context.obj.own_process and format_of(options["form"], options["out"]) != "parquet":
             from esjobs.core.frames import spare_pandas
 
             spare_pandas()
-        return function(*arguments, **given)
+        return function(*arguments, **options)
 
-    checked = spreadsheet_option(checked)
-    checked = click.option(
-        "--out",
-        "-o",
-        default="-",
-        show_default=True,
-        metavar="FILE",
-        help="Where to write: a file; - is stdout.",
-    )(checked)
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(["table", "csv", "json", "parquet", *also]),
-        default="table",
-        show_default=True,
-        help="How it is written." + (f" {', '.join(also)}: drawn." if also else ""),
-    )(checked)  # type: ignore[return-value]
+    forms = ("table", "csv", "json", "parquet", *also)
+    return format_option(*forms)(out_option(spreadsheet_option(checked)))  # type: ignore[return-value]
 
 
-def _meant(ctx: click.Context, _option: click.Parameter, window: str | None) -> str | None:
-    """A period in words as the window that it is, which is said: nobody has to guess what it meant."""
+def step(
+    *, rows: bool = True, create: bool = False, late: bool = False
+) -> Callable[[Callable[..., "RunReport"]], Callable[..., None]]:
+    """Make a command of a function that takes a writable session and returns the report of a step.
+
+    ``rows``: the report can be written to a file; ``create``, ``late``: see :func:`esjobs.open`.
+    """
+
+    def decorated(function: Callable[..., "RunReport"]) -> Callable[..., None]:
+        @wraps(function)
+        def command(form: str = "table", out: str = "-", **options: Any) -> None:
+            obj: Context = click.get_current_context().obj
+            with obj.session(writes=True, create=create, late=late) as session:
+                report = function(session, **options)
+            emit_reports([report], form, out)
+
+        return rows_options(command) if rows else command
+
+    return decorated
+
+
+def say_notes(obj: "Context", notes: Iterable[str], kind: str = "note") -> None:
+    """Print notes on standard error, unless the user wants quiet."""
+    from esjobs.cli.terminal import say
+
+    if not obj.quiet:
+        for note in notes:
+            say(f"{kind}: {note}", err=True)
+
+
+def _parsed_window(ctx: click.Context, _option: click.Parameter, window: str | None) -> str | None:
+    """Return the window of a period in words, and print it so that the user can check it."""
     if window is None:
         return window
     from esjobs.core.periods import is_period
@@ -161,14 +232,14 @@ def _meant(ctx: click.Context, _option: click.Parameter, window: str | None) -> 
         return window
 
     context: Context = ctx.obj
-    meant = Window.parse(window, context.clock())
+    parsed = Window.parse(window, context.clock())
     if not context.quiet:
-        click.echo(f"window: {meant} UTC ({visible(window)})", err=True)
-    return str(meant)
+        click.echo(f"window: {parsed} UTC ({visible(window)})", err=True)
+    return str(parsed)
 
 
 def filter_options(*names: str) -> Callable[[_Function], _Function]:
-    """The filters of result tables by these names; without names all of them."""
+    """Add the filters of result tables with these names; without names all of them."""
 
     def decorated(function: _Function) -> _Function:
         for each in reversed(ROW_FILTERS):
@@ -183,29 +254,26 @@ def filter_options(*names: str) -> Callable[[_Function], _Function]:
     return decorated
 
 
-rebuild_option = click.option(
-    "--rebuild", is_flag=True, help="Do again what is up to date: every day of the window."
-)
+rebuild_option = click.option("--rebuild", is_flag=True, help="Recompute days that are up to date.")
 
 
 def top_option(default: int) -> Callable[[_Function], _Function]:
-    """So many rows."""
+    """Option ``--top``: limit of printed rows."""
     return click.option(
         "--top",
         type=click.IntRange(min=0),
         default=default,
         show_default=True,
         metavar="N",
-        help="So many rows, the most telling first; 0: every row.",
+        help="Show the first N rows; 0: all.",
     )
 
 
 window_option = click.option(
     "--window",
     metavar="A/B|PERIOD",
-    callback=_meant,
-    help="Half-open, UTC, ISO dates or times; or 2025-W26, 2025-06, 2025, a day, yesterday, 7d, last-week, "
-    "this-month; default: all that is stored.",
+    callback=_parsed_window,
+    help="Time window in UTC.",
 )
 
 
@@ -213,8 +281,8 @@ where_option = click.option(
     "--where",
     multiple=True,
     metavar="CONDITION",
-    help="Conditions: FIELD=VALUE, queue=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, "
-    "'user is missing'; same field: or, bounds of one: and; different fields: and.",
+    help="Conditions: FIELD=VALUE, queue=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, 'user is "
+    "missing'. Values of one field are alternatives; bounds and different fields must all hold.",
 )
 
 
@@ -223,33 +291,37 @@ def restriction_options(function: _Function) -> _Function:
         "--where",
         multiple=True,
         metavar="CONDITION",
-        help="Conditions: only these buckets: queue=A,B, 'queue~CERN*', ...",
+        help="Conditions: use only these buckets: queue=A,B, 'queue~CERN*', ...",
     )(function)
-    return click.option(
-        "--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeat for more."
-    )(function)
+    return click.option("--task", "tasks", multiple=True, metavar="ID", help="Task to use; repeat for more.")(
+        function
+    )
 
 
 def form_and_file(
-    given: Sequence[str], forms: Sequence[str], old_form: str | None, old: str, *, default: str | None = None
+    arguments: Sequence[str],
+    forms: Sequence[str],
+    old_form: str | None,
+    old: str,
+    *,
+    default: str | None = None,
 ) -> tuple[str, Path]:
-    """The form and the file of an import, from its arguments ``[FORM] FILE``.
+    """Return form and file of an import, from its arguments ``[FORM] FILE``.
 
-    ``old_form``: what stands behind ``old``, the option that said it before. ``default``: the form where none
-    is given.
+    ``old_form``: value of ``old``, the option of earlier versions.
     """
-    form, files = old_form or default, list(given)
+    form, files = old_form or default, list(arguments)
     if old_form is not None:
         click.echo(
             f"note: the form is an argument now, {old_form} FILE instead of {old} {old_form}", err=True
         )
-    elif len(given) > 1:
-        form, *files = given
-    known = ", ".join(forms)
+    elif len(arguments) > 1:
+        form, *files = arguments
+    names = ", ".join(forms)
     if len(files) != 1 or form is None:
-        raise click.UsageError(f"give the form and one file; forms are {known}")
+        raise click.UsageError(f"give the form and one file; forms are {names}")
     if form not in forms:
-        raise click.UsageError(f"there is no form '{form}'; there are {known}")
+        raise click.UsageError(f"there is no form '{form}'; there are {names}")
     return form, Path(files[0])
 
 
@@ -279,6 +351,6 @@ def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:
 
 
 def format_of(form: str, out: str) -> str:
-    """A table asked for in a file is written in the format of the file's name."""
+    """Return the format of the file name for a table that goes to a file."""
     endings = {".csv": "csv", ".json": "json", ".parquet": "parquet"}
     return endings.get(Path(out).suffix, form) if form == "table" else form

@@ -1,4 +1,4 @@
-"""Commands about the quality of provisioning: waiting, use, losses, indices."""
+"""Commands about the service quality of a centre."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, emit_reports, rows_options, where_option, window_option
+from esjobs.cli.options import (
+    Context,
+    emit,
+    rows_options,
+    say_notes,
+    score_option,
+    step,
+    where_option,
+    window_option,
+)
 from esjobs.schema.provisioning_names import BY, CONTACTED
-from esjobs.schema.scores import BEST_IS_HIGH, SCORE_CHOICES
+from esjobs.schema.scores import BEST_IS_HIGH
 
 if TYPE_CHECKING:
+    from esjobs.api.session import Session
+    from esjobs.core.report import RunReport
     from esjobs.provisioning.overall import Overall
 
 _DAY = click.DateTime(formats=["%Y-%m-%d"])
@@ -21,18 +32,18 @@ _DAY = click.DateTime(formats=["%Y-%m-%d"])
 
 @click.group("provision")
 def provision() -> None:
-    """How well resources are provided: waiting, losses, an index of five areas, what contacts achieved."""
+    """Service quality of a centre: waiting, lost hours, quality index, effect of user contacts."""
 
 
 def _question(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What the questions about waiting, use and losses share."""
+    """Add the options of waiting, use and losses."""
     function = where_option(window_option(rows_options(function)))
     return click.option(
         "--by",
         default="site",
         show_default=True,
         type=click.Choice(BY),
-        help="Group by: sites, queues, projects, users, applications, or classes of size in cores.",
+        help="Group by: sites, queues, projects, users, applications, or size classes in cores.",
     )(function)
 
 
@@ -40,46 +51,46 @@ def _question(function: Callable[..., Any]) -> Callable[..., Any]:
 @provision.command()
 @_question
 @click.pass_obj
-def waiting(obj: Context, by: str, where: tuple[str, ...], window: str | None, form: str, out: str) -> None:
-    """How long jobs wait from submission to start, the longest first, and whether that grows or shrinks.
+def waiting(obj: Context, /, by: str, form: str, out: str, **choice: Any) -> None:
+    """Waiting times from submission to start, longest first, with their trend.
 
-    change_per_week: relative change of the daily median in a week, with its 95 % interval, which allows for
-    days that are like the day before.
+    change_per_week: relative change of the daily median per week, with a 95 % interval that allows for
+    correlated days.
     """
     with obj.session() as session:
-        answer = session.provisioning.waiting(by, window=window, where=where)
-    emit(answer.rows, form, out, title=f"waiting by {by}: seconds from submission to start")
+        rows = session.provisioning.waiting(by, **choice).rows
+    emit(rows, form, out, title=f"waiting by {by}: seconds from submission to start")
 
 
 @example("esjobs provision used --by project")
 @provision.command()
 @_question
 @click.pass_obj
-def used(obj: Context, by: str, where: tuple[str, ...], window: str | None, form: str, out: str) -> None:
-    """What jobs use of the time, memory and cores that they ask for, most core-hours first."""
+def used(obj: Context, /, by: str, form: str, out: str, **choice: Any) -> None:
+    """Used against requested time, memory and cores, largest consumers first."""
     with obj.session() as session:
-        answer = session.provisioning.used(by, window=window, where=where)
-    emit(answer.rows, form, out, title=f"used of what was requested, by {by}")
+        rows = session.provisioning.used(by, **choice).rows
+    emit(rows, form, out, title=f"used of what was requested, by {by}")
 
 
 @example("esjobs provision lost --by project")
 @provision.command()
 @_question
 @click.pass_obj
-def lost(obj: Context, by: str, where: tuple[str, ...], window: str | None, form: str, out: str) -> None:
-    """Core-hours of failed jobs and why they failed, the largest losses first.
+def lost(obj: Context, /, by: str, form: str, out: str, **choice: Any) -> None:
+    """Core-hours lost in failed jobs, by cause, largest first.
 
-    lost_share: of the core-hours of the jobs of the name that finished or failed.
+    lost_share: fraction of the core-hours of finished and failed jobs.
     """
     with obj.session() as session:
-        answer = session.provisioning.lost(by, window=window, where=where)
-    emit(answer.rows, form, out, title=f"core-hours lost in failed jobs, by {by}")
+        rows = session.provisioning.lost(by, **choice).rows
+    emit(rows, form, out, title=f"core-hours lost in failed jobs, by {by}")
 
 
 @example("esjobs provision questions")
 @provision.command()
 def questions() -> None:
-    """Print a questionnaire to begin with: five areas, entered and measured inputs."""
+    """Print a template questionnaire for the quality index."""
     click.echo(files("esjobs.provisioning").joinpath("questions.toml").read_text(encoding="utf-8"), nl=False)
 
 
@@ -89,15 +100,15 @@ def questions() -> None:
 @rows_options
 @click.pass_obj
 def index(obj: Context, file: Path, form: str, out: str) -> None:
-    """Make the index of a centre from a questionnaire (TOML) and the records.
+    """Compute the quality index of a centre from a questionnaire (TOML) and job records.
 
-    What is missing is named and counts nowhere: points are over what is known, points_low and points_high if
-    all that is missing were at its worst or best. esjobs show quality_index has every input.
+    Missing inputs are listed and do not count; points_low and points_high assume their worst and best values.
+    All inputs: esjobs show quality_index.
     """
     with obj.session(writes=True) as session:
         report = session.provisioning.index(file)
         rows = session.provisioning.indexed(report.run).rows
-    _say_notes(obj, report.notes)
+    say_notes(obj, report.notes)
     emit(
         rows, form, out, title=f"index of {report.window}: {report.rows_out} of {report.rows_in} inputs known"
     )
@@ -110,13 +121,13 @@ def index(obj: Context, file: Path, form: str, out: str) -> None:
 @rows_options
 @click.pass_obj
 def compare(obj: Context, first: str, second: str, form: str, out: str) -> None:
-    """Hold the indices of two centres or periods together, over the inputs that both know.
+    """Compare two quality indices on the inputs both have.
 
-    FIRST and SECOND are a centre, 'CENTRE PERIOD', or an assessment of esjobs show quality_index.
+    FIRST and SECOND: a centre, 'CENTRE PERIOD', or an assessment (list: esjobs show quality_index).
     """
     with obj.session() as session:
         compared = session.provisioning.compare(first, second)
-    _say_notes(obj, compared.notes)
+    say_notes(obj, compared.notes)
     emit(compared.rows, form, out, title=compared.title)
 
 
@@ -124,81 +135,55 @@ def compare(obj: Context, first: str, second: str, form: str, out: str) -> None:
 @provision.command()
 @click.argument("kind", type=click.Choice(CONTACTED))
 @click.argument("name")
-@click.option("--on", "day", required=True, type=_DAY, metavar="DATE", help="The day of the contact.")
-@click.option("--who", required=True, metavar="NAME", help="Who says so.")
-@click.option("--note", "text", default="", metavar="TEXT", help="What is known or done about it.")
-@click.option("--acknowledged", type=_DAY, metavar="DATE", help="The day on which they acknowledged it.")
-@click.pass_obj
+@click.option("--on", "day", required=True, type=_DAY, metavar="DATE", help="Day of the contact.")
+@click.option("--who", required=True, metavar="NAME", help="Person who enters this.")
+@click.option("--note", "text", default="", metavar="TEXT", help="Comment.")
+@click.option("--acknowledged", type=_DAY, metavar="DATE", help="Day of their acknowledgement.")
+@step(rows=False)
 def contact(
-    obj: Context,
+    session: "Session",
     kind: str,
     name: str,
     day: datetime,
     who: str,
     text: str,
     acknowledged: datetime | None,
-) -> None:
-    """Keep that a user or a project was contacted about their jobs; given again it is replaced."""
-    with obj.session(writes=True) as session:
-        report = session.provisioning.contact(
-            kind,
-            name,
-            on=day.date(),
-            by=who,
-            text=text,
-            acknowledged=None if acknowledged is None else acknowledged.date(),
-        )
-    emit_reports([report], "table", "-")
+) -> "RunReport":
+    """Record that a user or project was contacted; a second entry replaces the first."""
+    seen = None if acknowledged is None else acknowledged.date()
+    return session.provisioning.contact(kind, name, on=day.date(), by=who, text=text, acknowledged=seen)
 
 
 @example("esjobs provision effects --days 14")
 @provision.command()
-@click.option(
-    "--score",
-    default="cpu_efficiency",
-    show_default=True,
-    type=click.Choice(SCORE_CHOICES),
-    help="By which score.",
-)
+@score_option("score")
 @click.option(
     "--days",
     type=click.IntRange(min=1, max=3660),
     default=28,
     show_default=True,
     metavar="N",
-    help="So many days before each contact, and as many after it.",
+    help="Days before and after each contact.",
 )
 @rows_options
 @click.pass_obj
 def effects(obj: Context, score: str, days: int, form: str, out: str) -> None:
-    """What contacts changed: scores before and after, against others like them who were not contacted.
+    """Effect of contacts: scores before and after, against a control group.
 
-    Of three or more that can be compared, what they changed together is told on stderr.
-
-    effect: change less that of others with the same score before, with its 95 % interval.
+    effect: change minus that of others with the same score before, with a 95 % interval. The common effect of
+    three or more contacts is printed on standard error.
     """
     with obj.session() as session:
         answer = session.provisioning.effects(score, days=days)
     emit(answer.rows, form, out, title=f"{score}: {days} days before each contact, and {days} after it")
-    _say_overall(obj, answer.details, high_is_good=score in BEST_IS_HIGH)
+    if answer.details is not None:
+        say_notes(obj, [_overall(answer.details, high_is_good=score in BEST_IS_HIGH)])
 
 
-def _say_overall(obj: Context, together: "Overall | None", *, high_is_good: bool) -> None:
-    if together is not None and not obj.quiet:
-        from esjobs.cli.terminal import say
-
-        beyond = f", spread between contacts {together.spread:.2g}" if together.spread > 0 else ""
-        say(
-            f"note: {together.n_contacts} contacts together: {together.verdict(high_is_good=high_is_good)}, "
-            f"{together.effect:+.3g} ({together.low:+.2g} to {together.high:+.2g}, 95 %){beyond}",
-            err=True,
-        )
-
-
-def _say_notes(obj: Context, notes: tuple[str, ...]) -> None:
-    """What has to be said of rows, apart from them."""
-    if not obj.quiet:
-        from esjobs.cli.terminal import say
-
-        for note in notes:
-            say(f"note: {note}", err=True)
+def _overall(together: "Overall", *, high_is_good: bool) -> str:
+    """Sentence about the common effect of all contacts."""
+    beyond = f", spread between contacts {together.spread:.2g}" if together.spread > 0 else ""
+    return (
+        f"{together.n_contacts} contacts together: {together.verdict(high_is_good=high_is_good)}, "
+        f"{together.effect:+.3g} ({together.low:+.2g} to {together.high:+.2g}, 95 %){beyond}"
+    )

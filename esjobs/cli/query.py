@@ -1,12 +1,19 @@
-"""The command for ad-hoc questions to the stored jobs."""
+"""The command for ad-hoc questions about jobs."""
 
 from typing import Any
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import PICTURES, Context, emit, rows_or_picture_options, where_option, window_option
-from esjobs.cli.results import hint
+from esjobs.cli.options import (
+    PICTURES,
+    Context,
+    emit,
+    rows_or_picture_options,
+    say_notes,
+    where_option,
+    window_option,
+)
 
 
 @example(
@@ -19,7 +26,7 @@ from esjobs.cli.results import hint
     "--by",
     multiple=True,
     metavar="FIELD[,FIELD]",
-    help="Group by: fields, week, month, hour (of the day, UTC); without, one row.",
+    help="Group by: fields, week, month, hour (of the day, UTC); default: one row.",
 )
 @click.option(
     "--metric",
@@ -28,52 +35,55 @@ from esjobs.cli.results import hint
     default=("jobs",),
     show_default=True,
     metavar="METRIC[,METRIC]",
-    help="Numbers to give (see: esjobs fields), or FUNCTION:FIELD, such as median:wall_s.",
+    help="Metrics (list: esjobs fields), or FUNCTION:FIELD, such as median:wall_s.",
 )
 @where_option
 @click.option(
-    "--bins", multiple=True, metavar="FIELD=N|EDGES", help="Group by a number: 10 bins, or edges 0,2GB,4GB."
+    "--bins",
+    multiple=True,
+    metavar="FIELD=N|EDGES",
+    help="Group a numeric field into N bins or at edges (0,2GB,4GB).",
 )
-@click.option("--sort", metavar="NAME", help="Sort by: a metric, or a column of the answer.")
+@click.option("--sort", metavar="NAME", help="Sort by: a metric or a column.")
 @click.option(
     "--desc/--asc",
     "descending",
     default=None,
-    help="The largest first; or the smallest; without, the largest numbers come first.",
+    help="Sort order; default: largest numbers first.",
 )
 @click.option(
     "--top",
     type=click.IntRange(1),
     metavar="N",
-    help="So many rows, the largest unless an order is asked for, and the rest as one row others.",
+    help="Show the first N rows; the rest become one row named others.",
 )
-@click.option("--min-jobs", type=click.IntRange(0), default=0, metavar="N", help="Groups of N jobs or more.")
-@click.option("--total", is_flag=True, help="One more row: all jobs together.")
-@click.option("--share", is_flag=True, help="Beside numbers that add up, their part of the total.")
-@click.option("--errors", is_flag=True, help="Beside the numbers that have one, their standard error.")
+@click.option(
+    "--min-jobs", type=click.IntRange(0), default=0, metavar="N", help="Omit groups with fewer than N jobs."
+)
+@click.option("--total", is_flag=True, help="Add a row for all jobs.")
+@click.option("--share", is_flag=True, help="Add each row's share of the total.")
+@click.option("--errors", is_flag=True, help="Add standard errors.")
 @click.option(
     "--compare",
     metavar="WINDOW|previous",
-    help="Hold against another window: difference, ratio, and whether the change is larger than its noise.",
+    help="Compare with a second window: difference, ratio, significance.",
 )
-@click.option(
-    "--plot", is_flag=True, help="Draw it here: bars, over time a line, of two dimensions a heat map."
-)
-@click.option("--clean", is_flag=True, help="Apply the cleaning rules first.")
+@click.option("--plot", is_flag=True, help="Draw in the terminal: bars, a line over time, or a heat map.")
+@click.option("--clean", is_flag=True, help="Apply the cleaning rules before aggregating.")
 @window_option
 @rows_or_picture_options
 @click.pass_obj
-def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> None:
-    """An ad-hoc question to the stored jobs, one row per group.
+def query(obj: Context, /, plot: bool, form: str, out: str, **question: Any) -> None:
+    """Aggregate jobs by any field; one row per group.
 
-    The field site, also called queue, is the queue that jobs name; site is the site behind it.
+    queue: the queue that a job names; site: the site that runs the queue.
     """
     from esjobs.api.suggestions import unmatched_conditions
     from esjobs.cli.terminal import say
 
     with obj.session() as session:
-        answer = session.query(**asked).details
-        hint(obj, unmatched_conditions(session, asked["where"], asked["window"]))
+        answer = session.query(**question).details
+        say_notes(obj, unmatched_conditions(session, question["where"], question["window"]), "hint")
     if form in PICTURES:
         from esjobs.render.charts.query import write_picture
 

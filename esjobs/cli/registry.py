@@ -1,4 +1,4 @@
-"""Commands of the program by what they are for; none of them is imported before it is called."""
+"""Commands of the program by purpose; a command is imported when it is called."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,16 @@ from esjobs.core.capability import Lazy
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """A command: its name, the object, and the sentence of it in ``esjobs --help``."""
+    """A command: name, module and function below ``esjobs.cli``, sentence in ``esjobs --help``."""
 
     name: str
-    load: Lazy
+    source: str
     help: str
+
+    @property
+    def load(self) -> Lazy:
+        """Import of the command."""
+        return Lazy(f"esjobs.cli.{self.source}")
 
 
 @dataclass(frozen=True)
@@ -23,234 +28,146 @@ class Group:
     commands: tuple[CommandEntry, ...]
 
 
-_EVERYDAY = (
-    CommandEntry(
-        "show",
-        Lazy("esjobs.cli.results:show"),
-        "Show stored results; those of the latest run: complete, unrestricted, of the newest window.",
-    ),
-    CommandEntry(
-        "query",
-        Lazy("esjobs.cli.query:query"),
-        "An ad-hoc question to the stored jobs, one row per group.",
-    ),
+_QUERY = (
+    CommandEntry("show", "results:show", "Print a result table; default: the latest complete run."),
+    CommandEntry("query", "query:query", "Aggregate jobs by any field; one row per group."),
     CommandEntry(
         "site",
-        Lazy("esjobs.cli.profile:site"),
-        "Everything about one site or queue: verdict, why, CPU models, efficiency, tasks, history.",
+        "profile:site",
+        "Profile one site or queue: verdicts, causes, CPU models, efficiency, tasks, history.",
     ),
     CommandEntry(
         "cpu",
-        Lazy("esjobs.cli.profile:cpu"),
-        "Everything about one CPU model: factor, score, where it runs and how fast there, tasks, history.",
+        "profile:cpu",
+        "Profile one CPU model: speed factor, reference score, queues that run it, history.",
     ),
+    CommandEntry("jobs", "jobs:jobs", "List the stored jobs that match the conditions."),
     CommandEntry(
-        "jobs",
-        Lazy("esjobs.cli.jobs:jobs"),
-        "The stored jobs themselves, those that meet conditions.",
-    ),
-    CommandEntry(
-        "compare",
-        Lazy("esjobs.cli.results:compare"),
-        "What changed between two runs, in sigma; of one run: until the latest.",
+        "compare", "results:compare", "Compare two runs: changed verdicts and factors, in standard errors."
     ),
     CommandEntry(
         "report",
-        Lazy("esjobs.cli.results:report"),
-        "One HTML file that works offline: who deviates, by how much, and what it rests on.",
+        "results:report",
+        "Write a self-contained HTML report: who deviates, by how much, on what evidence.",
+    ),
+    CommandEntry("flags", "flags:flags", "List open deviations, longest-standing first."),
+    CommandEntry(
+        "job", "detect:job", "Report on one job: record, scores, tags, issues with evidence, time series."
     ),
     CommandEntry(
-        "flags",
-        Lazy("esjobs.cli.flags:flags"),
-        "What stands open, one line a name; the longest first.",
+        "similar", "similar:similar", "Find jobs similar to one job, and predict scores from similar jobs."
     ),
     CommandEntry(
-        "job",
-        Lazy("esjobs.cli.detect:job"),
-        "Everything about one job on a page: record, scores, tags, issues with evidence, time series.",
-    ),
-    CommandEntry(
-        "similar",
-        Lazy("esjobs.cli.similar:similar"),
-        "The jobs most like JOBID, by time series or programs, and scores predicted from such jobs.",
-    ),
-    CommandEntry(
-        "rank",
-        Lazy("esjobs.cli.efficiency:rank"),
-        "Who uses what they are given worst: means of a score, weighted by the hours of the jobs.",
+        "rank", "efficiency:rank", "Rank users, projects, queues or applications by mean score, worst first."
     ),
     CommandEntry(
         "provision",
-        Lazy("esjobs.cli.provisioning:provision"),
-        "How well resources are provided: waiting, losses, an index of five areas, what contacts achieved.",
+        "provisioning:provision",
+        "Service quality of a centre: waiting, lost hours, quality index, effect of user contacts.",
     ),
     CommandEntry(
         "export",
-        Lazy("esjobs.cli.results:export"),
-        "Write stored jobs in canonical columns; esjobs ingest jobs reads them back unchanged.",
+        "results:export",
+        "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",
     ),
-    CommandEntry("sql", Lazy("esjobs.cli.jobs:sql"), "One SELECT over the embedded store, read-only."),
-    CommandEntry(
-        "fields",
-        Lazy("esjobs.cli.results:list_fields"),
-        "Every field and metric that queries take, with unit and meaning.",
-    ),
-    CommandEntry(
-        "nights",
-        Lazy("esjobs.cli.nights:nights"),
-        "Show the nights: done, failed or missing, why, how many jobs, how long.",
-    ),
+    CommandEntry("sql", "jobs:sql", "Run one read-only SELECT on the embedded store."),
+    CommandEntry("fields", "results:list_fields", "List the fields and metrics of queries, with units."),
+    CommandEntry("nights", "nights:nights", "List nightly runs: state, reason, jobs, duration."),
     CommandEntry(
         "demo",
-        Lazy("esjobs.cli.system:demo"),
-        "Make up a grid whose truth is known, run the whole chain on it, and say what was found.",
+        "system:demo",
+        "Generate a synthetic grid with planted faults, run everything on it, report which were found.",
     ),
 )
 
-_STEPS = (
+_PIPELINE = (
+    CommandEntry("ingest", "steps:ingest", "Load job records, monitoring data or declared values in FORMAT."),
+    CommandEntry("corepower", "declared:corepower", "Import or remove declared benchmark scores per core."),
     CommandEntry(
-        "ingest",
-        Lazy("esjobs.cli.steps:ingest"),
-        "Read records of jobs, of monitoring or of declared values: FORMAT says whose they are.",
+        "reference", "declared:reference", "Import or remove published benchmark scores of CPU models."
     ),
-    CommandEntry("corepower", Lazy("esjobs.cli.steps:corepower"), "Declared benchmark scores per core."),
-    CommandEntry(
-        "reference",
-        Lazy("esjobs.cli.why:reference"),
-        "Scores of CPU models that others have measured and published.",
-    ),
-    CommandEntry(
-        "run",
-        Lazy("esjobs.cli.steps:run"),
-        "Aggregate, fit, correlate and flag; results become visible together at the end.",
-    ),
+    CommandEntry("run", "steps:run", "Run the whole pipeline for a window and publish its results together."),
     CommandEntry(
         "aggregate",
-        Lazy("esjobs.cli.steps:aggregate"),
-        "Make the buckets of the window: jobs cleaned, grouped and summed, every job accounted for.",
+        "steps:aggregate",
+        "Aggregate jobs into daily buckets; each job is binned or dropped with a reason.",
     ),
-    CommandEntry(
-        "fit",
-        Lazy("esjobs.cli.steps:fit"),
-        "Fit speed factors of queues and CPU models from the buckets of the window.",
-    ),
-    CommandEntry(
-        "correlate",
-        Lazy("esjobs.cli.steps:correlate"),
-        "Fit the line through the origin to the newest factors of the window.",
-    ),
-    CommandEntry(
-        "flag",
-        Lazy("esjobs.cli.steps:flag"),
-        "Judge the newest factors of the window: deviations, verdicts, their stability.",
-    ),
-    CommandEntry(
-        "watch",
-        Lazy("esjobs.cli.flags:watch"),
-        "Bring the memory of flags up to a night: what opens, closes, and is said about it.",
-    ),
+    CommandEntry("fit", "steps:fit", "Fit speed factors of queues and CPU models."),
+    CommandEntry("correlate", "steps:correlate", "Fit the line of speed factor against declared score."),
+    CommandEntry("flag", "steps:flag", "Compute deviations, verdicts and their stability."),
+    CommandEntry("watch", "steps:watch", "Update flag states for one night: open, close, withdraw."),
     CommandEntry(
         "drift",
-        Lazy("esjobs.cli.why:drift"),
-        "Look for days from which on queues or CPU models ran faster or slower, and for what changed then.",
+        "steps:drift",
+        "Find dates on which a queue or CPU model became faster or slower, and likely causes.",
     ),
     CommandEntry(
         "decompose",
-        Lazy("esjobs.cli.why:decompose"),
-        "Take the deviations of queues apart: CPU mix, SMT, the declaration, and an unexplained rest.",
+        "steps:decompose",
+        "Decompose deviations: CPU mix, SMT, declared value, unexplained rest.",
     ),
+    CommandEntry("detect", "steps:detect", "Find issues in jobs, from time series, footprints and records."),
     CommandEntry(
-        "detect",
-        Lazy("esjobs.cli.detect:detect"),
-        "Look for tags and issues of jobs: from their time series, footprints and records.",
-    ),
-    CommandEntry(
-        "score",
-        Lazy("esjobs.cli.efficiency:score"),
-        "Score jobs: what counters, issues and accounting say of how well they used what they were given.",
+        "score", "steps:score", "Score how efficiently jobs used their allocation (0 best, 100 worst)."
     ),
     CommandEntry(
         "talp",
-        Lazy("esjobs.cli.talp:talp"),
-        "Parallel efficiency of jobs (POP metrics) by TALP: measure, gather, join with the jobs' records.",
+        "talp:talp",
+        "Parallel efficiency (POP metrics) from TALP: run, collect, join with job records.",
     ),
     CommandEntry(
-        "symbols",
-        Lazy("esjobs.cli.symbols:symbols"),
-        "Executables by the names of their symbols, by which programs of jobs are told to be alike.",
+        "symbols", "symbols:symbols", "Symbol names of executables, used to recognise similar programs."
     ),
-    CommandEntry(
-        "fit-file",
-        Lazy("esjobs.cli.files:fit_file"),
-        "Fit speed factors straight from a CSV or Parquet table; no store is opened.",
-    ),
+    CommandEntry("fit-file", "files:fit_file", "Fit speed factors from a table file, without a store."),
     CommandEntry(
         "line-file",
-        Lazy("esjobs.cli.files:line_file"),
-        "Compare factors in a CSV or Parquet table with declared values by a line through the origin.",
+        "files:line_file",
+        "Fit the line through the origin from a table file with factors and declared values.",
     ),
 )
 
-_UPKEEP = (
+_OPERATIONS = (
     CommandEntry(
         "setup",
-        Lazy("esjobs.cli.system:setup"),
-        "Make the indices and aliases that a cluster lacks; print the role that esjobs needs.",
+        "system:setup",
+        "Create missing indices and aliases on a cluster, and print the role esjobs needs.",
     ),
     CommandEntry(
-        "doctor",
-        Lazy("esjobs.cli.system:doctor"),
-        "Versions, store, row counts, last run, and what is missing; exit code 1 when a check failed.",
+        "doctor", "system:doctor", "Check the installation, store and last run; exit code 1 if a check fails."
     ),
     CommandEntry(
         "serve",
-        Lazy("esjobs.cli.nights:serve"),
-        "Run the nights: aggregate the last day, fit the windows, judge, tell; late and missing ones first.",
+        "nights:serve",
+        "Run the nightly service: aggregate, fit, judge, notify; overdue nights first.",
     ),
+    CommandEntry("catch-up", "nights:catch_up", "Run missing and failed nights, oldest first."),
+    CommandEntry("rerun", "nights:rerun", "Rerun all steps of one night."),
     CommandEntry(
-        "catch-up",
-        Lazy("esjobs.cli.nights:catch_up"),
-        "Run the nights that are missing or failed, oldest first.",
+        "notify", "notify:notify", "Notify sites, coordinators and operators by mail, webhook or chat."
     ),
-    CommandEntry("rerun", Lazy("esjobs.cli.nights:rerun"), "Run a night again, every step of it."),
+    CommandEntry("rules", "detect:rules", "Show, validate and replay the rules that judge jobs."),
     CommandEntry(
-        "notify",
-        Lazy("esjobs.cli.notify:notify"),
-        "Messages to sites, coordinators and operators: mail, webhooks, chats ([notify] in the settings).",
-    ),
-    CommandEntry(
-        "rules",
-        Lazy("esjobs.cli.detect:rules"),
-        "The rules that jobs are judged by: what is in force, and what others would change.",
-    ),
-    CommandEntry(
-        "noise",
-        Lazy("esjobs.cli.noise:noise"),
-        "What monitoring costs: collective operations of MPI timed with and without noise.",
+        "noise", "noise:noise", "Measure the overhead of monitoring with MPI collectives and injected noise."
     ),
     CommandEntry(
         "dashboards",
-        Lazy("esjobs.cli.dashboards:dashboards"),
-        "Pages for Kibana and OpenSearch Dashboards: written, checked, imported, removed.",
+        "dashboards:dashboards",
+        "Render, check, import or remove the dashboards (Kibana, OpenSearch Dashboards).",
     ),
-    CommandEntry(
-        "prune",
-        Lazy("esjobs.cli.steps:prune"),
-        "Remove results of old runs, buckets of old months, and what old loads replaced.",
-    ),
+    CommandEntry("prune", "steps:prune", "Delete old results and buckets; keep jobs and entered data."),
     CommandEntry(
         "forget-user",
-        Lazy("esjobs.cli.system:forget_user"),
-        "Take a person's name out of the store: jobs, results, notes, messages.",
+        "system:forget_user",
+        "Remove a person's name from the store: jobs, results, notes, messages.",
     ),
 )
 
 GROUPS: tuple[Group, ...] = (
-    Group("Everyday (ask, look, tell)", "esjobs show flags --level site --type all", _EVERYDAY),
-    Group("Steps (from records to verdicts)", "esjobs run --window 2025-06-01/2025-07-01", _STEPS),
-    Group("Upkeep (nights, messages, stores)", "esjobs doctor", _UPKEEP),
+    Group("Query and report", "esjobs show flags --level site --type all", _QUERY),
+    Group("Pipeline steps", "esjobs run --window 2025-06-01/2025-07-01", _PIPELINE),
+    Group("Operations", "esjobs doctor", _OPERATIONS),
 )
-"""The commands by what they are for, with one example each."""
+"""Commands by purpose, with one example each."""
 
 COMMANDS: dict[str, CommandEntry] = {each.name: each for group in GROUPS for each in group.commands}
 """Every command by its name."""

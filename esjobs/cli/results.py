@@ -1,6 +1,5 @@
-"""Commands that only read: stored results, questions to the jobs, reports."""
+"""Commands that read results: tables, comparisons, exports, the report."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,11 +8,14 @@ import click
 from esjobs.cli.help import example
 from esjobs.cli.options import (
     PICTURES,
+    STREAMED,
     Context,
     emit,
     filter_options,
+    out_option,
     rows_options,
     rows_or_picture_options,
+    say_notes,
     spreadsheet_option,
     top_option,
     where_option,
@@ -41,13 +43,13 @@ if TYPE_CHECKING:
     type=click.Choice(SEVERITIES, case_sensitive=False),
     help="Issues of at least this severity.",
 )
-@click.option("--run", "run_id", metavar="RUN", help="Which run: its id; default: the latest.")
-@click.option("--sort", metavar="COLUMN[,COLUMN]", help="Sort by: these columns; missing values come last.")
+@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest.")
+@click.option("--sort", metavar="COLUMN[,COLUMN]", help="Sort by: columns; missing values come last.")
 @click.option(
     "--desc/--asc",
     "descending",
     default=None,
-    help="The largest first; or the smallest; without, numbers from the largest, names from A.",
+    help="Sort order; default: numbers from the largest, names from A.",
 )
 @click.option(
     "--top",
@@ -55,12 +57,10 @@ if TYPE_CHECKING:
     default=0,
     show_default=True,
     metavar="N",
-    help="So many rows, of the usual order without --sort; 0: every row.",
+    help="Show the first N rows; 0: all.",
 )
-@click.option(
-    "--columns", metavar="COLUMN[,COLUMN]", help="Columns to show: these, in this order (docs/tables.md)."
-)
-@click.option("--plot", is_flag=True, help="Draw it here: efficiencies against size, of scaling.")
+@click.option("--columns", metavar="COLUMN[,COLUMN]", help="Columns to show, in this order (docs/tables.md).")
+@click.option("--plot", is_flag=True, help="Draw in the terminal: efficiencies against size (scaling only).")
 @window_option
 @rows_or_picture_options
 @click.pass_obj
@@ -80,16 +80,17 @@ def show(
     out: str,
     **filters: tuple[str, ...],
 ) -> None:
-    """Show stored results; those of the latest run: complete, unrestricted, of the newest window.
+    """Print a result table; default: the latest complete run.
 
-    Tables show the headline method unless --method names another; other formats have every row and column.
+    On a terminal only the default method of the fit is shown, unless --method names one; other formats have
+    every row and column.
     """
     drawn = plot or form in PICTURES
     if drawn and what != SCALING.name:
         raise click.UsageError(f"there is no picture of {what}; of {SCALING.name} there is one")
     if plot and (form != "table" or out != "-"):
         raise click.UsageError("--plot draws in the terminal; a file is drawn with --format svg, png or html")
-    if (plot or drawn) and columns is not None:
+    if drawn and columns is not None:
         raise click.UsageError("a picture has columns of its own; leave --columns out")
     if columns is not None and not columns.strip(", "):
         raise click.UsageError("--columns names no column; leave it out for every one")
@@ -134,11 +135,7 @@ def show(
             rows = rows.slice(0, top)
         titles = ("" if shown is None else shown.title, only_restricted, title)
         emit(rows, form, out, title=", ".join(filter(None, titles)), prose=prose)
-        if costs and not obj.quiet:
-            from esjobs.cli.terminal import say
-
-            for each in costs:
-                say(f"note: cost of monitoring: {each}", err=True)
+        say_notes(obj, [f"cost of monitoring: {each}" for each in costs])
     else:
         emit(rows, form, out)
 
@@ -155,42 +152,36 @@ def show(
 @click.option(
     "--since",
     metavar="WINDOW",
-    help="Instead of the run before: the last one whose data ended with this window, or before one that "
-    "is not over.",
+    help="Compare with the last run whose data ended with this window.",
 )
 @top_option(20)
 @rows_options
 @click.pass_obj
 def compare(
     obj: Context,
+    /,
     run_a: str | None,
     run_b: str | None,
-    level: tuple[str, ...],
-    type: tuple[str, ...],  # noqa: A002  the name of the option
-    name: tuple[str, ...],
-    site: tuple[str, ...],
     method: tuple[str, ...],
     since: str | None,
     top: int,
     form: str,
     out: str,
+    **filters: tuple[str, ...],
 ) -> None:
-    """What changed between two runs, in sigma; of one run: until the latest.
+    """Compare two runs: changed verdicts and factors, in standard errors.
 
-    Without a run: between the latest and the one before it of a window as long. Changed verdicts come first,
-    then the largest shifts; where no verdict changed and nothing moved by three errors, a line says so.
-    Tables show the headline method unless --method names another; the other formats have every row.
+    One RUN is compared with the latest run; without RUN the latest is compared with the previous run of an
+    equally long window. Changed verdicts come first, then the largest shifts. Tables show the default method
+    of the fit unless --method names one; other formats have every row.
     """
     with obj.session() as session:
         compared = session.speed.compare(
             run_a,
             run_b,
-            level=level or None,
-            type=type or None,
-            name=name or None,
-            site=site or None,
             method=method,
             since=since,
+            **{name: values or None for name, values in filters.items()},
         )
     (first, second), rows = compared.details, compared.rows
     title = f"a: {first.title}; b: {second.title}"
@@ -209,17 +200,7 @@ def compare(
     emit(rows, form, out, title=title)
 
 
-def hint(obj: Context, lines: Iterable[str]) -> None:
-    """On standard error: what was asked for and is not there."""
-    from esjobs.cli.terminal import say
-
-    if not obj.quiet:
-        for line in lines:
-            say(f"hint: {line}", err=True)
-
-
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
-    """Without a window everything stored was taken: say which span that is."""
     if window is None and not obj.quiet:
         click.echo(f"window: {session.runs.window()} (all that is stored)", err=True)
 
@@ -229,7 +210,7 @@ def _say_window(obj: Context, session: "Session", window: str | None) -> None:
 @rows_options
 @click.pass_context
 def list_fields(ctx: click.Context, form: str, out: str) -> None:
-    """Every field and metric that queries take, with unit and meaning."""
+    """List the fields and metrics of queries, with units."""
     if ctx.invoked_subcommand is not None:
         return
     from esjobs.records.jobs.catalogue import fields_table
@@ -242,7 +223,7 @@ def list_fields(ctx: click.Context, form: str, out: str) -> None:
 @rows_options
 @click.pass_obj
 def check(obj: Context, form: str, out: str) -> None:
-    """Hold the field map against the jobs' index; exit code 1 when it lacks what every job needs."""
+    """Check the field map against the jobs index; exit code 1 if a required field is missing."""
     with obj.session() as session:
         checked = session.tables.fields().rows
     emit(checked, form, out, prose=["note", "effect"])
@@ -259,15 +240,12 @@ def check(obj: Context, form: str, out: str) -> None:
 )
 @click.command()
 @click.argument("what", metavar="jobs|TABLE", type=click.Choice(["jobs", *(table.name for table in TABLES)]))
-@click.option(
-    "--out", "-o", default="-", show_default=True, metavar="FILE", help="Where to write: a file; - is stdout."
-)
+@out_option
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "csv", "json", "jsonl", "parquet"]),
-    help="How it is written; default: by the end of the file's name (.csv, .json, .jsonl, .parquet), csv on "
-    "stdout; another name needs it. Read back by ingest: csv, jsonl, parquet; jsonl is for jobs alone.",
+    type=click.Choice(STREAMED),
+    help="Output format; default: from the file name, csv on standard output. jsonl is for jobs only.",
 )
 @where_option
 @click.option(
@@ -275,10 +253,10 @@ def check(obj: Context, form: str, out: str) -> None:
     "key",
     type=click.Path(path_type=Path),
     metavar="KEYFILE",
-    help="Replace names of users, projects, accounts and machines by hashes under the key in this file, and "
-    "leave free text out. Queues, sites and CPU names stay, unless one of those names stands in them.",
+    help="Replace names of users, projects, accounts and hosts by hashes with the key in this file, and omit "
+    "free text. Names of queues, sites and CPU models stay unless they contain one of those names.",
 )
-@click.option("--new-key", is_flag=True, help="Make the key file first; nobody but you may read it.")
+@click.option("--new-key", is_flag=True, help="Create the key file, readable by you only.")
 @window_option
 @spreadsheet_option
 @click.pass_obj
@@ -293,9 +271,9 @@ def export(
     window: str | None,
     spreadsheet: bool,
 ) -> None:
-    """Write stored jobs in canonical columns; esjobs ingest jobs reads them back unchanged.
+    """Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).
 
-    Or every row and column of a result table, of the latest run where runs make it, as show does.
+    Or every row and column of a result table, by default of the latest run.
     """
     if spreadsheet and form in ("table", "json"):
         raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
@@ -338,7 +316,7 @@ def export(
 def _rows_out(
     session: "Session", what: str, where: tuple[str, ...], window: str | None, key: Path | None
 ) -> "pa.Table":
-    """All rows at once, without names if there is a key."""
+    """Return all rows, pseudonymised if there is a key."""
     if what == "jobs":
         rows = session.jobs(where=where, window=window).rows
     else:
@@ -356,18 +334,20 @@ def _rows_out(
     return Table.from_batches(list(pseudonyms.batches(rows.to_batches(), columns)), rows.schema)
 
 
-@example("esjobs report --out report.html")
+@example("esjobs report --out report.html", "esjobs report --method paper --out paper.html")
 @click.command()
-@click.option("--out", "-o", required=True, metavar="FILE", help="Where to write: an HTML file; - is stdout.")
-@click.option("--run", "run_id", metavar="RUN", help="Which run: its id; default: the latest complete one.")
+@click.option(
+    "--out", "-o", required=True, metavar="FILE", help="Output: HTML file, or - for standard output."
+)
+@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest complete one.")
 @click.option(
     "--method",
     type=click.Choice(METHODS, case_sensitive=False),
-    help="Whose results: a method of the fit; default: the headline of the run.",
+    help="Whose results: a method of the fit; default: that of the run.",
 )
 @click.pass_obj
 def report(obj: Context, out: str, run_id: str | None, method: str | None) -> None:
-    """One HTML file that works offline: who deviates, by how much, and what it rests on."""
+    """Write a self-contained HTML report: who deviates, by how much, on what evidence."""
     with obj.session() as session:
         session.report(out, run=run_id, method=method)
     if out != "-" and not obj.quiet:

@@ -1,10 +1,25 @@
-"""Commands about jobs that behave alike: the nearest, and scores predicted from them."""
+"""Commands about similar jobs, and scores predicted from them."""
+
+from typing import TYPE_CHECKING
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, emit_reports, rows_options, top_option, window_option
+from esjobs.cli.options import (
+    Context,
+    emit,
+    rows_options,
+    say_notes,
+    source_option,
+    step,
+    top_option,
+    window_option,
+)
 from esjobs.core.text import visible
+
+if TYPE_CHECKING:
+    from esjobs.api.session import Session
+    from esjobs.core.report import RunReport
 
 
 class _JobUnlessNamed(click.Group):
@@ -18,24 +33,24 @@ class _JobUnlessNamed(click.Group):
 
 @click.group(cls=_JobUnlessNamed, subcommand_metavar="JOBID | COMMAND [ARGS]...")
 def similar() -> None:
-    """The jobs most like JOBID, by time series or programs, and scores predicted from such jobs."""
+    """Find jobs similar to one job, and predict scores from similar jobs."""
 
 
 @example("esjobs similar JOBID --top 10", "esjobs similar JOBID --static", "esjobs similar job JOBID")
 @similar.command("job")
 @click.argument("job_id", metavar="JOBID")
-@click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
+@source_option
 @click.option(
     "--static/--dynamic",
     "static",
-    help="By the symbols of their executables, or by their time series (default).",
+    help="Compare symbols of executables, or time series (default).",
 )
 @click.option(
     "--series",
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Compare in this metric only; repeat for more; default: all that the job has.",
+    help="Metric to compare; repeat for more; default: all metrics of the job.",
 )
 @top_option(10)
 @window_option
@@ -52,78 +67,59 @@ def job(
     form: str,
     out: str,
 ) -> None:
-    """The jobs most like JOBID, the nearest first: by their time series, or by their programs.
+    """List the jobs most similar to JOBID, by time series or by program, nearest first.
 
-    0: alike in every sample; 1: apart by the spread of the jobs compared. differs_in: the metric that makes
-    most of the distance, differs_frac its part. Jobs of half to twice the duration are compared.
+    Jobs of half to twice the duration are compared. Distance 0: equal in every sample; 1: the standard
+    deviation of the compared jobs. differs_in: metric with the largest part of the distance, differs_frac.
 
-    --static: 1: the same symbols; 0: none in common. shared: names that make most of it. Executables are made
-    known by esjobs symbols scan. Where symbols are missing, jobs of the same program or module by name.
+    --static: 1 means equal symbols, 0 none in common; shared: the names that contribute most. Scan
+    executables first: esjobs symbols scan. Without symbols, jobs with the same program or
+    module name are compared.
     """
-    if static:
-        if metrics:
-            raise click.UsageError("--series is about time series; leave it out, or --static")
-        _by_programs(obj, job_id, source, top, window, form, out)
-        return
+    if static and metrics:
+        raise click.UsageError("--series is about time series; leave it out, or --static")
     with obj.session() as session:
-        found = session.similar.jobs(job_id, source=source, window=window, top=top or None, metrics=metrics)
-    if not obj.quiet:
-        from esjobs.cli.terminal import say
-
-        say(
-            f"note: {found.details.n_compared:,} jobs compared in {', '.join(found.details.metrics)}",
-            err=True,
-        )
-        for reason, count in found.details.left_out.items():
-            say(f"note: {count:,} not compared, {reason}", err=True)
-    emit(found.rows, form, out, title=f"jobs most like {visible(job_id)}")
-
-
-def _by_programs(
-    obj: Context, job_id: str, source: str | None, top: int, window: str | None, form: str, out: str
-) -> None:
-    with obj.session() as session:
-        found = session.similar.programs(job_id, source=source, window=window, top=top or None)
-    if not obj.quiet:
-        from esjobs.cli.terminal import say
-
-        say(f"note: {found.details.n_compared:,} jobs compared by the symbols of their programs", err=True)
-        for reason, count in found.details.left_out.items():
-            say(f"note: {count:,} not compared by symbols: {reason}", err=True)
-    emit(
-        found.rows,
-        form,
-        out,
-        title=f"jobs of programs most like {visible(found.details.program)} of {visible(job_id)}",
-    )
+        if static:
+            found = session.similar.programs(job_id, source=source, window=window, top=top or None)
+            basis, excluded = "by the symbols of their programs", "not compared by symbols:"
+            title = f"jobs of programs most like {visible(found.details.program)} of {visible(job_id)}"
+        else:
+            found = session.similar.jobs(
+                job_id, source=source, window=window, top=top or None, metrics=metrics
+            )
+            basis, excluded = f"in {', '.join(found.details.metrics)}", "not compared,"
+            title = f"jobs most like {visible(job_id)}"
+    notes = [f"{found.details.n_compared:,} jobs compared {basis}"]
+    notes += [f"{count:,} {excluded} {reason}" for reason, count in found.details.left_out.items()]
+    say_notes(obj, notes)
+    emit(found.rows, form, out, title=title)
 
 
 @example("esjobs similar predict --window 2025-06-01/2025-07-01")
 @similar.command()
 @window_option
-@rows_options
-@click.pass_obj
-def predict(obj: Context, window: str | None, form: str, out: str) -> None:
-    """Predict score_cpu and score_mem of jobs without counters from measured jobs that behaved alike.
+@step()
+def predict(session: "Session", window: str | None) -> "RunReport":
+    """Predict score_cpu and score_mem for jobs without counters, from similar measured jobs.
 
-    esjobs show predicted_scores has them, with their errors; no measured score is changed, and rankings leave
-    them out unless asked. Jobs without similar ones get none, and are counted.
+    Results, with errors: esjobs show predicted_scores. Measured scores do not change; rankings use predicted
+    ones only with --predicted. Jobs without similar jobs are counted.
     """
-    with obj.session(writes=True) as session:
-        report = session.similar.predict(window)
-    emit_reports([report], form, out)
+    return session.similar.predict(window)
 
 
 @example("esjobs similar evaluate")
 @similar.command()
-@click.option("--most", default=2000, show_default=True, type=click.IntRange(min=0), help="Jobs; 0: all.")
+@click.option(
+    "--most", default=2000, show_default=True, type=click.IntRange(min=0), help="Number of jobs; 0: all."
+)
 @rows_options
 @click.pass_obj
 def evaluate(obj: Context, most: int, form: str, out: str) -> None:
-    """How good predictions are: measured jobs predicted from others, in nine ways.
+    """Cross-validate the predicted scores on measured jobs (nine schemes).
 
-    left_out: with a job its run, or all of its user. mae, mse, over_10_frac: of those predicted. cover_68 and
-    cover_95: the part whose measured score is within the error.
+    left_out: jobs excluded together with a job (its run, or all of its user). mae, mse, over_10_frac: errors
+    of the predictions. cover_68, cover_95: fraction of jobs whose measured score is within the error.
     """
     with obj.session() as session:
         rows = session.similar.evaluate(most or None).rows

@@ -40,7 +40,7 @@ _LACKING = (
     "cannot create thread",
     "resource temporarily unavailable",
 )
-"""What errors say, besides :class:`MemoryError`, when memory for a thread or a library is lacking."""
+"""Texts of errors that lack memory, besides :class:`MemoryError`."""
 
 OUT_OF_MEMORY = (
     "esjobs: out of memory; nothing half-written is visible: give the process more (ulimit -v, the limit of "
@@ -51,7 +51,7 @@ _GIVEN_UP_AFTER_S = 15
 """Seconds after which a process is given up that only repeats a request for memory."""
 
 _DEADLY = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
-"""How a process ends that lacks memory."""
+"""Signals that end a process without memory."""
 
 _messages, _account = 2, -1
 """Descriptors for messages, and for the exit code if anybody waits for it."""
@@ -212,7 +212,7 @@ def _supervise() -> int:
 
 
 def _watched() -> tuple[int, int | None, str]:
-    """How the second process ended, the exit code that it left, the last line of its libraries."""
+    """Return exit status of the second process, the exit code it reported, last line of its libraries."""
     messages = os.dup(2)
     read, write = os.pipe()
     native = os.memfd_create("native") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
@@ -260,7 +260,7 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
 
 
 class _Usage(NamedTuple):
-    """What a process used: page faults, ticks of its own and of the system, addresses, transfers."""
+    """Resource usage of a process: page faults, own and system ticks, addresses, transfers."""
 
     faults: int = 0
     own: int = 0

@@ -1,34 +1,44 @@
-"""Commands that do something to the store: read files, aggregate, fit, judge, tidy."""
+"""Steps of the pipeline, from records to verdicts."""
 
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from esjobs.cli.help import example
 from esjobs.cli.options import (
     Context,
+    dry_run_option,
     emit_reports,
-    form_and_file,
     rebuild_option,
     restriction_options,
     rows_options,
+    step,
     window_option,
 )
 from esjobs.core.errors import InputError
-from esjobs.core.words import LEVELS
 from esjobs.store.files.destination import refuse_inputs
 
+if TYPE_CHECKING:
+    from esjobs.api.session import Session
+    from esjobs.core.report import RunReport
 
-@example("esjobs ingest jobs demo/jobs.parquet")
+
+@example(
+    "esjobs ingest jobs demo/jobs.parquet",
+    "esjobs ingest jobs demo/jobs.parquet --dry-run",
+    "esjobs show loads",
+)
 @click.command()
 @click.argument("form_in", metavar="FORMAT", required=False)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--set", "fill", multiple=True, metavar="FIELD=VALUE", help="Fill a field where it is missing.")
 @click.option(
-    "--dry-run", is_flag=True, help="Only say what would be done: read and check everything, store nothing."
+    "--set", "fill", multiple=True, metavar="FIELD=VALUE", help="Value for records without this field."
 )
-@click.option("--undo", metavar="LOAD", help="Take a load back instead.")
-@click.option("--allow-rejects", is_flag=True, help="End with 0 also where every row was refused.")
+@dry_run_option
+@click.option("--undo", metavar="LOAD", help="Undo this load instead (list: esjobs show loads).")
+@click.option("--allow-rejects", is_flag=True, help="Exit with 0 even if every row was rejected.")
 @rows_options
 @click.pass_obj
 def ingest(
@@ -42,12 +52,12 @@ def ingest(
     form: str,
     out: str,
 ) -> None:
-    """Read records of jobs, of monitoring or of declared values: FORMAT says whose they are.
+    """Load job records, monitoring data or declared values in FORMAT.
 
-    FORMAT jobs (esjobs' own columns) and panda are CSV, JSON lines or Parquet, plain or gzip; slurm, swf,
-    clustercockpit, supremm, slurm-profile, prmon, perf-stat and apel are as their programs write them
-    (docs/sources.md); corepower (CSV) and cric (JSON) are declared values, as esjobs corepower import reads
-    them. A FILE may be a folder for some of them, or a pipe, and - is standard input.
+    FORMAT: jobs (esjobs' own columns) and panda are CSV, JSON lines or Parquet, plain or gzip; slurm, swf,
+    clustercockpit, supremm, slurm-profile, prmon, perf-stat and apel are files of these programs
+    (docs/sources.md); corepower (CSV) and cric (JSON) are declared values. FILE: a file, a pipe, for some
+    formats a folder, or - for standard input.
     """
     if undo is None and (form_in is None or not files):
         raise click.UsageError("give a format and at least one file, or --undo LOAD")
@@ -67,104 +77,110 @@ def ingest(
         )
 
 
-@click.group(cls=click.Group)
-def corepower() -> None:
-    """Declared benchmark scores per core."""
-
-
-@example("esjobs corepower import csv demo/corepower.csv")
-@corepower.command("import")
-@click.argument("given", metavar="[csv|cric] FILE", nargs=-1, required=True)
-@click.option("--format", "old_form", type=click.Choice(["csv", "cric"]), hidden=True)
-@click.option("--benchmark", metavar="NAME", help="HS06 or HS23, where the file does not say.")
-@click.option(
-    "--level",
-    type=click.Choice(LEVELS),
-    help="Queues (site) or CPU models (cpu_model), where the file does not say.",
-)
-@click.option("--valid-from", metavar="DATE", help="Start of validity; wins over CRIC's own date.")
-@click.pass_obj
-def import_corepower(
-    obj: Context,
-    given: tuple[str, ...],
-    old_form: str | None,
-    benchmark: str | None,
-    level: str | None,
-    valid_from: str | None,
-) -> None:
-    """Import declared values: a CSV table by queue or CPU model (csv), or CRIC's queue description (cric).
-
-    Without a form it is csv. Plain or gzip; - is standard input.
-    """
-    form_in, file = form_and_file(given, ("csv", "cric"), old_form, "--format", default="csv")
-    with obj.session(writes=True, create=True, late=True) as session:
-        report = session.declared.import_values(
-            file, form=form_in, benchmark=benchmark, level=level, valid_from=valid_from
-        )
-    emit_reports([report], "table", "-")
-
-
-@example("esjobs show corepower --format csv", "esjobs corepower remove IMPORT")
-@corepower.command("remove")
-@click.argument("import_id", metavar="IMPORT")
-@click.pass_obj
-def remove_corepower(obj: Context, import_id: str) -> None:
-    """Take an import back; esjobs show corepower names them."""
-    with obj.session(writes=True) as session:
-        report = session.declared.remove(import_id)
-    emit_reports([report], "table", "-")
-
-
 @example("esjobs aggregate --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
 @rebuild_option
-@rows_options
-@click.pass_obj
-def aggregate(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
-    """Make the buckets of the window: jobs cleaned, grouped and summed, every job accounted for."""
-    with obj.session(writes=True) as session:
-        report = session.speed.aggregate(window, rebuild=rebuild)
-    emit_reports([report], form, out)
+@step()
+def aggregate(session: "Session", window: str | None, rebuild: bool) -> "RunReport":
+    """Aggregate jobs into daily buckets; each job is binned or dropped with a reason."""
+    return session.speed.aggregate(window, rebuild=rebuild)
 
 
 @example("esjobs fit --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
 @restriction_options
-@rows_options
-@click.pass_obj
-def fit(
-    obj: Context, window: str | None, tasks: tuple[str, ...], where: tuple[str, ...], form: str, out: str
-) -> None:
-    """Fit speed factors of queues and CPU models from the buckets of the window."""
-    with obj.session(writes=True) as session:
-        report = session.speed.fit(window, tasks=tasks, where=where)
-    emit_reports([report], form, out)
+@step()
+def fit(session: "Session", window: str | None, **restriction: tuple[str, ...]) -> "RunReport":
+    """Fit speed factors of queues and CPU models."""
+    return session.speed.fit(window, **restriction)
 
 
 @example("esjobs correlate --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
-@rows_options
-@click.pass_obj
-def correlate(obj: Context, window: str | None, form: str, out: str) -> None:
-    """Fit the line through the origin to the newest factors of the window."""
-    with obj.session(writes=True) as session:
-        report = session.speed.correlate(window)
-    emit_reports([report], form, out)
+@step()
+def correlate(session: "Session", window: str | None) -> "RunReport":
+    """Fit the line of speed factor against declared score."""
+    return session.speed.correlate(window)
 
 
 @example("esjobs flag --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
-@rows_options
-@click.pass_obj
-def flag(obj: Context, window: str | None, form: str, out: str) -> None:
-    """Judge the newest factors of the window: deviations, verdicts, their stability."""
-    with obj.session(writes=True) as session:
-        report = session.speed.flag(window)
-    emit_reports([report], form, out)
+@step()
+def flag(session: "Session", window: str | None) -> "RunReport":
+    """Compute deviations, verdicts and their stability."""
+    return session.speed.flag(window)
+
+
+@example("esjobs watch")
+@click.command()
+@click.option(
+    "--night",
+    type=click.DateTime(formats=["%Y-%m-%d"]),
+    metavar="DATE",
+    help="Night: last day of its windows; default: that of the latest run.",
+)
+@step()
+def watch(session: "Session", night: datetime | None) -> "RunReport":
+    """Update flag states for one night: open, close, withdraw.
+
+    The verdicts of the night must exist (esjobs run). An update of an earlier night repeats those after it.
+    """
+    return session.flags.update(None if night is None else night.date())
+
+
+@example("esjobs drift")
+@click.command()
+@window_option
+@step()
+def drift(session: "Session", window: str | None) -> "RunReport":
+    """Find dates on which a queue or CPU model became faster or slower, and likely causes.
+
+    Uses the window of a run; default: the latest. Results: esjobs show drifts.
+    """
+    return session.flags.drift(window)
+
+
+@example("esjobs decompose", "esjobs show decomposition")
+@click.command()
+@window_option
+@step()
+def decompose(session: "Session", window: str | None) -> "RunReport":
+    """Decompose deviations: CPU mix, SMT, declared value, unexplained rest.
+
+    Uses the window of a run; default: the latest. Results: esjobs show decomposition.
+    """
+    return session.flags.decompose(window)
+
+
+@example("esjobs detect --window 2025-06-01/2025-07-01", "esjobs show issues --min-severity major --top 10")
+@click.command()
+@window_option
+@rebuild_option
+@step()
+def detect(session: "Session", window: str | None, rebuild: bool) -> "RunReport":
+    """Find issues in jobs, from time series, footprints and records.
+
+    Only days whose jobs, series or rules changed are computed. Results: esjobs show issues.
+    """
+    return session.issues.detect(window, rebuild=rebuild)
+
+
+@example("esjobs score --window 2025-06-01/2025-07-01", "esjobs show scores --top 10")
+@click.command()
+@window_option
+@rebuild_option
+@step()
+def score(session: "Session", window: str | None, rebuild: bool) -> "RunReport":
+    """Score how efficiently jobs used their allocation (0 best, 100 worst).
+
+    A score that cannot be computed is empty, with a reason. Only days whose jobs, issues or settings changed
+    are computed. Results: esjobs show scores.
+    """
+    return session.scores.compute(window, rebuild=rebuild)
 
 
 @example("esjobs run --window 2025-06-01/2025-07-01", "esjobs run --where processing_type=simul")
@@ -183,7 +199,7 @@ def run(
     form: str,
     out: str,
 ) -> None:
-    """Aggregate, fit, correlate and flag; results become visible together at the end."""
+    """Run the whole pipeline for a window and publish its results together."""
     with obj.session(writes=True) as session:
         reports = session.run(window, tasks=tasks, where=where, rebuild=rebuild)
         conclusions = session.tables.fit_summaries(run=reports[-1].run).rows
@@ -196,31 +212,29 @@ def run(
 
 @example("esjobs prune --keep-daily 60 --dry-run")
 @click.command()
-@click.option("--keep", type=click.IntRange(min=1), help="So many runs stay: the latest and those made last.")
-@click.option("--keep-newest", "newest", type=click.IntRange(min=0), help="So many of the newest runs stay.")
-@click.option("--keep-daily", "daily", type=click.IntRange(min=0), help="One run of each of so many days.")
-@click.option("--keep-weekly", "weekly", type=click.IntRange(min=0), help="One run of each of so many weeks.")
-@click.option("--keep-monthly", "monthly", type=click.IntRange(min=0), help="One of each of so many months.")
+@click.option("--keep", type=click.IntRange(min=1), help="Keep the latest and N most recent runs.")
+@click.option("--keep-newest", "newest", type=click.IntRange(min=0), help="Keep the N newest runs.")
+@click.option("--keep-daily", "daily", type=click.IntRange(min=0), help="Keep one run per day for N days.")
+@click.option(
+    "--keep-weekly", "weekly", type=click.IntRange(min=0), help="Keep one run per week for N weeks."
+)
+@click.option(
+    "--keep-monthly", "monthly", type=click.IntRange(min=0), help="Keep one run per month for N months."
+)
 @click.option(
     "--keep-bucket-months",
     "bucket_months",
     type=click.IntRange(min=1),
-    help="Buckets of so many of the newest months stay, with their books.",
+    help="Keep buckets and their job counts for N months.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be done: what would go, and why.")
-@rows_options
-@click.pass_obj
-def prune(obj: Context, /, keep: int | None, dry_run: bool, form: str, out: str, **rule: int | None) -> None:
-    """Remove results of old runs, buckets of old months, and what old loads replaced.
+@dry_run_option
+@step()
+def prune(session: "Session", /, keep: int | None, dry_run: bool, **rule: int | None) -> "RunReport":
+    """Delete old results and buckets; keep jobs and entered data.
 
-    Jobs and what people entered stay.
-    Without an option the settings decide ([retention]). --keep-newest, -daily, -weekly and -monthly count for
-    every length of windows and every restriction on its own: what any of those given keeps stays, and always
-    the latest run, also with 0. --keep counts all runs and goes with none of these. Buckets stay unless the
-    settings or --keep-bucket-months say of how many months; made again they can be as long as the jobs are
-    there. Versions of jobs that a load replaced stay for undo_days ([retention]); after that the load cannot
-    be undone.
+    Without options the settings decide ([retention]). --keep-newest, -daily, -weekly and -monthly count
+    separately for each window length and restriction; a run stays if any of them keeps it, and the latest run
+    always stays. --keep counts all runs and excludes the others. Job versions replaced by a load are deleted
+    after undo_days ([retention]); the load cannot be undone after that.
     """
-    with obj.session(writes=True) as session:
-        report = session.runs.prune(keep, **rule, dry_run=dry_run)
-    emit_reports([report], form, out)
+    return session.runs.prune(keep, **rule, dry_run=dry_run)

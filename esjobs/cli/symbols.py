@@ -1,28 +1,31 @@
-"""Commands about executables: the names of their symbols."""
+"""Commands about executables and their symbol names."""
+
+from typing import TYPE_CHECKING
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit_reports, rows_options
+from esjobs.cli.options import step
+
+if TYPE_CHECKING:
+    from esjobs.api.session import Session
+    from esjobs.core.report import RunReport
 
 
 @click.group()
 def symbols() -> None:
-    """Executables by the names of their symbols, by which programs of jobs are told to be alike."""
+    """Symbol names of executables, used to recognise similar programs."""
 
 
 @example("esjobs symbols scan /apps/gromacs/2024.1/bin --module gromacs/2024.1")
 @symbols.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
-@click.option("--module", metavar="NAME", help="Module that provides them, as in: module load NAME.")
-@rows_options
-@click.pass_obj
-def scan(obj: Context, paths: tuple[str, ...], module: str | None, form: str, out: str) -> None:
-    """Keep the names of the symbols of programs (ELF) at PATH..., folders searched: esjobs show executables.
+@click.option("--module", metavar="NAME", help="Module that provides the programs (module load NAME).")
+@step(create=True)
+def scan(session: "Session", paths: tuple[str, ...], module: str | None) -> "RunReport":
+    """Scan PATHs for ELF files and store their symbol names.
 
-    Files are read, never run; devices and pipes are not opened. What has no fingerprint is counted with the
-    reason. Scanned again, a file is updated. Jobs find their program by what their record names.
+    Folders are searched; files are read, never run. A file without a fingerprint is counted with the reason.
+    A second scan updates a file. Jobs are matched by the program that their record names.
     """
-    with obj.session(writes=True, create=True) as session:
-        report = session.similar.scan(paths, module=module)
-    emit_reports([report], form, out)
+    return session.similar.scan(paths, module=module)

@@ -1,32 +1,29 @@
-"""Commands to look around: the demo, and what an installation lacks."""
+"""Commands about the demo, the installation, and personal data."""
 
 from pathlib import Path
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, emit_reports, rows_options
+from esjobs.cli.options import Context, dry_run_option, emit, emit_reports, folder_option, rows_options
 
 
 @example("esjobs demo --jobs 50000 --out demo")
 @click.command()
 @click.option(
-    "--jobs", type=click.IntRange(min=1000), default=300_000, show_default=True, help="So many jobs, about."
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Another seed, another grid."
-)
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path),
-    default=Path("demo"),
+    "--jobs",
+    type=click.IntRange(min=1000),
+    default=300_000,
     show_default=True,
-    help="Where to write: a folder.",
+    help="Number of jobs, approximately.",
 )
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the grid."
+)
+@folder_option("demo")
 @click.pass_obj
 def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
-    """Make up a grid whose truth is known, run the whole chain on it, and say what was found."""
+    """Generate a synthetic grid with planted faults, run everything on it, report which were found."""
     from esjobs.cli.demo import demonstrate
     from esjobs.cli.terminal import progress_bar, say
     from esjobs.render.columns import for_people
@@ -42,22 +39,20 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 
 @example("esjobs setup --dry-run")
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("--mend", is_flag=True, help="Put aliases that somebody has changed right, from the record.")
+@dry_run_option
+@click.option("--mend", is_flag=True, help="Restore changed aliases from the record.")
 @click.option(
     "--start-empty",
     multiple=True,
     metavar="TABLE",
-    help="With --mend: go on without lost rows of a table that people enter; repeat for more.",
+    help="Table with lost rows to start without (with --mend); repeat for more.",
 )
-@click.option(
-    "--dashboards", metavar="URL", help="Bring the dashboards into the server at this address, too."
-)
+@click.option("--dashboards", metavar="URL", help="Also import the dashboards into this server.")
 @click.pass_obj
 def setup(
     obj: Context, dry_run: bool, mend: bool, start_empty: tuple[str, ...], dashboards: str | None
 ) -> None:
-    """Make the indices and aliases that a cluster lacks; print the role that esjobs needs."""
+    """Create missing indices and aliases on a cluster, and print the role esjobs needs."""
     if start_empty and not mend:
         raise click.UsageError("--start-empty goes with --mend")
     with obj.session(writes=True, create=True) as session:
@@ -84,22 +79,22 @@ def setup(
 @click.option(
     "--pseudonymise",
     is_flag=True,
-    help="Replace names of users: by a pseudonym of chance, so that jobs of one person stay together.",
+    help="Replace names of users, by a random pseudonym that keeps their jobs together.",
 )
 @click.option(
     "--keep-texts",
     is_flag=True,
-    help="Only names of users: leave paths, ids, hosts and sentences alone in which the name is a word.",
+    help="Change user names only, not texts that contain the name as a word.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@dry_run_option
 @rows_options
 @click.pass_obj
 def forget_user(
     obj: Context, name: str, pseudonymise: bool, keep_texts: bool, dry_run: bool, form: str, out: str
 ) -> None:
-    """Take a person's name out of the store: jobs, results, notes, messages.
+    """Remove a person's name from the store: jobs, results, notes, messages.
 
-    Jobs stay, without a user: speed factors rest on them. Run it while no night runs.
+    Jobs stay, without a user, because speed factors use them. Run it while no nightly run is active.
     """
     from esjobs.cli.terminal import say
 
@@ -119,7 +114,7 @@ def forget_user(
 @rows_options
 @click.pass_obj
 def doctor(obj: Context, form: str, out: str) -> None:
-    """Versions, store, row counts, last run, and what is missing; exit code 1 when a check failed."""
+    """Check the installation, store and last run; exit code 1 if a check fails."""
     from esjobs.cli.doctor import examine
     from esjobs.records.jobs.field_check import FAILED
 

@@ -1,31 +1,33 @@
-"""Commands about parallel efficiency: reports of TALP, from the launch of a program to its job."""
+"""Commands about parallel efficiency, from the launch under TALP to the job record."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit_reports, rebuild_option, rows_options
+from esjobs.cli.options import rebuild_option, step
+
+if TYPE_CHECKING:
+    from esjobs.api.session import Session
+    from esjobs.core.report import RunReport
 
 
 @click.group()
 def talp() -> None:
-    """Parallel efficiency of jobs (POP metrics) by TALP: measure, gather, join with the jobs' records."""
+    """Parallel efficiency (POP metrics) from TALP: run, collect, join with job records."""
 
 
 @example("esjobs talp join")
 @talp.command()
 @rebuild_option
-@rows_options
-@click.pass_obj
-def join(obj: Context, rebuild: bool, form: str, out: str) -> None:
+@step()
+def join(session: "Session", rebuild: bool) -> "RunReport":
     """Match TALP reports to job records; unmatched ones: esjobs show pop_orphans.
 
-    ingest does it of itself after every load; by hand it is needed where records of jobs come by other ways.
+    Every ingest does this; a join by hand is only needed for jobs that other programs wrote.
     """
-    with obj.session(writes=True) as session:
-        report = session.pop.join(rebuild=rebuild)
-    emit_reports([report], form, out)
+    return session.pop.join(rebuild=rebuild)
 
 
 @example("esjobs talp gather", "esjobs talp gather /scratch/talp --jobs-source slurm")
@@ -35,30 +37,27 @@ def join(obj: Context, rebuild: bool, form: str, out: str) -> None:
     "--jobs-source",
     "source",
     metavar="NAME",
-    help="What the jobs of FOLDER have as source; else found by their id.",
+    help="Source of the jobs in FOLDER; default: any job with the id.",
 )
-@rows_options
-@click.pass_obj
-def gather(obj: Context, folders: tuple[str, ...], source: str | None, form: str, out: str) -> None:
-    """Take finished reports from spools, those of the settings unless FOLDER... are named.
+@step(create=True)
+def gather(session: "Session", folders: tuple[str, ...], source: str | None) -> "RunReport":
+    """Collect finished TALP reports from spool folders (default: those configured).
 
-    A spool is a folder here, or HOST:/FOLDER, which is read by rsync. Files are removed there once the store
-    has them. What is no report stays, is counted, and is logged once.
+    A spool is a local folder or HOST:/FOLDER, which rsync reads. Stored reports are removed from it. Other
+    files stay, and are counted and logged once.
     """
-    with obj.session(writes=True, create=True) as session:
-        report = session.pop.gather(folders, source=source)
-    emit_reports([report], form, out)
+    return session.pop.gather(folders, source=source)
 
 
 @example("esjobs talp run -- mpirun -np 4 ./app", "esjobs talp run --counters -- srun ./app")
 @talp.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--counters", is_flag=True, help="Hardware counters, too: DLB must have been built with PAPI.")
-@click.option("--openmp", is_flag=True, help="OpenMP, too, before DLB 3.7: the runtime must have OMPT.")
+@click.option("--counters", is_flag=True, help="Add hardware counters (DLB built with PAPI).")
+@click.option("--openmp", is_flag=True, help="Add OpenMP before DLB 3.7 (runtime with OMPT).")
 @click.option(
-    "--details", "summary", metavar="LIST", help="More than regions: process, node, or process,node."
+    "--details", "summary", metavar="LIST", help="Detail beyond regions: process, node, or process,node."
 )
-@click.option("--spool", metavar="FOLDER", help="Where reports go; else ESJOBS_TALP_SPOOL.")
-@click.option("--library", metavar="FILE", help="libdlb_mpi.so; else looked for, from DLB_HOME on.")
+@click.option("--spool", metavar="FOLDER", help="Folder for reports; default: ESJOBS_TALP_SPOOL.")
+@click.option("--library", metavar="FILE", help="Path of libdlb_mpi.so; default: search, DLB_HOME first.")
 @click.argument(
     "command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- LAUNCHER [ARGUMENT...]"
 )
@@ -70,9 +69,9 @@ def run(
     library: str | None,
     command: tuple[str, ...],
 ) -> None:
-    """Run LAUNCHER (mpirun, mpiexec, srun) under TALP: its arguments, signals and exit code are its own.
+    """Run LAUNCHER under TALP; arguments, signals and exit code pass through.
 
-    Where TALP cannot be used the program runs without, and one line on standard error says why.
+    LAUNCHER: mpirun, mpiexec or srun. If TALP is unusable the program runs without it, with one line of why.
     """
     from esjobs.pop.wrapper import run_under_talp
 
@@ -85,9 +84,9 @@ def run(
 @talp.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def wrappers(folder: Path) -> None:
-    """Write mpirun, mpiexec and srun into FOLDER, which a module file puts ahead of the real ones.
+    """Write wrapper scripts for mpirun, mpiexec and srun, to put first in PATH.
 
-    They need nothing but a shell, and find the launcher of the loaded MPI behind themselves on PATH.
+    They need only a shell, and call the next launcher of that name in PATH.
     """
     from esjobs.pop.wrapper import write_wrappers
 

@@ -1,4 +1,4 @@
-"""What people see on a terminal: progress, reports of steps, tables that fit the screen."""
+"""Terminal output: progress, reports of steps, sentences."""
 
 import json
 import shutil
@@ -56,7 +56,7 @@ def print_report(report: RunReport) -> None:
 
 
 _EXPLAINED = {"state unknown": ": kept, for their records do not say how they ended"}
-"""What a count means where its name could be read otherwise."""
+"""Explanations of ambiguous counts."""
 
 
 def print_conclusion(conclusions: pa.Table) -> None:

@@ -28,7 +28,7 @@ def bundle_of(target: str, settings: Settings | None = None) -> str:
 
 
 def jobs_of(index: str | None, field_map: str | None) -> JobsIndex:
-    """Where the jobs are: the index that esjobs keeps, or another one with the map of its fields."""
+    """Return the index of the jobs: our own, or another one with its field map."""
     if index is None:
         return OWN
     from esjobs.store.elastic.fields.field_map import load_field_map
@@ -74,7 +74,7 @@ def write_bundles(out: Path, targets: Sequence[str], settings: Settings) -> Iter
 
 
 def check_bundles(files: Iterable[Path]) -> Iterator[tuple[str, list[str]]]:
-    """What is wrong with bundles; without files, with those of this version and the default settings."""
+    """Yield complaints about bundles; without files, about those of this version and default settings."""
     named = list(files)
     for path in named:
         try:

@@ -81,7 +81,7 @@ SHIFTED = 3.0
 def compared_for_people(
     rows: pa.Table, methods: Collection[str] = (), *, all_rows: bool = False
 ) -> tuple[pa.Table, str, str]:
-    """What changed between two runs, for a terminal, with a title, as :func:`for_people`, and a summary.
+    """Return changed rows between two runs for a terminal, with a title and a summary.
 
     There are no rows where nothing changed, unless ``all_rows``.
     """
@@ -101,7 +101,7 @@ def compared_for_people(
 
 
 def _summary(rows: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, Any]], n_shifted: int) -> str:
-    """What changed, in a line."""
+    """Return the changes in one line."""
     compared = [row for row in rows if row["sigma"] is not None]
     verdicts = "no verdict changed"
     if changed:
@@ -123,7 +123,7 @@ def _summary(rows: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, A
 
 
 def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
-    """What stands open, for a terminal: a line a name, calm; with a title that says as of when."""
+    """Return open flags for a terminal, one line per name, with a title that has their date."""
     listed = rows.to_pylist()
     nights = {row["night"] for row in listed}
     counts = Counter(row["state"] for row in listed)
@@ -175,7 +175,6 @@ def _renamed(rows: pa.Table, interval: str) -> pa.Table:
 
 
 def _standings(rows: pa.Table, verdict: str, confirmed: str) -> list[str | None]:
-    """What people call each verdict; None where there is none."""
     pairs = zip(rows.column(verdict).to_pylist(), rows.column(confirmed).to_pylist(), strict=True)
     return [None if word is None else standing(word, sure is True) for word, sure in pairs]
 

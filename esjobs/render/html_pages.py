@@ -70,14 +70,14 @@ def pages_of(
 
 
 def _facts(run: StoredRun | None) -> Facts:
-    """What the head of every page says of where its numbers are from."""
+    """Facts of the header: origin of the numbers."""
     if run is None:
         return (("Run", "none yet"),)
     return ("Window", day_range(run.window.start, run.window.end)), ("Run", run.run)
 
 
 def _notes(of_jobs: JobPages) -> Facts:
-    """What the foot of every page says besides."""
+    """Notes of the footer."""
     pages = (("Pages of jobs", of_jobs.told),) if of_jobs.files else ()
     return *pages, ("esjobs", __version__)
 

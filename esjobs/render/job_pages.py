@@ -17,9 +17,9 @@ from esjobs.schema.scores import SCORES
 from esjobs.store.base import JobStore
 
 FOLDER = "jobs"
-"""Where they stand, beside the pages."""
+"""Folder of the job pages, beside the other pages."""
 USUAL_JOBS = 300
-"""So many jobs have a page unless told otherwise."""
+"""Default number of job pages."""
 _WORST = (("score_sum", 25), ("idle_core_h", 25))
 """Jobs that have one whether or not an issue was found: the first by these columns of their scores."""
 _WAYS = (
@@ -49,7 +49,7 @@ class JobPages:
 
     @property
     def told(self) -> str:
-        """What is left out, in a sentence."""
+        """Return a sentence about the jobs without a page."""
         return (
             f"{len(self.files):,}: {self.n_shown:,} of {self.n_with_issues:,} with issues, the worst first, "
             "and those with the worst scores; any other: esjobs job JOBID"

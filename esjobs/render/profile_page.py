@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +37,6 @@ from esjobs.render.profile.sections import Section, heading, sections, source
 from esjobs.render.rows import cell_text
 from esjobs.schema.speed import FLAGS
 from esjobs.store.base import JobStore
-from esjobs.store.files.destination import writing_text
 
 _WIDTH, _LEFT, _ROW = 860, 250, 22
 """Of the figure of deviations, and how high a row of it is; in units of its box."""
@@ -49,18 +47,8 @@ _MOST_COURSES = 6
 """Queues that are drawn over time, those of most jobs; the table has them all."""
 
 
-def write_profile_page(profile: Profile, out: str | Path, now: datetime | None = None) -> Path:
-    """Write the page into a file; :class:`InputError` when it cannot be written.
-
-    ``now``: the time of writing, at which the age of its run is told.
-    """
-    with writing_text(out) as stream:
-        stream.write(profile_html(profile, now))
-    return Path(out)
-
-
 def profile_html(profile: Profile, now: datetime | None = None) -> str:
-    """The page as HTML that needs nothing else."""
+    """Return the page as self-contained HTML; ``now`` gives the age of its run."""
     parts = [_part(profile, section) for section in sections(profile)]
     return render_profile(ProfilePage(visible(heading(profile)), visible(source(profile, now)), parts))
 
@@ -101,7 +89,7 @@ def folds(store: JobStore, run: StoredRun) -> list[Fold]:
 
 
 WEEKS = 26
-"""How far back trends go."""
+"""Weeks of history in trends."""
 _LEAST_WEEKS = 3
 _CURVES = (("core_h", "Core hours"), ("efficiency", "CPU efficiency"), ("failure_rate", "Jobs that failed"))
 
@@ -175,7 +163,7 @@ def _open(row: Row) -> bool:
 
 
 def _in_short(rows: Sequence[Row]) -> str:
-    """What is open of the queues of a site, in a line."""
+    """Return the open deviations of a site's queues in one line."""
     told = [
         f"{row['name']} {signed_percent(row['deviation'])} {standing(row['verdict'], row['confirmed'])}"
         for row in sorted(rows, key=verdict_order)

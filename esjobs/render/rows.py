@@ -116,7 +116,7 @@ def _exact(value: object) -> object:
 
 
 def plain(value: Any) -> Any:
-    """What :mod:`json` can write, of maps, lists and values: finite numbers, times as files have them."""
+    """Return a value for :mod:`json`: finite numbers, times as files have them."""
     if isinstance(value, dict):
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -53,11 +53,11 @@ def test_an_option_means_the_same_in_every_command() -> None:
     assert {name: dict(told) for name, told in meanings.items() if len(told) > 1} == {}
 
 
-def test_format_is_about_what_is_written() -> None:
+def test_format_is_the_output_format() -> None:
     for name, command in COMMANDS.items():
         for option in command.params:
             if isinstance(option, click.Option) and not option.hidden and "--format" in option.opts:
-                assert (option.help or "").startswith("How it is written"), name
+                assert (option.help or "").startswith("Output format"), name
 
 
 @pytest.mark.parametrize("name", COMMANDS)

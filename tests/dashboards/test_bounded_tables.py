@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dashboards.pages.issues import FOREMOST, JOBS_TABLE
+from dashboards.pages.issues import JOBS_TABLE, MOST_ROWS
 from dashboards.view.ask import asked
 from esjobs.api.session import Session
 from esjobs.publish.publication import rows_table
@@ -55,7 +55,7 @@ def worst(row: dict[str, Any]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("n", [500, 5_000])
 def test_the_first_of_all_are_listed(session: Session, n: int) -> None:
     rows = fill(session, n)
-    wanted = sorted((row for row in rows if row["severity"] != "info"), key=worst)[:FOREMOST]
+    wanted = sorted((row for row in rows if row["severity"] != "info"), key=worst)[:MOST_ROWS]
     found = asked(session.store, JOBS_TABLE.view)
     assert [row["job_id"] for row in found] == [row["job_id"] for row in wanted]
 
@@ -65,7 +65,7 @@ def test_pages_do_not_grow_with_issues(session: Session) -> None:
     for n in (4_000, 40_000):
         fill(session, n)
         part = pages_of(session.store).parts["issues-0.js"]
-        assert f'"first": {FOREMOST}' in part or f'"first":{FOREMOST}' in part
+        assert f'"first": {MOST_ROWS}' in part or f'"first":{MOST_ROWS}' in part
         sizes.append(len(part))
     assert sizes[1] < 1.2 * sizes[0]
 

@@ -90,7 +90,7 @@ def test_tooltips_tell_what_a_coordinator_asks(data: ReportData) -> None:
     titles = [item["title"] for item in layer(spec, "marks")["encoding"]["tooltip"]]
     assert titles == [
         "Name",
-        "site",
+        "Site",
         "Declared corepower",
         "Origin",
         "Speed factor k ± error",

@@ -1,4 +1,4 @@
-"""What is said below a chart of a line, by the report and by the pages."""
+"""Captions of charts with a line."""
 
 from typing import Any
 

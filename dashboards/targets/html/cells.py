@@ -1,4 +1,4 @@
-"""How values read: numbers rounded sensibly, names made visible. Nothing here knows HTML or Vega."""
+"""Formatting of values, without HTML or Vega."""
 
 import json
 from datetime import UTC, datetime
@@ -67,7 +67,7 @@ def _nested(value: Any) -> str:
 
 
 def level_name(level: object) -> str:
-    """What the names of a level are called in a sentence.
+    """Return the plural noun of a level.
 
     >>> level_name("cpu_model")
     'CPU models'
@@ -150,5 +150,5 @@ def _read(value: Any, error: Any, entry: Entry) -> str:
 
 
 def numeric(entry: Entry) -> bool:
-    """Whether a field is set flush right and sorts by its value."""
+    """True if a field is right-aligned and sorted by value."""
     return entry.show in {"count", "number", "declared", "estimate", "percent", "fraction", "shift", "size"}

@@ -15,10 +15,10 @@ from dashboards.targets.html.marks import (
     drawing,
     look,
     looks_present,
+    mark_of,
     scale_of,
     shown,
     span,
-    told,
 )
 from dashboards.targets.html.scales import Axis, axis_of, ratio_axis, ratio_ticks
 from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec
@@ -102,13 +102,13 @@ def scatter_line(
         frame.name: place_labels(spots, _fitting(named, frame), x_axis, y_axis, _HEIGHT, frame.width)
         for frame in frames
     }
-    marks = [told(panel, row, {"name": _name(row)}) for row in rare_last(panel, rows)]
+    marks = [mark_of(panel, row, {"name": _name(row)}) for row in rare_last(panel, rows)]
     benchmark = visible(str(line["benchmark"])) if line is not None and line["benchmark"] else ""
     paint = Paint(
         x=scale_of(x_axis),
         y=scale_of(y_axis),
         limit=limit,
-        told=True,
+        tooltips=True,
         legend=legend,
         looks=looks_present(panel, rows) if legend else (),
         size=75 if len(rows) <= _MANY else 42,
@@ -165,7 +165,7 @@ def _short(name: str, letters: int = 40) -> str:
 
 
 def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> list[Row]:
-    """Where the two edges of the band leave the frame, with what they mean."""
+    """Labels at the points where the edges of the band leave the frame."""
     if not slope or slope <= 0:
         return []
     steep = {signed_percent(side): slope * (1 + side) for side in (limit, -limit)}
@@ -231,7 +231,7 @@ def dots_with_errors(
     field = panel.entry("x")
     axis = axis or dots_axis(panel, rows, limit)
     names = distinct([_name(row) for row in rows])
-    marks = [told(panel, row, {"name": name}) for row, name in zip(rows, names, strict=True)]
+    marks = [mark_of(panel, row, {"name": name}) for row, name in zip(rows, names, strict=True)]
     text = f"text_{panel.fields.index(field)}"
     beyond = [
         {"name": mark["name"], "x": axis.clip(mark[field.column]), "label": mark[text]}
@@ -243,12 +243,12 @@ def dots_with_errors(
 
 
 def dots_paint(panel: Panel, names: int, axis: Axis, limit: float) -> Paint:
-    """How a chart of so many names from top to bottom is painted."""
+    """Return the style of a chart with many names."""
     step = ROW_HEIGHT if names < DENSE_FROM else DENSE_ROW_HEIGHT
     return Paint(
         x=scale_of(axis),
         limit=limit,
-        told=True,
+        tooltips=True,
         legend=False,
         size=40,
         height=max(step * names, 2 * step),
@@ -286,11 +286,11 @@ def siblings(panel: Panel, rows: list[Row], *, frames: Sequence[Frame] = (ROOMY,
     spots = [(visible(str(row[group])), x_axis.clip(x), y_axis.clip(y)) for row, x, y in related]
     placed = {frame.name: _group_labels(spots, x_axis, y_axis, frame) for frame in frames}
     names = [spot[0] for spot in spots]
-    marks = [told(panel, row) for row, _, _ in related]
+    marks = [mark_of(panel, row) for row, _, _ in related]
     paint = Paint(
         x=scale_of(x_axis, ratio_ticks(x_axis)),
         y=scale_of(y_axis, ratio_ticks(y_axis)),
-        told=True,
+        tooltips=True,
         legend=False,
         height=_SIBLINGS_HEIGHT,
         description=f"{panel.title}: {len(marks)} queues.",
@@ -322,10 +322,10 @@ def scatter(panel: Panel, rows: Sequence[Row]) -> Drawing:
     paint = Paint(
         x=scale_of(axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)),
         y=scale_of(axis_of([span(row, up, panel.interval) for row in rows])),
-        told=True,
+        tooltips=True,
         legend=False,
         size=60 if len(rows) <= _MANY else 36,
         height=_SCATTER_HEIGHT,
         description=f"{panel.title}: {len(rows)} marks with error bars.",
     )
-    return drawing(panel, [told(panel, row) for row in rows], paint)
+    return drawing(panel, [mark_of(panel, row) for row in rows], paint)

@@ -19,7 +19,6 @@ from dashboards.targets.html.evidence import (
     pull_parts,
     scatter_parts,
 )
-from dashboards.targets.html.foremost import Names, by_type, foremost
 from dashboards.targets.html.marks import looks_of
 from dashboards.targets.html.parts import (
     Block,
@@ -39,6 +38,7 @@ from dashboards.targets.html.parts import (
 )
 from dashboards.targets.html.profile import Fold
 from dashboards.targets.html.profile import Part as LaidOut
+from dashboards.targets.html.top_k import Names, by_type, top_k
 from dashboards.view.books import books_of
 from dashboards.view.rows import (
     Row,
@@ -61,7 +61,7 @@ _SUMMARY = (
     ("n_undecided", "undecided"),
     ("n_ok", "ok"),
 )
-"""What the line of a processing type counts, by the columns of its conclusion."""
+"""Counts in the summary of a processing type, by column of its conclusion."""
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
 
 
@@ -116,7 +116,7 @@ class Composer:
         self.is_headline = self.method == (data.headline or self.method)
         self.tables = {name: rows_of(name, rows, self.method) for name, rows in given.items()}
         self._by_type = {name: by_type(rows) for name, rows in self.tables.items()}
-        self._foremost: dict[str, Names | None] = {}
+        self._top_k: dict[str, Names | None] = {}
         factors = self.tables["factors"]
         types = Counter(row["processing_type"] for row in factors)
         self.main_type = ALL_TYPES if ALL_TYPES in types or not types else types.most_common(1)[0][0]
@@ -159,7 +159,7 @@ class Composer:
         return [Section(title, _anchor(title), tuple(blocks)) for title, blocks in made.items()]
 
     def _shown(self, each: Panel, block: Block, processing_type: str) -> bool:
-        """Whether a panel without rows has something to say by that."""
+        """True if an empty panel is shown with its sentence."""
         if block.parts:
             return True
         return not each.optional and (
@@ -179,8 +179,8 @@ class Composer:
         return select(view, rows, processing_type, self.method)
 
     def rows(self, each: Panel, processing_type: str) -> list[Row]:
-        """The rows that a panel shows; of a type with many names, those of the foremost."""
-        seen, names = self.seen(each.view, processing_type), self._foremost.get(processing_type)
+        """The rows that a panel shows; of a type with many names, those of the first ones."""
+        seen, names = self.seen(each.view, processing_type), self._top_k.get(processing_type)
         if names is not None and each.view.table in {"flags", "factors"}:
             seen = [row for row in seen if (row["level"], row["name"]) in names]
         if each.besides:
@@ -280,7 +280,7 @@ class Composer:
             return Block(anchor, each, (TextPart((text,)),), 1)
         for place, kind in enumerate(kinds):
             judged = {level: self.seen(View("flags", level=level), kind) for level in LEVELS}
-            self._foremost[kind], note = foremost(
+            self._top_k[kind], note = top_k(
                 judged, each.most[0] if each.most else None, kind, None if self.is_headline else self.method
             )
             blocks = (self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
@@ -289,7 +289,7 @@ class Composer:
         return Block(anchor, each, tuple(parts), len(parts))
 
     def _same_fit(self, each: Panel, kind: str) -> bool:
-        """Whether a type has the very factors of all types together, because there is no other."""
+        """True if a type has the same fit as all types together, because it is the only one."""
         wanted = replace(panel("factors-site").view, level=each.view.level)
         both = [
             {(row["name"], row["k"], row["n_jobs"]) for row in self.seen(wanted, name)}
@@ -355,7 +355,7 @@ class Composer:
 
 
 def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
-    """How steep factors rise with events per job inside sites, with and without the correction."""
+    """Return the slope of factors against events per job inside sites, with and without the correction."""
     power = _power(relative_to_siblings(rows, group, across, up))
     raw = _power(relative_to_siblings(rows, group, across, "k_raw"))
     if power is None:

@@ -59,7 +59,7 @@ def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts:
 
 
 def _account(taken: Taken, task: tuple[object, ...]) -> Row | None:
-    """What the run says of a task; a kind of work without a row of its own has that of the whole task."""
+    """Return the row of a task; a kind of work without a row uses that of the complete task."""
     return taken.get(task) or taken.get((*task[:-1], None))
 
 
@@ -129,7 +129,7 @@ def extreme_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
 
 
 def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
-    """How many names qualify, by level, and which."""
+    """Return the number of qualifying names by level, and their names."""
     levels = dict.fromkeys(str(row["level"]) for row in rows)
     if not levels:
         return []
@@ -150,5 +150,4 @@ def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
 
 
 def _counted(names: int, level: str) -> str:
-    """How many, in words that agree with the number."""
     return f"{count(names)} {level_name(level).removesuffix('s') if names == 1 else level_name(level)}"

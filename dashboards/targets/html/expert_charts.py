@@ -6,7 +6,7 @@ from typing import Any
 
 from dashboards.spec import Panel
 from dashboards.targets.html.charts import distinct
-from dashboards.targets.html.marks import Drawing, drawing, scale_of, told
+from dashboards.targets.html.marks import Drawing, drawing, mark_of, scale_of
 from dashboards.targets.html.scales import log_axis, log_ticks
 from dashboards.targets.vegalite.marks import Paint, Spec
 from dashboards.view.rows import Row, task_of
@@ -51,12 +51,12 @@ def task_curve(panel: Panel, rows: Sequence[Row], task: Row | None) -> Drawing:
     across, up = panel.entry("x"), panel.entry("y")
     axes = [log_axis([row[field.column] for row in rows]) for field in (across, up)]
     account = {column: None if task is None else task[column] for column in ("rho", "decision")}
-    marks = [told(panel, row, account) for row in sorted(rows, key=lambda row: -(row["n_jobs"] or 0))]
+    marks = [mark_of(panel, row, account) for row in sorted(rows, key=lambda row: -(row["n_jobs"] or 0))]
     x, y = (scale_of(axis, log_ticks(axis)) for axis in axes)
     paint = Paint(
         x=x,
         y=y,
-        told=True,
+        tooltips=True,
         legend=False,
         height=_CURVE_HEIGHT,
         description=f"{panel.title}: {len(marks)} queues of one task.",
@@ -65,7 +65,7 @@ def task_curve(panel: Panel, rows: Sequence[Row], task: Row | None) -> Drawing:
 
 
 def task_words(task: Row | None) -> str:
-    """What was found about a task, in a line.
+    """Describe a task in one line.
 
     >>> task_words({"rho": 12.0, "rho_err": 3.0, "slope": -0.2, "slope_err": 0.04, "decision": "corrected"})
     'ρ 12.0 ± 3.0 events, slope −0.200 ± 0.040: corrected'
@@ -117,14 +117,14 @@ def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
     cells, names, tasks = matrix_rows(panel, rows)
     sizes = sorted(abs(row[value]) for row in cells if row[value] is not None)
     full = max(sizes[int(0.95 * (len(sizes) - 1))], 0.1) if sizes else 0.1
-    marks = [told(panel, row, {key: row[key] for key in ("row", "column")}) for row in cells]
+    marks = [mark_of(panel, row, {key: row[key] for key in ("row", "column")}) for row in cells]
     marks.sort(key=lambda mark: mark["status"] == "rejected")
     order = [
         {"row": names[min(n, len(names) - 1)], "column": tasks[min(n, len(tasks) - 1)]}
         for n in range(max(len(names), len(tasks)))
     ]
     paint = Paint(
-        told=True,
+        tooltips=True,
         legend=False,
         full=full,
         height=_CELL_HEIGHT * max(len(names), 2),
@@ -146,7 +146,7 @@ def pulls(panel: Panel, rows: Sequence[Row]) -> Drawing:
     count = panel.entry("y").column
     n = sum(row[count] for row in rows)
     paint = Paint(
-        told=True,
+        tooltips=True,
         legend=False,
         height=_PULLS_HEIGHT,
         description=f"{panel.title}: histogram of {n:.0f} buckets.",

@@ -90,11 +90,11 @@ class Grade(Protocol):
 
     @property
     def depth(self) -> int:
-        """How far inside it stands."""
+        """Level of nesting."""
 
     @property
     def label(self) -> str:
-        """What it is of."""
+        """Name of the region."""
 
     @property
     def value(self) -> float:
@@ -110,7 +110,7 @@ class Tree(Protocol):
 
     @property
     def title(self) -> str:
-        """Which launch, and how large."""
+        """Launch and its size."""
 
     @property
     def branches(self) -> Sequence[Grade]:
@@ -118,11 +118,11 @@ class Tree(Protocol):
 
     @property
     def sentence(self) -> str:
-        """What costs most."""
+        """Sentence about the largest loss."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """What else a reader should know."""
+        """Notes."""
 
     @property
     def regions(self) -> Sequence[tuple[str, str, str, str]]:
@@ -149,7 +149,7 @@ class JobPage:
 
 @dataclass(frozen=True)
 class Around:
-    """What a page has that stands among others.
+    """Context of a page among others.
 
     ``style``: the address of the style sheet that they share. ``mark``: by which our files are known.
     ``ways``: titles and addresses of pages to go back to.

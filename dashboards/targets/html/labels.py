@@ -30,7 +30,7 @@ class Frame:
 
     @property
     def letters(self) -> int:
-        """How many letters fit into half of it."""
+        """Number of letters that fit into half of the width."""
         return int(self.width / 2 / _LETTER)
 
 

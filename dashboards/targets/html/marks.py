@@ -1,4 +1,4 @@
-"""What a page knows better than a chart alone: texts of tooltips, looks that occur, ends of error bars."""
+"""Marks as a page draws them: tooltips, styles in use, ends of error bars."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dashboards.view.rows import Row
 from esjobs.core.text import visible
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""That of the library which the page carries."""
+"""Schema of the bundled library."""
 
 ROW_HEIGHT, DENSE_ROW_HEIGHT, DENSE_FROM = 18, 15, 60
 """Pixels per name in a chart of names, and from how many names on the denser height is taken."""
@@ -61,9 +61,9 @@ def _placed(layer: Spec, like: Mapping[str, Any]) -> Spec:
     return {**layer, "encoding": {**layer["encoding"], **position}}
 
 
-def told(panel: Panel, row: Row, more: Mapping[str, Any] | None = None) -> Row:
-    """What a mark carries: the values that the chart reads, the texts of its tooltip, and whatever more."""
-    values = shown(row, columns_of(panel, told=True))
+def mark_of(panel: Panel, row: Row, more: Mapping[str, Any] | None = None) -> Row:
+    """Return a mark: values of the chart, texts of its tooltip, further values."""
+    values = shown(row, columns_of(panel, tooltips=True))
     texts = {f"text_{place}": read(row, field) for place, field in enumerate(panel.fields)}
     return {**values, **texts, **(more or {})}
 
@@ -75,7 +75,7 @@ def shown(row: Row, columns: Iterable[str]) -> Row:
 
 
 def look(panel: Panel, row: Row) -> Look:
-    """How a row is drawn: by its verdict, or by its component or status where the panel asks for that."""
+    """Return the style of a row, by its verdict, or by component or status if the panel asks for it."""
     column = category_of(panel)
     if not column:
         return PLAIN_LOOK

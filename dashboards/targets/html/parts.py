@@ -1,4 +1,4 @@
-"""What a page is made of: tables, figures, tiles, paragraphs, as plain records that a template prints."""
+"""Parts of a page as plain records: tables, figures, tiles, paragraphs."""
 
 import json
 from collections import Counter
@@ -19,7 +19,7 @@ from esjobs.core.text import visible
 _LONG = {"name": 48, "sentence": 600}
 _FILTER_FROM = 10
 _OWN = ("height", "description", "datasets")
-"""What every chart has of its own, however alike two are."""
+"""Keys that differ between similar charts."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class TablePart:
 
     @property
     def filterable(self) -> bool:
-        """Whether a filter is worth its place."""
+        """True if a filter is useful."""
         return len(self.rows) >= _FILTER_FROM
 
 
@@ -87,7 +87,7 @@ class TrendsPart:
 
 @dataclass(frozen=True)
 class Title:
-    """What stands above one of several charts: whose it is, and what to know about it."""
+    """Title of one of several charts."""
 
     name: str
     words: str
@@ -113,7 +113,7 @@ class FigurePart:
 
     @property
     def columns(self) -> int:
-        """How many charts stand side by side on paper."""
+        """Number of charts side by side on paper."""
         return min(len(self.charts), 3 if self.titles else 2)
 
 
@@ -155,7 +155,7 @@ class TilesPart:
 
 @dataclass(frozen=True)
 class FitAccount:
-    """What a fit took of the binned jobs."""
+    """Number of binned jobs in a fit."""
 
     level: str
     used: int
@@ -219,7 +219,7 @@ class Section:
 
     @property
     def on_request(self) -> bool:
-        """Whether nothing of it is on paper unless it is asked for."""
+        """True if the part is printed on request only."""
         return all(block.panel.on_request for block in self.blocks)
 
 
@@ -282,7 +282,7 @@ def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TableP
 
 
 def _words(row: Row, sentences: Sequence[Entry]) -> Cell | None:
-    """What stands below a row: its sentences, those after the first behind their titles."""
+    """Return the sentences below a row, all but the first with titles."""
     texts = [(entry.title, _cell(row, entry)) for entry in sentences if row.get(entry.column) is not None]
     if not texts:
         return None

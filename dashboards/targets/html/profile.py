@@ -16,7 +16,7 @@ _SHORT = 32
 _LETTERS, _WORD = 34, 70
 """Letters of a column of text when it is as narrow as it gets, and of the longest word that is not broken."""
 _LETTER_PX, _GAP_PX = 7.0, 13.5
-"""What a letter and the space between columns take, as measured, rather less."""
+"""Measured sizes of a letter and of the gap between columns, rounded down."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Point:
 
     @property
     def filled(self) -> bool:
-        """Whether the mark is."""
+        """True if the mark is filled."""
         return LOOKS[self.look].filled
 
 

@@ -88,7 +88,7 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
 
 
 def _on_request(sections: Sequence[Section]) -> list[str]:
-    """What a complete print has and a plain one has not, in words."""
+    """Describe the parts that only a complete print has."""
     titles: list[str] = []
     for section in sections:
         if section.on_request:

@@ -28,11 +28,11 @@ class Axis:
         return min(max(value, self.low), self.high)
 
     def holds(self, value: float) -> bool:
-        """Whether the value lies on the axis."""
+        """True if the value is on the axis."""
         return self.low <= value <= self.high
 
     def share(self, value: float) -> float:
-        """Where the value lies, 0 at the low end and 1 at the high end."""
+        """Position on the axis, 0 at the low end and 1 at the high end."""
         return (value - self.low) / (self.high - self.low)
 
 

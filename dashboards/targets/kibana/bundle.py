@@ -28,7 +28,7 @@ LINKS_ROWS, ABOVE_ROWS = 3, 3
 COLOUR = "#2a6f97"
 
 LEADS = "page-of-name"
-"""What the way from a name to its page is called."""
+"""Id of the link from a name to its page."""
 
 
 def kibana(pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> str:
@@ -116,7 +116,7 @@ def _add(
 
 
 def _opening() -> dict[str, Any]:
-    """What a click on a name offers: its page, with the name as a filter and the time range of here.
+    """Return the drilldown of a name: its page, with the name as filter and the same time range.
 
     Other filters stay behind: not every panel there has their columns, and would be empty.
     """

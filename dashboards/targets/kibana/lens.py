@@ -53,7 +53,7 @@ def lens(
 
 
 def references(name: str, attributes: Attributes) -> list[Reference]:
-    """Those of a panel's content, as its dashboard repeats them."""
+    """References of a panel's content, as its dashboard repeats them."""
     return [
         Reference(f"{name}:{each['name']}", each["type"], each["id"]) for each in attributes["references"]
     ]
@@ -159,7 +159,7 @@ def _terms(
 
 
 WHOLE: dict[str, Any] = {"id": "number", "params": {"decimals": 0}}
-"""How a sum of jobs or hours is written beside its bar."""
+"""Format of sums of jobs or hours beside bars."""
 
 
 def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:

@@ -97,7 +97,7 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
 
 
 def _order(panel: Panel, numbers: Sequence[str]) -> tuple[dict[str, Any], str]:
-    """What orders the rows of a table: one of its numbers, a number that it does not show, or its names."""
+    """Return the order of a table: a displayed or hidden number, or its names."""
     wanted, direction = first_sort(panel)
     if not wanted or KINDS[table(panel.view.table).column(wanted).type][0] != "number":
         return {"orderBy": "_key"}, direction

@@ -1,4 +1,4 @@
-"""What bundles for Kibana and OpenSearch Dashboards share: the objects that a server imports.
+"""Saved objects common to the bundles for Kibana and OpenSearch Dashboards.
 
 objects      an object in its envelope: ids, stamps, references, lines of text
 data_views   tables as data views: fields, labels, formats, what is hidden

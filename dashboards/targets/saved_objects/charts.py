@@ -28,7 +28,7 @@ _ON_BOTH = {
 and nearly 4 to 1 against the dark theme of Kibana; no grey has 4.5 to 1 against both."""
 
 _GUIDES = frozenset({"labelColor", "titleColor", "gridColor", "domainColor", "tickColor"})
-"""What a server colours of axes and legends."""
+"""Colours of axes and legends that a server sets."""
 
 _SIZED = ("width", "height", "autosize")
 

@@ -1,4 +1,4 @@
-"""What a server would refuse or break of a bundle, said before: for most of it, it reports success."""
+"""Checks of a bundle for anything a server rejects or breaks; servers often report success instead."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ KEYS: Mapping[str, frozenset[str]] = {
 """Attributes that the oldest server accepts, by type; an unknown one makes it refuse the object."""
 
 FIELD_KEYS = frozenset(("customLabel", "count"))
-"""What the oldest server accepts of a field of a data view."""
+"""Keys of a data view field that the oldest server accepts."""
 
 TEXTS = (
     *("panelsJSON", "optionsJSON", "visState", "uiStateJSON", "fields", "fieldFormatMap", "fieldAttrs"),
@@ -84,7 +84,6 @@ def complaints(text: str) -> list[str]:
 
 
 def _of_kibana(each: dict[str, Any]) -> Iterator[str]:
-    """What stands in a file for both products and only Kibana takes."""
     attributes = each.get("attributes")
     refused = KIBANA_KEYS.get(str(each.get("type")), frozenset())
     for key in sorted(refused & set(attributes if isinstance(attributes, dict) else ())):
@@ -118,8 +117,8 @@ def _of_object(each: dict[str, Any], there: set[tuple[Any, Any]]) -> Iterator[st
     source = attributes.get("kibanaSavedObjectMeta", {}).get("searchSourceJSON", "{}")
     if _parsed(source) is None:
         yield "searchSourceJSON is no JSON in a text"
-    for field, told in (_parsed(attributes.get("fieldAttrs")) or {}).items():
-        for key in sorted(set(told) - FIELD_KEYS):
+    for field, attributes_of in (_parsed(attributes.get("fieldAttrs")) or {}).items():
+        for key in sorted(set(attributes_of) - FIELD_KEYS):
             yield f"field '{field}': key '{key}', which the oldest server refuses"
     yield from _of_references(each, there)
     if kind == "dashboard":

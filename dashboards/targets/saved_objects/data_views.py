@@ -49,7 +49,7 @@ _PERCENT = {
 """Relative numbers that people read in percent."""
 
 _SIGNED = {"deviation", "deviation_raw", "deviation_low", "deviation_high", "method_shift"}
-"""Those that are above or below something."""
+"""Columns with a sign."""
 
 PLAIN_PERCENT, SIGNED_PERCENT = "0.0 %", "+0.0 %"
 """Patterns of the servers, one for all sizes of a number; their minus is a hyphen."""
@@ -94,7 +94,7 @@ def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
 
 
 def label_of(column: Field) -> str:
-    """What people read for a column: its name in words, errors as such, counts with what they count.
+    """Return the label of a column.
 
     >>> from esjobs.schema.catalogue import table
     >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "site", "k")]
@@ -131,7 +131,7 @@ _LABELS = {
 
 
 def form_of(column: Field) -> dict[str, Any] | None:
-    """How the numbers and times of a column are written; None: as the server does.
+    """Return the number or time format of a column; None for the server's default.
 
     >>> from esjobs.schema.catalogue import table
     >>> form_of(table("flags").column("deviation"))["params"]

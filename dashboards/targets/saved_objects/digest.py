@@ -53,7 +53,7 @@ def _page(page: Object, objects: Mapping[str, Object]) -> Iterator[str]:
 
 
 def _panel(panel: Object, shown: Mapping[str, str], objects: Mapping[str, Object]) -> Iterator[str]:
-    """What a panel is made of: its content, or the object to which it refers."""
+    """Return the content of a panel, or the object that it refers to."""
     config = panel["embeddableConfig"]
     if "savedVis" in config:
         yield from _visualization(config["savedVis"])

@@ -62,7 +62,7 @@ _MEANINGS = {
     "cpu_s_per_event": "CPU time per event, s",
     "core_h": "core-hours: wall-clock time x cores, h",
 }
-"""What people read for the fields that are computed."""
+"""Labels of computed fields."""
 
 _FORMS = {
     "cpu_efficiency": {"id": "percent", "params": {"pattern": PLAIN_PERCENT}},

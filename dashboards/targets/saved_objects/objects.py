@@ -37,7 +37,7 @@ Attributes = dict[str, Any]
 
 @dataclass(frozen=True)
 class Reference:
-    """What an object needs of another, under the name by which it speaks of it."""
+    """Reference to another object, with its local name."""
 
     name: str
     type: str

@@ -56,7 +56,7 @@ def ends(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         },
     ]
     y = {**names_axis(name), "sort": {"field": "place", "op": "min", "order": "ascending"}}
-    told = [
+    tooltips = [
         {"field": name, "type": "nominal", "title": label.title},
         {"field": "kind", "type": "nominal", "title": "Ended"},
         {"field": "value", "type": "quantitative", "title": field.title, "format": AMOUNT},
@@ -75,7 +75,7 @@ def ends(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
                 "y": y,
                 "color": {"field": "kind", "type": "nominal", "scale": scale, "legend": legend},
                 "order": {"field": "order", "type": "quantitative"},
-                "tooltip": told,
+                "tooltip": tooltips,
             },
         },
         {

@@ -1,4 +1,4 @@
-"""What an index is asked for the rows of a view: those that :func:`dashboards.view.rows.select` keeps."""
+"""Requests to an index for the rows of a view, equal to :func:`dashboards.view.rows.select`."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ PREFIX = "esjobs"
 RANK = "rank"
 """The column of verdicts in the order in which people read them."""
 NAMES = "names"
-"""How many names there are, of which a chart draws the first."""
+"""Number of names, of which a chart draws the first."""
 
 _MOMENTS, _FIRST = "moments", "first"
 _MEAN, _WEIGHTS = "mean", "weights"
@@ -266,7 +266,7 @@ def count_of(
     prefix: str = PREFIX,
     name: str = "",
 ) -> Source:
-    """How many rows a view has, as one row with ``doc_count``."""
+    """Return the request for the number of rows of a view, as one row with ``doc_count``."""
     search = body(view, (), processing_type, method)
     search = {
         "size": 0,
@@ -293,4 +293,4 @@ def lines_of_types(view: View, columns: Sequence[str], method: str | None, prefi
 
 
 TYPE_COLUMNS = ("processing_type", "benchmark")
-"""What tells the line of one processing type from that of another."""
+"""Columns that distinguish lines of processing types."""

@@ -43,7 +43,7 @@ def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     x = across("cores", "Cores given", {"zero": True, "nice": True}, tickMinStep=1, tickCount=8)
     y = across("busy", "Cores kept busy, mean", {"zero": True, "nice": True}, tickCount=8)
     even = across("even", "Cores kept busy, mean", {"zero": True}, tickCount=8)
-    told = [
+    tooltips = [
         {"field": "cores", "type": "quantitative", "title": "Cores given", "format": COUNT},
         {"field": "busy", "type": "quantitative", "title": "kept busy", "format": NUMBER},
         {"field": "share", "type": "quantitative", "title": "share", "format": PERCENT},
@@ -71,7 +71,7 @@ def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         {
             "name": "marks",
             "mark": {"type": "point", "filled": True, "opacity": 0.75, "color": BAR},
-            "encoding": {"x": x, "y": y, "size": size, "tooltip": told},
+            "encoding": {"x": x, "y": y, "size": size, "tooltip": tooltips},
         },
         {
             "name": "numbers",
@@ -133,7 +133,7 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
     y = across("value", up.title, {"zero": True}, format=form, tickCount=6)
     scale = {"domain": ["chosen here", "all jobs"], "range": [BAR, MUTED]}
     colour = {"field": "whose", "type": "nominal", "scale": scale, "title": None}
-    told = [
+    tooltips = [
         {"field": "day", "type": "nominal", "title": "Day"},
         {"field": "whose", "type": "nominal", "title": "Of"},
         {
@@ -161,7 +161,7 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
         {
             "name": "marks",
             "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
-            "encoding": {**encoding, "tooltip": told},
+            "encoding": {**encoding, "tooltip": tooltips},
         },
     ]
     steps = [*source.lifted(columns_of(panel)), *_daily(panel, "chosen here")]
@@ -192,8 +192,7 @@ def _daily(panel: Panel, whose: str) -> list[Step]:
 
 
 _PARTS = (("score_cpu", "cpu"), ("score_mem", "mem"), ("communication", "mpi + io"))
-"""What the sum of the scores of a job is made of, as far as a CPU is concerned: in words as short as a legend
-on a narrow page."""
+"""CPU terms in the sum of scores, with labels for a narrow legend."""
 
 
 def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -264,7 +263,7 @@ def of_jobs(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     right, up = panel.entry("x"), panel.entry("y")
     x = across(right.column, right.title, {"type": "log", "nice": True}, format=NUMBER, tickCount=6)
     y = across(up.column, up.title, {"domain": [0, 100], "nice": False}, tickCount=6)
-    told = [
+    tooltips = [
         {
             "field": each.column,
             "type": "nominal" if each.show == "name" else "quantitative",
@@ -280,6 +279,6 @@ def of_jobs(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     marks: Spec = {
         "name": "marks",
         "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.45, "color": BAR},
-        "encoding": {"x": x, "y": y, "tooltip": told},
+        "encoding": {"x": x, "y": y, "tooltip": tooltips},
     }
     return assembled(source, steps, [marks], paint)

@@ -1,4 +1,4 @@
-"""What an index of jobs is asked for the groups of a view, whatever it calls its fields, without a script.
+"""Requests to an index of jobs for the groups of a view, with any field names and without scripts.
 
 A number by which another one is multiplied (cores) is a group of its own, in which the product of a sum is
 exact; the chart adds up what becomes one group. A field for which several names stand is a group of each.
@@ -98,7 +98,7 @@ def _of_name(condition: Where, known: Known, name: str) -> dict[str, Any]:
 
 
 def stored_values(known: Known, accepted: Sequence[object]) -> list[object]:
-    """What an index writes for values of the catalogue."""
+    """Return the values in the index for values of the catalogue."""
     written = [mine for mine, ours in known.values.items() if ours in accepted]
     return [*written, *(value for value in accepted if value is not None and value not in known.values)]
 
@@ -199,7 +199,7 @@ def _known(index: JobsIndex, column: str) -> Known:
 
 
 def coverage_of(columns: Sequence[str], index: JobsIndex, prefix: str, name: str = "") -> Source:
-    """How many jobs there are, and how many have each of some fields: a row each, in their order."""
+    """Return the number of jobs, and of those with each field: one row each, in their order."""
     view = View("jobs")
     filters: list[dict[str, Any]] = [{"match_all": {}}]
     for column in columns:

@@ -1,4 +1,4 @@
-"""What all charts share: configuration, looks, error bars, marks, tooltips."""
+"""Shared parts of charts: configuration, styles, error bars, marks, tooltips."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,9 +58,9 @@ class Scale:
 
 @dataclass(frozen=True)
 class Paint:
-    """How a target wants a chart, where it knows better than the chart alone.
+    """Settings of a target for a chart.
 
-    ``x``, ``y``: scales; None: as wide as the data. ``told``: rows carry the texts of their tooltips, in
+    ``x``, ``y``: scales; None: as wide as the data. ``tooltips``: rows carry the texts of their tooltips, in
     ``text_0`` and on, and names fit to be read; else values are shown as they are. ``legend``: False where a
     page has one of its own. ``looks``: those that occur, for a legend without idle entries. ``full``: the
     magnitude at which a colour is full.
@@ -69,7 +69,7 @@ class Paint:
     x: Scale | None = None
     y: Scale | None = None
     limit: float = DEVIATION_LIMIT
-    told: bool = False
+    tooltips: bool = False
     legend: bool = True
     looks: tuple[Look, ...] = ()
     full: float = 0.5
@@ -100,15 +100,15 @@ def assembled(source: Source, steps: Sequence[Step], layers: Sequence[Spec], pai
 
 
 PLAIN_LOOK = GROUPS["largest"]
-"""How rows are drawn that a panel tells apart by nothing."""
+"""Style of rows in panels without styles."""
 
 
-def columns_of(panel: Panel, *, told: bool = False) -> list[str]:
+def columns_of(panel: Panel, *, tooltips: bool = False) -> list[str]:
     """The columns of its own table that the chart of a panel reads.
 
-    ``told``: without those that only a tooltip would show.
+    ``tooltips``: without those that only a tooltip would show.
     """
-    own = [field for field in panel.fields if not field.table and not (told and field.role == "detail")]
+    own = [field for field in panel.fields if not field.table and not (tooltips and field.role == "detail")]
     named = [column for field in own for column in (field.column, field.error, field.unit) if column]
     return list(dict.fromkeys([*named, *_look_columns(panel), *_ALSO.get(panel.kind, ())]))
 
@@ -122,7 +122,7 @@ _ALSO: dict[Kind, tuple[str, ...]] = {
     "worst": ("source", "job_id", "user"),
     "sizes": ("source", "region"),
 }
-"""What charts of a kind read besides the fields of their panel."""
+"""Columns of charts besides the fields of their panel, by kind."""
 
 
 def _look_columns(panel: Panel) -> tuple[str, ...]:
@@ -285,12 +285,12 @@ _FORMS = {
     "shift": SIGNED,
     "size": PERCENT,
 }
-"""How numbers of a kind read."""
+"""Number formats by kind."""
 
 
 def tooltips(panel: Panel, paint: Paint) -> list[Spec]:
     """A line per field of the panel that the rows have."""
-    if paint.told:
+    if paint.tooltips:
         return [
             {"field": f"text_{place}", "type": "nominal", "title": _titled(field)}
             for place, field in enumerate(panel.fields)

@@ -70,7 +70,7 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
         bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
         points(panel, {"x": x, "y": y}, paint),
     ]
-    if not paint.told:
+    if not paint.tooltips:
         layers += _named(panel, {"x": x, "y": y})
     steps = [
         *source.lifted(columns_of(panel)),

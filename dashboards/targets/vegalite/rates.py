@@ -23,16 +23,16 @@ from esjobs.core.states import FAILED
 
 @dataclass(frozen=True)
 class _Manner:
-    """How rates are drawn: the form of their numbers, the column that orders them, whether 0 is in sight.
+    """Style of rates: number format, column of the order, axis with or without 0.
 
-    ``also``: steps after which a row has more than its rate. ``told``: the column with the text behind a
+    ``also``: steps that extend a row. ``label_text``: the column with the text behind a
     mark; empty: its value. ``more``: further lines of a tooltip.
     """
 
     form: str
     by: str = "low"
     zero: bool = True
-    told: str = ""
+    label_text: str = ""
     also: tuple[Step, ...] = ()
     more: tuple[Spec, ...] = ()
 
@@ -113,7 +113,7 @@ def weighted(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
     }
     manner = _Manner(
         SCORE,
-        told=f"{text_of('datum.value', SCORE)} + ' (' + {text_of('datum.known', PERCENT)} + ')'",
+        label_text=f"{text_of('datum.value', SCORE)} + ' (' + {text_of('datum.known', PERCENT)} + ')'",
         also=({"calculate": "datum.under / datum.hours", "as": "known"},),
         more=(
             {"field": "known", "type": "quantitative", "title": "of its hours known", "format": PERCENT},
@@ -127,15 +127,15 @@ def _drawn(panel: Panel, source: Source, rate: Rate, manner: _Manner, paint: Pai
     """Points with their intervals from top to bottom; who differs from the rest stands out."""
     field, names = panel.entry("x"), panel.entry("label").column
     needed = [*columns_of(panel), *(metric.name for metric in panel.view.metrics)]
-    told = manner.told or text_of("datum.value", manner.form)
+    label_text = manner.label_text or text_of("datum.value", manner.form)
     steps: list[Step] = [
         *source.lifted(dict.fromkeys(needed)),
         *against_rest(rate, names),
         *manner.also,
-        {"calculate": told, "as": "told"},
+        {"calculate": label_text, "as": "told"},
         *largest(manner.by, panel.most[0]),
     ]
-    room = 66 if manner.told else 44
+    room = 66 if manner.label_text else 44
     value, mean, low, high = (
         amount(column, field.title, manner.form, room, zero=manner.zero)
         for column in ("value", "mean", "low", "high")
@@ -200,13 +200,13 @@ _LINES = "regexp('(.{1,' + max(24, floor(width / 5.6)) + '})( +|$)', 'g')"
 
 
 def _sentence(panel: Panel) -> Spec:
-    """How many names differ, and how many of them are drawn, in a line below the chart."""
-    told = f"({SENTENCE}) + (datum.names > {panel.most[0]} ? ' ' + {drawn_of(panel)} + '.' : '')"
+    """Return the caption: number of names that differ, and of those drawn."""
+    label_text = f"({SENTENCE}) + (datum.names > {panel.most[0]} ? ' ' + {drawn_of(panel)} + '.' : '')"
     return {
         "name": "sentence",
         "transform": [
             {"aggregate": [{"op": "max", "field": each, "as": each} for each in ("n", "names", "most_jobs")]},
-            {"calculate": f"replace(({told}), {_LINES}, '$1\\n')", "as": "told"},
+            {"calculate": f"replace(({label_text}), {_LINES}, '$1\\n')", "as": "told"},
         ],
         "mark": {
             "type": "text",

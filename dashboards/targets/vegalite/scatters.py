@@ -67,7 +67,7 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
     y, bottom, expected = (
         across(column, up.title, scaled(paint.y), tickCount=7) for column in (up.column, "lo", "expected")
     )
-    told = [
+    tooltips = [
         {"field": label.column, "type": "nominal", "title": label.title},
         {"field": "low", "type": "quantitative", "title": "lowest", "format": NUMBER},
         {"field": "high", "type": "quantitative", "title": "highest", "format": NUMBER},
@@ -110,7 +110,7 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
                 "opacity": 1,
                 "color": _DOT,
             },
-            "encoding": {"x": x, "y": y, "tooltip": told},
+            "encoding": {"x": x, "y": y, "tooltip": tooltips},
         },
     ]
     known = "isValid(datum.low) && isValid(datum.high)"
@@ -134,7 +134,7 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
 
 
 def without_scores(panel: Panel) -> str:
-    """Why nothing is drawn where no CPU model has a score."""
+    """Return the reason for an empty chart if no CPU model has a score."""
     return (
         f"No CPU model here has an imported {panel.entry('x').title}: "
         "esjobs reference import brings published ones."
@@ -160,7 +160,7 @@ def _unknown(said: str) -> Spec:
 
 
 def _diagonal(panel: Panel, x: Spec, title: str, paint: Paint) -> Spec:
-    """Where both quantities are equal."""
+    """Layer with the line of equal values."""
     column = panel.entry("x").column
     return {
         "name": "line",

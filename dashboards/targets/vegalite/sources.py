@@ -1,4 +1,4 @@
-"""Where the rows of a chart come from."""
+"""Sources of the rows of a chart."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ROWS = "rows"
-"""What expressions call the rows of a chart's own view."""
+"""Name of the rows of a chart in expressions."""
 
 Step = dict[str, Any]
 """One transform of Vega-Lite."""
@@ -29,7 +29,7 @@ class Source:
     grouped: tuple[str, ...] = ()
 
     def path(self, column: str) -> str:
-        """How a lookup names a column."""
+        """Return the name of a column in a lookup."""
         return self.paths.get(column, f"{self.below}.{column}" if self.below else column)
 
     def lifted(self, columns: Iterable[str]) -> list[Step]:
@@ -69,7 +69,7 @@ class Source:
 
 
 GROUPS = "groups"
-"""What the groups of an answer are called."""
+"""Name of the groups of an answer."""
 ANSWER: Mapping[str, Any] = {"type": "json"}
 """The form of an answer of an index whose groups a chart takes out itself (:attr:`Source.grouped`).
 
@@ -97,7 +97,7 @@ _GROUP, _OTHERS, _PLACE, _LATE = "group_of_answer", "other_groups", "place_of_ot
 
 
 def _inside(path: str) -> str:
-    """What an expression appends to an object to get what stands at a path with dots.
+    """Return the suffix of an expression for a dotted path.
 
     >>> _inside("key.name")
     '["key"]["name"]'

@@ -32,7 +32,7 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#5b
 
 
 def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """What one sum leaves of another, in hours, a bar per name, the largest first."""
+    """Bars of the difference of two sums, in hours, per name, largest first."""
     field = panel.entry("x")
     left = f"({_datum(field.per)} - {_datum(field.column)}) / {HOUR_S}"
     steps = [
@@ -125,7 +125,7 @@ def named_bars(panel: Panel, title: str, form: str, *, by: str = "", most: float
     x = amount("value", title, form)
     if most is not None:
         x["scale"] |= {"domainMax": most}
-    told = [
+    tooltips = [
         {"field": label.column, "type": "nominal", "title": label.title},
         {"field": "value", "type": "quantitative", "title": title, "format": form},
     ]
@@ -134,7 +134,7 @@ def named_bars(panel: Panel, title: str, form: str, *, by: str = "", most: float
         {
             "name": "marks",
             "mark": {"type": "bar", "color": BAR, "height": {"band": 0.7}},
-            "encoding": {"x": x, "y": y, "tooltip": told},
+            "encoding": {"x": x, "y": y, "tooltip": tooltips},
         },
         {
             "name": "numbers",

@@ -98,7 +98,6 @@ def _curve(panel: Panel, paint: Paint) -> list[Step]:
 
 
 def _task(panel: Panel) -> str:
-    """What tells a task from others, as one text."""
     columns = [json.dumps(field.column) for field in panel.fields if field.column in TASK]
     first, *others = columns
     return f"datum[{first}]" + "".join(
@@ -107,7 +106,7 @@ def _task(panel: Panel) -> str:
 
 
 TASK = ("task_id", "core_class", "task_type", "work_kind")
-"""What tells one task from another."""
+"""Columns that identify a task."""
 
 
 def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
@@ -123,14 +122,14 @@ def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
         "field": "column",
         "type": "nominal",
         "title": None,
-        "sort": None if paint.told else by_jobs,
+        "sort": None if paint.tooltips else by_jobs,
         "axis": {"orient": "top", "labelAngle": -55, "labelLimit": 150, "labelAlign": "left", **plain},
     }
     y = {
         "field": "row",
         "type": "nominal",
         "title": None,
-        "sort": None if paint.told else by_speed,
+        "sort": None if paint.tooltips else by_speed,
         "axis": {"labelLimit": 250, "labelPadding": 8, "labelColor": INK, **plain},
     }
     present = f"isValid(datum[{json.dumps(value)}])"
@@ -150,7 +149,7 @@ def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
         },
         "value": GRID,
     }
-    told = tooltips(panel, paint)
+    texts = tooltips(panel, paint)
     layers: list[Spec] = [
         {
             "name": "marks",
@@ -163,7 +162,7 @@ def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
                     "condition": {"test": "datum.status === 'rejected'", "value": INK},
                     "value": "transparent",
                 },
-                "tooltip": told,
+                "tooltip": texts,
             },
         },
         {
@@ -173,12 +172,12 @@ def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
                 "y": y,
                 "text": {"field": "percent", "type": "nominal"},
                 "color": {"condition": {"test": strong, "value": _ON_STRONG}, "value": _ON_PALE},
-                "tooltip": told,
+                "tooltip": texts,
             },
         },
     ]
     steps: list[Step] = [*source.lifted(columns_of(panel))]
-    if not paint.told:
+    if not paint.tooltips:
         (join,) = panel.joins
         steps += [
             *joins["speed"].lookup(join.on, join.columns),

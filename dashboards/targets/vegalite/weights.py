@@ -18,7 +18,7 @@ def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint:
     scale = {"domain": [0, 100], "nice": False}
     x = across("low", label.title, scale, tickCount=10, grid=False)
     y = across("value", field.title, {"zero": True, "nice": True}, format=COUNT, tickCount=5)
-    told = [
+    tooltips = [
         {"field": "span", "type": "nominal", "title": label.title},
         {"field": "value", "type": "quantitative", "title": field.title, "format": AMOUNT},
         {"field": "share", "type": "quantitative", "title": "of all", "format": PERCENT},
@@ -37,7 +37,7 @@ def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint:
         {
             "name": "marks",
             "mark": {"type": "bar", "color": BAR, "binSpacing": 1},
-            "encoding": {"x": {**x, "bin": "binned"}, "x2": {"field": "high"}, "y": y, "tooltip": told},
+            "encoding": {"x": {**x, "bin": "binned"}, "x2": {"field": "high"}, "y": y, "tooltip": tooltips},
         },
         {
             "name": "numbers",
@@ -59,7 +59,7 @@ def tenths(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
     (size,) = (entry for entry in panel.fields if entry.role == "detail")
     scale = {"domain": [0, 100], "nice": False}
     x, y = (across(at, entry.title, scale, tickCount=10) for at, entry in (("right", right), ("up", up)))
-    told = [
+    tooltips = [
         {"field": "span_right", "type": "nominal", "title": right.title},
         {"field": "span_up", "type": "nominal", "title": up.title},
         {"field": "value", "type": "quantitative", "title": size.title, "format": AMOUNT},
@@ -80,7 +80,7 @@ def tenths(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
     marks: Spec = {
         "name": "marks",
         "mark": {"type": "point", "filled": True, "opacity": 0.8, "color": BAR},
-        "encoding": {"x": x, "y": y, "size": {**area, "legend": None}, "tooltip": told},
+        "encoding": {"x": x, "y": y, "size": {**area, "legend": None}, "tooltip": tooltips},
     }
     return assembled(source, steps, [marks], paint)
 

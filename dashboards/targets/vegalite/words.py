@@ -46,7 +46,7 @@ _STALE = (
     f"(datum.age > {STALE_DAYS} ? 'Data as of ' + utcFormat(toDate(datum.window_end) - 1, '%Y-%m-%d') + "
     f"' (' + {text_of('datum.age', COUNT)} + ' days ago). Too old to send.' : '')"
 )
-"""What is said of a conclusion whose window ended long ago."""
+"""Sentence about a conclusion with an old window."""
 
 
 def _lines(column: str, size: int, colour: str, y: Spec) -> Spec:
@@ -59,7 +59,7 @@ def _lines(column: str, size: int, colour: str, y: Spec) -> Spec:
 
 
 def caption(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """How many rows another panel has; of none, its sentence about nothing."""
+    """Caption with the number of rows of another panel; its sentence for none."""
     (tile,) = panel.tiles
     none = json.dumps(panel.empty)
     one, many = json.dumps(f"1 {tile.one}"), json.dumps(f" {tile.label}")

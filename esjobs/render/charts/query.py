@@ -57,7 +57,7 @@ def text_picture(answer: "Answer", width: int) -> list[str]:
 
 
 def _empty(answer: "Answer") -> str:
-    """What a cell of a heat map without a mark means."""
+    """Return the meaning of an empty cell of a heat map."""
     if answer.question.top is not None:
         return "no jobs, or among the others"
     return "no jobs, or too few" if answer.question.min_jobs else "no jobs"

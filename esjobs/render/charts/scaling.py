@@ -85,7 +85,7 @@ def _sets(rows: pa.Table) -> list[_Set]:
 
 
 def _series(sizes: _Set) -> list[tuple[str, str, str, str]]:
-    """What is known of an application; the efficiency of the speedup where instructions were not counted."""
+    """Return the points of an application; efficiency of the speedup if instructions are unknown."""
     known = [each for each in _SERIES if any(size[each[0]] is not None for size in sizes)]
     columns = {column for column, *_ in known}
     return [each for each in known if each[0] != "speedup_efficiency" or "global_efficiency" not in columns]

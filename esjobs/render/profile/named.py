@@ -1,4 +1,4 @@
-"""Which queues, or which CPU model, a name means: case is forgiven, and close names are offered."""
+"""Names of sites, queues and CPU models: case-insensitive, with suggestions."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _KEYS = {"queue": ("site", "queue"), "cpu_model": ("cpu_model",)}
 
 @dataclass(frozen=True)
 class Named:
-    """What a name means. ``names``: the queues of a site, one queue, or one CPU model.
+    """Resolved name. ``names``: the queues of a site, one queue, or one CPU model.
 
     ``site``: the site of the queues; None of a CPU model. ``of_site``: the site was named,
     with all its queues, not one of them.

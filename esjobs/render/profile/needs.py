@@ -1,4 +1,4 @@
-"""What would decide a verdict that claims nothing: jobs, tasks, other kinds of work, a declared value.
+"""Data needed for an undecided verdict: jobs, tasks, processing types, a declared value.
 
 A verdict is decided when the half-width of its 90 % interval is smaller than the distance of the deviation
 from the limit. The variance of the deviation has parts that shrink with jobs (their scatter inside buckets),
@@ -19,7 +19,7 @@ _MOST = 50
 
 
 def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: float) -> str:
-    """What would decide the verdict of a row of ``flags``; empty where it claims something already.
+    """Return sentences about the data needed for a row of ``flags``; empty for a decided verdict.
 
     ``factor``: the row of the same name, type and method in ``factors``; None: unknown. ``limit``: of a
     deviation, such as 0.2.

@@ -34,7 +34,7 @@ _EVERY_TYPE = In("processing_type", (ALL_TYPES,))
 
 @dataclass(frozen=True)
 class Profile:
-    """What is known of a site, a queue or a CPU model; rows are as in the tables of their names.
+    """Profile of a site, a queue or a CPU model; rows are as in the tables of their names.
 
     ``run``: the run of speed factors that people see; None: there is none, and everything that follows from
     factors is empty. ``window``: of that run, or the days of the jobs. ``method``: the headline, of every
@@ -124,7 +124,7 @@ class _Read:
         self._tasks = self._read_tasks(names)
 
     def of(self, meant: Named) -> Profile:
-        """What is known of one of them; without its place among the others."""
+        """Return the profile of one of them, without its rank among the others."""
         judged = _sorted(_all(self._flags, meant), "name", "processing_type")
         factors = _all(self._factors, meant)
         of_all = [row for row in judged if row["processing_type"] == ALL_TYPES]
@@ -210,7 +210,7 @@ class _Read:
 
     @cached_property
     def _known_tasks(self) -> tuple[Mapping[Any, Row], Mapping[Any, Sequence[Row]]]:
-        """What the run says of its tasks, and of their buckets here."""
+        """Return the tasks of the run, with their buckets at these names."""
         known = {
             (row["task_id"], row["core_class"]): row
             for row in _rows(self._store, TASK_RESULTS, [In("run", (self._run.run,))])

@@ -29,7 +29,7 @@ class Section:
 
 
 def heading(profile: Profile) -> str:
-    """What the page is about, in a line."""
+    """Return the title of the page."""
     meant = profile.named
     if meant.level == "cpu_model":
         return f"CPU model {meant.title}"
@@ -40,7 +40,7 @@ def heading(profile: Profile) -> str:
 
 
 def source(profile: Profile, now: datetime | None = None) -> str:
-    """What the numbers follow from, and at a time how old they are."""
+    """Return the origin of the numbers and, at a time, their age."""
     if profile.run is None:
         where = f"jobs of {profile.window}" if profile.window else "no jobs"
         return f"{where}; no speed factors yet: esjobs run"
@@ -119,7 +119,7 @@ def _sentences(profile: Profile) -> Iterator[str]:
 
 
 def _flag(state: Row) -> str:
-    """What the memory over nights has of a name."""
+    """Return the flag state of a name, in words."""
     nights = f"{state['nights']:,} night{'s' * (state['nights'] != 1)}"
     if state["state"] == "resolved":
         return f"Its flag was resolved on {state['until']}, after {nights} with a deviation."

@@ -1,4 +1,4 @@
-"""Where a site, a queue or a CPU model stands among all others: each metric beside their distribution."""
+"""Rank of a site, a queue or a CPU model: each metric beside its distribution over all others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -81,7 +81,7 @@ def when(row: Row) -> str:
 
 
 def found(row: Row) -> str:
-    """What was found, in numbers: value, limit, waste, unit and time."""
+    """Return an issue in numbers: value, limit, waste, unit and time."""
     parts = []
     if row["value"] is not None:
         limit = "" if row["threshold"] is None else f" (limit {formatted(row['threshold'])})"

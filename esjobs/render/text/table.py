@@ -13,7 +13,7 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _NARROWEST_PROSE = 24
 """Columns of prose are not made narrower than this, unless they are."""
 _WIDEST_PROSE = 80
-"""What a line of prose may take where lines run past the edge anyway."""
+"""Width of a line of prose if lines pass the edge anyway."""
 
 _WIDEST_NAME = 100
 """No column but one of prose is made wider than this. The longest names of CPU models have about 60."""

@@ -203,7 +203,7 @@ def test_the_score_per_core_is_the_one_that_hepix_prints(session: Session, share
 
 
 def test_every_form_is_named_on_the_command_line() -> None:
-    from esjobs.cli.why import REFERENCE_FORMS
+    from esjobs.cli.declared import REFERENCE_FORMS
 
     assert tuple(source.name for source in REFERENCE_SOURCES) == REFERENCE_FORMS
 

@@ -19,9 +19,9 @@ from esjobs.core.text import visible
 Packed = dict[str, Any]
 
 _AS_THEY_ARE = ("name", "text", "sentence", "shared")
-"""How fields read whose texts are those of the column itself."""
+"""Formats whose texts are those of the column."""
 _SHARED_FROM = 2
-"""How often the texts of a column repeat, on average, for them to be kept once."""
+"""Mean number of repetitions from which texts of a column are stored once."""
 
 
 @dataclass
@@ -145,7 +145,7 @@ _PACKED_FROM = 64
 _UNKNOWN = {1: 2**8 - 1, 2: 2**16 - 1, 4: 2**32 - 1}
 """By the bytes of a number, the one that means unknown."""
 _LETTERS_OF_A_RUN = 3
-"""What one of both numbers of a run takes, about."""
+"""Approximate size of both numbers of a run."""
 
 
 def numbered(rows: Iterable[Row]) -> list[Row]:
@@ -154,4 +154,4 @@ def numbered(rows: Iterable[Row]) -> list[Row]:
 
 
 PLACE = "\0place"
-"""Where a row says its place; no table has such a column."""
+"""Internal column with the position of a row."""

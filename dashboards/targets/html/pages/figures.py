@@ -58,7 +58,7 @@ _BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240
 
 @dataclass(frozen=True)
 class Drawable:
-    """What a figure is made of: a panel so many rows of the grid high, the rows that it shows, its pool."""
+    """Input of a figure: a panel with its height in the grid, its rows and their pool."""
 
     panel: Panel
     height: int
@@ -145,7 +145,7 @@ def _marked(given: Drawable, spec: Spec, rows: Sequence[Row], more: Mapping[str,
         "spec": spec,
         "data": dict(more),
         "rows": places(rows),
-        "columns": {name: columns.value(name) for name in columns_of(panel, told=True)},
+        "columns": {name: columns.value(name) for name in columns_of(panel, tooltips=True)},
         "texts": [columns.text(field) if field in own else None for field in panel.fields],
         "look": columns.look(panel) if category_of(panel) else None,
     }
@@ -197,7 +197,7 @@ def _of_coverage(given: Drawable) -> Figure:
 
 
 def _metric(metric: Metric | Mean, given: Drawable) -> dict[str, str]:
-    """How a metric is made of rows: of groups that a store has added up, from their own."""
+    """Return a metric over rows; groups of a store are added up."""
     if given.pool.summed:
         source, how = metric.name, {Maximum: "max", Minimum: "min"}.get(type(metric), "sum")
     else:
@@ -239,5 +239,5 @@ def _plain(given: Drawable) -> Figure:
 
 
 def places(rows: Sequence[Row]) -> Any:
-    """Where rows stand in their pool, packed."""
+    """Return the positions of rows in their pool, packed."""
     return steps([row[PLACE] for row in rows])

@@ -45,7 +45,7 @@ Facts = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Setting:
-    """What all pages go by.
+    """Settings of all pages.
 
     ``facts``: what their head says about the run that they show. ``notes``: what their foot says. ``limit``:
     the accepted deviation. ``jobs``: the index of jobs, which may lack fields that panels need. ``of_jobs``:
@@ -110,7 +110,7 @@ def file_of(page: Page, pages: Sequence[Page]) -> str:
 def _page(
     page: Page, pages: Sequence[Page], reader: Reader, setting: Setting
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the script has to know of a page, and its rows, a part for each value of its main choice."""
+    """Return the data of a page for its script, and its rows, split by its main choice."""
     pools, of_panel = pools_of(page, reader, setting.jobs)
     main = next((choice for choice in page.choices if choice.single and choice.chosen), None)
     values = _values(main, pools) if main is not None else [None]
@@ -161,7 +161,7 @@ def _choice(choice: Choice, pools: Sequence[Pool]) -> dict[str, Any]:
 
 
 def _first(choice: Choice, pools: Sequence[Pool]) -> str | None:
-    """What a page opens on where one value is shown at a time: that of the row of the first rank."""
+    """Return the value that a page opens on: that of the first row by rank."""
     ranked = [
         (row["rank"], str(row[choice.column]))
         for pool in pools
@@ -245,7 +245,7 @@ def _inside(held: dict[str, Any]) -> str:
 
 @cache
 def _shared() -> tuple[tuple[str, str], ...]:
-    """What all pages have in common."""
+    """Return the data common to all pages."""
     looks = {
         look.label: {
             "name": look_names()[look.label],

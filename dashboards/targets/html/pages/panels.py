@@ -73,7 +73,6 @@ def _tiles(given: Drawable) -> Made:
 
 
 def _caption(given: Drawable) -> Made:
-    """How many rows another panel has, as a sentence."""
     (tile,) = given.panel.tiles
     return {"label": tile.label, "one": tile.one or tile.label, "rows": places(given.rows)}
 
@@ -126,7 +125,7 @@ def _ordered(field: Entry, columns: Columns) -> str:
 
 
 def _is_standing(field: Entry, panel: Panel) -> bool:
-    """Whether a column holds what people read for verdicts."""
+    """True if a column has verdicts as displayed."""
     return table(panel.view.table).column(field.column).values == STANDINGS
 
 
@@ -154,8 +153,8 @@ def _figures(given: Drawable) -> Made:
     most = given.panel.most[0] if given.panel.most else None
     rows, figures = places(given.rows), figures_of(given)
     # those of a chart are told where they are others than those of its panel
-    told = [{key: held for key, held in each.items() if (key, held) != ("rows", rows)} for each in figures]
-    return {"figures": told, "rows": rows, "most": most}
+    own = [{key: held for key, held in each.items() if (key, held) != ("rows", rows)} for each in figures]
+    return {"figures": own, "rows": rows, "most": most}
 
 
 _MAKERS: Mapping[Kind, Callable[[Drawable], Made]] = {
@@ -167,4 +166,4 @@ _MAKERS: Mapping[Kind, Callable[[Drawable], Made]] = {
     "table": _table,
     "rows": _table,
 }
-"""What is made of each kind of panel that is about rows; a kind that is not here cannot stand on a page."""
+"""Functions that draw panels with rows, by kind."""

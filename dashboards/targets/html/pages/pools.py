@@ -1,4 +1,4 @@
-"""Which rows the panels of a page need: read once for all panels that are about the same rows."""
+"""Rows of a page, read once for all panels that share them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,14 +109,14 @@ def shown_view(panel: Panel) -> View:
 
 
 def _is_summed(view: View) -> bool:
-    """Whether the rows of a view are made of groups: always of jobs, which nobody reads one by one."""
+    """True if the rows of a view are groups; jobs always are."""
     if view.table == JOBS.name:
         return True
     return bool(view.by) and not view.over and all(isinstance(each, _ADDED_UP) for each in view.metrics)
 
 
 def _shape(panel: Panel) -> tuple[object, ...]:
-    """What two panels have in common that share their rows."""
+    """Return the key of panels that share rows."""
     view = shown_view(panel)
     if panel.kind == "coverage":
         return ("coverage", panel.id)
@@ -172,7 +172,7 @@ def _summed(
 
 
 def _covered(panel: Panel, choices: tuple[tuple[str, str], ...], reader: Reader) -> Pool:
-    """How many jobs there are of each smallest group, and of how many each field is known."""
+    """Return the number of jobs per smallest group, and of those with each field."""
     for some in range(len(choices), -1, -1):
         kept = choices[:some]
         keys = tuple(dict.fromkeys(own for _, own in kept))
@@ -247,7 +247,7 @@ def needed(panel: Panel) -> tuple[str, ...]:
 
 
 def columns_of_entry(entry: Entry) -> Iterable[str]:
-    """What has to be known of a row to write one of its fields."""
+    """Return the columns that one of its fields is written from."""
     yield from (each for each in (entry.column, entry.error, entry.unit, entry.per) if each)
     if entry.fixed is not None:
         yield entry.fixed[0]

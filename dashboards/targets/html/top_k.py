@@ -1,4 +1,4 @@
-"""Which names of a processing type a page shows where there are many, and where the others are."""
+"""Choice of the names that a page shows of a processing type with many."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def by_type(rows: Sequence[Row]) -> dict[Any, list[Row]]:
     return apart
 
 
-def foremost(
+def top_k(
     judged: Mapping[Level, Sequence[Row]],
     most: int | None,
     processing_type: str,
@@ -45,8 +45,8 @@ def foremost(
             said.append(f"{count(len(ranked))} of {count(len(rows))} {level_name(level)}")
     if not said:
         return None, ""
-    told = {"--type": processing_type, "--method": method, "--run": runs[0] if runs else None}
-    options = [f"{option} {shlex.quote(str(value))}" for option, value in told.items() if value is not None]
+    values = {"--type": processing_type, "--method": method, "--run": runs[0] if runs else None}
+    options = [f"{option} {shlex.quote(str(value))}" for option, value in values.items() if value is not None]
     asked = " ".join(["esjobs show flags", *options])
     return frozenset(chosen), (
         f"Shown are {' and '.join(said)}: confirmed deviations and candidates, then those of most jobs. "
