@@ -1,11 +1,11 @@
 """Capabilities of the program, in the order of the catalogue; those of other packages after them."""
 
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 from esjobs.core.capability import Capability
-from esjobs.schema.catalogue import NAMES
+from esjobs.core.plugins import broken, warn
+from esjobs.schema.catalogue import FOREIGN, NAMES
 
 _ELSEWHERE = {
     "jobs": "esjobs.records",
@@ -26,8 +26,36 @@ def _capability(name: str) -> Capability:
     return found
 
 
-CAPABILITIES: tuple[Capability, ...] = (
-    *(_capability(name) for name in NAMES),
-    *(each.load() for each in entry_points(group="esjobs.capabilities")),
-)
+def _usable(own: tuple[Capability, ...]) -> tuple[Capability, ...]:
+    """Capabilities of other packages whose settings can be read; logs a line for each other one."""
+    if not FOREIGN:
+        return ()
+    from esjobs.settings import Settings
+
+    taken = {*Settings.model_fields, *(name for each in own for name, _ in each.sections)}
+    usable = []
+    for each in FOREIGN:
+        try:
+            _require_sections(each, taken)
+        except MemoryError:
+            raise
+        # the code of another package must not end the program
+        except (Exception, SystemExit) as error:
+            warn(f"{each.package} is broken: settings of capability '{each.name}': {broken(error)}")
+        else:
+            usable.append(each)
+            taken |= {name for name, _ in each.sections}
+    return tuple(usable)
+
+
+def _require_sections(capability: Capability, taken: set[str]) -> None:
+    for name, model in capability.sections:
+        if name in taken:
+            raise ValueError(f"section '{name}' exists already; give it another name")
+        model.load()()
+
+
+_OWN = tuple(_capability(name) for name in NAMES)
+
+CAPABILITIES: tuple[Capability, ...] = (*_OWN, *_usable(_OWN))
 """Every capability. Nothing of them is imported yet but the objects themselves."""

@@ -1,8 +1,9 @@
 """Steps of every night, in order: those of all capabilities, each after the ones it names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from esjobs.core.capability import Capability, ordered
+from esjobs.core.capability import Capability, StepEntry, ordered
+from esjobs.core.plugins import broken, warn
 from esjobs.records.night import NightStep
 
 
@@ -13,5 +14,27 @@ def night_steps(capabilities: Iterable[Capability]) -> tuple[NightStep, ...]:
     done again only when a run of the night was; one that looks at the world (mail that waits) is done every
     time.
     """
-    entries = [entry for capability in capabilities for entry in capability.steps]
-    return tuple(entry.load.load() for entry in ordered(entries))
+    chosen = tuple(capabilities)
+    own = [entry for each in chosen if not each.package for entry in each.steps]
+    steps = {entry.name: entry.load.load() for entry in own}
+    foreign = [step for each in chosen if each.package for step in _usable(each, steps)]
+    return tuple(steps[entry.name] for entry in ordered([*own, *foreign]))
+
+
+def _usable(capability: Capability, steps: dict[str, NightStep]) -> Iterator[StepEntry]:
+    """Yield the steps of another package that can run, and add them to ``steps``; log a line of others."""
+    for entry in capability.steps:
+        try:
+            if entry.name in steps or not steps.keys() >= set(entry.after):
+                raise ValueError("its name is taken, or a step that it runs after does not exist")
+            step = entry.load.load()
+            if not isinstance(step, NightStep):
+                raise TypeError("not a NightStep of esjobs.records.night")
+        except MemoryError:
+            raise
+        # the code of another package must not end the night
+        except (Exception, SystemExit) as error:
+            warn(f"{capability.package} is broken: step '{entry.name}' of every night: {broken(error)}")
+        else:
+            steps[entry.name] = step
+            yield entry

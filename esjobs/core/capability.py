@@ -33,8 +33,10 @@ class Capability:
 
     ``sections``: names and models of its sections of the settings. ``facade``: class behind ``s.NAME``, built
     with a :class:`~esjobs.records.context.Context`. ``offers``: functions for other capabilities, by name.
-    ``after_ingest``: function of a context and the account of a load, called after each ingest. Tables and
-    kinds of runs stand in ``esjobs.schema``.
+    ``after_ingest``: function of a context and the account of a load, called after each ingest. ``schema``:
+    module with the tables (``TABLES``) and kinds of runs (``KINDS``) of a capability of another package; it
+    imports ``esjobs.core`` alone. Those of the project stand in ``esjobs.schema``. ``package``: name and
+    version of the other package, filled in when it is found.
     """
 
     name: str
@@ -43,6 +45,8 @@ class Capability:
     facade: Lazy | None = None
     offers: Mapping[str, Lazy] = field(default_factory=dict, hash=False)
     after_ingest: Lazy | None = None
+    schema: str = ""
+    package: str = ""
 
 
 def ordered(steps: Iterable[StepEntry]) -> tuple[StepEntry, ...]:

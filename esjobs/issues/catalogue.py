@@ -4,8 +4,12 @@ Facts alone; :mod:`esjobs.issues.measuring` calls the functions behind them.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from esjobs.core.plugins import package_of, plugin, plugin_names
 
 
 @dataclass(frozen=True)
@@ -14,7 +18,10 @@ class Detector:
     without them.
 
     ``unit``: of its value. ``numbers``: what it gives beside the value, by name. ``variants``: definitions of
-    it, the usual one first.
+    it, the usual one first. ``measure``: function of a detector of another package, which takes a
+    :class:`~esjobs.issues.measuring.Batch` and the variant and returns
+    :class:`~esjobs.issues.detectors.Measured`; the first of ``metrics`` shows its evidence. ``package``: name
+    and version of that package, filled in when it is found.
     """
 
     name: str
@@ -24,6 +31,8 @@ class Detector:
     numbers: tuple[str, ...]
     any_metrics: tuple[str, ...] = ()
     variants: tuple[str, ...] = ("pika",)
+    measure: Callable[[Any, str], Any] | None = None
+    package: str = ""
 
 
 OF_NUMBERS: Mapping[str, str] = {
@@ -45,6 +54,8 @@ def unit_and_range(detector: Detector, number: str) -> tuple[str | None, float, 
     >>> unit_and_range(detector_named("memory-leak"), "bytes_per_hour")
     ('B/h', -inf, inf)
     """
+    if detector.package:
+        return (detector.unit if number == "value" else None), -math.inf, math.inf
     if detector.name == "memory-leak" and number in ("value", "bytes_per_hour"):
         return OF_NUMBERS.get(number, detector.unit), -math.inf, math.inf
     if number in _OF_PARTNERS:
@@ -139,9 +150,35 @@ USUAL: tuple[tuple[str, str], ...] = tuple((each.name, each.variants[0]) for eac
 """What is measured whatever the rules are, so that other rules can be replayed."""
 
 
+GROUP = "esjobs.detectors"
+"""Entry points of detectors of other packages; each names a :class:`Detector` of that name."""
+
+
 def detector_named(name: object) -> Detector:
-    """A detector by its name; KeyError where there is none."""
+    """Look a detector up by name, ours first; KeyError where there is none.
+
+    Raises :class:`UsageError` for a detector of another package that cannot be used.
+    """
     for detector in DETECTORS:
         if detector.name == name:
             return detector
-    raise KeyError(name)
+    found = plugin(GROUP, name, partial(_checked, name)) if isinstance(name, str) else None
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+def detector_names() -> tuple[str, ...]:
+    """Return the names of all detectors, those of other packages last."""
+    own = [detector.name for detector in DETECTORS]
+    return (*own, *plugin_names(GROUP, own))
+
+
+def _checked(name: str, found: object) -> Detector:
+    if not isinstance(found, Detector):
+        raise TypeError("not a Detector of esjobs.issues.catalogue")
+    if found.name != name:
+        raise ValueError(f"it is the detector '{found.name}'; both must have one name")
+    if not (callable(found.measure) and found.metrics and found.variants):
+        raise ValueError("a detector needs measure(batch, variant), metrics and variants")
+    return replace(found, package=package_of(GROUP, name))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from esjobs.core.identity import content_id
 from esjobs.core.sections import Sections
-from esjobs.issues.catalogue import USUAL
+from esjobs.issues.catalogue import USUAL, detector_named
 from esjobs.issues.rules.reading import read_rules
 from esjobs.issues.rules.rule import Rules
 from esjobs.issues.settings import DetectSettings
@@ -30,7 +30,8 @@ class Judging:
     def digest(self) -> str:
         """A short name of all that decides what is found, beside the jobs."""
         parts = {"rules": self.rules.digest, "clusters": repr(self.clusters.parts), "method": METHOD}
-        return content_id(parts)
+        packages = {detector_named(name).package for name, _ in self.wanted}
+        return content_id(parts | ({"detectors": sorted(packages)} if packages != {""} else {}))
 
     @property
     def wanted(self) -> frozenset[tuple[str, str]]:

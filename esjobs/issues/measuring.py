@@ -3,12 +3,14 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
+from esjobs.core.plugins import broken, warn
 from esjobs.issues import detectors
-from esjobs.issues.catalogue import DETECTORS, USUAL, Detector
+from esjobs.issues.catalogue import DETECTORS, USUAL, Detector, detector_named
 from esjobs.issues.detectors import LoadPhases, Measured, Samples
 from esjobs.records.series.blocks import Block
 
@@ -95,7 +97,9 @@ class Batch:
 
 def measurements(batch: Batch, wanted: Collection[tuple[str, str]] = USUAL) -> Iterator[Measurement]:
     """What the detectors measure of the jobs that have their metrics; ``wanted``: by name and variant."""
-    for detector in DETECTORS:
+    own = {detector.name for detector in DETECTORS}
+    foreign = sorted({name for name, _ in wanted} - own)
+    for detector in (*DETECTORS, *map(detector_named, foreign)):
         needed = np.logical_and.reduce([batch.has(metric) for metric in detector.metrics])
         if detector.any_metrics:
             needed &= np.logical_or.reduce([batch.has(metric) for metric in detector.any_metrics])
@@ -104,7 +108,7 @@ def measurements(batch: Batch, wanted: Collection[tuple[str, str]] = USUAL) -> I
             continue
         for variant in detector.variants:
             if (detector.name, variant) in wanted:
-                answers, metrics = _measured(batch, detector.name, variant)
+                answers, metrics = _measured(batch, detector, variant)
                 yield _of_jobs(batch, detector, variant, rows, answers, metrics)
 
 
@@ -160,12 +164,30 @@ _ANSWERS: Mapping[str, tuple[str, _Answer]] = {
 """The metric that shows each detector's evidence, and its function; I/O blocking chooses one per job."""
 
 
-def _measured(batch: Batch, name: str, variant: str) -> tuple[Measured, tuple[str, ...]]:
+def _measured(batch: Batch, detector: Detector, variant: str) -> tuple[Measured, tuple[str, ...]]:
     """The answers of a detector for all jobs of the block, and the metric of its evidence for each."""
-    if name not in _ANSWERS:
+    n_jobs = len(batch.block.step_s)
+    if detector.package:
+        return _foreign(batch, detector, variant, n_jobs), (detector.metrics[0],) * n_jobs
+    if detector.name not in _ANSWERS:
         return _io_blocking(batch, variant)
-    metric, answer = _ANSWERS[name]
-    return answer(batch, variant), (metric,) * len(batch.block.step_s)
+    metric, answer = _ANSWERS[detector.name]
+    return answer(batch, variant), (metric,) * n_jobs
+
+
+def _foreign(batch: Batch, detector: Detector, variant: str, n_jobs: int) -> Measured:
+    """The answers of a detector of another package; if it fails, logs a line and assesses no job."""
+    assert detector.measure is not None, "checked when it was found"  # noqa: S101
+    try:
+        found = detector.measure(batch, variant)
+        detectors.require_measured(found, n_jobs, detector.numbers)
+    except MemoryError:
+        raise
+    # the code of another package must not end the night
+    except (Exception, SystemExit) as error:
+        warn(f"{detector.package}: detector '{detector.name}' failed: {broken(error)}")
+        return detectors.unassessed(detectors.Reason.FAILED, n_jobs, detector.numbers)
+    return cast("Measured", found)
 
 
 def _io_blocking(batch: Batch, variant: str) -> tuple[Measured, tuple[str, ...]]:

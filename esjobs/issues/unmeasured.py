@@ -25,7 +25,8 @@ Kind = tuple[str, str]
 def with_unmeasured(store: JobStore, judging: Judging, day: date, measures: pa.Table) -> pa.Table:
     """The stored measures of a day, and those of variants that its rules need and nobody has measured.
 
-    A variant is lacking where the usual one of its detector was measured on the day. Raises
+    A variant is lacking where the usual one of its detector was measured on the day; that of a detector of
+    another package where it was not measured itself. Raises
     :class:`NoResultError` where the series of such a job are not stored any more. Cost: where one is lacking
     the series of the day are read.
     """
@@ -36,12 +37,12 @@ def with_unmeasured(store: JobStore, judging: Judging, day: date, measures: pa.T
     lacking = {
         (name, variant)
         for name, variant in judging.wanted
-        if (name, variant) not in there and (name, usual[name]) in there
+        if (name, variant) not in there and (name not in usual or (name, usual[name]) in there)
     }
     if not lacking:
         return measures
     made = _measured(store, judging, day, lacking)
-    for name, variant in sorted(lacking):
+    for name, variant in sorted(each for each in lacking if each[0] in usual):
         _require_all(measures, made, name, usual[name], variant, day)
     return pa.concat_tables([measures, made])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from esjobs.core.arguments import WindowLike
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoJobsError
+from esjobs.core.plugins import broken, warn
 from esjobs.core.report import RunReport
 from esjobs.core.sections import Sections
 from esjobs.core.window import Window
@@ -62,8 +63,15 @@ class Context:
     def ingested(self, report: RunReport) -> RunReport:
         """Call what capabilities do after each ingest; the account of the load with what they add to it."""
         for capability in self.settings.capabilities:
-            if capability.after_ingest is not None:
+            if capability.after_ingest is None:
+                continue
+            try:
                 report = capability.after_ingest.load()(self, report)
+            # the records are stored: another package must not make the load fail
+            except Exception as error:
+                if not capability.package or isinstance(error, MemoryError):
+                    raise
+                warn(f"{capability.package}: '{capability.name}' failed after an ingest: {broken(error)}")
         return report
 
 

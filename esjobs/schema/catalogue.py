@@ -3,9 +3,14 @@
 Stores, ``show``, the terminal, the session, exports and the documentation follow from it.
 """
 
+from collections.abc import Collection
+from dataclasses import replace
 from importlib import import_module
+from types import ModuleType
 
+from esjobs.core.capability import Capability
 from esjobs.core.errors import UsageError
+from esjobs.core.plugins import package_of, usable_plugins
 from esjobs.core.tables import Table
 from esjobs.schema.kinds import Kind
 
@@ -34,7 +39,43 @@ NAMES = (
 The tables of one stand in ``esjobs.schema.NAME`` as ``TABLES``, its kinds of runs as ``KINDS``.
 """
 
-_MODULES = {name: import_module(f"esjobs.schema.{name}") for name in NAMES}
+GROUP = "esjobs.capabilities"
+"""Entry points of capabilities of other packages; such a capability names its tables in ``schema``."""
+
+
+def _foreign(own: dict[str, ModuleType]) -> tuple[dict[str, ModuleType], tuple[Capability, ...]]:
+    """The modules of tables, and the capabilities, of other packages that can be used."""
+    modules: dict[str, ModuleType] = {}
+    taken = {table.name for module in own.values() for table in module.TABLES}
+
+    def checked(found: object) -> Capability:
+        if not isinstance(found, Capability):
+            raise TypeError("not a Capability of esjobs.core.capability")
+        if found.schema:
+            module = import_module(found.schema)
+            _require_tables(module.TABLES, getattr(module, "KINDS", ()), taken)
+            taken.update(table.name for table in module.TABLES)
+            modules[found.name] = module
+        return replace(found, package=package_of(GROUP, found.name))
+
+    capabilities = usable_plugins(GROUP, own, checked)
+    return modules, capabilities
+
+
+def _require_tables(tables: Collection[object], kinds: Collection[object], taken: Collection[str]) -> None:
+    for each in tables:
+        if not isinstance(each, Table):
+            raise TypeError(f"{each!r:.60} is not a Table of esjobs.core.tables")
+        if each.name in taken:
+            raise ValueError(f"table '{each.name}' exists already; give it another name")
+    if not all(isinstance(each, Kind) for each in kinds):
+        raise TypeError("KINDS holds something that is not a Kind of esjobs.schema.kinds")
+
+
+_OWN = {name: import_module(f"esjobs.schema.{name}") for name in NAMES}
+_FOREIGN, FOREIGN = _foreign(_OWN)
+"""Capabilities of other packages are in ``FOREIGN``."""
+_MODULES = {**_OWN, **_FOREIGN}
 
 OF_CAPABILITY: dict[str, tuple[Table, ...]] = {name: module.TABLES for name, module in _MODULES.items()}
 """The tables of each capability."""

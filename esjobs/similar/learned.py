@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.core.errors import UsageError
+from esjobs.core.extras import require
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,8 +33,8 @@ class LearnedSimilarity:
     with a fixed seed: the same fingerprints give the same numbers, whatever their order, and one more or less
     gives others. A name that one fingerprint alone has says nothing of another and is left out.
 
-    Raises :class:`UsageError` where gensim is not installed. Cost: 20 passes over the names of all different
-    fingerprints, more over few.
+    Raises :class:`MissingExtraError` where gensim is not installed. Cost: 20 passes over the names of all
+    different fingerprints, more over few.
     """
 
     def __init__(self, fingerprints: Sequence[Collection[str] | None]) -> None:
@@ -62,23 +62,17 @@ class LearnedSimilarity:
 
 def _learned(documents: Sequence[Sequence[str]]) -> Floats:
     """A vector of length 1 for each document; zeros where nothing is known but that it is unlike others."""
-    try:
-        from gensim.models.doc2vec import Doc2Vec, TaggedDocument
-    except ImportError as error:
-        raise UsageError(
-            'similar.programs = "doc2vec" needs a package that is not installed; run: '
-            "pip install 'esjobs[doc2vec]'"
-        ) from error
+    doc2vec = require("gensim.models.doc2vec", extra="programs", needed_by='similar.programs = "doc2vec"')
     # what is no text in UTF-8 cannot be hashed by gensim either
     words = [[name.encode("utf-8", "surrogatepass").hex() for name in names] for names in documents]
     tagged = [
-        TaggedDocument(names[begin : begin + _LONGEST], [number])
+        doc2vec.TaggedDocument(names[begin : begin + _LONGEST], [number])
         for number, names in enumerate(words)
         for begin in range(0, len(names), _LONGEST)
     ]
     n_words = sum(map(len, words))
     passes = min(max(_PASSES[0], _WORDS // max(n_words, 1)), _PASSES[1])
-    model = Doc2Vec(
+    model = doc2vec.Doc2Vec(
         vector_size=_DIMENSIONS,
         dm=0,
         min_count=2,

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
-from elftools.elf.elffile import ELFFile
 
 from esjobs.core.errors import InputError
+from esjobs.core.extras import require
 
 MOST_KEPT = 100_000
 """Of more names those of the least hashes are kept: versions of a program keep the same ones."""
@@ -59,7 +57,8 @@ def read_symbols(path: Path) -> Symbols:
     """The names of an executable or shared library, sorted, without their versions (``@GLIBC_2.2.5``).
 
     Only a regular file is opened, without waiting. Raises :class:`NoProgramError` for everything that is no
-    readable program. Memory: the tables of symbols, at most ``MOST_B`` each; the size of the file is free.
+    readable program, :class:`MissingExtraError` without pyelftools. Memory: the tables of symbols, at most
+    ``MOST_B`` each; the size of the file is free.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -72,14 +71,15 @@ def read_symbols(path: Path) -> Symbols:
             raise NoProgramError("no regular file")
         if file.read(4) != b"\x7fELF":
             raise NoProgramError("not ELF")
+        elf = _elftools("elf.elffile")
         try:
-            found = _found(ELFFile(file), file, status.st_size)
+            found = _found(elf.ELFFile(file), file, status.st_size)
         except OSError as error:
             raise NoProgramError(f"not readable ({(error.strerror or 'error').lower()})") from error
         # what pyelftools raises for bytes that are no ELF beyond its own errors
         except (
-            ELFError,
-            ConstructError,
+            _elftools("common.exceptions").ELFError,
+            _elftools("construct").ConstructError,
             ArithmeticError,
             AttributeError,
             LookupError,
@@ -96,7 +96,11 @@ def read_symbols(path: Path) -> Symbols:
     return Symbols(tuple(kept), kind, len(names), status.st_size)
 
 
-def _found(elf: ELFFile, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
+def _elftools(module: str) -> Any:
+    return require(f"elftools.{module}", extra="programs", needed_by="a scan of executables")
+
+
+def _found(elf: Any, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
     """Names by the kind of the table that they are from."""
     if elf["e_type"] not in _PROGRAMS:
         raise NoProgramError("no program: an object file or a core dump")

@@ -12,7 +12,7 @@ import pytest
 import esjobs
 from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import MissingExtraError
 from esjobs.similar.learned import LearnedSimilarity
 from esjobs.similar.settings import SimilarSettings
 from tests.similar.test_programs import put_programs
@@ -92,5 +92,5 @@ def test_the_settings_choose_it_and_what_is_shared_is_told_all_the_same(tmp_path
 
 def test_a_package_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gensim.models.doc2vec", None)
-    with pytest.raises(UsageError, match=r"pip install 'esjobs\[doc2vec\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'esjobs\[programs\]'"):
         LearnedSimilarity([["main"]])

@@ -13,7 +13,15 @@ from esjobs.issues.detectors.imbalance import imbalance
 from esjobs.issues.detectors.late_start import late_start
 from esjobs.issues.detectors.leak import TRIM, Lines, leak, memory_lines
 from esjobs.issues.detectors.limits import PUBLISHED, Limit, flagged
-from esjobs.issues.detectors.measured import NONE, REASONS, Measured, Reason
+from esjobs.issues.detectors.measured import (
+    NONE,
+    REASONS,
+    Measured,
+    Reason,
+    measured,
+    require_measured,
+    unassessed,
+)
 from esjobs.issues.detectors.periodic import Phases, inverse_phases, io_blocking, synchronous_offloading
 from esjobs.issues.detectors.samples import Samples, samples
 from esjobs.issues.detectors.spectra import LoadPhases, load_phases
@@ -42,8 +50,11 @@ __all__ = [
     "late_start",
     "leak",
     "load_phases",
+    "measured",
     "memory_lines",
+    "require_measured",
     "samples",
     "synchronous_offloading",
+    "unassessed",
     "unused",
 ]

@@ -1,6 +1,6 @@
 """What a detector says of each job of a batch, and the reasons why it says nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -27,6 +27,7 @@ class Reason(IntEnum):
     GAPS = 3
     FLAT = 4
     NEVER_BUSY = 5
+    FAILED = 6
     UNKNOWN_DURATION = 10
     SHORT = 11
     UNKNOWN_CORES = 12
@@ -42,6 +43,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.GAPS: "too many gaps",
     Reason.FLAT: "a series does not change",
     Reason.NEVER_BUSY: "never busy",
+    Reason.FAILED: "the detector failed",
     Reason.UNKNOWN_DURATION: "duration unknown",
     Reason.SHORT: "shorter than an hour",
     Reason.UNKNOWN_CORES: "number of cores unknown",
@@ -105,6 +107,34 @@ def measured(
         reason=reason,
         numbers={name: _blanked(assessed, number) for name, number in numbers.items()},
     )
+
+
+def unassessed(reason: Reason, n_jobs: int, numbers: Iterable[str]) -> Measured:
+    """Return blank answers: no job was assessed, for one reason."""
+    blank = np.full(n_jobs, np.nan)
+    codes = np.full(n_jobs, reason, np.int8)
+    return measured(codes, blank, share=0.0, numbers=dict.fromkeys(numbers, blank))
+
+
+def require_measured(found: object, n_jobs: int, numbers: Iterable[str]) -> None:
+    """Refuse what is not the answer of a detector for so many jobs, with these numbers.
+
+    Raises :class:`TypeError` or :class:`ValueError`. Cost: one pass over the answers.
+    """
+    if not isinstance(found, Measured):
+        raise TypeError(f"it returned {type(found).__name__}, not Measured of esjobs.issues.detectors")
+    if set(found.numbers) != set(numbers):
+        raise ValueError(f"it returned the numbers {sorted(found.numbers)}, not {sorted(numbers)}")
+    columns: list[NDArray[Any]] = [found.value, found.unit, found.begin, found.end, found.share, found.reason]
+    if any(column.shape != (n_jobs,) for column in (*columns, *found.numbers.values())):
+        raise ValueError(f"it returned columns that are not of shape ({n_jobs},)")
+    if not set(np.unique(found.reason).tolist()) <= set(Reason):
+        raise ValueError("it returned reasons that are not in Reason")
+    assessed = found.reason == Reason.ASSESSED
+    if not all(np.isfinite(column[assessed]).all() for column in (found.value, found.share)):
+        raise ValueError("it returned values or shares of assessed jobs that are not finite")
+    if any(np.isinf(column).any() for column in (found.value, *found.numbers.values())):
+        raise ValueError("it returned infinite numbers")
 
 
 def _blanked(assessed: Bools, number: Values) -> Floats:

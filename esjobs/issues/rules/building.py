@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from esjobs.issues.catalogue import DETECTORS, Detector, detector_named, unit_and_range
+from esjobs.core.errors import UsageError
+from esjobs.issues.catalogue import Detector, detector_named, detector_names, unit_and_range
 from esjobs.issues.rules.expressions import Expression, ExpressionError, Kind, read_expression
 from esjobs.issues.rules.hints import Hint, HintError, read_hint
 from esjobs.issues.rules.measures import HOURS, NAMES, NUMBER, Dimension, Measure, checked, dimension_of, fits
@@ -265,8 +266,10 @@ def _detector(content: Mapping[str, Any]) -> Any:
         return None
     try:
         return detector_named(content["detector"])
+    except UsageError as error:
+        raise RuleError(("detector",), str(error)) from None
     except KeyError:
-        names = ", ".join(detector.name for detector in DETECTORS)
+        names = ", ".join(detector_names())
         raise RuleError(
             ("detector",), f"there is no detector {content['detector']!r:.60}; there are {names}"
         ) from None

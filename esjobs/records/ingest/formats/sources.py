@@ -1,7 +1,8 @@
 """The formats, as a literal: adding one is a file and a line."""
 
 from esjobs.core.errors import UsageError
-from esjobs.records.ingest.base import Source
+from esjobs.core.plugins import package_of, plugin, plugin_names
+from esjobs.records.ingest.base import Source, require_source
 from esjobs.records.ingest.formats.apel import APEL
 from esjobs.records.ingest.formats.atlas_scores import ATLAS_FACTORS, ATLAS_HS06
 from esjobs.records.ingest.formats.canonical import JobsSource
@@ -41,8 +42,14 @@ SOURCES: tuple[Source, ...] = (
 """Every format that ``esjobs ingest`` reads."""
 
 
+GROUP = "esjobs.sources"
+"""Entry points of formats of other packages; each names a :class:`Source` of its own name."""
+
+
 def source(name: str) -> Source:
-    """Look a format up by name, or raise :class:`UsageError` that lists them all.
+    """Look a format up by name, ours first, or raise :class:`UsageError` that lists them all.
+
+    A format of another package that cannot be used is a :class:`UsageError`, too.
 
     >>> source("panda").default_source
     'panda'
@@ -50,4 +57,13 @@ def source(name: str) -> Source:
     for candidate in SOURCES:
         if candidate.name == name:
             return candidate
-    raise UsageError(f"no format '{name}'; there are {', '.join(known.name for known in SOURCES)}")
+    found = plugin(GROUP, name, require_source)
+    if found is None:
+        own = [candidate.name for candidate in SOURCES]
+        raise UsageError(f"no format '{name}'; there are {', '.join([*own, *plugin_names(GROUP, own)])}")
+    if found.name != name:
+        raise UsageError(
+            f"{package_of(GROUP, name)} is broken: entry point '{name}' of {GROUP} is the format "
+            f"'{found.name}'; both must have one name"
+        )
+    return found
