@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+SPELLED := esjobs fitters dashboards scheduler docs benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 
 .PHONY: demo test test-fast lint docs clean
 .DEFAULT_GOAL := demo
@@ -29,6 +30,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell -D - -D .ci/words.txt $(SPELLED)
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -3,8 +3,7 @@
 import json
 import os
 import platform
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,36 +39,6 @@ def busy_s() -> float:
     """Seconds that all processors together have worked for any program since the start of the machine."""
     user, nice, system = Path("/proc/stat").read_text(encoding="utf-8").split()[1:4]
     return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
-def cpu_s_of(processes: Iterable[int]) -> float:
-    """Processor seconds of some processes since they began."""
-    ticks = 0
-    for number in processes:
-        # the name, which may hold blanks, ends with the last parenthesis
-        facts = Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        ticks += int(facts[11]) + int(facts[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def children_of(process: int) -> list[int]:
-    """The processes that a process has begun, and those that these have."""
-    found = []
-    for task in Path(f"/proc/{process}/task").iterdir():
-        for child in (task / "children").read_text(encoding="utf-8").split():
-            found += [int(child), *children_of(int(child))]
-    return found
-
-
-def wait_until_quiet(longest_s: float, quiet_s: float = 3.0) -> bool:
-    """Wait until the processors were idle for a while, at most so long; whether they were."""
-    end = time.monotonic() + longest_s
-    while time.monotonic() < end:
-        before = busy_s()
-        time.sleep(quiet_s)
-        if busy_s() - before < 0.1 * quiet_s:
-            return True
-    return False
 
 
 def publish(out: Path, text: str, measured: Mapping[str, Any]) -> None:

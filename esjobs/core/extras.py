@@ -5,14 +5,26 @@ from typing import Any
 
 from esjobs.core.errors import MissingExtraError
 
+PACKAGES = {
+    "altair": "altair",
+    "elftools": "pyelftools",
+    "gensim": "gensim",
+    "opensearchpy": "opensearch-py",
+    "PIL": "pillow",
+}
+"""Optional libraries and the packages that have them."""
 
-def require(module: str, *, extra: str) -> Any:
-    """Import an optional library. Raises :class:`MissingExtraError` that names the extra."""
+
+def require(module: str, *, extra: str, needed_by: str) -> Any:
+    """Import and return a module of an optional library.
+
+    Raises :class:`MissingExtraError` that names what needs it and the extra to install.
+    """
+    library = module.partition(".")[0]
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
+        if error.name is None or error.name.partition(".")[0] != library:
             raise
-        raise MissingExtraError(
-            f"{module} is not installed; install it: pip install 'esjobs[{extra}]'"
-        ) from None
+        missing = f"{needed_by} needs {PACKAGES[library]}, which is not installed"
+        raise MissingExtraError(f"{missing}; run: pip install 'esjobs[{extra}]'") from None

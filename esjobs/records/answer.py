@@ -75,7 +75,7 @@ class Answer:
         """Draw the answer for a notebook. Raises :class:`UsageError` for an answer without a chart."""
         if self._chart is None:
             raise UsageError("this answer has no chart; draw its rows yourself: answer.to_pandas()")
-        altair: Any = require("altair", extra="plots")
+        altair: Any = require("altair", extra="plots", needed_by="a chart in a notebook")
         chart: alt.TopLevelMixin = altair.Chart.from_dict(dict(self._chart()))
         return chart
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.core.errors import UsageError
+from esjobs.core.extras import require
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ class LearnedSimilarity:
     Deterministic: sorted distinct fingerprints, one thread, fixed seed. Names of a single fingerprint are
     ignored.
 
-    Raises :class:`UsageError` without gensim. Cost: 20 or more passes over all names.
+    Raises :class:`MissingExtraError` without gensim. Cost: 20 or more passes over all names.
     """
 
     def __init__(self, fingerprints: Sequence[Collection[str] | None]) -> None:
@@ -59,23 +59,17 @@ class LearnedSimilarity:
 
 def _learned(documents: Sequence[Sequence[str]]) -> Floats:
     """Return a unit vector per document; zeros if it only has names of its own."""
-    try:
-        from gensim.models.doc2vec import Doc2Vec, TaggedDocument
-    except ImportError as error:
-        raise UsageError(
-            'similar.programs = "doc2vec" needs a package that is not installed; run: '
-            "pip install 'esjobs[doc2vec]'"
-        ) from error
+    doc2vec = require("gensim.models.doc2vec", extra="programs", needed_by='similar.programs = "doc2vec"')
     # what is no text in UTF-8 cannot be hashed by gensim either
     words = [[name.encode("utf-8", "surrogatepass").hex() for name in names] for names in documents]
     tagged = [
-        TaggedDocument(names[begin : begin + _LONGEST], [number])
+        doc2vec.TaggedDocument(names[begin : begin + _LONGEST], [number])
         for number, names in enumerate(words)
         for begin in range(0, len(names), _LONGEST)
     ]
     n_words = sum(map(len, words))
     passes = min(max(_PASSES[0], _WORDS // max(n_words, 1)), _PASSES[1])
-    model = Doc2Vec(
+    model = doc2vec.Doc2Vec(
         vector_size=_DIMENSIONS,
         dm=0,
         min_count=2,

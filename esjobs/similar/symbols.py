@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
-from elftools.elf.elffile import ELFFile
 
 from esjobs.core.errors import InputError
+from esjobs.core.extras import require
 
 MOST_KEPT = 100_000
 """Names kept, those of least hashes: versions of a program keep the same ones."""
@@ -58,7 +56,8 @@ class Symbols:
 def read_symbols(path: Path) -> Symbols:
     """Return the symbol names of an executable or shared library, sorted, without versions.
 
-    Opens regular files only. Raises :class:`NoProgramError` for anything but a readable program. Memory: at
+    Opens regular files only. Raises :class:`NoProgramError` for anything but a readable program,
+    :class:`MissingExtraError` without pyelftools. Memory: at
     most ``MOST_B`` per table.
     """
     try:
@@ -72,14 +71,15 @@ def read_symbols(path: Path) -> Symbols:
             raise NoProgramError("no regular file")
         if file.read(4) != b"\x7fELF":
             raise NoProgramError("not ELF")
+        elf = _elftools("elf.elffile")
         try:
-            found = _found(ELFFile(file), file, status.st_size)
+            found = _found(elf.ELFFile(file), file, status.st_size)
         except OSError as error:
             raise NoProgramError(f"not readable ({(error.strerror or 'error').lower()})") from error
         # what pyelftools raises for bytes that are no ELF beyond its own errors
         except (
-            ELFError,
-            ConstructError,
+            _elftools("common.exceptions").ELFError,
+            _elftools("construct").ConstructError,
             ArithmeticError,
             AttributeError,
             LookupError,
@@ -96,7 +96,11 @@ def read_symbols(path: Path) -> Symbols:
     return Symbols(tuple(kept), kind, len(names), status.st_size)
 
 
-def _found(elf: ELFFile, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
+def _elftools(module: str) -> Any:
+    return require(f"elftools.{module}", extra="programs", needed_by="a scan of executables")
+
+
+def _found(elf: Any, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
     """Return names by the kind of their table."""
     if elf["e_type"] not in _PROGRAMS:
         raise NoProgramError("no program: an object file or a core dump")

@@ -10,13 +10,16 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from PIL import Image, ImageDraw, ImageFont
-
+from esjobs.core.extras import require
 from esjobs.core.numbers import MINUS, exact_percent, signed_interval, signed_percent
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES
 from scheduler.notifications.notices import Notice
+
+if TYPE_CHECKING:
+    from PIL import ImageDraw, ImageFont
 
 WIDTH = 620  # Pixels as it is shown; it is drawn with twice as many
 MOST_ROWS = 30
@@ -41,6 +44,7 @@ def picture_of(notices: Sequence[Notice], limit: float) -> Picture | None:
     """Draw the deviations of some notices: confirmed ones before others, largest first.
 
     ``limit``: accepted relative deviation, drawn as a band. None if there are none.
+    Raises :class:`MissingExtraError` without Pillow.
     """
     drawn = [
         notice
@@ -69,10 +73,11 @@ def _label(notice: Notice) -> str:
 
 
 def _drawn(rows: Sequence[Notice], limit: float, left_out: int) -> bytes:
-    font = ImageFont.load_default(size=13 * _SCALE)
-    small = ImageFont.load_default(size=12 * _SCALE)
+    fonts = _pillow("ImageFont")
+    font = fonts.load_default(size=13 * _SCALE)
+    small = fonts.load_default(size=12 * _SCALE)
     labels = [_fitting(_ascii(_label(one)), font, 0.42 * WIDTH * _SCALE) for one in rows]
-    left = _SIDE * 2 + max(font.getlength(label) for label in labels) / _SCALE
+    left: float = _SIDE * 2 + max(font.getlength(label) for label in labels) / _SCALE
     right = WIDTH - _SIDE - 74
     height = _TOP + _ROW * len(rows) + _BOTTOM
     low, high = _range(rows, limit)
@@ -80,8 +85,8 @@ def _drawn(rows: Sequence[Notice], limit: float, left_out: int) -> bytes:
     def x(value: float) -> float:
         return (left + (min(max(value, low), high) - low) / (high - low) * (right - left)) * _SCALE
 
-    image = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), "white")
-    draw = ImageDraw.Draw(image)
+    image = _pillow("Image").new("RGB", (WIDTH * _SCALE, height * _SCALE), "white")
+    draw = _pillow("ImageDraw").Draw(image)
     top, bottom = _TOP * _SCALE, (height - _BOTTOM) * _SCALE
     draw.rectangle((x(-limit), top, x(limit), bottom), fill=_BAND)
     for tick in _ticks(low, high, right - left):
@@ -115,7 +120,13 @@ def _drawn(rows: Sequence[Notice], limit: float, left_out: int) -> bytes:
     return stream.getvalue()
 
 
-def _end(draw: ImageDraw.ImageDraw, at: float, y: float, colour: str, *, beyond: bool, before: bool) -> None:
+def _pillow(module: str) -> Any:
+    return require(f"PIL.{module}", extra="mail", needed_by="the picture of a mail")
+
+
+def _end(
+    draw: "ImageDraw.ImageDraw", at: float, y: float, colour: str, *, beyond: bool, before: bool
+) -> None:
     # A stroke, or an arrow if the interval continues outside.
     size = 4 * _SCALE
     if beyond or before:
@@ -150,7 +161,7 @@ def _ascii(text: str) -> str:
     return "".join(character if " " <= character <= "~" else "?" for character in text)
 
 
-def _fitting(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, most: float) -> str:
+def _fitting(text: str, font: "ImageFont.FreeTypeFont | ImageFont.ImageFont", most: float) -> str:
     # Cut in the middle: names often differ at their ends.
     if len(text) > 200:
         text = f"{text[:100]}{text[-100:]}"

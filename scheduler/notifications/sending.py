@@ -1,13 +1,13 @@
 """Delivery of the outbox in rounds: a slow receiver delays nobody else."""
 
 import logging
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import tenacity
-
 from esjobs.core.clock import Clock
-from esjobs.core.errors import SettingsError
+from esjobs.core.errors import MissingExtraError, SettingsError
+from esjobs.core.plugins import warn
 from esjobs.core.redact import excerpt
 from scheduler.notifications.channels import chat, webhook
 from scheduler.notifications.channels.mail import send_mail
@@ -66,7 +66,7 @@ class Post:
         """Return texts and picture of an entry; :class:`SettingsError` for a broken template."""
         notices = entry.parsed
         digest = digest_of(entry.notification, recipient.name, recipient.role, notices, self.settings.link)
-        picture = picture_of(notices, self._limit) if recipient.channel == "mail" else None
+        picture = _picture(notices, self._limit) if recipient.channel == "mail" else None
         inline = None if picture is None else Inline(cid_of(entry), WIDTH, picture.alt)
         return Rendered(
             digest, Wording(self.settings, recipient).texts(digest, entry.subject, inline), picture
@@ -180,17 +180,19 @@ def deliver_all(
         return again
 
     rest = list(waiting)
-
-    def one_round() -> bool:
-        rest[:] = round_of(rest)
-        return bool(rest)
-
-    usual = tenacity.wait_exponential(multiplier=FIRST_PAUSE_S) + tenacity.wait_random(0, 1)
-    tenacity.Retrying(
-        retry=tenacity.retry_if_result(bool),
-        stop=tenacity.stop_after_attempt(mailer.settings.attempts),
-        wait=lambda state: min(max(usual(state), *requested_s, 0.0), LONGEST_PAUSE_S),
-        sleep=pause,
-        retry_error_callback=lambda _: False,
-    )(one_round)
+    for attempt in range(mailer.settings.attempts):
+        rest = round_of(rest)
+        if not rest or attempt == mailer.settings.attempts - 1:
+            break
+        usual = FIRST_PAUSE_S * 2.0 ** min(attempt, 10) + random.random()  # noqa: S311
+        pause(min(max(usual, *requested_s), LONGEST_PAUSE_S))
     return list(ended.values())
+
+
+def _picture(notices: Sequence[Notice], limit: float) -> Picture | None:
+    """The picture of a mail; without Pillow the mail goes out without it, and a line is logged."""
+    try:
+        return picture_of(notices, limit)
+    except MissingExtraError as error:
+        warn(f"mails are sent without their picture: {error}")
+        return None

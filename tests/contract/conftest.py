@@ -23,7 +23,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     for name, durable in (("engine", False), ("durable", True)):
         if name in metafunc.fixturenames:
-            every = metafunc.definition.get_closest_marker("every_version") is not None
+            marked = metafunc.definition.get_closest_marker("every_version") is not None
+            every = marked or getattr(metafunc.function, "every_version", False)
             metafunc.parametrize(name, _params(durable=durable, every=every), indirect=True)
 
 

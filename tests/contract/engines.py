@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 
+from esjobs import testing
 from esjobs.core.tables import Table
 from esjobs.schema.catalogue import TABLES
 from esjobs.store.base import JobStore
@@ -34,22 +35,16 @@ Latest = Callable[[Table, str], list[str] | None]
 
 
 @dataclass(frozen=True)
-class Engine:
+class Engine(testing.Engine):
     """A way to open a store.
 
-    ``open``: the store kept at a place; opening the same place again finds what was written, if ``durable``.
-    ``server``: the product whose server must run. ``rows``: jobs enough for a write to be in its middle.
-    ``latest``: what others read of a table under its latest name, of a length if one is given; a function
-    that may be called from another thread. None: there is no such name. ``gaps``: name of a test -> why this
-    engine fails it; such a test must fail, or its entry goes.
+    ``server``: the product whose server must run. ``latest``: what others read of a table under its latest
+    name, of a length if one is given; a function that may be called from another thread. None: there is no
+    such name. ``gaps``: name of a test -> why this engine fails it; such a test must fail, or its entry goes.
     """
 
-    name: str
-    open: Callable[[Path], JobStore]
-    latest: Callable[[JobStore, Path], Latest]
-    durable: bool
+    latest: Callable[[JobStore, Path], Latest] = field(kw_only=True)
     server: str | None = None
-    rows: int = 130_000
     gaps: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -103,16 +98,14 @@ def _prefix(place: Path) -> str:
 ENGINES = {
     engine.name: engine
     for engine in (
-        Engine("duckdb-memory", _memory, _views, durable=False),
-        Engine("duckdb-file", _file, _views, durable=True),
+        Engine("duckdb-memory", _memory, durable=False, rows=130_000, latest=_views),
+        Engine("duckdb-file", _file, rows=130_000, latest=_views),
         *(
             Engine(
                 product,
                 partial(_cluster, product),
-                partial(_aliases, product),
-                durable=True,
+                latest=partial(_aliases, product),
                 server=product,
-                rows=3000,
             )
             for product in PRODUCTS
         ),

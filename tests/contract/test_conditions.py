@@ -13,9 +13,9 @@ from esjobs.core.errors import UsageError
 from esjobs.records.jobs.conditions import job_filters
 from esjobs.records.jobs.query import query_jobs
 from esjobs.store.base import JobStore
+from esjobs.testing.filters import HOSTILE
 from tests.contract.jobs import Row, hours, job, put, selected
 from tests.contract.model import value
-from tests.contract.test_filters import HOSTILE
 from tests.messages import raised
 
 RESOLVED = {

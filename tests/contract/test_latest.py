@@ -10,8 +10,8 @@ from esjobs.core.errors import StoreError, UsageError
 from esjobs.schema.jobs import DAYS
 from esjobs.schema.speed import FACTORS, FLAGS
 from esjobs.store.base import Change, Hide, JobStore, PointLatest
+from esjobs.testing.results import factor, names, write
 from tests.contract.engines import Engine, Latest
-from tests.contract.test_results import factor, names, write
 from tests.messages import raised
 
 

@@ -12,7 +12,7 @@ import pytest
 import esjobs
 from esjobs import Settings
 from esjobs.api.session import Session
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import MissingExtraError
 from esjobs.similar.learned import LearnedSimilarity
 from esjobs.similar.settings import SimilarSettings
 from tests.messages import raised
@@ -93,5 +93,5 @@ def test_the_settings_choose_it_and_what_is_shared_is_told_all_the_same(tmp_path
 
 def test_a_package_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gensim.models.doc2vec", None)
-    with raised(UsageError):
+    with raised(MissingExtraError):
         LearnedSimilarity([["main"]])

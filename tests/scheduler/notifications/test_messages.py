@@ -1,6 +1,7 @@
 """What a message looks like: words, parts, names that would be orders, templates of a user."""
 
 import io
+import sys
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
@@ -14,6 +15,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 from PIL import Image
 
+from esjobs.core import plugins
 from esjobs.core.errors import SettingsError
 from scheduler.notifications.digest import MOST_LINES, digest_of
 from scheduler.notifications.notices import KINDS, Notice, read, written
@@ -245,3 +247,17 @@ def test_links_name_the_queues() -> None:
     for text in (text_of(several), text_of(several, "html")):
         assert "{queue}" not in text
         assert all(f"queue={name}" in text for name in "AC")
+
+
+def test_without_pillow_a_mail_goes_out_without_its_picture(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL.ImageFont", None)
+    plugins.warn.cache_clear()
+    told = notice(deviation=-0.4, deviation_low=-0.5, deviation_high=-0.3)
+    for _ in range(2):
+        _, mail = mail_of(told)
+        assert [part for part in mail.walk() if part.get_content_maintype() == "image"] == []
+        assert "40 %" in text_of(mail)
+    (line,) = [each.message for each in caplog.records if each.name == plugins.__name__]
+    assert line.endswith("run: pip install 'esjobs[mail]'")

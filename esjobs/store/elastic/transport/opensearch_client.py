@@ -5,19 +5,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from esjobs.core.errors import MissingExtraError, SettingsError, StoreError
+from esjobs.core.errors import SettingsError, StoreError
+from esjobs.core.extras import require
 from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Body, Cluster, no_json, refusal, unreachable
 from esjobs.store.elastic.transport.retry import seconds_of
 from esjobs.store.elastic.transport.tls import context
 
-try:
-    import opensearchpy
-except ImportError as error:
-    raise MissingExtraError(
-        "OpenSearch needs a package that is not installed; run: pip install 'esjobs[opensearch]'"
-    ) from error
+require("opensearchpy", extra="opensearch", needed_by="a store in OpenSearch")
+
+import opensearchpy  # noqa: E402  only after it is known to be there
 
 # What it warns of comes back as an error, or was mended by asking again.
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)

@@ -5,10 +5,9 @@ is idempotent.
 """
 
 import random
+import time
 from collections.abc import Callable
 from typing import TypeVar
-
-import tenacity
 
 from esjobs.core.errors import StoreError
 
@@ -27,19 +26,16 @@ class PassingError(StoreError):
 
 
 def patiently(ask: Callable[[], Answer], repetitions: int) -> Answer:
-    """Return the result of a function, repeated while its error may pass."""
-    asking = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(lambda error: isinstance(error, PassingError) and error.passing),
-        stop=tenacity.stop_after_attempt(repetitions + 1),
-        wait=lambda state: pause_s(state.attempt_number, _asked_for(state)),
-        reraise=True,
-    )
-    return asking(ask)
-
-
-def _asked_for(state: tenacity.RetryCallState) -> float | None:
-    error = state.outcome.exception() if state.outcome is not None else None
-    return error.wait_s if isinstance(error, PassingError) else None
+    """Return the result of a function, repeated after a pause while its error may pass."""
+    for attempt in range(1, repetitions + 1):
+        try:
+            return ask()
+        except PassingError as error:
+            if not error.passing:
+                raise
+            wait_s = pause_s(attempt, error.wait_s)
+        time.sleep(wait_s)
+    return ask()
 
 
 def pause_s(attempt: int, asked_for: float | None = None) -> float:
