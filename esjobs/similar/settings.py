@@ -23,7 +23,7 @@ class SimilarSettings(BaseModel):
     aggregation: Literal["softmax", "median", "mean"] = "softmax"
     """What is made of their scores."""
     programs: Literal["tf-idf", "doc2vec"] = "tf-idf"
-    """How programs are compared by their symbols: docs/similar_programs.md. The second needs an extra."""
+    """How programs are compared by their symbols: docs/similar.md#by-program. The second needs an extra."""
     static: _Fraction | None = None
     """Programs are alike from this static similarity on."""
     coarse: _Distance | None = None

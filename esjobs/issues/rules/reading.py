@@ -1,7 +1,7 @@
 """Reads files of rules, all of them or none: what is wrong is told with file, line and reason.
 
 The rules that come with esjobs (``default.toml``) are read first; a file of the user adds rules, or changes
-keys of one that is there. ``docs/rules.md`` describes the form.
+keys of one that is there. ``docs/scores.md`` describes the form.
 """
 
 import re
