@@ -2,12 +2,12 @@
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
 
 from docs.generate import pages
+from esjobs.cli.demo import demonstrate
 from tests.cli.running import run
 
 ROOT = Path(__file__).parents[1]
@@ -100,15 +100,20 @@ def test_every_page_has_a_budget_and_all_keep_to_one() -> None:
     assert sum(words(name) for name in BUDGET) <= MOST_WORDS
 
 
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo whose names the pages show, with fewer jobs; commands may write to it."""
+    folder = tmp_path_factory.mktemp("pages")
+    demonstrate(folder / "demo", jobs=20_000, seed=1)
+    (folder / "site.toml").write_text("[rule.short-job]\nenabled = false\n")
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["coordinator", "site-admin", "hpc-support"])
-def test_the_commands_of_a_reader_page_run(
-    name: str, demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every command in a block of shell, in order, on a copy of the demo; Python blocks after them."""
-    shutil.copytree(demo_folder, tmp_path / "demo")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "site.toml").write_text("[rule.short-job]\nenabled = false\n")
+def test_the_commands_of_a_reader_page_run(name: str, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command in a block of shell, in order, then its Python blocks."""
+    monkeypatch.chdir(demo)
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines() if line.startswith("esjobs ")]
