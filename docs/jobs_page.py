@@ -5,7 +5,7 @@ import json
 from dashboards.spec import JobsIndex
 from dashboards.targets.saved_objects.jobs_view import runtime_fields
 from esjobs.render.bundles import jobs_of
-from esjobs.store.elastic.fields.field_map import bundled, load_field_map
+from esjobs.store.elastic.fields.field_map import bundled
 
 INDICES = {
     "atlas-panda": "jobs_archive_*",
@@ -15,44 +15,37 @@ INDICES = {
 }
 """An index of each map, as an example."""
 
-_HEAD = """# Asking the archive in Kibana
+_HEAD = """# Jobs in Kibana
 
 {note}
-A data view of the jobs' index itself shows every job in Lens and Discover, with fields that the server
-computes when it is asked. Nothing is written to the index, and the right to read it is enough. The
-names follow from the [field map](elasticsearch.md#field-maps).
+A data view of the jobs' index gives Lens and Discover every job, with fields that the server computes per
+query. Nothing is written to the index; the right to read is enough. The names follow from the [field
+map](elasticsearch.md#field-maps).
 
-| field | what it is of a job; none where a number is missing |
-|---|---|
-| `cpu_efficiency` | CPU time over wall-clock time x cores; none where the product is 0 |
-| `cpu_s_per_event` | CPU time per event, in seconds; none without events |
-| `core_h` | wall-clock time x cores, in hours |
+- `cpu_efficiency`: CPU time over wall-clock time x cores; none where the product is 0
+- `cpu_s_per_event`: CPU time per event, in seconds; none without events
+- `core_h`: wall-clock time x cores, in hours
 
-`esjobs --jobs-index INDEX --field-map MAP dashboards render` puts the view into the bundle for Kibana,
-with the names of the map. By hand: paste what stands below into Kibana, Dev Tools, with the name of
-your index as `title`. OpenSearch Dashboards has no such fields; there and everywhere `esjobs query --by
-site` gives the same ratios.
+`esjobs --jobs-index INDEX --field-map MAP dashboards render` writes the data view of an index and map into
+the bundle. The efficiency of many jobs is a ratio of sums, not a mean of `cpu_efficiency`; in Lens:
 
-The efficiency of many jobs is no mean of `cpu_efficiency`, in which a job of a minute counts like one
-of a day, but a ratio of sums over the jobs that have all three numbers: in Lens a formula and a filter,
-which stand with each map. A server computes these fields from each document of the question, so that
-the time it takes grows with the jobs of the time range. The tests run no script: their servers are
-minimal distributions without Painless.
+{formulas}
+
+OpenSearch Dashboards has no such fields; `esjobs query --by queue` gives the same ratios. To make the view by
+hand, paste into *Dev Tools*, here for jobs that `esjobs ingest` stored:
 """
 
 
 def jobs_page(note: str) -> str:
-    """The page, with the view of each field map that comes with the package."""
-    parts = [_HEAD.format(note=note)]
-    for name in bundled():
-        index = jobs_of(INDICES[name], name)
-        parts += [
-            f"## {name}\n",
-            f"{load_field_map(name).description}. Efficiency of many jobs: `{_formula(index)}`, of "
-            f"`{index.known['cpu_s'].names[0]} : * and core_h : *`.\n",
-            f"```text\nPOST kbn:/api/data_views/data_view\n{_view(index)}\n```\n",
-        ]
-    return "\n".join(parts)
+    """Return the page: the formula of each field map that comes with the package, and one view."""
+    formulas = "\n".join(f"- {name}: {_efficiency(jobs_of(INDICES[name], name))}" for name in bundled())
+    view = _view(jobs_of(INDICES["esjobs"], "esjobs"))
+    head = _HEAD.format(note=note, formulas=formulas)
+    return f"{head}\n```text\nPOST kbn:/api/data_views/data_view\n{view}\n```\n"
+
+
+def _efficiency(index: JobsIndex) -> str:
+    return f"`{_formula(index)}`, filter `{index.known['cpu_s'].names[0]} : * and core_h : *`"
 
 
 def _view(index: JobsIndex) -> str:

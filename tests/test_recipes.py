@@ -1,4 +1,4 @@
-"""The recipes of docs/architecture.md, followed to the letter in a copy of the program."""
+"""The recipes of docs/developer.md, followed to the letter in a copy of the program."""
 
 import json
 import shutil
@@ -243,8 +243,8 @@ def test_a_table_is_one_file_and_one_line(copy: Path, tmp_path: Path) -> None:
     # the list of tables is folded wherever the line is full
     assert "|weather" in "".join(run(copy, "-m", "esjobs", "show", "--help").split())
     pages = run(copy, "-c", "from docs.generate import pages; print(pages()['tables.md'])")
-    assert "## weather" in pages
-    assert "| `degrees` | number | K | temperature outside |" in pages
+    assert "### weather\n" in pages
+    assert "- `degrees` (K): temperature outside\n" in pages
 
 
 def test_a_panel_is_one_file_and_one_line(copy: Path, tmp_path: Path) -> None:

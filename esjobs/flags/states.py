@@ -5,7 +5,7 @@ notes; so repeated nights give the same. See docs/flags.md for the rules in word
 
 Nothing here reads or writes. What a flag is after a night follows from what it was after the night before,
 from the verdicts of the night and from what people entered; so a night that is run again, and those after
-it, give what they would have given in order. See docs/flags.md for the rules in words.
+it, give what they would have given in order. See docs/method.md for the rules in words.
 """
 
 import math

@@ -12,7 +12,7 @@ SERIES = Table(
         column("source", "keyword", "where the job comes from, as in the jobs"),
         column("job_id", "keyword", "the job's id"),
         column("end_time", "time", "end of the job where it is known, else of its last sample", "UTC"),
-        column("metric", "keyword", "what was measured; those of docs/series.md, others behind x_"),
+        column("metric", "keyword", "what was measured; those of docs/fields.md, others behind x_"),
         column("scope", "keyword", "what the series is of", values=SCOPES),
         column(
             "unit", "keyword", "which node, core or device: node07, node07/3; empty for the job as a whole"
@@ -20,7 +20,7 @@ SERIES = Table(
         column("start_time", "time", "time of the first sample", "UTC"),
         column("step_s", "number", "distance of the samples; 0 for a single one", "s"),
         column("n_samples", "integer", "samples from the first to the last, gaps among them"),
-        column("packed", "bytes", "the samples, as docs/series.md says"),
+        column("packed", "bytes", "the samples, as docs/sources.md says"),
         column("n_gaps", "integer", "samples that are missing"),
         column("remark", "text", "what was repaired when the series was read"),
         column("day", "day", "day of the end", "UTC"),

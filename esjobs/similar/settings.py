@@ -23,7 +23,7 @@ class SimilarSettings(BaseModel):
     aggregation: Literal["softmax", "median", "mean"] = "softmax"
     """Aggregation of the scores of neighbours."""
     programs: Literal["tf-idf", "doc2vec"] = "tf-idf"
-    """Comparison of programs: docs/similar_programs.md. ``doc2vec`` needs an extra."""
+    """Comparison of programs: docs/similar.md#by-program. ``doc2vec`` needs an extra."""
     static: _Fraction | None = None
     """Least program similarity of similar programs."""
     coarse: _Distance | None = None

@@ -11,7 +11,7 @@ import pytest
 from esjobs.schema.catalogue import TABLES
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "operations.md").read_text()
+PAGE = (ROOT / "docs" / "operator.md").read_text()
 TABLE = PAGE.split("## What alerts mean")[1].split("\n## ")[0]
 QUOTED = [
     quoted

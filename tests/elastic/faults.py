@@ -1,6 +1,6 @@
 """The faults that one request meets, and what becomes of the step that sent it.
 
-`docs/faults.md` has a row for each.
+`faults.md` has a row for each.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The table of faults in `docs/faults.md`: a row for each fault that a test makes."""
+"""The table of faults in `faults.md`: a row for each fault that a test makes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

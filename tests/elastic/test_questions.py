@@ -1,4 +1,4 @@
-"""The page for those who know Elasticsearch: its Python blocks run as they stand, and answer what it says."""
+"""The page about clusters: its Python blocks run as they stand, and answer what it says."""
 
 import contextlib
 import io
@@ -21,7 +21,7 @@ from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
-PAGE = Path(__file__).parents[2] / "docs" / "elasticsearch_questions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "elasticsearch.md"
 BLOCKS = re.findall(
     r"```python\n(.*?)```\n\n```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
 )
@@ -56,7 +56,7 @@ def reading(server: Server, files: Path, index_prefix: str) -> Iterator[Session]
 def test_the_blocks_of_the_page_answer_what_it_says(
     reading: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 4
     assert PAGE.read_text(encoding="utf-8").count("```python") == len(BLOCKS)
     monkeypatch.setattr(esjobs, "open", lambda *_, **__: reading)
     names: dict[str, Any] = {}

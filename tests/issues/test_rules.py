@@ -282,7 +282,7 @@ def test_the_rules_of_the_documentation_can_be_read(tmp_path: Path) -> None:
 
     from esjobs.records.clusters.reading import read_clusters
 
-    page = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "scores.md").read_text(encoding="utf-8")
     blocks = [
         textwrap.dedent(block) for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", page, re.MULTILINE)
     ]

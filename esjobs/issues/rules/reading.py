@@ -1,7 +1,7 @@
 """Rule files: read all or none; errors name file, line and reason.
 
 The default rules (``default.toml``) come first; user files add rules or change single keys. Form:
-``docs/rules.md``.
+``docs/scores.md``.
 """
 
 import re

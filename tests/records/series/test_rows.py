@@ -84,9 +84,10 @@ def test_no_sample_is_lost_without_being_counted(times: list[float]) -> None:
 
 
 def test_the_page_names_every_metric_with_its_unit() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "series.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "fields.md").read_text(encoding="utf-8")
     for known in METRICS:
-        assert f"| `{known.name}` | {known.unit} | {known.meaning} |" in page
+        mark = " +" if known.over_units == "sum" else ""
+        assert f"- `{known.name}` ({known.unit}{mark}): {known.meaning}\n" in page
 
 
 @given(st.text(max_size=20))
