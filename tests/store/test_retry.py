@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+
 from esjobs.store.elastic.transport.retry import PassingError, patiently
 
 
