@@ -74,7 +74,7 @@ _RECORDS = {
     *(f"esjobs.records.{each}" for each in ("names", "declared", "references", "jobs", "tasks", "clusters")),
     *("esjobs.records.series", "esjobs.records.accounting", "esjobs.records.export", *_PACKED, *_INGEST),
 }
-_FITTING = {*_RECORDS, "fitters"}
+_FITTING = {*_RECORDS, "fitters", "fitters.layout"}
 """What a capability may import, beside itself; what nobody has named here yet follows it too."""
 
 FITTING = ("speed", "flags", "pop", "similar")
@@ -128,7 +128,7 @@ ROOMS = {
     "fitters.change": {"fitters.layout", "fitters.change", *FITTERS_GROUND},
     "fitters.effects": {"fitters.layout", "fitters.effects", *FITTERS_GROUND},
     **{ground: {ground} for ground in FITTERS_GROUND},
-    "fitters.warping": {"fitters.warping", *FITTERS_GROUND},
+    "fitters.warping": {"fitters.layout", "fitters.warping", *FITTERS_GROUND},
     "fitters": {
         "fitters",
         "fitters.warping",
@@ -237,7 +237,7 @@ ONLY_IMPORTERS: dict[str, tuple[str, ...]] = {
     "iminuit": ("fitters/*",),
     "threadpoolctl": ("fitters/threads.py",),
     "click": ("esjobs/cli/*",),
-    "pydantic": ("*/settings.py", "esjobs/core/setting_types.py"),
+    "pydantic": ("*/settings.py", "esjobs/core/setting_types.py", "scheduler/notifications/redact.py"),
     "altair": ("esjobs/records/answer.py",),
     "apscheduler": ("scheduler/*",),
     "prometheus_client": ("scheduler/metrics.py", "scheduler/endpoint.py"),

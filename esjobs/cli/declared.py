@@ -28,39 +28,35 @@ def reference() -> None:
 @example("esjobs corepower import csv demo/corepower.csv")
 @corepower.command("import")
 @click.argument("arguments", metavar="[csv|cric] FILE", nargs=-1, required=True)
-@click.option("--format", "old_form", type=click.Choice(["csv", "cric"]), hidden=True)
 @click.option("--benchmark", metavar="NAME", help="HS06 or HS23, if the file does not name it.")
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
-    help="Queues (site) or CPU models (cpu_model), where the file does not say.",
+    help="queue or cpu_model, if the file does not say.",
 )
 @click.option("--valid-from", metavar="DATE", help="Start of validity; replaces the date in CRIC.")
 @step(rows=False, create=True, late=True)
-def import_corepower(
-    session: "Session", arguments: tuple[str, ...], old_form: str | None, **options: str | None
-) -> "RunReport":
+def import_corepower(session: "Session", arguments: tuple[str, ...], **options: str | None) -> "RunReport":
     """Import declared scores from a CSV table or from CRIC.
 
     FILE is plain or gzip; - is standard input. Default format: csv.
     """
-    form, file = form_and_file(arguments, ("csv", "cric"), old_form, "--format", default="csv")
+    form, file = form_and_file(arguments, ("csv", "cric"), default="csv")
     return session.declared.import_values(file, form=form, **options)
 
 
 @example("esjobs reference import hepix-hs23 HS23scores.csv")
 @reference.command("import")
 @click.argument("arguments", metavar="FORM FILE", nargs=-1, required=True)
-@click.option("--form", "old_form", type=click.Choice(REFERENCE_FORMS), hidden=True)
 @step(rows=False, create=True, late=True)
-def import_references(session: "Session", arguments: tuple[str, ...], old_form: str | None) -> "RunReport":
+def import_references(session: "Session", arguments: tuple[str, ...]) -> "RunReport":
     """Import a reference table (plain or gzip; - reads standard input).
 
     FORM: hepix-hs23 is HEPiX's CSV of HS23 scores, hepix-hs06 HEPiX's page of HS06 results, atlas-hs06 lines
     of CPU,HS06,cores, atlas-factors a table with one fit per column. Different scores of one CPU model are
     stored with their range, without a mean.
     """
-    form, file = form_and_file(arguments, REFERENCE_FORMS, old_form, "--form")
+    form, file = form_and_file(arguments, REFERENCE_FORMS)
     return session.declared.import_references(file, form=form)
 
 

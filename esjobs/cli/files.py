@@ -6,18 +6,15 @@ from typing import Any
 
 import click
 
-from esjobs.cli.help import Renamed, example
+from esjobs.cli.help import example
 from esjobs.cli.options import emit, format_of, rows_options
 from esjobs.store.files.destination import refuse_inputs
 
 
 def _column(name: str, text: str, *, required: bool = False) -> Callable[[Any], Any]:
-    """Option ``--NAME-column``, in earlier versions ``--NAME``."""
     return click.option(
         f"--{name}-column",
         name.replace("-", "_"),
-        cls=Renamed,
-        old=[f"--{name}"],
         required=required,
         metavar="COL",
         help=f"Column of {text}.",
@@ -25,7 +22,7 @@ def _column(name: str, text: str, *, required: bool = False) -> Callable[[Any], 
 
 
 @example(
-    "esjobs fit-file demo/jobs.parquet --task-column task_id --unit-column site --cpu-column cpu_s "
+    "esjobs fit-file demo/jobs.parquet --task-column task_id --unit-column queue --cpu-column cpu_s "
     "--events-column events"
 )
 @click.command("fit-file")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from esjobs.cli.help import Renamed, example
+from esjobs.cli.help import example
 from esjobs.cli.options import Context, emit, rows_options, step
 from esjobs.core.words import LEVELS
 from esjobs.schema.flags import STATES
@@ -19,7 +19,7 @@ _DAY = click.DateTime(formats=["%Y-%m-%d"])
 _level_option = click.option(
     "--level",
     type=click.Choice(LEVELS),
-    help="Queues (site) or CPU models (cpu_model), where a name is flagged as both.",
+    help="queue or cpu_model, if a name is flagged as both.",
 )
 _type_option = click.option(
     "--processing-type",
@@ -63,9 +63,7 @@ def flags(ctx: click.Context, states: tuple[str, ...], form: str, out: str) -> N
 @flags.command()
 @click.argument("name")
 @click.option("--until", required=True, type=_DAY, metavar="DATE", help="Silence until this date.")
-@click.option(
-    "--who", cls=Renamed, old=["--by"], required=True, metavar="NAME", help="Person who enters this."
-)
+@click.option("--who", required=True, metavar="NAME", help="Person who enters this.")
 @click.option("--note", "text", default="", metavar="TEXT", help="Comment.")
 @_level_option
 @_type_option
@@ -85,8 +83,6 @@ def ack(
 @click.option("--text", required=True, metavar="TEXT", help="Text of the answer.")
 @click.option(
     "--who",
-    cls=Renamed,
-    old=["--by"],
     metavar="NAME",
     help="Person who enters this; default: the site of the queue.",
 )

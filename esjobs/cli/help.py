@@ -1,7 +1,7 @@
-"""Help of commands: groups, examples, and renamed options."""
+"""Help of commands: groups and examples."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import click
 
@@ -51,37 +51,3 @@ def write_groups(
 def _write_line(formatter: click.HelpFormatter, line: str) -> None:
     # A line to be copied is not wrapped.
     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
-
-
-class Renamed(click.Option):
-    """Option that also accepts its ``old`` names, with a note; help shows the present name."""
-
-    def __init__(self, *names: Any, old: Sequence[str], **options: Any) -> None:
-        super().__init__(*names, **options)
-        self.old = tuple(old)
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        super().add_to_parser(parser, ctx)
-        action = "append" if self.multiple else "store"
-        for name in self.old:
-            parser.add_option(obj=self, opts=[name], dest=_dest(self, name), action=action, nargs=self.nargs)
-
-    def handle_parse_result(
-        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
-    ) -> tuple[Any, list[str]]:
-        values = dict(opts)
-        for name in self.old:
-            if (value := values.pop(_dest(self, name), None)) is None:
-                continue
-            before = values.get(self.name or "")
-            if before is not None and not self.multiple:
-                raise click.UsageError(f"{name} is the old name of {self.opts[0]}; give one of them", ctx)
-            values[self.name or ""] = [*(before or []), *value] if self.multiple else value
-            if not ctx.resilient_parsing:
-                click.echo(f"note: {name} is called {self.opts[0]} now", err=True)
-        return super().handle_parse_result(ctx, values, args)
-
-
-def _dest(option: click.Option, name: str) -> str:
-    """Name under which the parser stores the value of an old option."""
-    return f"{option.name} as {name}"

@@ -93,7 +93,7 @@ def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> s
 
 
 @example(
-    "esjobs sql 'select site, count(*) as n from jobs group by all order by n desc limit 10'",
+    "esjobs sql 'select queue, count(*) as n from jobs group by all order by n desc limit 10'",
     "esjobs sql 'select name, verdict, deviation from latest_flags order by abs(deviation) desc limit 5'",
 )
 @click.command("sql")

@@ -299,24 +299,10 @@ def restriction_options(function: _Function) -> _Function:
 
 
 def form_and_file(
-    arguments: Sequence[str],
-    forms: Sequence[str],
-    old_form: str | None,
-    old: str,
-    *,
-    default: str | None = None,
+    arguments: Sequence[str], forms: Sequence[str], *, default: str | None = None
 ) -> tuple[str, Path]:
-    """Return form and file of an import, from its arguments ``[FORM] FILE``.
-
-    ``old_form``: value of ``old``, the option of earlier versions.
-    """
-    form, files = old_form or default, list(arguments)
-    if old_form is not None:
-        click.echo(
-            f"note: the form is an argument now, {old_form} FILE instead of {old} {old_form}", err=True
-        )
-    elif len(arguments) > 1:
-        form, *files = arguments
+    """Return form and file of an import, from its arguments ``[FORM] FILE``."""
+    form, files = (arguments[0], arguments[1:]) if len(arguments) > 1 else (default, arguments)
     names = ", ".join(forms)
     if len(files) != 1 or form is None:
         raise click.UsageError(f"give the form and one file; forms are {names}")

@@ -179,30 +179,12 @@ def test_examples_of_steps_run_on_the_demo(demo: Path, line: str, monkeypatch: p
     assert done.exit_code == 0, done.output
 
 
-def test_old_names_of_options_are_taken_with_a_note(tmp_path: Path) -> None:
-    table = tmp_path / "toy.csv"
-    table.write_text("task,site,value\n" + "".join(f"t{n % 3},s{n % 2},{1 + n % 2}\n" for n in range(12)))
-    now = run(
-        "fit-file", str(table), "--task-column", "task", "--unit-column", "queue", "--value-column", "value"
-    )
-    before = run("fit-file", str(table), "--task=task", "--unit", "queue", "--value", "value")
-    assert (now.exit_code, before.exit_code) == (0, 0)
-    assert now.stdout == before.stdout
-    compare_text(before.stderr)
-    assert "note" not in now.stderr
-    both = run("fit-file", str(table), "--task=task", "--task-column", "task", "--unit", "queue")
-    assert both.exit_code == 2
-    compare_text(both.stderr)
-    assert "--unit " not in run("fit-file", "--help").stdout
-
-
 def test_the_form_of_an_input_is_an_argument(tmp_path: Path) -> None:
     table = tmp_path / "corepower.csv"
-    table.write_text("level,name,corepower,benchmark\nsite,A,10,HS06\n")
-    for given in (("csv", str(table)), (str(table),), (str(table), "--format", "csv")):
+    table.write_text("level,name,corepower,benchmark\nqueue,A,10,HS06\n")
+    for given in (("csv", str(table)), (str(table),)):
         done = run("corepower", "import", *given, store=tmp_path / f"{len(given)}.duckdb")
         assert done.exit_code == 0, done.output
-        assert ("note: the form is an argument now" in done.stderr) == ("--format" in given)
     wrong = run("corepower", "import", "xml", str(table), store=tmp_path / "x.duckdb")
     assert wrong.exit_code == 2
     compare_text(wrong.stderr)
