@@ -13,6 +13,8 @@ from tests.contract.engines import Engine
 from tests.contract.jobs import job, put, selected
 from tests.messages import raised
 
+pytestmark = pytest.mark.one_vendor
+
 
 def test_what_is_put_lasts(durable: Engine, tmp_path: Path) -> None:
     store = durable.open(tmp_path)
