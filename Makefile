@@ -1,12 +1,14 @@
 # make demo        a look at a result, on a made-up grid
 # make test        everything that continuous integration runs
 # make test-fast   the same without real search servers
+# make test-all    the same, and the matrix of versions of search servers
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SPELLED := esjobs fitters dashboards scheduler docs benchmarks README.md CHANGELOG.md CONTRIBUTING.md
+PYTEST := -n 2 --dist loadgroup --durations-file build/durations.txt
 
-.PHONY: demo test test-fast lint docs clean
+.PHONY: demo test test-fast test-all lint docs clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -33,10 +35,13 @@ lint: $(VENV)/installed-test
 	$(BIN)/codespell -D - -D .ci/words.txt $(SPELLED)
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest $(PYTEST) -m 'not matrix'
 
 test-fast: lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not server'
+	$(BIN)/python -m pytest $(PYTEST) -m 'not matrix and not server'
+
+test-all: lint
+	$(BIN)/python -m pytest $(PYTEST)
 
 docs: $(VENV)/installed-test
 	$(BIN)/python -m docs.generate

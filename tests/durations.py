@@ -1,69 +1,115 @@
 """Durations of the tests: all of them in a file, and a list of those that take longer than their budget.
 
-A budget is for the body of a test, on a machine that does nothing else; what a test shares with others is not
-counted. A test over its budget never fails: make it cheaper, or mark it ``slow``.
+A budget is processor time of the body of a test and of the processes that it waits for, so that other work on
+the machine does not count; neither does what a test shares with others. Servers are processes of their own,
+whose time is not seen. A test over its budget never fails: make it cheaper, or mark it ``slow``.
 """
 
+import os
 from collections import defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.servers.vendors import vendor_of
+BUDGET_S = 3.0
+"""Processor time that a test may take if it is not marked ``slow``."""
 
-BUDGET_S = 5.0
-SERVER_BUDGET_S = 10.0
-"""A test that is not marked ``slow`` should take less; with a server, that is started already."""
+PHASES = ("setup", "call", "teardown")
+
+
+@dataclass
+class Spent:
+    """Seconds of a test by phase: of the clock, and of processors."""
+
+    clock_s: dict[str, float] = field(default_factory=dict)
+    processor_s: dict[str, float] = field(default_factory=dict)
 
 
 class Durations:
-    """Seconds of each test by phase, and the tests marked ``slow``."""
+    """Seconds of each test, and the tests marked ``slow``."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.seconds: dict[str, dict[str, float]] = defaultdict(dict)
+        self.spent: dict[str, Spent] = defaultdict(Spent)
         self.slow: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add a phase of a test; with pytest-xdist in the process that collects the reports."""
-        self.seconds[report.nodeid][report.when] = report.duration
+        spent = self.spent[report.nodeid]
+        spent.clock_s[report.when] = report.duration
+        spent.processor_s[report.when] = getattr(report, "processor_s", 0.0)
         if "slow" in report.keywords:
             self.slow.add(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Write the file, and list the tests over their budget, longest first."""
+        """Write the file, and list the tests over their budget."""
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text(durations_text(self.seconds), encoding="utf-8")
-        over = over_budget(self.seconds, self.slow)
+            self.path.write_text(durations_text(self.spent), encoding="utf-8")
+        over = over_budget(self.spent, self.slow)
         if over:
             terminalreporter.section("over budget, not marked slow")
             for nodeid, seconds in over:
                 terminalreporter.write_line(f"{seconds:7.1f} s  {nodeid}")
 
 
-def durations_text(seconds: dict[str, dict[str, float]]) -> str:
-    """Return a table of all tests, longest first: total, setup, body, teardown in seconds, id.
+def durations_text(spent: dict[str, Spent]) -> str:
+    """Return a table of all tests, those that take most processor time first.
 
-    >>> print(durations_text({"a": {"setup": 1.0, "call": 0.5}}), end="")
-    total  setup  call  teardown  test
-    1.50  1.00  0.50  0.00  a
+    >>> print(durations_text({"a": Spent({"call": 2.0}, {"setup": 1.0, "call": 0.5})}), end="")
+    processor_s  setup  call  teardown  clock_s  test
+    1.50  1.00  0.50  0.00  2.00  a
     """
-    lines = ["total  setup  call  teardown  test"]
-    for nodeid, phases in sorted(seconds.items(), key=lambda each: -sum(each[1].values())):
-        columns = [sum(phases.values()), *(phases.get(when, 0.0) for when in ("setup", "call", "teardown"))]
-        lines.append("  ".join([*(f"{each:.2f}" for each in columns), nodeid]))
+    lines = ["processor_s  setup  call  teardown  clock_s  test"]
+    for nodeid, each in sorted(spent.items(), key=lambda pair: -sum(pair[1].processor_s.values())):
+        phases = [each.processor_s.get(when, 0.0) for when in PHASES]
+        numbers = [sum(phases), *phases, sum(each.clock_s.values())]
+        lines.append("  ".join([*(f"{number:.2f}" for number in numbers), nodeid]))
     return "\n".join(lines) + "\n"
 
 
-def over_budget(seconds: dict[str, dict[str, float]], slow: set[str]) -> list[tuple[str, float]]:
-    """Return tests that are not slow and took longer than their budget, longest first."""
+def over_budget(spent: dict[str, Spent], slow: set[str]) -> list[tuple[str, float]]:
+    """Return tests that are not slow and took more than the budget, those that took most first."""
     found = []
-    for nodeid, phases in seconds.items():
-        budget = BUDGET_S if vendor_of(nodeid) is None else SERVER_BUDGET_S
-        if nodeid not in slow and phases.get("call", 0.0) > budget:
-            found.append((nodeid, phases["call"]))
-    return sorted(found, key=lambda each: -each[1])
+    for nodeid, each in spent.items():
+        seconds = each.processor_s.get("call", 0.0)
+        if nodeid not in slow and seconds > BUDGET_S:
+            found.append((nodeid, seconds))
+    return sorted(found, key=lambda pair: -pair[1])
+
+
+class _Meter:
+    """Processor time since the last reading, of this process and of the children that it waited for."""
+
+    def __init__(self) -> None:
+        self.last = self._now()
+
+    def read(self) -> float:
+        now = self._now()
+        passed, self.last = now - self.last, now
+        return passed
+
+    def _now(self) -> float:
+        return sum(os.times()[:4])
+
+
+_METER = _Meter()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the processor time of a phase to its report, which pytest-xdist carries to where it is read."""
+    report = yield
+    vars(report)["processor_s"] = _METER.read()
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logstart() -> None:
+    """Begin with a test."""
+    _METER.read()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,6 +10,7 @@ that runs on several servers has one entry, marked ``<server>``; a server with a
 """
 
 import re
+import socket
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ _OURS = {"esjobs", "fitters", "dashboards", "scheduler"}
 _ANY = "<server>"
 _PRODUCT = re.compile(rf"(?<=[\[-])({'|'.join(PRODUCTS)})(?=[\]-])")
 _OBSERVED = pytest.StashKey[dict[str, list[str]]]()
-_COLLECTED = pytest.StashKey[set[str]]()
+COLLECTED = pytest.StashKey[set[str]]()
 _TEXTS: list[str] = []
 
 _Error = TypeVar("_Error", bound=BaseException)
@@ -58,7 +59,10 @@ _PATTERNS = (
     (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b"), "<hex>"),
     (re.compile(r"\btest-[0-9a-f]{12}-"), "<prefix>-"),
     (re.compile(r"0x[0-9a-f]{6,}"), "<address>"),
+    (re.compile(r"(?<=<tmp>/)([A-Za-z_-]+)\d+(?=/)"), r"\1"),
     (re.compile(r"/fd/\d+"), "/fd/<number>"),
+    (re.compile(r"\(_ssl\.c:\d+\)"), "(_ssl.c)"),
+    (re.compile(r"/reference/\d+\.\d+/"), "/reference/<version>/"),
     (re.compile(r"\bchecksum \d+"), "checksum <number>"),
     (re.compile(r"\b(gave up after) \d+ s\b"), r"\1 <number> s"),
     (re.compile(r"\b\d+(\.\d+)? (GB of memory are free)\b"), r"<number> \2"),
@@ -97,6 +101,7 @@ def _folders(config: pytest.Config, item: pytest.Item) -> dict[str, str]:
         str(config.rootpath.parent / "shared"): "<shared>",
         str(config.rootpath): "<checkout>",
         str(Path.home()): "<home>",
+        f" on {socket.gethostname()} ": " on <host> ",
         tempfile.gettempdir(): "<tmp>",
     }
     return {path: word for path, word in found.items() if len(path) > 1}
@@ -177,10 +182,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden texts anew; look at the diff")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keep the ids of the tests that run."""
-    session.config.stash[_COLLECTED] = {_id(item) for item in session.items}
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the ids of the tests, those that a marker or keyword deselects too."""
+    config.stash[COLLECTED] = {_id(item) for item in items}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -225,7 +230,7 @@ def pytest_testnodedown(node: Any) -> None:
     """Take over what a process of pytest-xdist observed."""
     output = getattr(node, "workeroutput", {})
     node.config.stash.setdefault(_OBSERVED, {}).update(output.get("texts", {}))
-    node.config.stash.setdefault(_COLLECTED, set()).update(output.get("tests", ()))
+    node.config.stash.setdefault(COLLECTED, set()).update(output.get("tests", ()))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -235,7 +240,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not config.getoption("update_golden"):
         return
     observed = config.stash.setdefault(_OBSERVED, {})
-    collected = config.stash.setdefault(_COLLECTED, set())
+    collected = config.stash.setdefault(COLLECTED, set())
     if hasattr(config, "workeroutput"):
         config.workeroutput.update(texts=observed, tests=sorted(collected))
         return
@@ -249,10 +254,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def is_selected(config: pytest.Config) -> bool:
-    """True if the run leaves out tests of the files that it collects."""
-    options = config.option
-    named = any("::" in str(argument) for argument in config.args)
-    return bool(named or options.keyword or options.markexpr or options.deselect)
+    """True if the run collects single tests of files."""
+    return any("::" in str(argument) for argument in config.args)
 
 
 def orphans(entries: Iterable[str], tests: Iterable[str], root: Path, *, complete: bool) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from esjobs.core.errors import InputError, UsageError
 from tests.messages import (
+    COLLECTED,
     expected_texts,
     golden_folder,
     is_selected,
@@ -24,8 +25,8 @@ ID = "tests/test_messages.py::test_x"
 
 def test_no_entry_is_without_its_test(request: pytest.FixtureRequest) -> None:
     if is_selected(request.config):
-        pytest.skip("a part of the tests runs")
-    tests = [item.nodeid for item in request.session.items]
+        pytest.skip("single tests are run")
+    tests = request.config.stash[COLLECTED]
     entries = [nodeid for path in golden_folder(request.config).glob("*.txt") for nodeid in read(path)]
     assert orphans(entries, tests, request.config.rootpath, complete=True) == []
 
@@ -84,14 +85,18 @@ def test_a_text_that_differs_fails_until_it_is_written(tmp_path: Path) -> None:
             f"--rootdir={tmp_path}",
             *options,
         ]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }
         done = subprocess.run(
             [*command, str(test)], env=environment, cwd=tmp_path, check=False, capture_output=True
         )
         return done.returncode
 
     assert run() == 1
-    assert run("--update-golden", "-n", "2") == 0
+    assert run("--update-golden", "-p", "xdist", "-n", "1") == 0
     golden = tmp_path / "tests/golden/messages/tests.txt"
     texts = ["ValueError: <tmp>/a is held by process <number>", "text: done"]
     assert read(golden) == {"tests/test_a.py::test_x": texts}

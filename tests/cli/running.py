@@ -15,9 +15,10 @@ JOBS = """job_id,task_id,site,cpu_raw,processing_type,state,end_time,cores,event
 """
 
 
-def run(*arguments: str, store: Path | str | None = None) -> Result:
+def run(*arguments: str, store: Path | str | None = None, data: bytes | None = None) -> Result:
+    """Run the program in this process; ``data``: what it reads from standard input."""
     given = [] if store is None else ["--store", f"duckdb:{store}"]
-    return CliRunner().invoke(main, [*given, *arguments], catch_exceptions=False)
+    return CliRunner().invoke(main, [*given, *arguments], input=data, catch_exceptions=False)
 
 
 def run_apart(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":

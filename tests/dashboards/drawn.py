@@ -11,6 +11,9 @@ import vl_convert
 OLDEST, NEWEST = "5.8", "6.4"
 """The oldest and the newest Vega-Lite that the converter carries."""
 
+VERSION_BY_PRODUCT = {"elasticsearch8": OLDEST, "opensearch3": NEWEST}
+"""The version that draws the answers of a server; tests without a server draw with both."""
+
 SIZE = 1000.0
 """Pixels on each side of what is drawn here."""
 

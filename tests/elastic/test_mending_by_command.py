@@ -14,7 +14,9 @@ from tests.messages import compare_text
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
-pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
+pytestmark = pytest.mark.parametrize(
+    "server", server_params("elasticsearch8", matrix=("opensearch3",)), indirect=True
+)
 
 WINDOW = "2018-08-10/2018-08-15"
 WINDOWED = ("aggregate", "fit", "correlate", "flag", "detect", "score", "drift", "reasons")

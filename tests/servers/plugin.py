@@ -10,7 +10,8 @@ A test names what it needs by a fixture or by a marker:
   as a cluster or with users.
 
 The tests of one vendor run one after the other in one process, version by version; no server idles beside
-tests that need none.
+tests that need none. Tests with the mark ``matrix`` repeat on further versions what runs on one version of
+each vendor: ``make test-all`` runs them.
 """
 
 import uuid
@@ -28,10 +29,16 @@ from tests.servers.vendors import vendor_of
 _POOL = pytest.StashKey[Servers]()
 
 
-def server_params(*names: str) -> list[Any]:
-    """Parameters, marked for the product they name, for a fixture or a test; without names, all products."""
+def server_params(*names: str, matrix: tuple[str, ...] = ()) -> list[Any]:
+    """Return parameters, marked for the product they name, for a fixture or a test.
+
+    Without names, all products. Tests of the products in ``matrix`` run with ``make test-all`` only.
+    """
     return [
-        pytest.param(name, marks=pytest.mark.server(name), id=name) for name in (names or tuple(PRODUCTS))
+        pytest.param(
+            name, marks=[pytest.mark.server(name), *([pytest.mark.matrix] * (name in matrix))], id=name
+        )
+        for name in ((names or tuple(PRODUCTS)) if not matrix else (*names, *matrix))
     ]
 
 
@@ -82,12 +89,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the tests of one version side by side.
 
-    In one process they come last, as the slowest; of several processes each begins with one vendor, so that
-    the other tests fill the rest of the time.
+    Tests without a server come first, as the fastest to fail. Then each of several processes takes a vendor;
+    files with tests marked ``slow`` come last and fill the time of the process that is done first.
     """
     items.sort(key=_visit)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: _product(item) is None)
+        slow = {item.path for item in items if _product(item) is None and item.get_closest_marker("slow")}
+        items.sort(key=lambda item: _product(item) is None and item.path in slow)
 
 
 @pytest.hookimpl(tryfirst=True)

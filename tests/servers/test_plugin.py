@@ -18,7 +18,7 @@ def test_tests_of_a_version_stay_together_and_those_of_a_vendor_in_one_process(
         marker = item.get_closest_marker("server")
         names.append(None if marker is None else marker.args[0])
         assert groups == ([] if marker is None else [PRODUCTS[marker.args[0]].vendor.name])
-    visits = [name for name, _ in groupby(names)]
+    visits = [name for name, _ in groupby(names) if name is not None]
     assert len(visits) == len(set(visits))
 
 
@@ -33,3 +33,6 @@ def test_parameters_carry_the_mark_of_their_product() -> None:
     (one,) = server_params("opensearch3")
     assert one.values == ("opensearch3",)
     assert [mark.name for mark in one.marks] == ["server"]
+    first, more = server_params("opensearch3", matrix=("opensearch2",))
+    assert [mark.name for mark in first.marks] == ["server"]
+    assert [mark.name for mark in more.marks] == ["server", "matrix"]
