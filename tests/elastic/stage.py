@@ -104,6 +104,6 @@ def assert_after(session: Session, after: Contents, *, reported: bool) -> None:
 
 def assert_before(found: Contents, before: Contents, after: Contents) -> None:
     """Jobs and results are as before; buckets, which are published with their books, may be as after."""
-    at(found, before, after, ("buckets", "days"))
+    at(found, before, after, ("buckets", "day_books"))
     kept = {name: before[name] for name in ("jobs", "rejects", *RESULTS, "steps")}
     assert differing(kept, found) == []

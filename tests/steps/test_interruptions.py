@@ -89,7 +89,7 @@ def assert_whole(scene: Scene, found: Contents) -> str:
     """Every group of tables that changes together is as before or as after; where the jobs stand."""
     before, after = scene.before, scene.after
     jobs = at(found, before, after, ("jobs",))
-    at(found, before, after, ("buckets", "days"))
+    at(found, before, after, ("buckets", "day_books"))
     at(found, before, after, (*RESULTS, "steps"))
     if scene.action[0] == "ingest":
         complete = found["loads"][found["loads"]["state"] == "complete"].reset_index(drop=True)
