@@ -164,7 +164,7 @@ def test_examples_that_read_run_on_the_demo_and_leave_the_store_as_it_is(
 
 
 WRITING = (
-    *("ingest jobs", "corepower import", "aggregate", "correlate", "flag --window", "watch", "reasons"),
+    *("ingest jobs", "corepower import", "aggregate", "correlate", "flag --window", "watch", "decompose"),
     *("prune", "setup"),
 )
 

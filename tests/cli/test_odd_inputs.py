@@ -94,7 +94,7 @@ def test_settings(tmp_path: Path, content: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("what", ["buckets", "days"])
+@pytest.mark.parametrize("what", ["buckets", "day_books"])
 def test_days_that_hold_nothing_cost_nothing(filled: Path, what: str) -> None:
     """Each of three million days once was a value of the question; this took minutes and gigabytes."""
     window = ("--window", "0001-01-01/9999-01-01", "--format", "csv")

@@ -301,7 +301,7 @@ def _days() -> pd.DataFrame:
             kind = "binned" if outcome == "binned" else "dropped"
             rows.append({"day": date(2018, 8, day), "outcome": outcome, "kind": kind, "n_jobs": jobs})
         rows.append({"day": date(2018, 8, day), "outcome": "state unknown", "kind": "note", "n_jobs": 3})
-    return frame("days", rows)
+    return frame("day_books", rows)
 
 
 def _runs() -> pd.DataFrame:

@@ -176,10 +176,10 @@ def test_what_is_killed_differs(scenes: Mapping[str, Scene]) -> None:
         for name, one in scenes.items()
     }
     assert changed["ingest"] == {"jobs", "loads", "rejects"}
-    assert changed["aggregate"] >= {"buckets", "days", "runs"}
+    assert changed["aggregate"] >= {"buckets", "day_books", "runs"}
     assert changed["run"] >= {
         "buckets",
-        "days",
+        "day_books",
         "factors",
         "fits",
         "lines",
