@@ -58,7 +58,7 @@ def test_a_parquet_column_whose_name_is_not_utf8(tmp_path: Path, command: list[s
         (QUEUES.format(""), ["--valid-from", "9999-12-31T23:59:59-12:00"]),
         ("queue,corepower\nA," + "1" * 100_000 + "\n", []),
         ('{"A": {"name": "\\ud800", "corepower": 12}}', ["cric"]),
-        ('{"A": {"name": "A", "site": "\\uDfff"}}', ["cric"]),
+        ('{"A": {"name": "A", "rc_site": "\\uDfff"}}', ["cric"]),
         ('{"A": 1' + "0" * 5000 + "}", ["cric"]),
         ("[" * 100_000, ["cric"]),
     ],

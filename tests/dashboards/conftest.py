@@ -284,7 +284,7 @@ def _components(kind: str, method: str, factors: Rows) -> Rows:
                 "n_units": 40 - 30 * component,
                 "n_jobs": 9000 - 8000 * component,
                 "dof": 300,
-                "spread": 0.1,
+                "rel_spread": 0.1,
                 "minuit_valid": True,
                 "names": ", ".join(names),
                 "link": f"a task that runs at {names[0]} and at GRID-000-T1" if component else None,
