@@ -161,3 +161,8 @@ def test_a_search_leaves_room_for_the_dashboard() -> None:
             }
         },
     }
+
+
+def _index(name: str) -> str:
+    kebab = name.replace("_", "-")
+    return f'"index": "esjobs-latest-{kebab}"'
