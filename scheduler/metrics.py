@@ -27,7 +27,7 @@ class Metrics:
         self._seconds = gauge("step_seconds", "How long each step of the newest night took", "step")
         self._nights = gauge("nights", "Nights of the last 60 days by what became of them", "state")
         self._jobs = gauge("night_jobs", "Jobs of the newest night: in, used, dropped", "what")
-        self._flags = gauge("open_flags", "Queues that deviate in the latest results", "status_shown")
+        self._flags = gauge("open_flags", "Queues that deviate in the latest results", "status")
         self._fits = gauge("fit_ok", "1 where the latest fit converged", "level")
         self._last_end = gauge("last_job_end_timestamp_seconds", "End of the newest job")
         self._stopped = gauge("ingest_stopped", "1 where no job ended for too long")

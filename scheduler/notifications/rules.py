@@ -24,7 +24,7 @@ def takes(recipient: Recipient, notice: Notice) -> bool:
 
 
 def _may_be_sent(notice: Notice) -> bool:
-    if notice.level != "site" or notice.kind not in ROLE_KINDS["site"]:
+    if notice.level != "queue" or notice.kind not in ROLE_KINDS["site"]:
         return False
     return notice.from_state in _TOLD_STATES if notice.kind == "closed" else notice.confirmed is True
 

@@ -46,7 +46,7 @@ def test_a_second_trigger_of_a_day_does_nothing_again_that_is_done(tmp_path: Pat
 def test_what_is_declared_in_the_middle_of_a_night_is_told_by_all_of_it_next_time(tmp_path: Path) -> None:
     """What follows from a fit is made from what that fit had read, so both are made again."""
     declared = tmp_path / "declared.csv"
-    declared.write_text("level,name,corepower,benchmark,valid_from\nsite,X,10,HS06,2025-01-01\n")
+    declared.write_text("level,name,corepower,benchmark,valid_from\nqueue,X,10,HS06,2025-01-01\n")
 
     def fit_and_import(work: NightWork) -> NightAccount:
         account = fit_window(work)

@@ -179,7 +179,7 @@ def test_metrics_and_health_over_http() -> None:
             'esjobs_step_seconds{step="fit 30d"}': "1.5",
             'esjobs_nights{state="done"}': "3.0",
             'esjobs_night_jobs{what="dropped"}': "2.0",
-            'esjobs_open_flags{standing="confirmed"}': "4.0",
+            'esjobs_open_flags{status="confirmed"}': "4.0",
             'esjobs_fit_ok{level="cpu_model"}': "0.0",
             "esjobs_ingest_stopped": "0.0",
             'esjobs_triggers_total{result="ok"}': "1.0",

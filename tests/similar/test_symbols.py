@@ -208,7 +208,7 @@ def test_what_is_kept_at_a_time_is_bounded(tmp_path: Path, monkeypatch: pytest.M
     """By bytes, too, for 100 files may be 10 GB of names."""
     for name in "abc":
         (tmp_path / name).write_bytes(elf([name.encode() * 50]))
-    monkeypatch.setattr(scanning, "_AT_ONCE_B", 1)
+    monkeypatch.setattr(scanning, "_PER_STEP_B", 1)
     steps: list[int] = []
     publish = scanning._publish
 

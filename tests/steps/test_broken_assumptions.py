@@ -184,7 +184,7 @@ def test_names_behind_a_link_of_few_jobs_are_not_compared(tmp_path: Path) -> Non
     few, _ = make_jobs(SMALL.but(sites=10, tasks=12, misdeclared=0.0), 2)
     rng = np.random.default_rng(3)
     few = few.to_pandas()
-    few["queue"] = few.site.str.replace("GRID0", "THIN0")
+    few["queue"] = few.queue.str.replace("GRID0", "THIN0")
     few["task_id"] = "9" + few.task_id
     few["job_id"] = "few" + few.job_id
     bridge = few[few.task_id == few.task_id.iloc[0]].head(10).copy()

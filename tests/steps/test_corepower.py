@@ -34,7 +34,7 @@ def imported(session: Session, folder: Path, text: str | bytes, **options: Any) 
     "text",
     [
         "queue,corepower,benchmark\nCERN,10.5,HS06\nRAL,,HS06\n",
-        "site;corepower;benchmark\nCERN;10.5;HS06\nRAL;;HS06\n",
+        "queue;corepower;benchmark\nCERN;10.5;HS06\nRAL;;HS06\n",
         "name\tcorepower\tbenchmark\nCERN\t10.5\tHS06\nRAL\t\tHS06",
         "\ufeffqueue,corepower,benchmark\r\nCERN,10.5,HS06\r\nRAL,,HS06\r\n",
         ' Queue , CorePower , BENCHMARK \n"CERN", 10.5 ,HS06\n\nRAL,\\N,HS06\n',

@@ -67,7 +67,7 @@ def test_a_wlcg_site_has_all_its_queues(grid: Session) -> None:
     profile = grid.site(LARGE.lower())
     assert (profile.named.title, list(profile.named.names)) == (LARGE, SITES[LARGE])
     assert profile.window == LATE
-    flags = shown(grid, "flags", level="queue", type="all", method="gamma", queue=LARGE)
+    flags = shown(grid, "flags", level="queue", type="all", method="gamma", site=LARGE)
     assert sorted(map(repr, profile.flags)) == sorted(map(repr, flags))
     assert {row["name"] for row in profile.types} <= set(SITES[LARGE])
 

@@ -27,7 +27,7 @@ def event(
 ) -> dict[str, Any]:
     """A row of ``flag_events``; what is not given is that of a confirmed deviation of −31 %."""
     row: dict[str, Any] = {
-        "level": "site",
+        "level": "queue",
         "processing_type": "all",
         "name": name,
         "site": name.partition("_")[0],

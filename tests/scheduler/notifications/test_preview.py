@@ -60,7 +60,7 @@ def test_a_preview_is_what_is_sent(store: DuckStore, server: MailServer, tmp_pat
 def test_a_test_message(store: DuckStore, server: MailServer, hook: Listener) -> None:
     chat = coordinator("chat", channel="slack", address=None, url=f"{hook.url}/a/b", sites=["CRN*"])
     made = settings(site(sites=["cern*", "CRN-*"]), chat, mail=server.settings(security="none"))
-    row = {"level": "site", "name": "CERN-PROD_Q", "site": "CERN-PROD", "state": "open"}
+    row = {"level": "queue", "name": "CERN-PROD_Q", "site": "CERN-PROD", "state": "open"}
     publish(store, FLAG_STATES, NIGHT, [row])
     notifier = Notifier(lambda: store, office(made))
     hook.answers.append((404, {}, b"no_service"))
@@ -103,7 +103,7 @@ def test_the_log_has_what_sites_answered(store: DuckStore, server: MailServer) -
     notifier.send()
     for number, (hours, text) in enumerate([(-5, "before"), (5, "we swapped the nodes")]):
         at = NOW + timedelta(hours=hours)
-        note = {"note_id": f"n{number}", "name": "CERN-PROD_UCORE", "kind": "answer", "by": "Ana"}
+        note = {"note_id": f"n{number}", "name": "CERN-PROD_UCORE", "kind": "answer", "entered_by": "Ana"}
         batches = pa_rows({**note, "text": text, "entered_at": at})
         store.publish([store.replace(FLAG_NOTES, f"n{number}", batches)])
     rows = notifier.log().to_pylist()

@@ -167,7 +167,7 @@ def test_mails_about_a_queue_are_a_thread_of_a_list(store: DuckStore, server: Ma
 
 
 def test_jobs_tasks_and_sites_behind_a_deviation(store: DuckStore, server: MailServer) -> None:
-    run = {"run": "0123456789ab", "processing_type": "all", "level": "site"}
+    run = {"run": "0123456789ab", "processing_type": "all", "level": "queue"}
     flag = {
         **run,
         "name": QUEUE,

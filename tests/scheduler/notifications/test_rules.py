@@ -31,22 +31,22 @@ def one(given: dict[str, Any]) -> Recipient:
 
 @examples(
     kind=st.sampled_from(KINDS),
-    level=st.sampled_from([None, "site", "cpu_model"]),
+    level=st.sampled_from([None, "queue", "cpu_model"]),
     confirmed=st.sampled_from([None, False, True]),
     from_state=st.sampled_from([None, "new", "open", "acknowledged", "resolved"]),
     queue=st.sampled_from([None, "CERN-PROD_Q", "OTHER_Q"]),
-    site=st.sampled_from([None, "CERN-PROD", "OTHER"]),
+    of=st.sampled_from([None, "CERN-PROD", "OTHER"]),
 )
 def test_a_site_gets_confirmed_changes_of_its_own_queues_only(
-    kind: Any, level: Any, confirmed: Any, from_state: Any, queue: Any, site: Any
+    kind: Any, level: Any, confirmed: Any, from_state: Any, queue: Any, of: Any
 ) -> None:
     told = Notice(
         "i", kind, "critical", "s", "t", NIGHT,
-        level=level, confirmed=confirmed, from_state=from_state, name=queue, site=site,
+        level=level, confirmed=confirmed, from_state=from_state, name=queue, site=of,
     )  # fmt: skip
     if takes(one(site()), told):
-        assert level == "site"
-        assert "CERN" in f"{queue}{site}"
+        assert level == "queue"
+        assert "CERN" in f"{queue}{of}"
         assert kind in ("opened", "reopened", "closed")
         assert from_state in ("open", "acknowledged") if kind == "closed" else confirmed is True
 

@@ -96,7 +96,7 @@ def test_what_is_told_stands_in_the_mail(store: DuckStore, server: MailServer) -
 
 def test_what_is_known_of_why_stands_in_the_mail(store: DuckStore, server: MailServer) -> None:
     events(store, event())
-    flag = {"level": "site", "processing_type": "all", "name": "CERN-PROD_UCORE", "day": NIGHT - 12 * DAY}
+    flag = {"level": "queue", "processing_type": "all", "name": "CERN-PROD_UCORE", "day": NIGHT - 12 * DAY}
     for run, said in (("0123456789ab", "CPU mix changed on 2026-11-09."), ("another", "Of another run.")):
         rows = [flag | {"run": f"d-{run}", "speed_run": run, "sentence": said}]
         batches = rows_table(DRIFTS, rows).to_batches()

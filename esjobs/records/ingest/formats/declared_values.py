@@ -24,7 +24,7 @@ from esjobs.schema.declared import COREPOWER, RECORDS
 
 BENCHMARKS = ("HS06", "HS23")
 ACCEPTED = (
-    "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
+    "columns name (or queue, cpu_model), corepower, and optionally benchmark, level, valid_from, "
     "site, parent_corepower, source, country"
 )
 REPEATED = "repeated"
