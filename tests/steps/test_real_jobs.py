@@ -122,7 +122,7 @@ def test_raw_verdicts_are_those_of_a_second_implementation(one_task: Session) ->
     assert (factors["k_err_int"] / factors["k"]).between(0.09, 0.105).all()
     fit = one_task.tables.fits(level="queue", type="all", method="paper").to_pandas().iloc[0]
     assert (fit["dof"], fit["sigma_int"], fit["sigma_int_kind"]) == (0, 0.10, "assumed")
-    assert math.isnan(fit["spread"])
+    assert math.isnan(fit["rel_spread"])
 
 
 def test_declared_corepower_never_enters_a_fit(panda_files: list[Path], tmp_path: Path) -> None:
