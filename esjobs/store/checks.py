@@ -16,7 +16,7 @@ SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origi
 """Incoming rows that lost, as ``put_jobs`` names them."""
 
 FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark", pa.string())])
-"""What ``day_fingerprints`` answers."""
+"""Schema of ``day_fingerprints``."""
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -82,4 +82,4 @@ def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> Non
 
 
 LENGTH = re.compile(r"[0-9]{1,9}d")
-"""How the length of windows stands in the name of what is latest among them."""
+"""Spelling of the length of windows in the latest name of their kind."""

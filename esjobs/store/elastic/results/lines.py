@@ -24,7 +24,7 @@ Parts = list[pa.Array | str]
 """Texts of all rows and constants, which joined row by row make a text; null where one of them is."""
 
 _ESCAPED = bytes(range(32)) + b'"\\'
-"""What a JSON string cannot hold as it is."""
+"""Bytes that a JSON string must escape."""
 
 
 def create_lines(
