@@ -189,12 +189,12 @@ class Settings(BaseModel):
         return rules
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The store as messages show it: an address without user and password."""
         return self.store if self.store.startswith("duckdb:") else without_login(self.store)
 
     def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
-        return [("store", self.place), *super().__repr_args__()]
+        return [("store", self.location), *super().__repr_args__()]
 
 
 @cache

@@ -28,7 +28,7 @@ CONFIRMED = "confirmed"
 CANDIDATE = "candidate"
 """Displayed word for every other ``deviates``."""
 STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
-"""Every word that people read for a verdict; see :func:`standing`."""
+"""Every word that people read for a verdict; see :func:`status_shown`."""
 VARIED: tuple[str, ...] = ("objective", "fixed cost", "one type", "one core class", "task left out")
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
 
@@ -60,12 +60,12 @@ def noun(level: str, count: int = 2) -> str:
     return _NOUNS.get(level, (level, level))[count != 1]
 
 
-def standing(verdict: str, confirmed: object) -> str:
+def status_shown(verdict: str, confirmed: object) -> str:
     """Return the displayed verdict: ``deviates`` is either confirmed or a candidate.
 
     ``confirmed``: anything but True, including missing, is not confirmed.
 
-    >>> standing("deviates", True), standing("deviates", None), standing("ok", False)
+    >>> status_shown("deviates", True), status_shown("deviates", None), status_shown("ok", False)
     ('confirmed', 'candidate', 'ok')
     """
     if verdict != "deviates":
