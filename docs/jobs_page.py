@@ -45,7 +45,7 @@ def jobs_page(note: str) -> str:
 
 
 def _efficiency(index: JobsIndex) -> str:
-    return f"`{_formula(index)}`, filter `{index.known['cpu_s'].names[0]} : * and core_h : *`"
+    return f"`{_formula(index)}`, filter `{index.columns['cpu_s'].names[0]} : * and core_h : *`"
 
 
 def _view(index: JobsIndex) -> str:
@@ -60,7 +60,7 @@ def _view(index: JobsIndex) -> str:
 
 def _formula(index: JobsIndex) -> str:
     """CPU time over core time, in Lens; in hours, as ``core_h``."""
-    cpu = index.known["cpu_s"]
+    cpu = index.columns["cpu_s"]
     hours = cpu.factor / 3600
     scaled = f"sum({cpu.names[0]})" if hours == 1 else f"sum({cpu.names[0]}) / {1 / hours:g}"
     return f"{scaled} / sum(core_h)"

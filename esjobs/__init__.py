@@ -74,7 +74,7 @@ _HOMES = {
     "Settings": "esjobs.entry",
     "Window": "esjobs.core.window",
 }
-"""Where names come from; every other one is an error."""
+"""Sources of lazily imported names; every other name is an error."""
 
 
 def _check_neighbours() -> None:

@@ -74,16 +74,16 @@ class ClusterSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")] = "esjobs"
-    """What the names of all indices of esjobs begin with."""
+    """Prefix of the names of all indices of esjobs."""
     jobs_index: _Text | None = None
     """Index, alias or pattern of others in which the jobs are; not set: what ``esjobs ingest`` put there."""
     field_map: _Text | None = None
-    """Which foreign field stands for which of the catalogue: a bundled map, or a file (``....toml``)."""
+    """Map from foreign fields to those of the catalogue: a bundled map, or a file (``....toml``)."""
     read_at_most: Annotated[int, BeforeValidator(no_flag), Field(ge=0)] | None = 5_000_000
     """Documents of a jobs index of others that one question may read one by one, where the cluster cannot
     group them; ``--yes``: as many as it takes."""
     product: Literal["elasticsearch", "opensearch"] | None = None
-    """Which client to use; found out by asking when not set."""
+    """Client to use; detected from the cluster when not set."""
     api_key: SecretStr | None = None
     """API key (Elasticsearch), as the cluster gave it out, encoded."""
     token: SecretStr | None = None
@@ -97,7 +97,7 @@ class ClusterSettings(BaseModel):
     key: Path | None = None
     """Private key of the client's certificate, PEM."""
     verify: bool = True
-    """Whether the cluster's certificate is checked."""
+    """True if the cluster's certificate is checked."""
     timeout_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 60.0
     retries: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=100)] = 3
     shards: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=100)] = 1
@@ -118,16 +118,16 @@ class RetentionSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     keep_newest: Number = 10
-    """So many of the newest runs, whatever their days."""
+    """Number of the newest runs to keep, whatever their days."""
     keep_daily: Number = 60
-    """The latest run of each of so many days that runs reach."""
+    """Number of days, among those that runs reach, of which the latest run is kept."""
     keep_weekly: Number = 52
     """The same of weeks."""
     keep_monthly: Number = 120
     """The same of months."""
     keep_bucket_months: Count | None = None
-    """What is kept per day (buckets, books, daily factors, scores, issues) of so many of the newest months;
-    all of it when not set."""
+    """Number of the newest months of daily results (buckets, books, daily factors, scores, issues) to keep;
+    all when not set."""
     undo_days: Number = 7
     """Days for which a load that has replaced versions of jobs can be undone; 0: these are not kept."""
 
@@ -140,13 +140,13 @@ class Settings(BaseModel):
     capabilities: ClassVar[tuple[Capability, ...]] = ()
 
     store: str = Field(default_factory=lambda: f"duckdb:{default_store_path()}", repr=False)
-    """Where jobs and results live: ``duckdb:PATH``, ``duckdb::memory:``, or the address of a cluster."""
+    """Store of jobs and results: ``duckdb:PATH``, ``duckdb::memory:``, or the address of a cluster."""
     memory: Annotated[str, BeforeValidator(_size)] = "1GB"
-    """How much memory the embedded store may use before it spills to disk."""
+    """Memory that the embedded store may use before it spills to disk."""
     wait_s: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=86_400)] = 10.0
-    """How long to wait for others who have the file of an embedded store: who writes has it alone."""
+    """Time to wait for the file of an embedded store, which has one writer at a time."""
     share: Share = "nobody"
-    """Who may read the files that are made, beside their owner: ``nobody``, the ``group``, or ``all``."""
+    """Readers of the files that are made, beside their owner: ``nobody``, the ``group``, or ``all``."""
     cluster: ClusterSettings = ClusterSettings()
     rules: CleaningRules = CleaningRules()
     retention: RetentionSettings = RetentionSettings()
@@ -189,12 +189,12 @@ class Settings(BaseModel):
         return rules
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The store as messages show it: an address without user and password."""
         return self.store if self.store.startswith("duckdb:") else without_login(self.store)
 
     def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
-        return [("store", self.place), *super().__repr_args__()]
+        return [("store", self.location), *super().__repr_args__()]
 
 
 @cache

@@ -257,7 +257,7 @@ class _Attempt:
         work = self._work
         return self._retry.until_answered(
             ask,
-            lambda error: _may_pass(error, work.settings.place),
+            lambda error: _may_pass(error, work.settings.location),
             self._deadline,
             self._settings,
             f"night {work.night}: ",

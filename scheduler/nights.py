@@ -97,7 +97,7 @@ class Nights:
     def tend(self, pending: PendingFailure | None = None) -> list[Row]:
         """Run nights with late records and missing ones, oldest first, then the due one.
 
-        ``unwritten``: failure of the previous trigger that the ledger does not have. Its nights without an
+        ``pending``: failure of the previous trigger that the ledger does not have. Its nights without an
         account become failed with this reason before they are made up for. Raises :class:`ClockError` if the
         clock seems wrong, see :mod:`scheduler.witnesses`.
         """
@@ -156,7 +156,7 @@ class Nights:
     def _lease(self) -> Lease:
         return Lease(
             self._store,
-            self._context.settings.place,
+            self._context.settings.location,
             self._clock,
             what="running nights",
             request_s=_LONGEST_STEP_S,

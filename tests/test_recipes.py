@@ -127,11 +127,11 @@ import esjobs
 from dashboards.panels import panel, tables_read
 from dashboards.targets.html.report import ReportData, render
 from dashboards.targets.vegalite.charts import from_index
-from dashboards.view.ask import asked
+from dashboards.view.ask import query_rows
 
 with esjobs.open(sys.argv[1]) as session:
     rows = session.tables.weather().to_pandas()
-    names = [row["name"] for row in asked(session.store, panel("warmth").view)]
+    names = [row["name"] for row in query_rows(session.store, panel("warmth").view)]
 page = render(ReportData(more={"weather": rows}))
 block = page[page.index('id="warmth"'):]
 (chart,) = json.loads(page.partition('id="charts">')[2].partition("</script>")[0])

@@ -14,7 +14,7 @@ MOST_ROWS = 1000
 _OF_APPLICATION = (Where("level", ("application",)),)
 _RUNS = (*_OF_APPLICATION, Where("main", (True,)))
 """Rows of whole runs; adding their regions would count time twice."""
-_KNOWN = (Where("useful_s"), Where("active_s", above=0))
+_MEASURED = (Where("useful_s"), Where("active_s", above=0))
 
 
 def _lost(id_: str, title: str, by: str, heading: str, where: tuple[Where, ...], about: str) -> Panel:
@@ -26,7 +26,7 @@ def _lost(id_: str, title: str, by: str, heading: str, where: tuple[Where, ...],
         View(
             "pop",
             types="every",
-            where=(*where, *_KNOWN, Where(by)),
+            where=(*where, *_MEASURED, Where(by)),
             by=(by,),
             metrics=(Sum("useful_s", "useful"), Sum("active_s", "active"), Count()),
             sort=("-active",),

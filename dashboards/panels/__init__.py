@@ -106,6 +106,8 @@ def tables_read() -> tuple[str, ...]:
     >>> {"flags", "factors", "days"} <= set(tables_read())
     True
     """
-    asked = [name for each in REPORT for name in (each.view.table, *(join.view.table for join in each.joins))]
+    tables = [
+        name for each in REPORT for name in (each.view.table, *(join.view.table for join in each.joins))
+    ]
     borrowed = [field.table for each in REPORT for field in each.fields]
-    return tuple(dict.fromkeys(name for name in (*asked, *borrowed, "corepower") if name))
+    return tuple(dict.fromkeys(name for name in (*tables, *borrowed, "corepower") if name))

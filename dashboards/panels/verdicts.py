@@ -217,7 +217,7 @@ DEVIATING_MODELS = Panel(
         FINDING,
         ADVICE,
     ),
-    given=(Where("deviation"),),
+    requires=(Where("deviation"),),
     empty="No deviation of a CPU model from its reference score is confirmed.",
 )
 
@@ -292,7 +292,7 @@ SCATTER_MODEL = Panel(
     fields=_MODEL_SCATTER_FIELDS,
     joins=_line("cpu_model"),
     band=True,
-    given=(Where("k"),),
+    requires=(Where("k"),),
     empty="No reference scores of CPU models were imported, so their factors stand without a comparison.",
 )
 

@@ -134,20 +134,20 @@ def set_rules(
     outcomes = []
     for rule in wanted:
         one = rule.named(prefix)
-        there = _there(client, server, path, one)
+        stored = _stored(client, server, path, one)
         if not dry_run:
-            answer = _write(client, server, path, rule.body(prefix, indices), one, there)
+            answer = _write(client, server, path, rule.body(prefix, indices), one, stored)
             if answer.status != 200:
                 outcomes.append(Outcome(one, "failed", _why(client, answer)))
                 continue
-        outcomes.append(Outcome(one, "new" if there is None else "replaced"))
+        outcomes.append(Outcome(one, "new" if stored is None else "replaced"))
     return outcomes
 
 
 def remove_rules(
     client: Client,
     server: Server,
-    known: Sequence[Rule],
+    rules: Sequence[Rule],
     *,
     prefix: str,
     space: str | None = None,
@@ -158,9 +158,9 @@ def remove_rules(
         return []
     path = path_of(client, server, space)
     outcomes = []
-    for one in (rule.named(prefix) for rule in known):
+    for one in (rule.named(prefix) for rule in rules):
         try:
-            if _there(client, server, path, one) is None:
+            if _stored(client, server, path, one) is None:
                 continue
         except DashboardsError:
             # a user without the right to see rules has made none, and the dashboards go all the same
@@ -177,7 +177,7 @@ def _address(path: str, one: SavedObject) -> str:
     return f"{path}/api/alerting/rule/{one.id}"
 
 
-def _there(client: Client, server: Server, path: str, one: SavedObject) -> Mapping[str, Any] | None:
+def _stored(client: Client, server: Server, path: str, one: SavedObject) -> Mapping[str, Any] | None:
     answer = client.ask("GET", _address(path, one), headers=server.headers)
     if answer.status == 404:
         return None
@@ -193,9 +193,9 @@ def _write(
     path: str,
     body: Body,
     one: SavedObject,
-    there: Mapping[str, Any] | None,
+    stored: Mapping[str, Any] | None,
 ) -> Answer:
-    if there is None:
+    if stored is None:
         made = {
             **body,
             "rule_type_id": ".es-query",
@@ -206,7 +206,7 @@ def _write(
         return client.ask("POST", _address(path, one), headers=server.headers, body=made)
     kept = [
         {name: value for name, value in action.items() if name != "connector_type_id"}
-        for action in there.get("actions") or ()
+        for action in stored.get("actions") or ()
         if isinstance(action, dict)
     ]
     return client.ask("PUT", _address(path, one), headers=server.headers, body={**body, "actions": kept})

@@ -119,9 +119,9 @@ def _title(found: Mapping[str, Any]) -> str:
 
 
 def _references(found: Mapping[str, Any], name: str, number: int) -> list[tuple[str, str]]:
-    given = found.get("references", [])
+    references = found.get("references", [])
     try:
-        return [(str(one["type"]), str(one["id"])) for one in given]
+        return [(str(one["type"]), str(one["id"])) for one in references]
     except (TypeError, KeyError):
         raise InputError(
             f"{name}, line {number}: references without type and id; render the bundle again"

@@ -20,8 +20,8 @@ def plan_import(client: Client, server: Server, bundle: Bundle, space: str | Non
 
     Raises :class:`DashboardsError` when the server does not say what it has.
     """
-    there = present(client, server, path_of(client, server, space), bundle.objects)
-    return [Outcome(one, "replaced" if one.key in there else "new") for one in bundle.objects]
+    existing = present(client, server, path_of(client, server, space), bundle.objects)
+    return [Outcome(one, "replaced" if one.key in existing else "new") for one in bundle.objects]
 
 
 def import_bundle(client: Client, server: Server, bundle: Bundle, space: str | None = None) -> list[Outcome]:

@@ -16,28 +16,28 @@ def present(
     By asking for their export, the one question about many objects that all products and versions answer: it
     names those that it does not find. Raises :class:`DashboardsError` when it is refused.
     """
-    asked = {one.key for one in objects}
+    requested = {one.key for one in objects}
     unknown: set[tuple[str, str]] = set()
-    while asked:
+    while requested:
         answer = client.ask(
             "POST",
             f"{path}/api/saved_objects/_export",
             headers=server.headers,
             body={
-                "objects": [{"type": type_, "id": id_} for type_, id_ in sorted(asked)],
+                "objects": [{"type": type_, "id": id_} for type_, id_ in sorted(requested)],
                 "includeReferencesDeep": False,
                 "excludeExportDetails": True,
             },
         )
         if answer.status == 200:
-            return asked
-        missing = _missing(answer.json()) & asked
-        unsupported = _unsupported(answer.message(), asked)
+            return requested
+        missing = _missing(answer.json()) & requested
+        unsupported = _unsupported(answer.message(), requested)
         if answer.status != 400 or not (missing or unsupported):
             raise client.refusal(answer, "the question which objects are there")
         unknown |= missing | unsupported
-        asked -= unknown
-    return asked
+        requested -= unknown
+    return requested
 
 
 def _missing(found: Any) -> set[tuple[str, str]]:
@@ -52,8 +52,8 @@ def _missing(found: Any) -> set[tuple[str, str]]:
     }
 
 
-def _unsupported(message: str, asked: set[tuple[str, str]]) -> set[tuple[str, str]]:
+def _unsupported(message: str, requested: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """Objects of types that a product does not have: it refuses and names them, or only the types."""
     if "non-exportable" not in message and "not support" not in message:
         return set()
-    return {key for key in asked if key[0] in message}
+    return {key for key in requested if key[0] in message}

@@ -19,8 +19,8 @@ def plan_removal(
 ) -> list[Outcome]:
     """Return the outcomes of a removal, without any change."""
     wanted = _ordered(objects)
-    there = present(client, server, path_of(client, server, space), wanted)
-    return [Outcome(one, "removed" if one.key in there else "absent") for one in wanted]
+    existing = present(client, server, path_of(client, server, space), wanted)
+    return [Outcome(one, "removed" if one.key in existing else "absent") for one in wanted]
 
 
 def remove_bundle(
@@ -32,10 +32,10 @@ def remove_bundle(
     """
     path = path_of(client, server, space)
     wanted = _ordered(objects)
-    there = present(client, server, path, wanted)
+    existing = present(client, server, path, wanted)
     outcomes = []
     for one in wanted:
-        if one.key not in there:
+        if one.key not in existing:
             outcomes.append(Outcome(one, "absent"))
             continue
         answer = client.ask(
@@ -56,7 +56,7 @@ def remove_bundle(
 
 
 def _ordered(objects: Iterable[SavedObject]) -> list[SavedObject]:
-    def place(one: SavedObject) -> tuple[int, str]:
+    def order(one: SavedObject) -> tuple[int, str]:
         return (_ORDER.index(one.type) if one.type in _ORDER else len(_ORDER), one.id)
 
-    return sorted({one.key: one for one in objects}.values(), key=place)
+    return sorted({one.key: one for one in objects}.values(), key=order)

@@ -7,7 +7,16 @@ panels, in order, are listed in :mod:`dashboards.panels`.
 """
 
 from dashboards.spec.fields import Entry, Role, Show
-from dashboards.spec.jobs import JOBS, OWN, WASTED_IS, JobsIndex, Known, factors_of, lacking, multipliers
+from dashboards.spec.jobs import (
+    JOBS,
+    OWN,
+    WASTED_IS,
+    IndexFields,
+    JobsIndex,
+    factors_of,
+    lacking,
+    multipliers,
+)
 from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
 from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, hinted, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
@@ -27,10 +36,10 @@ __all__ = [
     "WASTED_IS",
     "Choice",
     "Entry",
+    "IndexFields",
     "JobsIndex",
     "Join",
     "Kind",
-    "Known",
     "Look",
     "Mean",
     "Page",

@@ -20,7 +20,7 @@ JOBS = Table(
 
 
 @dataclass(frozen=True)
-class Known:
+class IndexFields:
     """Fields of an index for a field of the catalogue: the first of ``names`` in a document counts.
 
     ``factor``: what makes base units of a number. ``unset``: the number that means not measured. ``values``:
@@ -42,7 +42,7 @@ class JobsIndex:
 
     title: str
     time: str
-    known: Mapping[str, Known]
+    columns: Mapping[str, IndexFields]
     own: bool = False
 
     def name(self, prefix: str) -> str:
@@ -53,7 +53,7 @@ class JobsIndex:
 OWN = JobsIndex(
     "jobs",
     "end_time",
-    {item.name: Known((item.name,)) for item in fields.JOB_FIELDS},
+    {item.name: IndexFields((item.name,)) for item in fields.JOB_FIELDS},
     own=True,
 )
 """The index that esjobs keeps itself; its name follows the prefix."""
@@ -77,8 +77,8 @@ def lacking(panel: Panel, index: JobsIndex) -> list[str]:
     keys = {*panel.view.by, *multipliers(panel.view)}
     return [
         name
-        for name in dict.fromkeys(_asked(panel.view))
-        if not (names := index.known.get(name, Known(())).names)
+        for name in dict.fromkeys(_columns_read(panel.view))
+        if not (names := index.columns.get(name, IndexFields(())).names)
         or (len(names) > 1 and name not in keys and fields.field(name).type in ("integer", "number"))
     ]
 
@@ -89,14 +89,14 @@ def multipliers(view: View) -> tuple[str, ...]:
     Of squares an index knows the sum.
     """
     products = [factors_of(metric) for metric in view.metrics if not isinstance(metric, Mean)]
-    whole = [
+    integers = [
         name
         for factors in products
         if len(set(factors)) > 1
         for name in factors
         if fields.field(name).type == "integer"
     ]
-    return tuple(name for name in dict.fromkeys(whole) if name not in view.by)
+    return tuple(name for name in dict.fromkeys(integers) if name not in view.by)
 
 
 def factors_of(metric: Metric) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def factors_of(metric: Metric) -> tuple[str, ...]:
             return ()
 
 
-def _asked(view: View) -> Iterator[str]:
+def _columns_read(view: View) -> Iterator[str]:
     yield from view.by
     yield from (condition.column for condition in view.where)
     for metric in view.metrics:

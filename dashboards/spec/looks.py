@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from esjobs.core.words import standing
+from esjobs.core.words import status_shown
 
 
 @dataclass(frozen=True)
@@ -59,5 +59,5 @@ def look_of(verdict: object, origin: object = None, confirmed: object = None) ->
     """
     if verdict == "undeclared" and origin == "default":
         return "default"
-    word = standing(str(verdict), confirmed)
+    word = status_shown(str(verdict), confirmed)
     return word if word in LOOKS else "other"

@@ -55,7 +55,7 @@ class Page:
     above: Panel | None = None
 
     @property
-    def given(self) -> tuple[Where, ...]:
+    def preset(self) -> tuple[Where, ...]:
         """Conditions of a page when it is opened."""
         return tuple(Where(choice.column, (choice.chosen,)) for choice in self.choices if choice.chosen)
 

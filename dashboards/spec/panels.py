@@ -113,8 +113,8 @@ class Panel:
     chart looks up in other views.
     ``interval``: half-width of drawn error bars in standard errors. ``band``: draw the accepted deviation.
     ``empty``: the sentence that stands here when no row qualifies. ``folded``: closed until asked for.
-    ``optional``: left out altogether when no row qualifies. ``given``: left out altogether when no row of its
-    level meets these conditions, because then even its absence says nothing. ``most``: show at most so many:
+    ``optional``: omitted when no row qualifies. ``requires``: omitted when no row of its level meets these
+    conditions, because then even its absence says nothing. ``most``: show at most so many:
     with most jobs tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``table``,
     ``extremes``), or names of each type (``types``).
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
@@ -140,7 +140,7 @@ class Panel:
     empty: str = ""
     folded: bool = False
     optional: bool = False
-    given: tuple[Where, ...] = ()
+    requires: tuple[Where, ...] = ()
     most: tuple[int, ...] = ()
     repeat: tuple[str, ...] = ()
     text: tuple[tuple[str, str], ...] = ()

@@ -22,6 +22,6 @@ def has_levels(name: str) -> bool:
     >>> has_levels("flags"), has_levels("fits"), has_levels("pop"), has_levels("scores")
     (True, True, False, False)
     """
-    asked = table(name)
+    found = table(name)
     # that column lists no values; one that lists its own is about something else
-    return "level" in asked.column_names and not asked.column("level").values
+    return "level" in found.column_names and not found.column("level").values

@@ -36,16 +36,16 @@ def filters(
     view: View, processing_type: str = ALL_TYPES, method: str | None = None
 ) -> tuple[tuple[Filter, ...], bool]:
     """The conditions of a view as far as the language of stores can say them, and whether that is all."""
-    asked = table(view.table)
+    rows_table = table(view.table)
     fixed = {"level": view.level, "method": method}
     if view.types == "main" and view.table != JOBS.name:
         fixed["processing_type"] = processing_type
     found: list[Filter] = [
         In(column, (value,))
         for column, value in fixed.items()
-        if value is not None and column in asked.column_names
+        if value is not None and column in rows_table.column_names
     ]
-    said = [_filter(asked.column(condition.column), condition) for condition in view.where]
+    said = [_filter(rows_table.column(condition.column), condition) for condition in view.where]
     return (*found, *(each for each in said if each is not None)), None not in said
 
 
@@ -66,7 +66,7 @@ def _filter(column: Field, condition: Where) -> Filter | None:
     return Either((named, Missing(name))) if None in values else named
 
 
-def asked(
+def query_rows(
     store: Readable,
     view: View,
     processing_type: str = ALL_TYPES,

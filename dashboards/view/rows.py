@@ -21,68 +21,68 @@ Tabular = Any
 """A table of results in memory: a pandas frame, an Arrow table or batch."""
 
 
-def rows_of(name: str, held: Tabular | None, method: str | None = None) -> list[Row]:
+def rows_of(name: str, frame: Tabular | None, method: str | None = None) -> list[Row]:
     """The rows of a result table with exactly its columns; what a row lacks is ``None``.
 
     ``method``: those of one method only, where the table has such a column.
     """
-    if held is None:
+    if frame is None:
         return []
-    columns, held = table(name).column_names, _of_method(held, method)
-    if hasattr(held, "to_pylist"):
-        known = {column for column in columns if column in held.schema.names}
-        lacking = [None] * held.num_rows
+    columns, frame = table(name).column_names, _of_method(frame, method)
+    if hasattr(frame, "to_pylist"):
+        present = {column for column in columns if column in frame.schema.names}
+        lacking = [None] * frame.num_rows
         return _as_rows(
-            {column: _plain_column(held, column) if column in known else lacking for column in columns}
+            {column: _plain_column(frame, column) if column in present else lacking for column in columns}
         )
-    return [{column: row.get(column) for column in columns} for row in records(held)]
+    return [{column: row.get(column) for column in columns} for row in records(frame)]
 
 
-def _of_method(held: Tabular, method: str | None) -> Tabular:
-    if method is None or "method" not in _names(held):
-        return held
-    wanted = [value == method for value in values(held, "method")]
-    return held.filter(wanted) if hasattr(held, "to_pylist") else held[wanted]
+def _of_method(frame: Tabular, method: str | None) -> Tabular:
+    if method is None or "method" not in _names(frame):
+        return frame
+    wanted = [value == method for value in values(frame, "method")]
+    return frame.filter(wanted) if hasattr(frame, "to_pylist") else frame[wanted]
 
 
-def _names(held: Tabular) -> list[str]:
-    return list(held.schema.names if hasattr(held, "to_pylist") else held.columns)
+def _names(frame: Tabular) -> list[str]:
+    return list(frame.schema.names if hasattr(frame, "to_pylist") else frame.columns)
 
 
-def values(held: Tabular | None, column: str) -> list[Any]:
+def values(frame: Tabular | None, column: str) -> list[Any]:
     """A column of a table in memory as a list, empty where there is none.
 
     >>> import pandas as pd
     >>> values(pd.DataFrame({"k": [1.5]}), "k"), values(None, "k")
     ([1.5], [])
     """
-    if held is None or column not in _names(held):
+    if frame is None or column not in _names(frame):
         return []
     found: list[Any] = (
-        held.column(column).to_pylist() if hasattr(held, "to_pylist") else held[column].tolist()
+        frame.column(column).to_pylist() if hasattr(frame, "to_pylist") else frame[column].tolist()
     )
     return found
 
 
-def records(held: Tabular) -> list[Row]:
+def records(frame: Tabular) -> list[Row]:
     """Rows as dictionaries of plain values: ``int``, ``float``, ``str``, ``bool``, a time or ``None``.
 
     >>> import pandas as pd
     >>> records(pd.DataFrame({"k": [1.5, float("nan")], "name": ["A", None]}))
     [{'k': 1.5, 'name': 'A'}, {'k': None, 'name': None}]
     """
-    if not hasattr(held, "to_pylist"):
-        return [plain_row(row) for row in _of_frame(held)]
-    return _as_rows({name: _plain_column(held, name) for name in held.schema.names})
+    if not hasattr(frame, "to_pylist"):
+        return [plain_row(row) for row in _of_frame(frame)]
+    return _as_rows({name: _plain_column(frame, name) for name in frame.schema.names})
 
 
 def _as_rows(columns: Mapping[str, list[Any]]) -> list[Row]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _plain_column(held: Tabular, name: str) -> list[Any]:
+def _plain_column(frame: Tabular, name: str) -> list[Any]:
     """A column of an Arrow table."""
-    column = held.column(name)
+    column = frame.column(name)
     listed: list[Any] = column.to_pylist()
     kind = str(column.type)
     if kind in {"halffloat", "float", "double"}:
@@ -131,8 +131,8 @@ def keeps(row: Row, conditions: Iterable[Where]) -> bool:
         value = row.get(condition.column)
         if condition.above is not None and not (value is not None and abs(value) > condition.above):
             return False
-        held = value in condition.accepted if condition.accepted else value is not None
-        if held == condition.negate:
+        met = value in condition.accepted if condition.accepted else value is not None
+        if met == condition.negate:
             return False
     return True
 
@@ -149,9 +149,9 @@ def sort_rows(rows: list[Row], columns: tuple[str, ...]) -> list[Row]:
     for column in reversed(columns):
         name = column.strip("-|")
         key = (lambda row, n=name: abs(row[n])) if "|" in column else (lambda row, n=name: row[n])
-        known = [row for row in result if row.get(name) is not None]
+        present = [row for row in result if row.get(name) is not None]
         missing = [row for row in result if row.get(name) is None]
-        result = [*sorted(known, key=key, reverse=column.startswith("-")), *missing]
+        result = [*sorted(present, key=key, reverse=column.startswith("-")), *missing]
     return result
 
 
@@ -199,22 +199,22 @@ def _measured(metric: Metric | Mean, rows: Sequence[Row]) -> Any:
         return len(rows)
     wanted = (metric.field,) if isinstance(metric, Mean) else metric_fields(metric)
     values = [[row[field] for field in wanted] for row in rows]
-    known = [each for each in values if None not in each]
-    if not known:
+    present = [each for each in values if None not in each]
+    if not present:
         return None
     match metric:
         case Minimum():
-            return float(min(value for (value,) in known))
+            return float(min(value for (value,) in present))
         case Maximum():
-            return float(max(value for (value,) in known))
+            return float(max(value for (value,) in present))
         case Mean():
-            return math.fsum(value for (value,) in known) / len(known)
+            return math.fsum(value for (value,) in present) / len(present)
         case SumProduct():
-            return float(sum(left * right for left, right in known))
+            return float(sum(left * right for left, right in present))
         case Moment(factors):
-            return float(sum(math.prod(each[: len(factors)]) for each in known))
+            return float(sum(math.prod(each[: len(factors)]) for each in present))
         case _:
-            return float(sum(value for value, *_ in known))
+            return float(sum(value for value, *_ in present))
 
 
 _OF_NAMES = ("level", "name", "processing_type", "method")
@@ -238,11 +238,11 @@ def joined(
     for name, columns in _borrowed(fields).items():
         keys = [key for key in _OF_NAMES if key in table(name).column_names]
         last = sorted(tables[name], key=lambda row: row.get("largest") is True)
-        known = {tuple(row.get(key) for key in keys): row for row in last}
-        given = {"processing_type": processing_type, "method": method}
+        existing = {tuple(row.get(key) for key in keys): row for row in last}
+        defaults = {"processing_type": processing_type, "method": method}
         extended = []
         for row in result:
-            other = known.get(tuple(row.get(key, given.get(key)) for key in keys), {})
+            other = existing.get(tuple(row.get(key, defaults.get(key)) for key in keys), {})
             extended.append({**row, **{column: other.get(column) for column in columns}})
         result = extended
     return result

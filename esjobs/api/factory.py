@@ -29,7 +29,7 @@ def require_address(settings: Settings) -> None:
         )
     if kind != "duckdb" or not rest:
         raise UsageError(
-            f"'{settings.place}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
+            f"'{settings.location}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
             "cluster, http://HOST:9200 (--store, ESJOBS_STORE)"
         )
 
@@ -79,21 +79,21 @@ def access_to(
     """
     from esjobs.store.elastic.transport.access import Access
 
-    given = settings.cluster
-    files = (given.ca_file, given.certificate, given.key)
+    cluster = settings.cluster
+    files = (cluster.ca_file, cluster.certificate, cluster.key)
     ca_file, certificate, key = (str(path.expanduser()) if path is not None else None for path in files)
     return Access(
         location,
-        api_key=given.api_key,
-        token=given.token,
-        user=user if user is not None else given.user,
-        password=secret(password) if password is not None else given.password,
+        api_key=cluster.api_key,
+        token=cluster.token,
+        user=user if user is not None else cluster.user,
+        password=secret(password) if password is not None else cluster.password,
         ca_file=ca_file,
         certificate=certificate,
         key=key,
-        verify=given.verify,
-        timeout_s=given.timeout_s,
-        retries=given.retries,
+        verify=cluster.verify,
+        timeout_s=cluster.timeout_s,
+        retries=cluster.retries,
     )
 
 
@@ -104,22 +104,25 @@ def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
     from esjobs.store.elastic.transport.access import split_user
     from esjobs.store.elastic.transport.connect import connect
 
-    given = settings.cluster
+    cluster = settings.cluster
     location, user, password = split_user(settings.store)
-    for name, there, here in (("user", user, given.user), ("password", password, given.password)):
-        if there is not None and here is not None:
+    for name, in_address, in_settings in (
+        ("user", user, cluster.user),
+        ("password", password, cluster.password),
+    ):
+        if in_address is not None and in_settings is not None:
             raise SettingsError(
                 f"{name} is given in the address of {location} and in the settings; leave one out"
             )
     access = access_to(settings, location, user, password)
-    field_map = load_field_map(given.field_map) if given.field_map is not None else None
+    field_map = load_field_map(cluster.field_map) if cluster.field_map is not None else None
     return ElasticStore(
-        connect(access, given.product),
-        given.prefix,
+        connect(access, cluster.product),
+        cluster.prefix,
         tables=TABLES,
-        jobs_index=given.jobs_index,
+        jobs_index=cluster.jobs_index,
         field_map=field_map,
-        how=IndexSettings(given.shards, given.replicas, given.template_priority),
-        read_at_most=given.read_at_most,
+        how=IndexSettings(cluster.shards, cluster.replicas, cluster.template_priority),
+        read_at_most=cluster.read_at_most,
         read_only=read_only,
     )

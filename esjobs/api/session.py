@@ -88,7 +88,7 @@ class Session:
         called: str | None = None,
     ) -> None:
         self._store = store
-        self._called = settings.place if called is None else called
+        self._called = settings.location if called is None else called
         self._opener = opener
         self._settings = settings
         share_with(settings.share)

@@ -17,8 +17,8 @@ def unmatched_conditions(
         values = [value for each in conditions if each.operator == "=" for value in each.values]
         if len(values) > 1 and fields.field(name).type == "keyword" and fields.field(name).groupable:
             stored = session.query(name, window=window).rows.column(name).drop_null()
-            there = set(map(str, stored.to_pylist()))
+            present = set(map(str, stored.to_pylist()))
             for value in values:
-                if value not in there:
-                    what_there_is = accepted(value, there, f"esjobs query --by {name}")
+                if value not in present:
+                    what_there_is = accepted(value, present, f"esjobs query --by {name}")
                     yield f"no job has {name} '{value}'; {what_there_is}"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, standing
+from esjobs.core.words import ALL_TYPES, status_shown
 from esjobs.entry import open as open_session
 from esjobs.records.demo.course import Course
 from esjobs.records.demo.grid import Grid
@@ -76,7 +76,9 @@ def demonstrate(
             for what in ("flags", "fit_summaries")
         )
     judged = flags.select(["name", "verdict", "confirmed", "deviation"]).to_pylist()
-    score = grid.score({row["name"]: standing(row["verdict"], row["confirmed"] is True) for row in judged})
+    score = grid.score(
+        {row["name"]: status_shown(row["verdict"], row["confirmed"] is True) for row in judged}
+    )
     lines = (
         conclusions.column("sentence")[0].as_py(),
         f"report: {report}",

@@ -71,7 +71,7 @@ def _findings(read: Callable[[], Settings], config: Path | None) -> Iterator[_Fi
         yield "secrets", "warning", f"{file} has mode {mode:03o}: others may read it", f"chmod 600 {file}"
     try:
         with open_session(settings=settings, create=False, read_only=True) as session:
-            yield "store", "ok", settings.place, ""
+            yield "store", "ok", settings.location, ""
             yield from _store_findings(session)
     except EsjobsError as error:
         yield "store", FAILED, str(error), _AGAIN
@@ -130,30 +130,30 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
 
 def _night_findings(session: Session) -> Iterator[_Finding]:
     """The nights, where there are any: as the metrics of the service tell them."""
-    known = session.nights.health()
-    if known.future:
+    health = session.nights.health()
+    if health.future:
         yield (
             "nights of the future",
             FAILED,
-            f"{len(known.future)}, up to {known.future[-1]}: the clock was ahead; they count nowhere",
+            f"{len(health.future)}, up to {health.future[-1]}: the clock was ahead; they count nowhere",
             "esjobs nights forget",
         )
-    if known.last_night is None:
+    if health.last_night is None:
         return
-    counts = ", ".join(f"{number} {state}" for state, number in sorted(known.nights.items()))
+    counts = ", ".join(f"{number} {state}" for state, number in sorted(health.nights.items()))
     yield "nights", "ok", f"of the last 60 days: {counts}", ""
-    text = f"{known.last_night} {known.last_state}"
-    if known.last_state == "failed":
-        yield "last night", FAILED, f"{text}: {known.last_reason}", "mend it, then run esjobs catch-up"
+    text = f"{health.last_night} {health.last_state}"
+    if health.last_state == "failed":
+        yield "last night", FAILED, f"{text}: {health.last_reason}", "mend it, then run esjobs catch-up"
     else:
         yield "last night", "ok", text, ""
-    missing = known.nights.get("missing", 0) + known.nights.get("failed", 0)
+    missing = health.nights.get("missing", 0) + health.nights.get("failed", 0)
     if missing:
         yield "missing nights", "missing", f"{missing}", "see: esjobs nights; run esjobs catch-up"
-    if known.last_end is not None:
-        stopped = FAILED if known.stopped else "ok"
-        todo = "no job ended for too long: see whether records still arrive" if known.stopped else ""
-        yield "newest job", stopped, format_time(known.last_end), todo
+    if health.last_end is not None:
+        stopped = FAILED if health.stopped else "ok"
+        todo = "no job ended for too long: see whether records still arrive" if health.stopped else ""
+        yield "newest job", stopped, format_time(health.last_end), todo
 
 
 def _notification_findings(session: Session) -> Iterator[_Finding]:

@@ -22,8 +22,8 @@ def _column(name: str, text: str, *, required: bool = False) -> Callable[[Any], 
 
 
 @example(
-    "esjobs fit-file demo/jobs.parquet --task-column task_id --unit-column queue --cpu-column cpu_s "
-    "--events-column events"
+    "esjobs fit-file demo/jobs.parquet --task-column task_id \\\n"
+    "      --unit-column queue --cpu-column cpu_s --events-column events"
 )
 @click.command("fit-file")
 @click.argument("file", type=click.Path(path_type=Path))
@@ -87,8 +87,8 @@ def fit_file(
 
 @example(
     "esjobs export flags --out flags.csv",
-    "esjobs line-file flags.csv --name-column name --k-column k --k-err-column k_err "
-    "--corepower-column corepower",
+    "esjobs line-file flags.csv --name-column name --k-column k \\\n"
+    "      --k-err-column k_err --corepower-column corepower",
 )
 @click.command("line-file")
 @click.argument("file", type=click.Path(path_type=Path))

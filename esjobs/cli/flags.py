@@ -59,7 +59,7 @@ def flags(ctx: click.Context, states: tuple[str, ...], form: str, out: str) -> N
     emit(rows, form, out, title=title)
 
 
-@example('esjobs flags ack QUEUE --until 2026-01-15 --who ann --note "benchmarks again this week"')
+@example('esjobs flags ack QUEUE --until 2026-01-15 --who ann --note "new benchmark"')
 @flags.command()
 @click.argument("name")
 @click.option("--until", required=True, type=_DAY, metavar="DATE", help="Silence until this date.")

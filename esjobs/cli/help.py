@@ -1,5 +1,6 @@
 """Help of commands: groups and examples."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -16,7 +17,8 @@ DEMO = "esjobs demo; export ESJOBS_STORE=duckdb:demo/demo.duckdb"
 def example(*lines: str) -> Callable[[_Command], _Command]:
     """Append examples to the help of a command; goes above ``@click.command``.
 
-    They run after :data:`DEMO`, unless they name a cluster or a file of the user.
+    They run after :data:`DEMO`, unless they name a cluster or a file of the user. A long one is continued
+    after a backslash.
     """
 
     def decorated(command: _Command) -> _Command:
@@ -29,8 +31,9 @@ def example(*lines: str) -> Callable[[_Command], _Command]:
 
 
 def examples_of(command: click.Command) -> list[str]:
-    """Return the examples of a command."""
-    return [line.strip() for line in (command.epilog or "").splitlines() if line.strip().startswith("esjobs")]
+    """Return the examples of a command, each in one line."""
+    text = re.sub(r"\s*\\\n\s*", " ", command.epilog or "")
+    return [line.strip() for line in text.splitlines() if line.strip().startswith("esjobs")]
 
 
 def write_groups(

@@ -23,7 +23,7 @@ _ROWS_OF_TABLE = 50
 
 @example(
     "esjobs jobs --where 'efficiency<10%' --top 10",
-    "esjobs jobs --where state=failed --columns job_id,queue,wall_s --sort wall_s --desc --top 5",
+    "esjobs jobs --where state=failed --columns job_id,queue --sort wall_s --desc",
 )
 @click.command("jobs")
 @where_option
@@ -93,8 +93,8 @@ def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> s
 
 
 @example(
-    "esjobs sql 'select queue, count(*) as n from jobs group by all order by n desc limit 10'",
-    "esjobs sql 'select name, verdict, deviation from latest_flags order by abs(deviation) desc limit 5'",
+    "esjobs sql 'select queue, count(*) from jobs group by all'",
+    "esjobs sql 'select name, verdict from latest_flags order by deviation'",
 )
 @click.command("sql")
 @click.argument("statement", metavar="'SELECT ...'")

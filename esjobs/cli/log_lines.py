@@ -30,15 +30,15 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        told = {
+        entry = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": visible(redact(record.getMessage())),
         }
         if record.exc_info:
-            told["traceback"] = redact(self.formatException(record.exc_info))
-        return json.dumps(told)
+            entry["traceback"] = redact(self.formatException(record.exc_info))
+        return json.dumps(entry)
 
 
 def redact_tracebacks() -> None:

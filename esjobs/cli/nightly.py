@@ -41,19 +41,19 @@ class Trigger:
     clock: Clock = system_clock
     retry: RetryPolicy = REAL_TIME
 
-    def tend(self, unwritten: str | None = None) -> tuple[list[Row], Condition]:
+    def tend(self, pending: str | None = None) -> tuple[list[Row], Condition]:
         """Run what is due, and look at the installation afterwards.
 
         Waits for a store that another process holds, and for a cluster that does not answer, as long as a
-        night may take (``nights.deadline_h``). ``unwritten``: why the trigger before failed, where it could
+        night may take (``nights.deadline_h``). ``pending``: why the trigger before failed, where it could
         not be written down; the nights that it should have run get it as the reason. Without one, what the
         process before this has noted. Raises :class:`StoreError` when the time is over, and notes it, and
         :class:`ClockError` when the clock seems to be ahead.
         """
-        place = self.settings.place
-        reason = noted(place) if unwritten is None else PendingFailure(unwritten, date.max)
+        place = self.settings.location
+        reason = noted(place) if pending is None else PendingFailure(pending, date.max)
 
-        def tended() -> tuple[list[Row], Condition]:
+        def triggered() -> tuple[list[Row], Condition]:
             with self._session() as session:
                 rows = Nights(session._context, retry=self.retry).tend(reason)
                 return rows, self.condition_of(session)
@@ -61,7 +61,7 @@ class Trigger:
         chosen = self.settings.section(NightsSettings)
         deadline = self.retry.deadline(chosen)
         try:
-            told = self.retry.until_answered(tended, self._may_pass, deadline, chosen)
+            outcome = self.retry.until_answered(triggered, self._may_pass, deadline, chosen)
         except ClockError:
             # nothing was due: there is no night that it could be the reason of
             raise
@@ -69,12 +69,14 @@ class Trigger:
             note(place, str(error), last_complete_day(self.clock()))
             raise
         forget(place)
-        return told
+        return outcome
 
-    def __call__(self, unwritten: str | None = None) -> TriggerResult:
+    def __call__(self, pending: str | None = None) -> TriggerResult:
         """The same, as the service wants it told."""
-        rows, known = self.tend(unwritten)
-        return TriggerResult(tuple((str(row["night"]), row["state"], row["reason"]) for row in rows), known)
+        rows, condition = self.tend(pending)
+        return TriggerResult(
+            tuple((str(row["night"]), row["state"], row["reason"]) for row in rows), condition
+        )
 
     def look(self) -> tuple[Condition, datetime | None]:
         """Return the health of the installation, and the start of its newest night.
@@ -138,7 +140,7 @@ def serve_nights(settings: Settings) -> None:
     metrics = Metrics()
     service = Service(calendar, trigger, system_clock, metrics, look=trigger.look)
     following = calendar.next_after(system_clock())
-    _log.info("nights of %s; the next trigger is at %s", settings.place, following)
+    _log.info("nights of %s; the next trigger is at %s", settings.location, following)
     errands = _errands(settings, metrics)
     if chosen.listen == "nothing":
         serve(service, calendar, errands)

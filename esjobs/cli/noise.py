@@ -36,7 +36,8 @@ def build(folder: Path, compiler: str) -> None:
 
 
 @example(
-    "esjobs noise run noise-programs runs.csv --collective alltoall --bytes 2048 --levels 0,0.3,1 --ranks 28"
+    "esjobs noise run noise-programs runs.csv --collective alltoall \\\n"
+    "      --bytes 2048 --levels 0,0.3,1 --ranks 28"
 )
 @noise.command("run")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))

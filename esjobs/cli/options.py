@@ -144,7 +144,8 @@ def score_option(argument: str) -> Callable[[_Function], _Function]:
         default="cpu_efficiency",
         show_default=True,
         type=click.Choice(SCORE_CHOICES),
-        help="Score.",
+        metavar="SCORE",
+        help=f"Score: {', '.join(SCORE_CHOICES)}.",
     )
 
 

@@ -114,7 +114,9 @@ def index(obj: Context, file: Path, form: str, out: str) -> None:
     )
 
 
-@example("esjobs provision compare 'Demo grid 2025-05-01/2025-06-01' 'Demo grid 2025-06-01/2025-07-01'")
+@example(
+    "esjobs provision compare 'Demo grid 2025-05-01/2025-06-01' \\\n      'Demo grid 2025-06-01/2025-07-01'"
+)
 @provision.command()
 @click.argument("first")
 @click.argument("second")
@@ -131,7 +133,7 @@ def compare(obj: Context, first: str, second: str, form: str, out: str) -> None:
     emit(compared.rows, form, out, title=compared.title)
 
 
-@example("esjobs provision contact user analyst-a --on 2025-06-16 --who ann --note 'one core of eight'")
+@example("esjobs provision contact user analyst-a --on 2025-06-16 --who ann")
 @provision.command()
 @click.argument("kind", type=click.Choice(CONTACTED))
 @click.argument("name")

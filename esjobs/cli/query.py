@@ -17,9 +17,9 @@ from esjobs.cli.options import (
 
 
 @example(
-    "esjobs query --by queue --metric efficiency --sort efficiency --asc --min-jobs 100 --top 10",
-    "esjobs query --by site --metric lost_core_h,lost_share --share --top 10 --total",
-    "esjobs query --by queue --metric efficiency --window 2025-06-08/2025-06-15 --compare previous",
+    "esjobs query --by queue --metric efficiency --sort efficiency --asc",
+    "esjobs query --by site --metric lost_core_h --share --total",
+    "esjobs query --by queue --metric efficiency --compare previous \\\n      --window 2025-06-08/2025-06-15",
 )
 @click.command("query")
 @click.option(

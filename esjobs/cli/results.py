@@ -189,8 +189,8 @@ def compare(
         from esjobs.render.columns import compared_for_people
 
         headlines = [] if method else [run.headline for run in (first, second) if run.headline is not None]
-        rows, alike, summary = compared_for_people(rows, headlines, all_rows=top == 0)
-        title = "; ".join(filter(None, (title, summary, alike)))
+        rows, shared, summary = compared_for_people(rows, headlines, all_rows=top == 0)
+        title = "; ".join(filter(None, (title, summary, shared)))
         if not rows.num_rows and out == "-":
             click.echo(visible(title))
             return

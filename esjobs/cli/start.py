@@ -60,13 +60,13 @@ _messages, _account = 2, -1
 def program() -> None:
     """The command as it is installed: a process of its own, or two where memory is limited."""
     prepare_allocators()
-    given = os.environ.pop(_SUPERVISED, None)
-    if given is None and _memory_limit() is not None:
+    descriptors = os.environ.pop(_SUPERVISED, None)
+    if descriptors is None and _memory_limit() is not None:
         sys.exit(_supervise())
-    if given is None:
+    if descriptors is None:
         _run()
     else:
-        _run_supervised(given)
+        _run_supervised(descriptors)
 
 
 def prepare_allocators() -> None:
@@ -118,9 +118,9 @@ def _run() -> None:
     main(obj=PROGRAM, prog_name="esjobs")
 
 
-def _run_supervised(given: str) -> NoReturn:
+def _run_supervised(descriptors: str) -> NoReturn:
     global _messages, _account
-    _messages, _account = map(int, given.split(","))
+    _messages, _account = map(int, descriptors.split(","))
     stream = io.BufferedWriter(io.FileIO(_messages, "w", closefd=False))
     sys.stderr = io.TextIOWrapper(stream, errors="backslashreplace", line_buffering=True)
     sys.unraisablehook = lambda _: None

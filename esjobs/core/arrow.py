@@ -67,10 +67,10 @@ def _end_streams() -> None:
 
 
 ORIGIN_SCHEMA = pa.schema([pa.field("origin_file", pa.string()), pa.field("origin_line", pa.int64())])
-"""Where a row came from: file name without its folder, line (or row) number counted from 1."""
+"""Origin of a row: file name without its folder, line (or row) number counted from 1."""
 
 JOB_SCHEMA = schema_of(JOB_FIELDS)
-"""What ``select`` yields: the catalogue's stored fields in their order."""
+"""Schema of ``select``: the catalogue's stored fields in their order."""
 
 PUT_SCHEMA = pa.schema([*JOB_SCHEMA, *ORIGIN_SCHEMA])
-"""What ``put_jobs`` takes: a job and where it came from."""
+"""Schema of ``put_jobs``: a job and its origin."""

@@ -10,7 +10,7 @@ from typing import Literal
 from esjobs.core.errors import UsageError
 
 SCOPES = ("thread", "core", "accelerator", "socket", "node", "job")
-"""What a series is of, the finest first."""
+"""Scopes of a series, the finest first."""
 
 OTHER = "x_"
 """Begins the name of a metric that the catalogue does not have."""

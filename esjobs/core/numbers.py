@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 MISSING = "–"
 MINUS = "−"
 _ROUND_OFF = 1e-12
-"""What is no larger is what rounding left of a zero."""
+"""Limit below which a number is a zero with rounding error."""
 _WHOLE_FROM = 0.0995
 """Shares from here on are whole percents."""
 

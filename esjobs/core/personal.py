@@ -77,7 +77,7 @@ END_STATES = frozenset(
         *columns("revoked merging transferring holding running completed stopped"),
     )
 )
-"""How jobs end, in the words of the sources."""
+"""Job end states, in the words of the sources."""
 
 
 def kind_of_names(column: Field) -> str | None:

@@ -13,7 +13,7 @@ class Sections(Protocol):
     capabilities: ClassVar[tuple[Capability, ...]]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Store address without user and password."""
 
     def section(self, kind: type[Section]) -> Section:

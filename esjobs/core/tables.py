@@ -12,10 +12,10 @@ from esjobs.core.fields import Field, FieldType
 from esjobs.core.identity import content_id
 
 LOAD_COLUMNS = ("load_id", "import_id")
-"""What a table calls the load that a row came with; the ingest step fills it."""
+"""Columns with the load that a row came with; the ingest step fills them."""
 
 LOAD_TIMES = ("loaded_at", "imported_at")
-"""What a table calls the moment of that load; the ingest step fills it."""
+"""Columns with the time of that load; the ingest step fills them."""
 
 
 @dataclass(frozen=True)
@@ -108,4 +108,4 @@ def columns(names: str) -> tuple[str, ...]:
 
 
 _GROUPABLE = ("keyword", "integer", "boolean", "day")
-"""What queries over results may group by: values that are equal or not, in every engine alike."""
+"""Types that queries over results may group by: their values compare equal identically in every engine."""

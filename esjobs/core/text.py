@@ -39,7 +39,7 @@ def _visible(character: str) -> str:
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FORMULA = re.compile(r"(^|;)(\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""What a spreadsheet takes for the start of a formula; after a semicolon, which separates cells for some."""
+"""Text that a spreadsheet reads as a formula; some also split cells at semicolons."""
 
 
 def spreadsheet_cell(text: str) -> str:

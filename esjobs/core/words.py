@@ -7,12 +7,12 @@ from typing import Literal, get_args
 
 Level = Literal["queue", "cpu_model"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-"""What factors are given for."""
+"""Levels of factors."""
 Method = Literal["gamma", "paper"]
 METHODS: tuple[Method, ...] = get_args(Method)
-"""How factors are fitted."""
+"""Methods of fitting factors."""
 COUNTER_COLUMN = "counter."
-"""How columns of a file begin that hold one count of the field ``counters`` each."""
+"""Prefix of the columns of a file that hold one count of the field ``counters`` each."""
 ALL_TYPES = "all"
 """In the place of a processing type: every kind of work together."""
 
@@ -24,11 +24,11 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 JUDGED: tuple[Verdict, ...] = ("deviates", "ok", "undecided")
 """The verdicts of names that were compared with what they declare."""
 CONFIRMED = "confirmed"
-"""What people read for ``deviates`` that is significant and stable: only this may be sent."""
+"""Displayed word for a significant and stable ``deviates``: the only one cleared to send."""
 CANDIDATE = "candidate"
-"""What people read for every other ``deviates``."""
+"""Displayed word for every other ``deviates``."""
 STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
-"""Every word that people read for a verdict; see :func:`standing`."""
+"""Every word that people read for a verdict; see :func:`status_shown`."""
 VARIED: tuple[str, ...] = ("objective", "fixed cost", "one type", "one core class", "task left out")
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
 
@@ -38,7 +38,7 @@ INVALID = "invalid record"
 HALF_WIDTH_90 = 1.645
 """Half-width of a two-sided 90 % interval of a normal, in standard errors: the interval of all verdicts."""
 INTERVAL_LEVEL = 0.90
-"""How often an interval that people read holds the true value."""
+"""Coverage of displayed intervals."""
 FALSE_DISCOVERY_RATE = 0.05
 """Expected share of false ones among what is called significant."""
 DEVIATION_LIMIT = 0.20
@@ -60,12 +60,12 @@ def noun(level: str, count: int = 2) -> str:
     return _NOUNS.get(level, (level, level))[count != 1]
 
 
-def standing(verdict: str, confirmed: object) -> str:
+def status_shown(verdict: str, confirmed: object) -> str:
     """Return the displayed verdict: ``deviates`` is either confirmed or a candidate.
 
     ``confirmed``: anything but True, including missing, is not confirmed.
 
-    >>> standing("deviates", True), standing("deviates", None), standing("ok", False)
+    >>> status_shown("deviates", True), status_shown("deviates", None), status_shown("ok", False)
     ('confirmed', 'candidate', 'ok')
     """
     if verdict != "deviates":

@@ -41,7 +41,7 @@ class Plot:
         finite = self.high[np.isfinite(self.high)]
         return float(finite.max()) if len(finite) else float("nan")
 
-    def place(self, moment: datetime) -> float:
+    def position(self, moment: datetime) -> float:
         """Return the position of a moment: 0 at the start, 1 at the end."""
         return min(1.0, max(0.0, (moment - self.start) / (self.end - self.start)))
 

@@ -37,7 +37,7 @@ def _gathered(work: NightWork) -> tuple[str, ...]:
 
 
 def _is_due(work: NightWork) -> bool:
-    """True for the newest night: of several overdue nights only one reads the spools.
+    """True if the night is the newest: of several overdue nights only one reads the spools.
 
     A host that does not answer would delay each of them.
     """

@@ -18,7 +18,7 @@ EVERYTHING = "all"
 """The scope of a run that is not restricted."""
 
 COLUMNS = ("run_step", "run", "step", "at", "window_start", "window_end", "settings", "data_end")
-"""What of ``runs`` makes a :class:`StoredRun`."""
+"""Columns of ``runs`` that make a :class:`StoredRun`."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dashboards.pages import HEADLINE, PAGES
-from dashboards.spec import OWN, JobsIndex, Known
+from dashboards.spec import OWN, IndexFields, JobsIndex
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
 from dashboards.targets.saved_objects.checks import complaints
@@ -34,12 +34,14 @@ def jobs_of(index: str | None, field_map: str | None) -> JobsIndex:
     from esjobs.store.elastic.fields.field_map import load_field_map
 
     found = load_field_map(field_map or "esjobs")
-    known = {
-        name: Known(_grouped_by(name, source.names, found.texts), source.factor, source.unset, source.values)
+    mapped = {
+        name: IndexFields(
+            _grouped_by(name, source.names, found.texts), source.factor, source.unset, source.values
+        )
         for name, source in found.sources.items()
         if source.names
     }
-    return JobsIndex(index, found.time, known)
+    return JobsIndex(index, found.time, mapped)
 
 
 def _grouped_by(name: str, places: tuple[str, ...], texts: str) -> tuple[str, ...]:

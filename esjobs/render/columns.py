@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.numbers import signed_interval, signed_percent
-from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
+from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.records.names.spelling import column_named
 from esjobs.schema.catalogue import table
 
@@ -35,7 +35,7 @@ def for_people(
     shown = _of_methods(rows, methods)
     if what == "flags":
         worded = {
-            "verdict": _standings(shown, "verdict", "confirmed"),
+            "verdict": _statuses(shown, "verdict", "confirmed"),
             "deviation": _intervals(shown, "deviation", "deviation_err"),
         }
         shown = _with_texts(shown, worded)
@@ -94,7 +94,7 @@ def compared_for_people(
     summary = _summary(listed, changed, len(shifted))
     if not changed and not shifted and not all_rows:
         shown = shown.slice(0, 0)
-    worded = {f"verdict_{run}": _standings(shown, f"verdict_{run}", f"confirmed_{run}") for run in ("a", "b")}
+    worded = {f"verdict_{run}": _statuses(shown, f"verdict_{run}", f"confirmed_{run}") for run in ("a", "b")}
     worded["change"] = _intervals(shown, "change", "change_err")
     shown, title = _titled(_with_texts(shown, worded).select(_COMPARED.split()))
     return _renamed(shown, "change"), title, summary
@@ -106,11 +106,11 @@ def _summary(rows: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, A
     verdicts = "no verdict changed"
     if changed:
         kinds = Counter(
-            " to ".join(standing(row[f"verdict_{run}"], row[f"confirmed_{run}"]) for run in ("a", "b"))
+            " to ".join(status_shown(row[f"verdict_{run}"], row[f"confirmed_{run}"]) for run in ("a", "b"))
             for row in changed
         )
-        told = ", ".join(f"{count} from {kind}" for kind, count in kinds.most_common())
-        verdicts = f"{len(changed)} verdict{'s' * (len(changed) > 1)} changed: {told}"
+        origins = ", ".join(f"{count} from {kind}" for kind, count in kinds.most_common())
+        verdicts = f"{len(changed)} verdict{'s' * (len(changed) > 1)} changed: {origins}"
     if n_shifted:
         return f"{verdicts}; {n_shifted} of {len(compared):,} factors moved by {SHIFTED:.0f} errors or more"
     largest = max(compared, key=lambda row: abs(row["sigma"]), default=None)
@@ -174,9 +174,9 @@ def _renamed(rows: pa.Table, interval: str) -> pa.Table:
     return rows.rename_columns([f"{name} (90 %)" if name == interval else name for name in rows.column_names])
 
 
-def _standings(rows: pa.Table, verdict: str, confirmed: str) -> list[str | None]:
+def _statuses(rows: pa.Table, verdict: str, confirmed: str) -> list[str | None]:
     pairs = zip(rows.column(verdict).to_pylist(), rows.column(confirmed).to_pylist(), strict=True)
-    return [None if word is None else standing(word, sure is True) for word, sure in pairs]
+    return [None if word is None else status_shown(word, sure is True) for word, sure in pairs]
 
 
 def _intervals(rows: pa.Table, value: str, error: str) -> list[str | None]:
@@ -191,17 +191,17 @@ def _intervals(rows: pa.Table, value: str, error: str) -> list[str | None]:
 def _titled(rows: pa.Table) -> tuple[pa.Table, str]:
     """The rows without what all of them share, which is the title."""
     shown, only_type = _without_repetition(rows)
-    alike = [
+    shared = [
         name
         for name in _TITLED
         if name in shown.column_names
         and len(pc.unique(shown.column(name))) == 1
         and not shown.column(name).null_count
     ]
-    facts = [f"{name.replace('_', ' ')} {shown.column(name)[0]}" for name in alike]
+    facts = [f"{name.replace('_', ' ')} {shown.column(name)[0]}" for name in shared]
     if only_type is not None:
         facts.append(f"every job of the fits is {only_type}")
-    return shown.drop_columns(alike), ", ".join(facts)
+    return shown.drop_columns(shared), ", ".join(facts)
 
 
 def _without_repetition(rows: pa.Table) -> tuple[pa.Table, str | None]:
@@ -215,5 +215,5 @@ def _without_repetition(rows: pa.Table) -> tuple[pa.Table, str | None]:
         return rows, None
     only_type = others.pop()
     of_it = rows.filter(pc.equal(kinds, only_type))
-    alike = of_all.drop_columns("processing_type").equals(of_it.drop_columns("processing_type"))
-    return (of_all, only_type) if alike else (rows, None)
+    equal = of_all.drop_columns("processing_type").equals(of_it.drop_columns("processing_type"))
+    return (of_all, only_type) if equal else (rows, None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from dashboards.pages import HEADLINE, PAGES
 from dashboards.spec import JOBS, OWN, JobsIndex, View, Where, table
 from dashboards.targets.html.pages.files import JOB_STYLE, MARK, Facts, Setting, Site, files_of, site_of
-from dashboards.view.ask import asked, groups
+from dashboards.view.ask import groups, query_rows
 from dashboards.view.rows import Row, keeps
 from esjobs.core.numbers import day_range
 from esjobs.core.version import __version__
@@ -78,7 +78,7 @@ def _facts(run: StoredRun | None) -> Facts:
 
 def _notes(of_jobs: JobPages) -> Facts:
     """Notes of the footer."""
-    pages = (("Pages of jobs", of_jobs.told),) if of_jobs.files else ()
+    pages = (("Pages of jobs", of_jobs.summary),) if of_jobs.files else ()
     return *pages, ("esjobs", __version__)
 
 
@@ -105,15 +105,15 @@ class Stored:
             return []
         plain = replace(of_run, by=(), first=())
         if not view.first:
-            return asked(self.store, plain, ALL_TYPES, self.method, columns)
-        known = [*view.by, *(where.column for where in view.first)]
-        seen = asked(self.store, plain, ALL_TYPES, self.method, known)
+            return query_rows(self.store, plain, ALL_TYPES, self.method, columns)
+        read = [*view.by, *(where.column for where in view.first)]
+        seen = query_rows(self.store, plain, ALL_TYPES, self.method, read)
         wanted = [{row[column] for row in seen if keeps(row, view.first)} for column in view.by]
         if not all(wanted):
             return []
         values = [tuple(sorted(each - {None}, key=str)) for each in wanted]
         narrow = tuple(Where(column, each) for column, each in zip(view.by, values, strict=True))
-        return asked(
+        return query_rows(
             self.store, replace(plain, where=(*plain.where, *narrow)), ALL_TYPES, self.method, columns
         )
 

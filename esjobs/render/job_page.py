@@ -128,7 +128,7 @@ def _tracks(story: JobStory, plot: Plot) -> list[Track]:
     """A row per rule and severity with the times in which it sees an issue, in the order of the issues."""
     spans: dict[tuple[str, str], list[Span]] = {}
     for row in story.seen_in(plot.metric):
-        begin, until = plot.place(row["begin"]), plot.place(row["until"])
+        begin, until = plot.position(row["begin"]), plot.position(row["until"])
         # what is seen in one sample alone is still to be seen
         width = min(_WIDTH, max(1.5, _WIDTH * (until - begin)))
         span = Span(round(min(_WIDTH * begin, _WIDTH - width), 1), round(width, 1))

@@ -48,7 +48,7 @@ class JobPages:
     n_shown: int = 0
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return a sentence about the jobs without a page."""
         return (
             f"{len(self.files):,}: {self.n_shown:,} of {self.n_with_issues:,} with issues, the worst first, "
@@ -87,8 +87,10 @@ def job_files(store: JobStore, pages: JobPages, style: str, mark: str) -> Iterat
 
 def _name(job: Identity) -> str:
     """A name for a file that every file system takes, the same whenever it is made."""
-    letters = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in job[1])[:40]
-    return f"{letters}-{hashlib.sha256(chr(0).join(job).encode()).hexdigest()[:10]}"
+    characters = "".join(
+        character if character.isascii() and character.isalnum() else "-" for character in job[1]
+    )[:40]
+    return f"{characters}-{hashlib.sha256(chr(0).join(job).encode()).hexdigest()[:10]}"
 
 
 def _first(store: JobStore, column: str, most: int) -> list[Identity]:

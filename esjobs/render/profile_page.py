@@ -27,7 +27,7 @@ from esjobs.core.query import In
 from esjobs.core.text import visible
 from esjobs.core.verdict_order import verdict_order
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
+from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
 from esjobs.records.jobs.query import query_jobs
@@ -164,12 +164,12 @@ def _open(row: Row) -> bool:
 
 def _in_short(rows: Sequence[Row]) -> str:
     """Return the open deviations of a site's queues in one line."""
-    told = [
-        f"{row['name']} {signed_percent(row['deviation'])} {standing(row['verdict'], row['confirmed'])}"
+    texts = [
+        f"{row['name']} {signed_percent(row['deviation'])} {status_shown(row['verdict'], row['confirmed'])}"
         for row in sorted(rows, key=verdict_order)
         if _open(row) and row["deviation"] is not None
     ]
-    return ", ".join(told)
+    return ", ".join(texts)
 
 
 def _part(profile: Profile, section: Section) -> Part:
@@ -211,7 +211,7 @@ def _whiskers(profile: Profile) -> Whiskers:
     ends = [abs(row["deviation"]) + HALF_WIDTH_90 * row["deviation_err"] for row in rows]
     reach = min(_WIDEST, max(0.3, 2 * profile.limit, *(1.05 * end for end in ends)))
 
-    def place(value: float) -> float:
+    def x_of(value: float) -> float:
         share = (max(-reach, min(reach, value)) + reach) / (2 * reach)
         return float(round(_LEFT + share * (_WIDTH - _LEFT - 10), 1))
 
@@ -226,10 +226,10 @@ def _whiskers(profile: Profile) -> Whiskers:
         half = HALF_WIDTH_90 * row["deviation_err"]
         points.append(
             Point(
-                place(row["deviation"]),
+                x_of(row["deviation"]),
                 y,
-                place(row["deviation"] - half),
-                place(row["deviation"] + half),
+                x_of(row["deviation"] - half),
+                x_of(row["deviation"] + half),
                 f"{name.strip()}: {signed_percent(row['deviation'], half)}",
                 row["verdict"],
                 row["origin"],
@@ -247,9 +247,9 @@ def _whiskers(profile: Profile) -> Whiskers:
         _LEFT,
         _WIDTH,
         bottom,
-        (place(-profile.limit), place(profile.limit)),
-        place(0.0),
-        [Tick(place(float(value)), signed_percent(float(value))) for value in marks],
+        (x_of(-profile.limit), x_of(profile.limit)),
+        x_of(0.0),
+        [Tick(x_of(float(value)), signed_percent(float(value))) for value in marks],
         labels,
         points,
     )
@@ -342,9 +342,9 @@ def _short_number(value: float) -> str:
     >>> _short_number(1.5e6), _short_number(0.825), _short_number(20_000.0)
     ('1.5 M', '0.825', '20 k')
     """
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
-            return f"{value / size:g} {letter}"
+            return f"{value / size:g} {prefix}"
     return f"{value:g}"
 
 

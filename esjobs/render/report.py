@@ -72,26 +72,26 @@ def report_data(
     )
 
 
-def rows_of(store: JobStore, asked: Table, run: StoredRun) -> pa.Table:
+def rows_of(store: JobStore, table: Table, run: StoredRun) -> pa.Table:
     """The rows of a table that belong to a run: its results, what was kept of its days; else all.
 
     Of a table that runs of another kind make: those of its run of the same window, else of its latest.
     """
-    kind = kind_of(asked)
+    kind = kind_of(table)
     if kind is not None:
         beside = run if kind is SPEED else _beside(store, kind, run.window)
-        return read_results(store, asked, beside) if beside is not None else table_schema(asked).empty_table()
-    if "run" in asked.column_names:
-        return read_table(store, asked, [In("run", (run.run,))])
-    by_day = asked.time and asked.column(asked.time).type == "day"
-    return read_table(store, asked, [Days.of_window(run.window, asked.time)] if by_day else [])
+        return read_results(store, table, beside) if beside is not None else table_schema(table).empty_table()
+    if "run" in table.column_names:
+        return read_table(store, table, [In("run", (run.run,))])
+    by_day = table.time and table.column(table.time).type == "day"
+    return read_table(store, table, [Days.of_window(run.window, table.time)] if by_day else [])
 
 
 def _beside(store: JobStore, kind: Kind, window: Window) -> StoredRun | None:
     """The complete run of another kind that stands best beside a window; None when there is none."""
-    for asked in (window, None):
+    for span in (window, None):
         with contextlib.suppress(NoResultError):
-            return find_run(store, kind, kind.steps, window=asked)
+            return find_run(store, kind, kind.steps, window=span)
     return None
 
 

@@ -9,7 +9,7 @@ UNDECLARED = 12.0
 """The HS06 per core by which a site that never declared one is accounted."""
 
 EFFICIENT, NO_WALL, ABOVE_WALL, NO_CORES = "", "no wall time", "CPU time above wall time x cores", "no cores"
-"""Why a row has no efficiency; empty where it has one."""
+"""Reasons for a row without efficiency; empty where it has one."""
 
 REMARKS: Mapping[str, str] = MappingProxyType(
     {

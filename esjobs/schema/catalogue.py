@@ -95,6 +95,6 @@ def table(name: str) -> Table:
     raise UsageError(f"no table '{name}'; there are {', '.join(t.name for t in TABLES)}")
 
 
-def kind_of(asked: Table) -> Kind | None:
+def kind_of(table: Table) -> Kind | None:
     """The kind of run that makes a table; None for a table that belongs to no run."""
-    return next((kind for kind in KINDS if asked in kind.tables), None)
+    return next((kind for kind in KINDS if table in kind.tables), None)

@@ -10,7 +10,7 @@ from esjobs.schema.kinds import Kind
 from esjobs.schema.speed import SPEED
 
 PARTS = ("cpu mix", "smt", "declared default", "declared older than hardware", "declared value", "rest")
-"""What a deviation is made of, in the order in which people read of it."""
+"""Parts of a deviation, in reading order."""
 
 DECOMPOSITION = Table(
     "decomposition",
@@ -92,7 +92,7 @@ DECOMPOSED = Kind(
     preferred=_preferred,
     command="esjobs decompose",
 )
-"""Why does a name deviate."""
+"""Tables of the decomposition of deviations."""
 
 TABLES = DECOMPOSED.tables
 KINDS = (DECOMPOSED,)

@@ -97,7 +97,7 @@ DRIFT = Kind(
     preferred=_preferred,
     command="esjobs drift",
 )
-"""When did a name become faster or slower."""
+"""Tables of change points: times at which names became faster or slower."""
 
 TABLES = (*DRIFT.tables, DAILY_FACTORS)
 KINDS = (DRIFT,)

@@ -4,7 +4,7 @@ from esjobs.core.columns import LEVEL, TYPE
 from esjobs.core.tables import Table, column, columns
 
 STATES = ("new", "open", "acknowledged", "resolved")
-"""What a flag can be."""
+"""States of a flag."""
 STANDING_OPEN = ("open", "acknowledged")
 """The states of a flag that was opened and is not closed."""
 EVENT_KINDS = (
@@ -20,9 +20,9 @@ EVENT_KINDS = (
     "vanished",
     "returned",
 )
-"""What can happen to a flag."""
+"""Events of a flag."""
 NOTE_KINDS = ("ack", "answer")
-"""What people can enter."""
+"""Kinds of notes that people enter."""
 
 _NAME = column("name", "keyword", "queue or CPU model")
 _SITE = column("site", "keyword", "site of a queue; null of CPU models")

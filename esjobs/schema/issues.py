@@ -3,11 +3,11 @@
 from esjobs.core.tables import Table, column, columns
 
 SEVERITIES = ("info", "minor", "major", "critical")
-"""How bad an issue is, from the least."""
+"""Severities of issues, the least first."""
 AREAS = ("cpu", "gpu", "memory", "io", "mpi", "request")
-"""What an issue is about."""
+"""Subjects of issues."""
 ISSUE_KINDS = ("detector", "tag")
-"""Where an issue comes from: a detector over time series, or a condition on footprint and record."""
+"""Origin of an issue: a detector over time series, or a condition on footprint and record."""
 
 _DAY = column("day", "day", "day of the end of the job", "UTC")
 _SOURCE = column("source", "keyword", "stream the job came from")

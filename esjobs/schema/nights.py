@@ -3,10 +3,10 @@
 from esjobs.core.tables import Table, column, columns
 
 NIGHT_STATES = ("done", "failed", "missing", "running")
-"""What a night can be; missing: not run, or its day has no jobs."""
+"""States of a nightly run; missing: not run, or its day has no jobs."""
 
 STEP_STATES = ("done", "failed", "running")
-"""What a step of a night can be; one without a row has not begun."""
+"""States of a step of a nightly run; one without a row has not begun."""
 
 NIGHTS = Table(
     "nights",

@@ -7,7 +7,7 @@ STATES = ("queued", "collected", "withheld", "bundled", "known", "same", "sent",
 written to, ``bundled`` went into another message. ``known`` was sent before as a change of another night,
 ``same`` repeats what was sent of the queue or CPU model: neither is sent."""
 
-KNOWN, SAME, WITHHELD = "known", "same", "withheld"
+ALREADY_SENT, SAME, WITHHELD = "known", "same", "withheld"
 WAITING = ("queued", "failed")
 """States of what is still to be sent."""
 

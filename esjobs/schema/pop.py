@@ -4,10 +4,10 @@ from esjobs.core.fields import Field
 from esjobs.core.tables import Table, column, columns
 
 MODELS = ("minimum", "normalised", "summed", "printed")
-"""Which raw times a region has, and so by which formulas its efficiencies are made."""
+"""Models of efficiencies: the raw times that a region has, and so the formulas."""
 
 LEVELS = ("application", "node", "process")
-"""What the times of a row are of."""
+"""Levels of the times of a row."""
 
 EFFICIENCIES: dict[str, str] = {
     "parallel_efficiency": "share of the time on CPUs that was useful",
@@ -40,7 +40,7 @@ RATES: dict[str, tuple[str, str]] = {
 }
 
 METRICS = (*EFFICIENCIES, *UNMEASURED, *RATES)
-"""What has a status beside it."""
+"""Metrics that have a status column."""
 
 STATUSES = (
     "computed",
@@ -54,7 +54,7 @@ STATUSES = (
     "inconsistent",
     "not_measurable",
 )
-"""Why a metric has its value, or none."""
+"""Reasons for the value of a metric, or for none."""
 
 TIMES: dict[str, str] = {
     "elapsed_s": "elapsed time of the region",

@@ -4,9 +4,9 @@ from esjobs.core.tables import Table, column, columns
 from esjobs.schema.provisioning_names import AREAS
 
 ROW_KINDS = ("index", "area", "input")
-"""What a row of an index is about."""
+"""Kinds of rows of an index."""
 ORIGINS = ("measured", "entered", "missing")
-"""Where the value of an input is from."""
+"""Origins of input values."""
 
 QUALITY_INDEX = Table(
     "quality_index",

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 BY = ("site", "queue", "project", "user", "application", "size")
-"""What waiting, use and losses are told of."""
+"""Groupings of queue time, use and losses."""
 
 CONTACTED = ("user", "project")
-"""Who can be contacted."""
+"""Kinds of contacts."""
 
 AREAS: Mapping[str, str] = {
     "documentation": "high",
@@ -18,4 +18,4 @@ AREAS: Mapping[str, str] = {
 """The areas that centres name, with the priority that they give them."""
 
 PRIORITY_WEIGHTS: Mapping[str, float] = {"high": 3.0, "moderate": 2.0, "low": 1.0}
-"""What an area weighs in an index where the questionnaire says nothing else."""
+"""Default weights of areas in an index, unless the questionnaire sets others."""

@@ -4,7 +4,7 @@ from esjobs.core.columns import PROVENANCE, RUN, SCOPE
 from esjobs.core.tables import Table, column, columns
 
 COUNT_KINDS = ("dropped", "count", "note")
-"""What a row of ``run_counts`` can be."""
+"""Kinds of rows of ``run_counts``."""
 
 RUNS = Table(
     "runs",
@@ -62,7 +62,7 @@ RUN_COUNTS = Table(
 )
 
 ACCOUNT: tuple[Table, ...] = (RUNS, RUN_COUNTS)
-"""What a step's report is kept in; each has one partition per run and step, and they come and go together."""
+"""Tables of a step's report; each has one partition per run and step, and they come and go together."""
 
 LATEST_RUNS = Table(
     "latest_runs",

@@ -5,9 +5,9 @@ from esjobs.core.tables import Table, column, columns
 SCORE_NAMES = ("score_cpu", "score_mem", "score_mpi", "score_io", "score_gpu", "score_gpumem")
 """The scores, 0 best and 100 worst."""
 MEASURES = (*SCORE_NAMES, "cpu_efficiency")
-"""What has an unclipped value and a reason beside it."""
+"""Measures that have an unclipped value and a reason column."""
 RANKED = (*MEASURES, "score_sum")
-"""What names can be ranked by; a column has the square of each, from which spreads follow."""
+"""Measures for ranking; a column has the square of each, for standard deviations."""
 
 _MEANINGS = {
     "score_cpu": "share of the pipeline that did not end as useful work",
@@ -106,13 +106,13 @@ SCORES = Table(
 )
 
 NAMES = ("user", "project", "queue", "application", "processing_type", "cpu_model")
-"""What can be ranked."""
+"""Name columns that can be ranked."""
 BY = (*NAMES, "job")
 """The same, and the jobs one by one."""
 SCORE_CHOICES = ("sum", *(name for name in RANKED if name != "score_sum"))
 """By what; ``sum``: of the scores that a job has."""
 WEIGHTS = {"node_h": "node-hours", "core_h": "core-hours"}
 BEST_IS_HIGH = ("cpu_efficiency",)
-"""What is good when it is large; everything else is good at 0."""
+"""Measures that are good when large; every other one is good at 0."""
 
 TABLES = (SCORES,)

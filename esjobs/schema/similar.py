@@ -3,7 +3,7 @@
 from esjobs.core.tables import Table, column, columns
 
 SYMBOLS_FROM = ("symtab", "dynsym", "none")
-"""Where names are from: all symbols; those for linking alone, of a stripped file; there are none."""
+"""Sources of symbols: all; those for linking alone, of a stripped file; none."""
 
 EXECUTABLES = Table(
     "executables",
@@ -34,7 +34,7 @@ PREDICTED_NAMES = ("score_cpu", "score_mem")
 APPROACHES = ("combined-1", "combined-2", "dynamic")
 """From which jobs: of programs that are alike, else any; of these alone; any."""
 AGGREGATIONS = ("softmax", "median", "mean")
-"""What is made of the scores of several."""
+"""Aggregations of several scores."""
 
 PREDICTED_SCORES = Table(
     "predicted_scores",

@@ -603,7 +603,7 @@ SPEED = Kind(
     named=False,
     command="esjobs run",
 )
-"""How fast queues and CPU models are, and who deviates."""
+"""Tables of the speed of queues and CPU models, and of deviating names."""
 
 TABLES = SPEED.tables
 KINDS = (SPEED,)

@@ -52,7 +52,7 @@ class Counters:
         return self._columns[event]
 
     def has_any(self, events: Sequence[str]) -> Flags:
-        """Return the mask of jobs with a count of at least one of the events."""
+        """True if a job has a count of at least one of the events: a mask, one entry per job."""
         has = np.zeros(self._n_jobs, np.bool_)
         for event in events:
             if event in self._of_event:

@@ -26,7 +26,7 @@ def core_cycles(any_cycles: Floats, smt: Flags) -> Floats:
     return np.where(smt, any_cycles / 2, any_cycles)
 
 
-def score_cpu(retired: Floats, slots: Floats) -> Floats:
+def score_cpu(retired_slots: Floats, slots: Floats) -> Floats:
     """100 x (1 - retired slots / slots): share of pipeline slots without useful work.
 
     ``slots``: pipeline width x core cycles. With width 4, SMT and ``THREAD_ANY`` summed over both threads
@@ -35,7 +35,7 @@ def score_cpu(retired: Floats, slots: Floats) -> Floats:
     >>> float(score_cpu(np.array([1.0]), np.array([4.0]))[0])
     75.0
     """
-    return 100.0 * (1.0 - _ratio(retired, slots))
+    return 100.0 * (1.0 - _ratio(retired_slots, slots))
 
 
 def score_mem_cycles(cycles: Floats, load_stalls: Floats, store_stalls: Floats) -> Floats:

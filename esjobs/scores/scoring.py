@@ -168,8 +168,8 @@ class _Family:
 
     def cpu(self) -> Scored:
         counted = self._counted()
-        retired, _ = counted.needed(self._events("retired"))
-        return counted.scored(formulas.score_cpu(retired, self._slots(counted)))
+        retired_slots, _ = counted.needed(self._events("retired"))
+        return counted.scored(formulas.score_cpu(retired_slots, self._slots(counted)))
 
     def mem(self) -> Scored:
         counted = self._counted()

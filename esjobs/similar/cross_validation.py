@@ -33,7 +33,7 @@ class LeftOut:
 
     @property
     def has_value(self) -> npt.NDArray[np.bool_]:
-        """Mask of jobs with a prediction."""
+        """True if the job has a prediction: a mask, one entry per job."""
         return ~np.isnan(self.values)
 
     @property

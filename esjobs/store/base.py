@@ -106,7 +106,7 @@ class PointLatest:
 
 
 Change = Generation | Hide | PointLatest
-"""What a publication does, to a partition or to a latest name."""
+"""Change that a publication makes to a partition or to a latest name."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Capabilities:
     version: str
     location: str
     days_per_aggregate: int
-    """How many days one ``aggregate`` call may span before the answer should be cut."""
+    """Days that one ``aggregate`` call may span before it should be split."""
     details: dict[str, str] = field(default_factory=dict)
     lacking: tuple[str, ...] = ()
     """Rights that the user lacks, where the store can tell."""

@@ -16,7 +16,7 @@ SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origi
 """Incoming rows that lost, as ``put_jobs`` names them."""
 
 FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark", pa.string())])
-"""What ``day_fingerprints`` answers."""
+"""Schema of ``day_fingerprints``."""
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -66,8 +66,8 @@ def require_known(existing: KnownTables, *requested: Table) -> None:
 def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> None:
     """Raise :class:`UsageError` for unknown tables, invalid lengths and repeated partitions."""
     require_known(existing, *(change.table for change in changes))
-    pointed = [change for change in changes if isinstance(change, PointLatest)]
-    for change in pointed:
+    latest = [change for change in changes if isinstance(change, PointLatest)]
+    for change in latest:
         if not change.table.has_latest:
             raise UsageError(
                 f"'{change.table.name}' is replaced per {change.table.partition}; only tables of runs have "
@@ -76,10 +76,10 @@ def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> Non
         if change.length and not LENGTH.fullmatch(change.length):
             raise UsageError(f"'{change.length}' is no length of a window; expected days, such as 30d")
     places = [("", c.table.name, c.partition) for c in changes if not isinstance(c, PointLatest)]
-    places += [("latest", change.table.name, change.length) for change in pointed]
+    places += [("latest", change.table.name, change.length) for change in latest]
     if len(set(places)) < len(places):
         raise UsageError("a partition is published twice in one step; publish each of them once")
 
 
 LENGTH = re.compile(r"[0-9]{1,9}d")
-"""How the length of windows stands in the name of what is latest among them."""
+"""Spelling of the length of windows in the latest name of their kind."""

@@ -27,10 +27,10 @@ _TURN_S = 60.0
 _PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 
 _SKEW = timedelta(hours=1)
-"""So far clocks of two machines may be apart without one taking what the other holds."""
+"""Allowed difference of the clocks of two machines; more, and one takes a lease that the other holds."""
 
 _OWN_TOKENS: set[str] = set()
-"""What this process holds: a lease that names it and is not among these was left behind by a failed write."""
+"""Tokens of this process: a lease that names it with another token is left over from a failed write."""
 
 
 class NamedValues(Protocol):

@@ -239,13 +239,13 @@ def escape(descent: Descent) -> Descent:
                 break
             theta = descent.theta.copy()
             theta[unit] += MOVES[best[unit]]
-            trial = Descent(part, theta - theta.mean())
-            converged = trial.run(PAPER, FINAL_STEP)
-            descent.passes += trial.passes
-            descent.hessians += trial.hessians
-            if converged and trial.cost < descent.cost * (1 - 1e-9):
-                trial.passes, trial.hessians = descent.passes, descent.hessians
-                lower = trial
+            restart = Descent(part, theta - theta.mean())
+            converged = restart.run(PAPER, FINAL_STEP)
+            descent.passes += restart.passes
+            descent.hessians += restart.hessians
+            if converged and restart.cost < descent.cost * (1 - 1e-9):
+                restart.passes, restart.hessians = descent.passes, descent.hessians
+                lower = restart
                 break
         if lower is None:
             break

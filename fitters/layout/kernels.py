@@ -45,7 +45,7 @@ def gather(column: NDArray[np.float64], order: NDArray[np.int32]) -> NDArray[np.
 
 
 @compiled
-def _place(
+def _scatter(
     task: NDArray[np.int32],
     unit: NDArray[np.int32],
     keep: NDArray[np.bool_],
@@ -118,7 +118,7 @@ def sort_rows(
     if order_of_tasks is not None:
         starts[order_of_tasks] = ptr[:-1]
     keys = np.empty(int(ptr[-1]), np.int64)
-    _place(_own(task), _own(unit), np.empty(0, np.bool_) if keep is None else keep, starts, keys)
+    _scatter(_own(task), _own(unit), np.empty(0, np.bool_) if keep is None else keep, starts, keys)
     order, sorted_unit = np.empty(keys.size, np.int32), np.empty(keys.size, np.int32)
     repeated = _sort_inside(ptr, keys, order, sorted_unit)
     return order, sorted_unit, ptr, int(repeated)

@@ -96,8 +96,8 @@ def _envelope_apart(
 ) -> float:
     # LB_Keogh: cost outside the envelope of the query; all arguments flat, samples x metrics.
     sums[:] = 0.0
-    whole = values.size // LANES * LANES
-    for begin in range(0, whole, LANES):
+    full = values.size // LANES * LANES
+    for begin in range(0, full, LANES):
         for k in range(LANES):
             over, under = values[begin + k] - upper[begin + k], lower[begin + k] - values[begin + k]
             outside = over if over > under else under
@@ -105,7 +105,7 @@ def _envelope_apart(
             sums[k] += outside * outside
         if begin % 512 == 0 and sums.sum() > limit:
             return float(sums.sum())
-    for place in range(whole, values.size):
+    for place in range(full, values.size):
         outside = max(values[place] - upper[place], lower[place] - values[place], np.float32(0.0))
         sums[0] += outside * outside
     return float(sums.sum())

@@ -100,7 +100,7 @@ class Digest:
 
     @property
     def is_test(self) -> bool:
-        """True for a test message."""
+        """True if all alerts are of a test message."""
         return bool(self.alerts) and all(alert.kind == "test" for alert in self.alerts)
 
 

@@ -71,7 +71,7 @@ def notifier(context: Context) -> Notifier:
     """Return the notifier of a session."""
     settings = context.settings
     limit = settings.section(FitSettings).deviation_limit
-    mailer = Mailer(settings.section(NotifySettings), limit, context.clock, settings.place)
+    mailer = Mailer(settings.section(NotifySettings), limit, context.clock, settings.location)
     return Notifier(context.opener, mailer)
 
 

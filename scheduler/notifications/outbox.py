@@ -15,7 +15,7 @@ from esjobs.core.identity import content_id
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.words import DEVIATION_LIMIT
 from esjobs.publish.publication import read_table, rows_table, tidy
-from esjobs.schema.notifications import KNOWN, NOTIFICATIONS, SAME, WITHHELD
+from esjobs.schema.notifications import ALREADY_SENT, NOTIFICATIONS, SAME, WITHHELD
 from esjobs.store.base import JobStore
 from scheduler.notifications.history import History
 from scheduler.notifications.notices import Notice, read, written
@@ -160,7 +160,7 @@ def queued(
         same = reported(before, new)
         if same:
             note = "told before, as a change of another night"
-            entries.append(replace(draft(recipient, same), state=KNOWN, error=note))
+            entries.append(replace(draft(recipient, same), state=ALREADY_SENT, error=note))
         rest = [notice for notice in new if notice not in same]
         sent = history.read_by(recipient.name) | {notice.id for notice in same}
         news, repetitions = repeated(rest, history.changes, sent, limit)

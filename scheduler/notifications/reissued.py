@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 
-from esjobs.schema.notifications import KNOWN, SAME
+from esjobs.schema.notifications import ALREADY_SENT, SAME
 from scheduler.notifications.notices import Kind, Notice
 from scheduler.notifications.outbox import Entry
 
@@ -34,7 +34,7 @@ def reissued(
         for reported in entry.parsed:
             if reported.is_flag and reported.night >= since:
                 places[_what(reported)] += reported.id not in existing
-                places[_what(reported)] -= entry.state == KNOWN
+                places[_what(reported)] -= entry.state == ALREADY_SENT
     same = []
     for notice in sorted(notices, key=lambda one: one.night):
         if notice.is_flag and places[_what(notice)] > 0:

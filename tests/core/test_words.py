@@ -27,9 +27,9 @@ def test_the_limits_of_verdicts_are_written_once() -> None:
 
 
 def test_people_read_one_word_for_each_verdict() -> None:
-    assert [words.standing(verdict, None) for verdict in words.VERDICTS] == [
+    assert [words.status_shown(verdict, None) for verdict in words.VERDICTS] == [
         words.CANDIDATE,
         *words.VERDICTS[1:],
     ]
-    assert words.standing("deviates", True) == words.CONFIRMED
+    assert words.status_shown("deviates", True) == words.CONFIRMED
     assert set(words.JUDGED) < set(words.VERDICTS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboards.pages.issues import JOBS_TABLE, MOST_ROWS
-from dashboards.view.ask import asked
+from dashboards.view.ask import query_rows
 from esjobs.api.session import Session
 from esjobs.publish.publication import rows_table
 from esjobs.render.html_pages import pages_of
@@ -56,7 +56,7 @@ def worst(row: dict[str, Any]) -> tuple[Any, ...]:
 def test_the_first_of_all_are_listed(session: Session, n: int) -> None:
     rows = fill(session, n)
     wanted = sorted((row for row in rows if row["severity"] != "info"), key=worst)[:MOST_ROWS]
-    found = asked(session.store, JOBS_TABLE.view)
+    found = query_rows(session.store, JOBS_TABLE.view)
     assert [row["job_id"] for row in found] == [row["job_id"] for row in wanted]
 
 

@@ -105,11 +105,11 @@ def metric_names(metric: Metric | Mean) -> tuple[str, ...]:
 def test_what_a_page_opens_with_is_known_to_all_its_panels() -> None:
     """A filter on a column that an index lacks leaves no row of it."""
     for page in PAGES:
-        for given in page.given:
+        for condition in page.preset:
             for placed in page.places:
                 view = placed.panel.view
                 if view.table:
-                    assert given.column in table(view.table).column_names, placed.panel.id
+                    assert condition.column in table(view.table).column_names, placed.panel.id
                     assert view.types == "every", placed.panel.id
 
 

@@ -24,7 +24,7 @@ def columns_of(each: Panel) -> set[str]:
     own = tuple(field for field in each.fields if not field.table)
     names = named(own) | {field.per for field in own if field.per}
     names |= {field.fixed[0] for field in own if field.fixed}
-    names |= {condition.column for condition in (*each.view.where, *each.given)}
+    names |= {condition.column for condition in (*each.view.where, *each.requires)}
     names |= {re.sub(r"[-|]", "", column) for column in each.view.sort}
     return names
 

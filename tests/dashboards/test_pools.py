@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dashboards.pages import PAGES
-from dashboards.spec import OWN, JobsIndex, Known, Page, Panel, View, stacked
+from dashboards.spec import OWN, IndexFields, JobsIndex, Page, Panel, View, stacked
 from dashboards.targets.html.pages import pools
 from dashboards.targets.html.pages.pools import fields_of, pools_of
 from dashboards.view.rows import Row
@@ -69,7 +69,7 @@ def test_names_alone_are_kept_however_many_they_are(monkeypatch: pytest.MonkeyPa
 
 def test_a_panel_that_jobs_cannot_answer_asks_nothing() -> None:
     lacking = JobsIndex(
-        "archive", "end_time", {name: known for name, known in OWN.known.items() if name != "queue_s"}
+        "archive", "end_time", {name: known for name, known in OWN.columns.items() if name != "queue_s"}
     )
     store = Counting(2)
     _, of_panel = pools_of(EFFICIENCY, store, lacking)
@@ -80,7 +80,7 @@ def test_a_panel_that_jobs_cannot_answer_asks_nothing() -> None:
 
 
 def test_a_filter_that_jobs_do_not_know_is_none() -> None:
-    lacking = JobsIndex("archive", "end_time", {**OWN.known, "project": Known(())})
+    lacking = JobsIndex("archive", "end_time", {**OWN.columns, "project": IndexFields(())})
     _, of_panel = pools_of(EFFICIENCY, Counting(2), lacking)
     assert "project" not in dict(of_panel["efficiency-by-queue"].choices)
 

@@ -77,7 +77,7 @@ def test_elements_nest_and_ids_are_unique(page: str) -> None:
     assert page.startswith("<!DOCTYPE html>")
     assert len(set(found.ids)) == len(found.ids)
     assert {target.removeprefix("#") for target in found.targets} <= set(found.ids)
-    assert {each.id for each in REPORT if not each.given and not each.optional} <= set(found.ids)
+    assert {each.id for each in REPORT if not each.requires and not each.optional} <= set(found.ids)
 
 
 def test_the_page_refers_to_nothing_outside(page: str) -> None:
@@ -146,7 +146,7 @@ def test_nothing_at_all_is_said_plainly() -> None:
     page = render(ReportData())
     text = " ".join(" ".join(outline(page).text).split())
     for each in REPORT:
-        if each.empty and each.kind != "provenance" and not (each.optional or each.given):
+        if each.empty and each.kind != "provenance" and not (each.optional or each.requires):
             assert each.empty in text, each.id
     assert "Jobs in the window" not in text
 

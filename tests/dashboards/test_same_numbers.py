@@ -15,7 +15,7 @@ from dashboards.pages.site import BY_TYPE
 from dashboards.panels import REPORT
 from dashboards.spec import Panel, table
 from dashboards.targets.vegalite.charts import from_rows
-from dashboards.view.ask import asked as asked_of_store
+from dashboards.view.ask import query_rows as asked_of_store
 from esjobs.api.session import Session
 from tests.dashboards.drawn import svg, written
 

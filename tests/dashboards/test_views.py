@@ -12,7 +12,7 @@ from dashboards.panels import REPORT
 from dashboards.spec import Panel, View, Where
 from dashboards.targets.vegalite.charts import CHARTS, from_index, from_rows
 from dashboards.targets.vegalite.index import MOST_ROWS, body
-from dashboards.view.ask import asked, filters
+from dashboards.view.ask import filters, query_rows
 from dashboards.view.rows import Row, records, select
 from esjobs.api.session import Session
 from esjobs.core.query import Count, Maximum, Minimum, Sum, SumProduct
@@ -59,7 +59,7 @@ def _rounded(row: Row) -> dict[str, Any]:
 @pytest.mark.parametrize("each", ABOUT_ROWS, ids=lambda each: each.id)
 def test_a_store_gives_the_rows_that_would_be_chosen(each: Panel, ran: Session) -> None:
     rows = everything(ran, each.view.table)
-    assert alike(asked(ran.store, each.view, "all", "gamma"), select(each.view, rows, "all", "gamma"))
+    assert alike(query_rows(ran.store, each.view, "all", "gamma"), select(each.view, rows, "all", "gamma"))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_store_gives_the_rows_that_would_be_chosen(each: Panel, ran: Session) 
 )
 def test_every_condition_has_one_meaning(where: Where, ran: Session) -> None:
     view = View("flags", where=(where,), types="every")
-    assert alike(asked(ran.store, view), select(view, everything(ran, "flags")))
+    assert alike(query_rows(ran.store, view), select(view, everything(ran, "flags")))
 
 
 def test_groups_are_added_up_alike(ran: Session) -> None:
@@ -94,7 +94,7 @@ def test_groups_are_added_up_alike(ran: Session) -> None:
     view = View("factors", by=("level", "method"), metrics=metrics, types="every")
     complete = filters(view)[1]
     assert complete
-    groups = asked(ran.store, view)
+    groups = query_rows(ran.store, view)
     assert alike(groups, select(view, everything(ran, "factors")))
     assert {row["method"] for row in groups} == {"gamma", "paper"}
 

@@ -25,7 +25,7 @@ from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
 from dashboards.targets.portable.visualizations import columns_of_table
 from dashboards.targets.vegalite.sums import HOUR_S
-from dashboards.view.ask import asked as asked_of_store
+from dashboards.view.ask import query_rows as asked_of_store
 from dashboards.view.rows import Row, keeps
 from esjobs import Settings
 from esjobs.api.session import Session
@@ -209,7 +209,7 @@ def expected(panel: Panel, page: Page, demo: Session) -> list[Row]:
     rows = asked_of_store(demo.store, view, method=HEADLINE)
     if panel.view.by or panel.view.table == JOBS.name:
         return rows
-    return [row for row in rows if keeps(row, page.given) and (not of_run or row["run"] == latest(demo))]
+    return [row for row in rows if keeps(row, page.preset) and (not of_run or row["run"] == latest(demo))]
 
 
 def same(left: Any, right: Any) -> bool:

@@ -127,7 +127,7 @@ def test_coverage_counts_either_name(server: Server, spider: tuple[str, list[Doc
 
 def test_texts_are_grouped_by_the_field_beside_them(server: Server) -> None:
     del server
-    found = jobs_of("panda_prod_*", "rubin-panda").known
+    found = jobs_of("panda_prod_*", "rubin-panda").columns
     assert found["queue"].names == ("computingsite.keyword",)
     assert found["wall_s"].names == ("wall_time",)
 
@@ -136,7 +136,7 @@ def test_what_a_map_lacks_is_said_in_the_place_of_the_panel(server: Server) -> N
     del server
     full = jobs_of("archive", "atlas-panda")
     lacked = ("user", "queue_s")
-    known = {name: each for name, each in full.known.items() if name not in lacked}
+    known = {name: each for name, each in full.columns.items() if name not in lacked}
     poor = JobsIndex("archive", full.time, known)
     for make in (portable, kibana):
         pages = [json.loads(line) for line in make(PAGES, HEADLINE, jobs=poor).splitlines()]

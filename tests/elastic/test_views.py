@@ -16,7 +16,7 @@ from dashboards.spec import Panel, View
 from dashboards.targets.vegalite.charts import CHARTS, from_index, from_rows
 from dashboards.targets.vegalite.index import MOST_ROWS, body, hits, index_of
 from dashboards.targets.vegalite.marks import Spec
-from dashboards.view.ask import asked
+from dashboards.view.ask import query_rows
 from dashboards.view.rows import Row
 from esjobs import Settings
 from esjobs.api.session import Session
@@ -76,7 +76,7 @@ def prefix(server: Server, demo: Session, published: dict[str, str]) -> str:
 def supplied(panel: Panel, demo: Session) -> Spec:
     """The chart of a panel with its rows read from the embedded store."""
     rows = {
-        name: asked(demo.store, view, TYPE, METHOD)
+        name: query_rows(demo.store, view, TYPE, METHOD)
         for name, view in {"rows": seen(panel), **{join.name: join.view for join in panel.joins}}.items()
     }
     plain = {name: [_values(row) for row in each] for name, each in rows.items()}
@@ -98,7 +98,7 @@ def test_a_view_holds_the_same_rows_in_a_store_and_in_an_index(
 ) -> None:
     names = table(panel.view.table).column_names
     key = [name for name in names if name not in ("window_start", "window_end")]
-    expected = asked(demo.store, panel.view, TYPE, METHOD)
+    expected = query_rows(demo.store, panel.view, TYPE, METHOD)
     assert len(expected) <= MOST_ROWS
     search = without_context(body(panel.view, key, TYPE, METHOD))
     hits = server.json("POST", f"{index_of(panel.view, prefix, history=True)}/_search", search)["hits"][
@@ -119,7 +119,7 @@ def test_groups_of_an_index_are_those_of_a_store(
     source = hits(view, (), prefix=prefix, history=True)
     buckets = answered(dict(source.data), server)["values"]["aggregations"]["groups"]["buckets"]
     rows = [{column: at(bucket, source.path(column)) for column in source.paths} for bucket in buckets]
-    expected = asked(demo.store, view)
+    expected = query_rows(demo.store, view)
     assert len(rows) > 1
     assert _sorted(rows) == _sorted(expected)
 

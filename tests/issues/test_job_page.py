@@ -36,7 +36,7 @@ def test_the_story_of_a_job(detected: esjobs.Session) -> None:
     (plot,) = story.plots
     assert (plot.metric, plot.n_units, plot.start) == ("cpu_load", 4, START)
     (collapse,) = [row for row in story.seen_in("cpu_load") if row["detector"] == "collapse"]
-    assert (plot.place(collapse["begin"]), plot.place(collapse["until"])) == (0.5, 1.0)
+    assert (plot.position(collapse["begin"]), plot.position(collapse["until"])) == (0.5, 1.0)
     half = len(plot.mean) // 2
     assert plot.mean[: half - 1].min() > 0.9
     assert plot.mean[half + 1 :].max() == 0

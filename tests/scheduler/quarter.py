@@ -75,8 +75,8 @@ class Quarter:
             assert service.tick()
             assert not service.tick()
 
-    def _tend(self, unwritten: str | None) -> TriggerResult:
-        assert unwritten is None
+    def _tend(self, pending: str | None) -> TriggerResult:
+        assert pending is None
         rows = self._nights.tend()
         self.accounts[night_of(self._nights.due)] = rows
         told = tuple((str(row["night"]), row["state"], row["reason"]) for row in rows)

@@ -40,9 +40,9 @@ class Installation:
     def clock(self) -> datetime:
         return self.now
 
-    def __call__(self, unwritten: str | None) -> TriggerResult:
+    def __call__(self, pending: str | None) -> TriggerResult:
         self.began.append(self.now)
-        self.told.append(unwritten)
+        self.told.append(pending)
         self.now += self.takes
         if self.error is not None:
             raise self.error
@@ -207,8 +207,8 @@ def test_a_signal_ends_the_service_in_the_middle_of_a_night() -> None:
     installation = Installation()
     waiting = threading.Event()
 
-    def night(unwritten: str | None) -> TriggerResult:
-        del unwritten
+    def night(pending: str | None) -> TriggerResult:
+        del pending
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
         waiting.wait(30)
         raise AssertionError("it was not ended")
@@ -231,8 +231,8 @@ def test_a_second_signal_does_not_cut_the_end_short(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(BackgroundScheduler, "shutdown", slow)
 
-    def night(unwritten: str | None) -> TriggerResult:
-        del unwritten
+    def night(pending: str | None) -> TriggerResult:
+        del pending
         os.kill(os.getpid(), signal.SIGTERM)
         raise AssertionError("it was not ended")
 
@@ -240,8 +240,8 @@ def test_a_second_signal_does_not_cut_the_end_short(monkeypatch: pytest.MonkeyPa
     assert len(ended) == 1
 
 
-def ahead(unwritten: str | None) -> TriggerResult:
-    del unwritten
+def ahead(pending: str | None) -> TriggerResult:
+    del pending
     raise ClockError("the night lies 60 days after the newest job; set the clock")
 
 

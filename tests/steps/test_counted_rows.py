@@ -9,7 +9,7 @@ import pytest
 
 from esjobs.api.session import Session
 from esjobs.core.query import In, Query, Sum
-from esjobs.core.words import STANDINGS, standing
+from esjobs.core.words import STANDINGS, status_shown
 from esjobs.schema.runs import RUN_COUNTS
 from esjobs.schema.speed import PULL_HISTOGRAMS
 from tests.steps.grids import grid_jobs, load
@@ -90,7 +90,7 @@ def test_counts_go_with_the_report_they_are_of(ran: Session) -> None:
 def test_the_standing_of_a_verdict_is_a_column(ran: Session) -> None:
     flags = ran.tables.flags().to_pandas()
     expected = [
-        standing(verdict, None if pd.isna(confirmed) else bool(confirmed))
+        status_shown(verdict, None if pd.isna(confirmed) else bool(confirmed))
         for verdict, confirmed in zip(flags["verdict"], flags["confirmed"], strict=True)
     ]
     assert flags["status_shown"].tolist() == expected

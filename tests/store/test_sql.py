@@ -48,7 +48,7 @@ def test_every_type_becomes_one_that_is_written(session: Session) -> None:
     for form in ("csv", "json", "jsonl", "parquet", "table"):
         from esjobs.render.rows import write_batches
 
-        path = session.settings.place.removeprefix("duckdb:") + f".{form}"
+        path = session.settings.location.removeprefix("duckdb:") + f".{form}"
         write_batches(session.sql(text).batches(), form, path)
         assert Path(path).stat().st_size
 

@@ -10,7 +10,7 @@ from esjobs.core import numbers
 from esjobs.core.numbers import MISSING, count, declared, estimate, number
 from esjobs.core.text import visible
 from esjobs.core.window import format_time
-from esjobs.core.words import HALF_WIDTH_90, noun, standing
+from esjobs.core.words import HALF_WIDTH_90, noun, status_shown
 
 _NARROW = "\u202f"
 _UNIT_LETTERS = 16
@@ -82,8 +82,8 @@ def moment(value: Any) -> str:
     ('2018-08-01T12:00:00Z', '2018-08-01')
     """
     if isinstance(value, datetime):
-        known = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        return format_time(known.replace(microsecond=0))
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return format_time(aware.replace(microsecond=0))
     return visible(str(value))
 
 
@@ -107,12 +107,12 @@ def read(row: Row, entry: Entry) -> str:
     if value is None:
         return MISSING
     if entry.show == "verdict":
-        return visible(standing(str(value), row.get("confirmed")))
+        return visible(status_shown(str(value), row.get("confirmed")))
     unit = row.get(entry.unit) if entry.unit else None
     text = _read(value, error, entry) + (f" {_unit(str(unit))}" if unit is not None else "")
     if entry.fixed is not None:
-        column, held, remark = entry.fixed
-        text += remark if row.get(column) == held else ""
+        column, expected, remark = entry.fixed
+        text += remark if row.get(column) == expected else ""
     return text
 
 

@@ -117,10 +117,10 @@ def scatter_line(
         description=f"{panel.title}: {len(rows)} marks with error bars.",
     )
     (join,) = panel.joins
-    known = [shown(line, (join.on, *join.columns))] if line is not None else []
+    joined = [shown(line, (join.on, *join.columns))] if line is not None else []
     names = [_name(row) for row in rows]
     labels = _label_rows(placed, names)
-    more = {join.name: known, "edges": _edge_rows(slope, limit, x_axis, y_axis), **labels}
+    more = {join.name: joined, "edges": _edge_rows(slope, limit, x_axis, y_axis), **labels}
     edges = _texts("edges", {"align": "right", "color": MUTED, "fontSize": 11, "dx": -4, "dy": 12})
     return drawing(panel, marks, paint, more, [edges, *_label_layers(placed)])
 

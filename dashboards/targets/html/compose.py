@@ -110,11 +110,11 @@ class Composer:
         """Turn the tables into plain rows; ``data`` itself is not changed."""
         self.data = data
         self.charts = Charts()
-        given = {name: getattr(data, name, data.more.get(name)) for name in tables_read()}
+        frames = {name: getattr(data, name, data.more.get(name)) for name in tables_read()}
         methods = dict.fromkeys(values(data.factors, "method"))
         self.method = data.method if data.method in methods or not methods else next(iter(methods))
         self.is_headline = self.method == (data.headline or self.method)
-        self.tables = {name: rows_of(name, rows, self.method) for name, rows in given.items()}
+        self.tables = {name: rows_of(name, rows, self.method) for name, rows in frames.items()}
         self._by_type = {name: by_type(rows) for name, rows in self.tables.items()}
         self._top_k: dict[str, Names | None] = {}
         factors = self.tables["factors"]
@@ -163,7 +163,7 @@ class Composer:
         if block.parts:
             return True
         return not each.optional and (
-            not each.given or bool(self.seen(replace(each.view, where=each.given), processing_type))
+            not each.requires or bool(self.seen(replace(each.view, where=each.requires), processing_type))
         )
 
     def block(self, each: Panel, processing_type: str, anchor: str = "") -> Block:

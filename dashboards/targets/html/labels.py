@@ -12,7 +12,7 @@ from dashboards.targets.html.scales import Axis
 Boxes = npt.NDArray[np.float64]
 Side = Literal["right", "left"]
 
-_LETTER, _LINE, _GAP, _MARK = 6.4, 13.0, 9.0, 5.0
+_CHARACTER, _LINE, _GAP, _MARK = 6.4, 13.0, 9.0, 5.0
 _SIDES: tuple[Side, Side] = ("right", "left")
 _SPOTS = tuple((lift, side) for lift in (0, 1, -1, 2, -2, 3, -3) for side in _SIDES)
 _CUT_COST = 300
@@ -31,7 +31,7 @@ class Frame:
     @property
     def letters(self) -> int:
         """Number of letters that fit into half of the width."""
-        return int(self.width / 2 / _LETTER)
+        return int(self.width / 2 / _CHARACTER)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def place_labels(
     placed = []
     for order, (mark, text) in enumerate(named):
         x, y = place[mark]
-        boxes = np.array([_box(x, y + lift * _LINE, len(text) * _LETTER, side) for lift, side in _SPOTS])
+        boxes = np.array([_box(x, y + lift * _LINE, len(text) * _CHARACTER, side) for lift, side in _SPOTS])
         cost = (
             _overlap(boxes, taken[: len(marks) + order])
             + _CUT_COST * _outside(boxes, width, height)

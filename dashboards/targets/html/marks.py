@@ -48,7 +48,7 @@ def drawing(
     marks = next(layer for layer in spec["layer"] if layer.get("name") == "marks")
     spec["layer"] = [*spec["layer"], *(_placed(layer, marks["encoding"]) for layer in layers)]
     datasets = {"rows": rows, **(more or {})}
-    return Drawing(spec, {name: [_written(row) for row in held] for name, held in datasets.items()})
+    return Drawing(spec, {name: [_written(row) for row in records] for name, records in datasets.items()})
 
 
 def _written(row: Row) -> Row:

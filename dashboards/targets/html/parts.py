@@ -296,8 +296,8 @@ def _shared(entries: Iterable[Entry], rows: Sequence[Row]) -> tuple[str, ...]:
     texts = []
     for entry in entries:
         if entry.show == "shared":
-            held = Counter(row[entry.column] for row in rows if row[entry.column] is not None)
-            for text, n in held.items():
+            counts = Counter(row[entry.column] for row in rows if row[entry.column] is not None)
+            for text, n in counts.items():
                 who = "each" if n == len(rows) else f"{count(n)} of {count(len(rows))}"
                 texts.append(f"{entry.title} {who}: {visible(str(text))}")
     return tuple(texts)

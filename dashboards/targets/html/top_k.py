@@ -47,15 +47,15 @@ def top_k(
         return None, ""
     values = {"--type": processing_type, "--method": method, "--run": runs[0] if runs else None}
     options = [f"{option} {shlex.quote(str(value))}" for option, value in values.items() if value is not None]
-    asked = " ".join(["esjobs show flags", *options])
+    command = " ".join(["esjobs show flags", *options])
     return frozenset(chosen), (
         f"Shown are {' and '.join(said)}: confirmed deviations and candidates, then those of most jobs. "
-        f"All of them: {visible(asked)}"
+        f"All of them: {visible(command)}"
     )
 
 
 def _standing_first(row: Row) -> tuple[Any, ...]:
-    for place, standing in enumerate((CONFIRMED, CANDIDATE)):
-        if row["status_shown"] == standing:
+    for place, status in enumerate((CONFIRMED, CANDIDATE)):
+        if row["status_shown"] == status:
             return place, -abs(row["deviation"] or 0.0), str(row["name"])
     return len((CONFIRMED, CANDIDATE)), -(row["n_jobs"] or 0), str(row["name"])

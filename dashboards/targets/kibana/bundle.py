@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from dashboards.spec import JOBS, OWN, Choice, JobsIndex, Known, Page, Panel, View, hinted
+from dashboards.spec import JOBS, OWN, Choice, IndexFields, JobsIndex, Page, Panel, View, hinted
 from dashboards.targets.kibana.lens import bars, datatable, references, tile
 from dashboards.targets.saved_objects.boards import Board
 from dashboards.targets.saved_objects.charts import drawn
@@ -60,8 +60,8 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
             panel, place = hinted(placed.panel), (placed.x, placed.y + top, placed.w, placed.h)
             if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
-            if (alike := drawn_alike(panel, method, prefix, jobs)) is not None:
-                board.add(panel.id, "visualization", place, alike, shown_title(panel))
+            if (chart := drawn_alike(panel, method, prefix, jobs)) is not None:
+                board.add(panel.id, "visualization", place, chart, shown_title(panel))
             elif panel.kind == "rows":
                 found = search(panel, method, prefix, plain=False)
                 yield found
@@ -153,7 +153,7 @@ def _fields_of(choices: Sequence[Choice], jobs: JobsIndex) -> Iterator[tuple[Cho
     for choice in choices:
         if choice.table != JOBS.name:
             yield choice, choice.column
-        elif names := jobs.known.get(choice.column, Known(())).names:
+        elif names := jobs.columns.get(choice.column, IndexFields(())).names:
             yield choice, names[0]
 
 

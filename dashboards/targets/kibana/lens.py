@@ -98,8 +98,8 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     """A row per name, with its numbers and words."""
     wanted, direction = first_sort(panel)
     keys, numbers = columns_of_table(panel)
-    asked = table(panel.view.table)
-    by_number = wanted != "" and KINDS[asked.column(wanted).type][0] == "number"
+    rows_table = table(panel.view.table)
+    by_number = wanted != "" and KINDS[rows_table.column(wanted).type][0] == "number"
     by = {"columnId": wanted, "type": "column"} if by_number else {"type": "alphabetical"}
     named: dict[str, Column] = {}
     for name, title in keys:
@@ -158,7 +158,7 @@ def _terms(
     }
 
 
-WHOLE: dict[str, Any] = {"id": "number", "params": {"decimals": 0}}
+INTEGER: dict[str, Any] = {"id": "number", "params": {"decimals": 0}}
 """Format of sums of jobs or hours beside bars."""
 
 
@@ -168,7 +168,7 @@ def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     size = panel.most[0] if panel.most else 20
     columns = {
         "name": _terms(label.column, label.title, {"columnId": "amount", "type": "column"}, "desc", size),
-        "amount": _measure(value.title, "sum", value.column, params={"emptyAsNull": True, "format": WHOLE}),
+        "amount": _measure(value.title, "sum", value.column, params={"emptyAsNull": True, "format": INTEGER}),
     }
     layer = {
         "accessors": ["amount"],

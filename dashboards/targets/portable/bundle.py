@@ -34,8 +34,8 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
             panel, place = hinted(placed.panel), (placed.x, placed.y + top, placed.w, placed.h)
             if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
-            if (alike := drawn_alike(panel, method, prefix, jobs)) is not None:
-                board.add(panel.id, "visualization", place, alike, shown_title(panel))
+            if (chart := drawn_alike(panel, method, prefix, jobs)) is not None:
+                board.add(panel.id, "visualization", place, chart, shown_title(panel))
             else:
                 make = search if panel.kind == "rows" else visualization
                 shown = make(panel, method, prefix)
@@ -43,4 +43,6 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
                 yield shown
         chosen = [(choice, View(choice.table)) for choice in page.choices if choice.chosen]
         yield from (data_view(view, prefix) for _, view in chosen)
-        yield board.saved(tuple((given, view) for given, (_, view) in zip(page.given, chosen, strict=True)))
+        yield board.saved(
+            tuple((condition, view) for condition, (_, view) in zip(page.preset, chosen, strict=True))
+        )

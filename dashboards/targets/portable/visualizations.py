@@ -127,13 +127,13 @@ def columns_of_table(panel: Panel) -> tuple[list[tuple[str, str]], list[tuple[st
 
     An error follows its quantity.
     """
-    asked = table(panel.view.table)
+    rows_table = table(panel.view.table)
     label = panel.entry("label")
     keys, numbers = [(label.column, label.title)], []
     for field in panel.fields:
         if field is label:
             continue
-        if KINDS[asked.column(field.column).type][0] != "number":
+        if KINDS[rows_table.column(field.column).type][0] != "number":
             keys.append((field.column, field.title))
             continue
         numbers.append((field.column, field.title))

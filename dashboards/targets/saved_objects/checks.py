@@ -68,14 +68,14 @@ def complaints(text: str) -> list[str]:
             objects.append(value)
     if not objects and not found:
         found.append("there is no object in it")
-    there = [(str(each.get("type")), str(each.get("id"))) for each in objects]
+    present = [(str(each.get("type")), str(each.get("id"))) for each in objects]
     found += [
-        f"{kind} '{name}' stands in it {there.count((kind, name))} times" for kind, name in _twice(there)
+        f"{kind} '{name}' stands in it {present.count((kind, name))} times" for kind, name in _twice(present)
     ]
     alone = any(each.get("type") == "tag" for each in objects)
     for each in objects:
         try:
-            said = [*_of_object(each, set(there)), *([] if alone else _of_kibana(each))]
+            said = [*_of_object(each, set(present)), *([] if alone else _of_kibana(each))]
         except (AttributeError, KeyError, TypeError, ValueError):
             # whatever is inside is not what a server exports or we write: which part does not matter
             said = ["its attributes, references or panels have a shape that no server knows"]
@@ -98,7 +98,7 @@ def _twice(names: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [name for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
-def _of_object(each: dict[str, Any], there: set[tuple[Any, Any]]) -> Iterator[str]:
+def _of_object(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Iterator[str]:
     kind, name, attributes = str(each.get("type")), each.get("id"), each.get("attributes")
     if kind not in KEYS:
         yield f"no type that this version writes; there are {', '.join(sorted(KEYS))}"
@@ -120,7 +120,7 @@ def _of_object(each: dict[str, Any], there: set[tuple[Any, Any]]) -> Iterator[st
     for field, attributes_of in (_parsed(attributes.get("fieldAttrs")) or {}).items():
         for key in sorted(set(attributes_of) - FIELD_KEYS):
             yield f"field '{field}': key '{key}', which the oldest server refuses"
-    yield from _of_references(each, there)
+    yield from _of_references(each, present)
     if kind == "dashboard":
         yield from _of_panels(attributes)
         yield from _of_controls(attributes)
@@ -142,7 +142,7 @@ def _parsed(text: Any) -> Any:
         return None
 
 
-def _of_references(each: dict[str, Any], there: set[tuple[Any, Any]]) -> Iterator[str]:
+def _of_references(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Iterator[str]:
     """Each is in the file, is named once and is used; whatever is used has one."""
     references = each["references"]
     names = [reference.get("name") for reference in references]
@@ -150,7 +150,7 @@ def _of_references(each: dict[str, Any], there: set[tuple[Any, Any]]) -> Iterato
         if names.count(name) > 1:
             yield f"reference '{name}' stands there {names.count(name)} times"
     for reference in references:
-        if (reference.get("type"), reference.get("id")) not in there:
+        if (reference.get("type"), reference.get("id")) not in present:
             yield f"{reference.get('type')} '{reference.get('id')}' is not in the file"
     used = set(used_references(each))
     for name in sorted(used - set(names)):

@@ -74,23 +74,25 @@ _MOMENTS = {"at", "loaded_at", "imported_at", "first_end", "last_end"}
 
 def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
     """The data view of the index in which the rows of a view are."""
-    asked = table(view.table)
+    rows_table = table(view.table)
     index = index_of(view, prefix)
     of_latest = index.startswith(f"{prefix}-latest-") and view.table != "latest_runs"
     attributes: dict[str, Any] = {
         "allowNoIndex": True,
-        "fieldAttrs": text_of({column.name: {"customLabel": label_of(column)} for column in asked.columns}),
-        "fieldFormatMap": text_of(
-            {column.name: form for column in asked.columns if (form := form_of(column)) is not None}
+        "fieldAttrs": text_of(
+            {column.name: {"customLabel": label_of(column)} for column in rows_table.columns}
         ),
-        "fields": text_of([*META_FIELDS, *(listed(column) for column in asked.columns)]),
-        "name": f"{prefix}: {asked.name}" + (", latest run" if of_latest else ""),
+        "fieldFormatMap": text_of(
+            {column.name: form for column in rows_table.columns if (form := form_of(column)) is not None}
+        ),
+        "fields": text_of([*META_FIELDS, *(listed(column) for column in rows_table.columns)]),
+        "name": f"{prefix}: {rows_table.name}" + (", latest run" if of_latest else ""),
         "runtimeFieldMap": "{}",
         "sourceFilters": text_of([{"value": name} for name in INTERNAL]),
         "title": index,
     }
-    if asked.time:
-        attributes["timeFieldName"] = asked.time
+    if rows_table.time:
+        attributes["timeFieldName"] = rows_table.time
     return SavedObject("index-pattern", index.removeprefix(f"{prefix}-"), attributes, prefix=prefix)
 
 

@@ -68,15 +68,15 @@ def _panel(panel: Object, shown: Mapping[str, str], objects: Mapping[str, Object
 
 def _object(found: Object) -> Iterator[str]:
     attributes = found["attributes"]
-    asked = json.loads(attributes["kibanaSavedObjectMeta"]["searchSourceJSON"])["query"]["query"]
+    query = json.loads(attributes["kibanaSavedObjectMeta"]["searchSourceJSON"])["query"]["query"]
     index = next(each["id"] for each in found["references"] if each["type"] == "index-pattern")
     if found["type"] == "search":
-        yield f"- rows of {index}: {_code(asked)}"
+        yield f"- rows of {index}: {_code(query)}"
         yield f"- columns: {', '.join(attributes['columns'])}"
         yield "- order: " + ", ".join(" ".join(each) for each in attributes["sort"])
         return
     state = json.loads(attributes["visState"])
-    yield f"- {state['type']} of {index}: {_code(asked)}"
+    yield f"- {state['type']} of {index}: {_code(query)}"
     for each in state["aggs"]:
         params = {name: value for name, value in each["params"].items() if not name.startswith("missing")}
         yield f"- {each['schema']} {each['type']}: {_code(params)}"

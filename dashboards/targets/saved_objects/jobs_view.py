@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dashboards.spec import JobsIndex, Known
+from dashboards.spec import IndexFields, JobsIndex
 from dashboards.targets.saved_objects.data_views import (
     KINDS,
     META_FIELDS,
@@ -27,18 +27,18 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
     listed: dict[str, dict[str, Any]] = {}
     described: dict[str, dict[str, str]] = {}
     forms: dict[str, Any] = {}
-    for name, known in index.known.items():
+    for name, mapped in index.columns.items():
         item = fields.field(name)
         if item.type not in KINDS:
             continue
-        for place in known.names:
+        for place in mapped.names:
             kind, known_as, searchable = KINDS[item.type]
             known_as = "date_nanos" if index.own and item.type == "time" else known_as
             shown = not index.own or item.type != "text"
             listed[place] = field_entry(place, kind, known_as, searchable=searchable, counted=shown)
             if index.own:
                 described[place] = {"customLabel": label_of(item)}
-            if (form := form_of(item)) is not None and (item.type != "integer" or known.factor == 1):
+            if (form := form_of(item)) is not None and (item.type != "integer" or mapped.factor == 1):
                 forms[place] = form
     scripts = runtime_fields(index) if computed else {}
     forms |= {name: _FORMS[name] for name in scripts}
@@ -84,25 +84,25 @@ def runtime_fields(index: JobsIndex) -> dict[str, Any]:
     return {
         name: {"script": {"source": _script(index, needed, sense, value)}, "type": "double"}
         for name, (needed, sense, value) in computed.items()
-        if all(item in index.known and index.known[item].names for item in needed)
+        if all(item in index.columns and index.columns[item].names for item in needed)
     }
 
 
 def _script(index: JobsIndex, needed: Sequence[str], sense: str, value: str) -> str:
     """Nothing is emitted where a number is missing, so that missing is not 0."""
-    taken = "".join(_taken(item, index.known[item]) for item in needed)
-    there = " && ".join(f"{item} != null" for item in needed)
-    return f"{taken}if ({there} && {sense}) emit({value});"
+    taken = "".join(_taken(item, index.columns[item]) for item in needed)
+    present = " && ".join(f"{item} != null" for item in needed)
+    return f"{taken}if ({present} && {sense}) emit({value});"
 
 
-def _taken(item: str, known: Known) -> str:
+def _taken(item: str, mapped: IndexFields) -> str:
     lines = [f"Double {item} = null; "]
-    for name in known.names:
+    for name in mapped.names:
         place = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
         number = f"(double) doc[{place}].value"
-        unset = "" if known.unset is None else f" && {number} != {float(known.unset)!r}"
+        unset = "" if mapped.unset is None else f" && {number} != {float(mapped.unset)!r}"
         lines.append(
             f"if ({item} == null && doc.containsKey({place}) && doc[{place}].size() > 0{unset}) "
-            f"{item} = {number} * {known.factor!r}; "
+            f"{item} = {number} * {mapped.factor!r}; "
         )
     return "".join(lines)

@@ -19,7 +19,7 @@ _ENOUGH = f"datum.alike_n_jobs - datum.like_n_jobs >= {LEAST_ALIKE!r} * (datum.a
 """True where enough jobs are left when the names that lie apart are left out of the rest."""
 _REST = "datum.enough ? datum.alike_{0} - datum.like_{0} : datum.all_{0} - datum.{0}"
 
-_KNOWN = f"isValid(datum.rest) && datum.n_jobs >= {FEW_JOBS}"
+_COMPARABLE = f"isValid(datum.rest) && datum.n_jobs >= {FEW_JOBS}"
 """True where a name has something that it can be held against."""
 
 _RATIO = {
@@ -122,7 +122,7 @@ def _of_shares() -> list[Step]:
         ]
     below = "sqrt(pow(datum.value - datum.own_low, 2) + pow(datum.rest_high - datum.rest, 2))"
     above = "sqrt(pow(datum.own_high - datum.value, 2) + pow(datum.rest - datum.rest_low, 2))"
-    differing = f"{_KNOWN} && (datum.value - datum.rest > {below} || datum.rest - datum.value > {above})"
+    differing = f"{_COMPARABLE} && (datum.value - datum.rest > {below} || datum.rest - datum.value > {above})"
     apart = "datum.rest < datum.own_low || datum.rest > datum.own_high"
     return [*steps, {"calculate": differing, "as": "differing"}, {"calculate": apart, "as": "apart"}]
 
@@ -145,6 +145,6 @@ def _of_means(rate: Rate) -> list[Step]:
         *steps,
         {"calculate": f"max(datum.value - {INTERVAL_SIGMAS!r} * datum.error, 0)", "as": "low"},
         {"calculate": f"datum.value + {INTERVAL_SIGMAS!r} * datum.error", "as": "high"},
-        {"calculate": f"{_KNOWN} && {away} > {NOISE_SIGMAS!r} * {noise}", "as": "differing"},
+        {"calculate": f"{_COMPARABLE} && {away} > {NOISE_SIGMAS!r} * {noise}", "as": "differing"},
         {"calculate": f"{away} > {NOISE_SIGMAS!r} * datum.error", "as": "apart"},
     ]

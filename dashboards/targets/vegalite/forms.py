@@ -59,13 +59,13 @@ def written(layer: Spec) -> Spec:
         return made
     steps: dict[str, Spec] = {}
     encoding: Spec = {}
-    for channel, given in made["encoding"].items():
-        if isinstance(given, list):
-            encoding[channel] = [_worded(each, steps) for each in given]
-        elif isinstance(given, dict):
-            encoding[channel] = _labelled(_worded(given, steps))
+    for channel, definition in made["encoding"].items():
+        if isinstance(definition, list):
+            encoding[channel] = [_worded(each, steps) for each in definition]
+        elif isinstance(definition, dict):
+            encoding[channel] = _labelled(_worded(definition, steps))
         else:
-            encoding[channel] = given
+            encoding[channel] = definition
     made["encoding"] = encoding
     if steps:
         made["transform"] = [*made.get("transform", ()), *steps.values()]

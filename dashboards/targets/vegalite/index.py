@@ -45,11 +45,11 @@ def _conditions(where: Sequence[Where]) -> Clauses:
         if condition.above is not None:
             made["filter"].append(_above(condition.column, condition.above))
         if condition.accepted or condition.above is None:
-            made["must_not" if condition.negate else "filter"].append(_held(condition))
+            made["must_not" if condition.negate else "filter"].append(_clause(condition))
     return made
 
 
-def _held(condition: Where) -> dict[str, Any]:
+def _clause(condition: Where) -> dict[str, Any]:
     present = {"exists": {"field": condition.column}}
     if not condition.accepted:
         return present
@@ -88,10 +88,10 @@ def body(
         if time:
             query["filter"].append({"range": {time: {"%timefilter%": True}}})
     if view.by:
-        asked = {GROUPS: _groups(view, min(most, MOST_ROWS))}
+        groupings = {GROUPS: _groups(view, min(most, MOST_ROWS))}
         if view.over:
-            asked[NAMES] = _names(view)
-        return {"size": 0, "query": {"bool": query}, "aggs": asked}
+            groupings[NAMES] = _names(view)
+        return {"size": 0, "query": {"bool": query}, "aggs": groupings}
     return {
         "size": min(most, MOST_ROWS),
         "_source": list(dict.fromkeys(columns)),
@@ -174,8 +174,8 @@ def _metric(metric: Metric | Mean) -> dict[str, Any]:
         case Moment((), _, having):
             return {"filter": {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}}
         case SumWhere(column, having):
-            there = {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}
-            return {"filter": there, "aggs": {_WEIGHTS: {"sum": {"field": column}}}}
+            present = {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}
+            return {"filter": present, "aggs": {_WEIGHTS: {"sum": {"field": column}}}}
         case _:
             raise ValueError(f"no index adds up '{metric.name}' without a script; make it a column")
 
@@ -284,10 +284,10 @@ def lines_of_types(view: View, columns: Sequence[str], method: str | None, prefi
     The filters of a dashboard are about names and would leave no line; of its conditions only those of the
     view and the time picker hold.
     """
-    asked = table(view.table)
+    rows_table = table(view.table)
     view = replace(view, types="every")
     search = body(view, [*columns, *TYPE_COLUMNS], method=method, context=False)
-    search["query"]["bool"]["filter"].append({"range": {asked.time: {"%timefilter%": True}}})
+    search["query"]["bool"]["filter"].append({"range": {rows_table.time: {"%timefilter%": True}}})
     url = {"index": index_of(view, prefix), "body": search}
     return Source({"url": url, "format": {"property": "hits.hits"}}, "_source")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.spec import JobsIndex, Known, Mean, View, Where, factors_of, multipliers
+from dashboards.spec import IndexFields, JobsIndex, Mean, View, Where, factors_of, multipliers
 from dashboards.targets.vegalite.sources import ANSWER, GROUPS, Source, Step
 from esjobs.core.fields import field
 from esjobs.core.query import Count, Metric
@@ -71,12 +71,12 @@ def job_groups(
 def _query(view: View, index: JobsIndex, *, context: bool) -> dict[str, list[Any]]:
     query: dict[str, list[Any]] = {"filter": [], "must_not": []}
     for condition in view.where:
-        made = _condition(condition, _known(index, condition.column))
+        made = _condition(condition, _mapped(index, condition.column))
         query["must_not" if condition.negate else "filter"].append(made)
     for name in dict.fromkeys(name for metric in view.metrics for name in _measured(metric, view)):
-        known = _known(index, name)
-        if known.unset is not None:
-            query["must_not"].append({"term": {known.names[0]: known.unset}})
+        mapped = _mapped(index, name)
+        if mapped.unset is not None:
+            query["must_not"].append({"term": {mapped.names[0]: mapped.unset}})
     query["filter"].append({"range": {index.time: {"%timefilter%": True}}})
     if context:
         for clause in ("must", "filter", "must_not"):
@@ -84,33 +84,33 @@ def _query(view: View, index: JobsIndex, *, context: bool) -> dict[str, list[Any
     return query
 
 
-def _condition(condition: Where, known: Known) -> dict[str, Any]:
-    each = [_of_name(condition, known, name) for name in known.names]
+def _condition(condition: Where, mapped: IndexFields) -> dict[str, Any]:
+    each = [_of_name(condition, mapped, name) for name in mapped.names]
     return each[0] if len(each) == 1 else {"bool": {"should": each, "minimum_should_match": 1}}
 
 
-def _of_name(condition: Where, known: Known, name: str) -> dict[str, Any]:
+def _of_name(condition: Where, mapped: IndexFields, name: str) -> dict[str, Any]:
     if condition.above is not None:
-        return {"range": {name: {"gt": condition.above / known.factor}}}
+        return {"range": {name: {"gt": condition.above / mapped.factor}}}
     if not condition.accepted:
         return {"exists": {"field": name}}
-    return {"terms": {name: stored_values(known, condition.accepted)}}
+    return {"terms": {name: stored_values(mapped, condition.accepted)}}
 
 
-def stored_values(known: Known, accepted: Sequence[object]) -> list[object]:
+def stored_values(mapped: IndexFields, accepted: Sequence[object]) -> list[object]:
     """Return the values in the index for values of the catalogue."""
-    written = [mine for mine, ours in known.values.items() if ours in accepted]
-    return [*written, *(value for value in accepted if value is not None and value not in known.values)]
+    written = [mine for mine, ours in mapped.values.items() if ours in accepted]
+    return [*written, *(value for value in accepted if value is not None and value not in mapped.values)]
 
 
 def _levels(view: View, index: JobsIndex, most: int) -> Iterator[_Level]:
     sizes = {column: most if place == 0 else MOST_INNER for place, column in enumerate(view.by)}
     for column in (*view.by, *multipliers(view)):
-        known = _known(index, column)
+        mapped = _mapped(index, column)
         absent: object = -1 if field(column).type == "integer" else ""
-        for name in known.names:
+        for name in mapped.names:
             terms: dict[str, Any] = {"field": name, "size": sizes.get(column, MOST_INNER)}
-            if len(known.names) > 1:
+            if len(mapped.names) > 1:
                 terms["missing"] = absent
             yield _Level(column, name, {"terms": terms})
     if view.over:
@@ -134,14 +134,14 @@ def _worded(view: View, index: JobsIndex, levels: Sequence[_Level]) -> list[Step
     steps: list[Step] = []
     for column in (*view.by, *multipliers(view), *([view.over] if view.over else [])):
         keys = [f"datum.key_{place}" for place, level in enumerate(levels) if level.column == column]
-        known = Known(()) if column == view.over else _known(index, column)
+        mapped = IndexFields(()) if column == view.over else _mapped(index, column)
         absent = "-1" if column != view.over and field(column).type == "integer" else "''"
         chosen = " : ".join([*(f"{key} !== {absent} ? {key}" for key in keys[:-1]), keys[-1]])
         words = "".join(
             f"({chosen}) === {json.dumps(mine)} ? {json.dumps(ours)} : "
-            for mine, ours in sorted(known.values.items())
+            for mine, ours in sorted(mapped.values.items())
         )
-        scaled = f"({chosen}) * {known.factor!r}" if known.factor != 1 else chosen
+        scaled = f"({chosen}) * {mapped.factor!r}" if mapped.factor != 1 else chosen
         steps.append({"calculate": f"{words}{scaled}", "as": column})
         if len(keys) > 1:
             steps.append({"filter": f"datum[{json.dumps(column)}] !== {absent}"})
@@ -160,7 +160,7 @@ def _measured(metric: Metric | Mean, view: View) -> tuple[str, ...]:
 
 def _added_up(factors: tuple[str, ...], index: JobsIndex) -> dict[str, Any]:
     """The aggregation of a sum, of a sum of squares, or of a sum of products."""
-    first, *others = (_known(index, name).names[0] for name in factors)
+    first, *others = (_mapped(index, name).names[0] for name in factors)
     if not others:
         return {"sum": {"field": first}}
     (other,) = others
@@ -185,7 +185,7 @@ def _value(metric: Metric | Mean, group: str, view: View, index: JobsIndex) -> s
         value = f"{answer}.sum_of_squares"
     else:
         value = f"{answer}.{_MEAN}.value * {answer}.{_WEIGHTS}.value"
-    unit = math.prod(_known(index, name).factor for name in factors)
+    unit = math.prod(_mapped(index, name).factor for name in factors)
     if unit != 1:
         value = f"{value} * {unit!r}"
     keys = list(factors_of(metric))  # type: ignore[arg-type]
@@ -194,8 +194,8 @@ def _value(metric: Metric | Mean, group: str, view: View, index: JobsIndex) -> s
     return " * ".join([value, *(f"datum[{json.dumps(name)}]" for name in keys)])
 
 
-def _known(index: JobsIndex, column: str) -> Known:
-    return index.known[column]
+def _mapped(index: JobsIndex, column: str) -> IndexFields:
+    return index.columns[column]
 
 
 def coverage_of(columns: Sequence[str], index: JobsIndex, prefix: str, name: str = "") -> Source:
@@ -203,12 +203,12 @@ def coverage_of(columns: Sequence[str], index: JobsIndex, prefix: str, name: str
     view = View("jobs")
     filters: list[dict[str, Any]] = [{"match_all": {}}]
     for column in columns:
-        known = index.known.get(column, Known(()))
-        there = [{"exists": {"field": place}} for place in known.names]
-        bool_: dict[str, Any] = {"should": there, "minimum_should_match": 1}
-        if known.unset is not None:
-            bool_["must_not"] = [{"term": {place: known.unset}} for place in known.names]
-        filters.append({"bool": bool_} if there else {"match_none": {}})
+        mapped = index.columns.get(column, IndexFields(()))
+        present = [{"exists": {"field": place}} for place in mapped.names]
+        bool_: dict[str, Any] = {"should": present, "minimum_should_match": 1}
+        if mapped.unset is not None:
+            bool_["must_not"] = [{"term": {place: mapped.unset}} for place in mapped.names]
+        filters.append({"bool": bool_} if present else {"match_none": {}})
     body = {
         "size": 0,
         "query": {"bool": _query(view, index, context=True)},

@@ -184,7 +184,7 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
                     "window": [{"op": "row_number", "as": "of_side"}],
                     "sort": [{"field": panel.entry("y").column, "order": "descending"}],
                 },
-                {"filter": f"datum.of_side % 2 === {odd}"},
+                {"filter": f"datum.of_side % 2 === {parity}"},
             ],
             "mark": {
                 "type": "text",
@@ -196,7 +196,7 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
             },
             "encoding": {**position, "text": text},
         }
-        for name, align, shift, side, baseline, odd in sides
+        for name, align, shift, side, baseline, parity in sides
     ]
 
 

@@ -101,7 +101,7 @@ def shares(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
 def weighted(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """A weighted mean per name with its interval, the surely highest first, and of how much of its hours."""
     field = panel.entry("x")
-    whole = next(entry for entry in panel.fields if entry.role == "detail")
+    detail = next(entry for entry in panel.fields if entry.role == "detail")
     over, under = field.column, field.per
     sums = {
         "over": _datum(over),
@@ -109,7 +109,7 @@ def weighted(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         "squares": _datum(f"{over}_sq"),
         "under_squares": _datum(f"{under}_sq"),
         "n_jobs": _datum(f"{over}_jobs"),
-        "hours": _datum(whole.column),
+        "hours": _datum(detail.column),
     }
     manner = _Manner(
         SCORE,
@@ -117,7 +117,7 @@ def weighted(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         also=({"calculate": "datum.under / datum.hours", "as": "known"},),
         more=(
             {"field": "known", "type": "quantitative", "title": "of its hours known", "format": PERCENT},
-            {"field": "hours", "type": "quantitative", "title": whole.title, "format": COUNT},
+            {"field": "hours", "type": "quantitative", "title": detail.title, "format": COUNT},
         ),
     )
     return _drawn(panel, source, Rate("weighted", sums), manner, paint)

@@ -35,8 +35,10 @@ def scatter(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
         across(column, up.title, scaled(paint.y), tickCount=7, format=_form(up))
         for column in (up.column, "lo", "even")
     )
-    alike = {right.column, up.column} == {"k", "mix_k"}
-    is_factor = not alike and up.column == "k" and (paint.y is None or paint.y.low <= 1 <= paint.y.high)
+    same_quantity = {right.column, up.column} == {"k", "mix_k"}
+    is_factor = (
+        not same_quantity and up.column == "k" and (paint.y is None or paint.y.low <= 1 <= paint.y.high)
+    )
     ground: Spec = {
         "data": {"values": [{"even": 1}]},
         "mark": {"type": "rule", "color": BAND, "strokeWidth": 2},
@@ -44,7 +46,7 @@ def scatter(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     }
     layers: list[Spec] = [
         *([ground] if is_factor else []),
-        *([_diagonal(panel, x, up.title, paint)] if alike else []),
+        *([_diagonal(panel, x, up.title, paint)] if same_quantity else []),
         bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
         points(panel, {"x": x, "y": y}, paint),
     ]
@@ -113,14 +115,14 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
             "encoding": {"x": x, "y": y, "tooltip": tooltips},
         },
     ]
-    known = "isValid(datum.low) && isValid(datum.high)"
+    has_interval = "isValid(datum.low) && isValid(datum.high)"
     steps: list[Step] = [
         *source.lifted(columns_of(panel)),
         {"calculate": f"datum[{json.dumps(label.column)}]", "as": join.on},
         *joins[join.name].lookup(join.on, join.columns),
         {"joinaggregate": [{"op": "valid", "field": "high", "as": "n_known"}]},
         # without any score all marks stay, unseen: an axis wants a range
-        {"filter": f"isValid(datum[{json.dumps(up.column)}]) && (datum.n_known === 0 || {known})"},
+        {"filter": f"isValid(datum[{json.dumps(up.column)}]) && (datum.n_known === 0 || {has_interval})"},
         {"calculate": "datum.n_known ? (datum.low + datum.high) / 2 : 0", "as": "middle"},
         {"calculate": "datum.n_known ? datum.low : 0", "as": "low"},
         {"calculate": "datum.n_known ? datum.high : 0", "as": "high"},

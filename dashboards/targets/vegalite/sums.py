@@ -69,8 +69,8 @@ def drawn_of(panel: Panel) -> str:
 
     An index gives no more names than were asked of it.
     """
-    asked = MOST_GROUPS if panel.view.table == JOBS.name else MOST_ROWS
-    more = f"(datum.names >= {asked} ? ' or more' : '')"
+    limit = MOST_GROUPS if panel.view.table == JOBS.name else MOST_ROWS
+    more = f"(datum.names >= {limit} ? ' or more' : '')"
     return f"'{panel.most[0]} of ' + format(datum.names, ',d') + {more} + ' are drawn'"
 
 
@@ -192,7 +192,7 @@ def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
         {
             "name": "marks",
             "mark": {"type": "point", "filled": True, "size": 34, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": colour, "tooltip": _told(panel, time, paint)},
+            "encoding": {"x": x, "y": y, "color": colour, "tooltip": _tooltip(panel, time, paint)},
         },
     ]
     steps = [
@@ -262,7 +262,7 @@ def sizes(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
     return assembled(source, steps, layers, paint)
 
 
-def _told(panel: Panel, time: Entry, paint: Paint) -> list[dict[str, Any]]:
+def _tooltip(panel: Panel, time: Entry, paint: Paint) -> list[dict[str, Any]]:
     moment = {"field": "day", "type": "nominal", "title": time.title}
     return [moment, *(line for line in tooltips(panel, paint) if line["field"] != time.column)]
 

@@ -14,7 +14,7 @@ from esjobs.core.errors import InputError
 from esjobs.records.clusters.description import Subcluster
 
 PROBLEM = "{where}: {fact} is {value!r:.60}"
-"""How a message about a fact begins."""
+"""Beginning of a message about a fact."""
 
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 

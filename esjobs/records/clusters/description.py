@@ -40,7 +40,7 @@ class Subcluster:
 
 
 FACTS: tuple[str, ...] = tuple(item.name for item in fields(Subcluster))[2:]
-"""What is known of a node, by name."""
+"""Names of the facts about a node."""
 
 
 class Clusters:

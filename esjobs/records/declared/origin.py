@@ -20,7 +20,7 @@ DEFAULTS = (10.0, 12.0)
 DEFAULT_TOLERANCE = 0.02
 """A table was seen that serves a queue 10.01: still the default."""
 SERVED_DEFAULTS = (*DEFAULTS, 10.01)
-"""What records of queues without a declaration carry."""
+"""Values that records of queues without a declaration carry."""
 WORK_UNIT = 1.0
 """Normalised work is kept in whole units, rounded or cut off: by up to one unit of each job."""
 SAME_VALUE = 1e-3

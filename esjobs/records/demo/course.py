@@ -19,7 +19,7 @@ from esjobs.records.demo.truth import Incident, QueueTruth
 WEEKEND = 0.75
 """Jobs of a Saturday or Sunday over those of a working day."""
 WEEKLY_GROWTH = 0.04
-"""How much more jobs a week has than the week before, in ln."""
+"""Growth of the number of jobs per week, in ln."""
 DAY_SCATTER = 0.02
 """Scatter of the number of jobs from day to day, in ln."""
 POOR_DAYS = 0.2

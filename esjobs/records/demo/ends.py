@@ -14,7 +14,7 @@ LONG = 0.3
 HEAVY = 0.3
 """The part of the failed jobs, those of most memory per core, among which some ran out of memory."""
 TIMED_OUT, OUT_OF_MEMORY, CANCELLED, NODE_FAILED = 0.4, 0.3, 0.15, 0.03
-"""How many: of the long ones, of the heavy ones, of those that are left, and of those left then."""
+"""Fractions: of the long jobs, of the heavy ones, of those that remain, and of those that then remain."""
 
 
 def ended(jobs: pa.RecordBatch, rng: np.random.Generator) -> pa.RecordBatch:

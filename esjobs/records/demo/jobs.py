@@ -38,7 +38,7 @@ DIRTY: tuple[tuple[str, float], ...] = (
     ("task missing", 0.002),
     ("CPU string missing", 0.003),
 )
-"""What is wrong with a row, and the fraction of rows with it; a row has one defect at most."""
+"""Defects of rows, with the fraction of rows that have each; a row has one defect at most."""
 _DEFECT_EDGES = np.cumsum([fraction for _, fraction in DIRTY])
 
 

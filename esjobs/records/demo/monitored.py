@@ -15,7 +15,7 @@ RETIRING: Mapping[str, float] = {"producer": 0.42, "validator": 0.34, "analyst-a
 STALLED: Mapping[str, float] = {"producer": 0.12, "validator": 0.20, "analyst-a": 0.31, "analyst-b": 0.55}
 """The mean share of cycles that waits for memory, by user: score_mem / 100."""
 REQUESTED: Mapping[str, float] = {"producer": 1.3, "validator": 1.6, "analyst-a": 2.5, "analyst-b": 6.0}
-"""How much more wall-clock time than they need jobs ask for, at least."""
+"""Least ratio of requested to needed wall-clock time."""
 
 # CPUs of the grid whose cores run two threads, whether or not a pilot writes so.
 _SMT = "Xeon|EPYC"

@@ -15,7 +15,7 @@ MIN_SITES = 20
 MIN_MODELS = 5
 MAX_MODELS_PER_SITE = 5
 DEFAULT_COREPOWER = 10.0
-"""What an information system serves for a queue that nobody has measured, in HS06 per core."""
+"""Value that an information system serves for an unmeasured queue, in HS06 per core."""
 
 _TREES = (
     "ALDER", "APPLE", "ASH", "ASPEN", "BALSA", "BAOBAB", "BEECH", "BIRCH", "BOXWOOD", "CEDAR", "CHERRY",

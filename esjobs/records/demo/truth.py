@@ -11,7 +11,7 @@ CoreClass = Literal["single", "multi"]
 """One core or several."""
 
 Origin = Literal["own", "inherited", "default", "none"]
-"""Where a queue's declared corepower comes from; ``default`` is the served 10.0."""
+"""Origin of a queue's declared corepower; ``default`` is the served 10.0."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _LONGEST_HEADER = 1 << 20
 _CELLS = 1 << 22
 
 ExportFormat = Literal["csv", "jsonl", "parquet"]
-"""What jobs can be written as."""
+"""Formats of exported jobs."""
 
 
 def write_jobs(

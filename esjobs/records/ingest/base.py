@@ -41,7 +41,7 @@ FIRST_YEAR, LAST_YEAR = 1990, 2100
 """Years a time may lie in, both included."""
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-"""How a truth value may be written, in any case."""
+"""Spellings of truth values, in any case."""
 
 RESERVED = {"processing_type": (ALL_TYPES,)}
 """Values with a meaning of their own: ``all`` stands for every processing type together."""

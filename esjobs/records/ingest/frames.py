@@ -14,7 +14,7 @@ from esjobs.core.errors import InputError
 from esjobs.core.text import kind_of
 
 NAME = "frame"
-"""What the account of a load calls a table in memory."""
+"""Name of a table in memory in the load summary."""
 
 
 def is_frame(value: object) -> bool:

@@ -27,7 +27,7 @@ from esjobs.store.base import Change, CostEstimate, Expiring, Hide, JobStore, Sp
 
 _KEYS = ("day", "task_id", "core_class", "queue", "cpu_model", "processing_type")
 BUCKET_KEYS = resolution.store_keys(_KEYS)
-"""What a store groups by to make buckets; the CPU model is resolved above it."""
+"""Group keys of buckets in a store; the CPU model is resolved above it."""
 BUCKET_METRICS = (
     Count("n_jobs"),
     Sum("events", "events"),
@@ -40,7 +40,7 @@ BUCKET_METRICS = (
     Sum("cpu_s_per_event", "cpe_sum"),
     SumProduct("cpu_s_per_event", "cpu_s_per_event", "cpe_sq"),
 )
-"""What a bucket sums. Nothing here may contain the declared corepower."""
+"""Sums of a bucket. Nothing here may contain the declared corepower."""
 
 _ATTEMPTS = 3
 _log = logging.getLogger(__name__)

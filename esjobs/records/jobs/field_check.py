@@ -23,10 +23,10 @@ COSTS: Mapping[str, str] = {
     "hs06_s": "declared corepower only from what is imported",
     "source": "streams cannot be told apart",
 }
-"""What the results lack without a field; without any other one, only questions about it."""
+"""Results that are missing without a field; without any other one, only queries of it."""
 _UNDATED = "these documents belong to no day, and count nowhere"
 OK, MISSING, FAILED = "ok", "missing", "failed"
-"""What ``esjobs doctor`` calls a check: nothing to do; results lack something; nothing works."""
+"""Outcomes of checks of ``esjobs doctor``: nothing to do; results lack something; nothing works."""
 _ORDER = (FAILED, MISSING, OK)
 _SLOWER = "same numbers, but each question that needs it reads all documents of the window"
 

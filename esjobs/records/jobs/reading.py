@@ -26,7 +26,7 @@ from esjobs.store.batches import conformed
 Progress = Callable[[str, int, int], None]
 
 JOBS = "jobs"
-"""What the books call the rows that are jobs."""
+"""Name of job rows in the accounting balance."""
 
 
 class Reading:

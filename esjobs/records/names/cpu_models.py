@@ -39,7 +39,7 @@ RESOLVER_VERSION: str = f"1-{hashlib.sha256(_RULES_TEXT.encode()).hexdigest()[:8
 """Names what this resolver does: the revision of the code and the hash of its rules. Buckets made under
 another version are stale, because the same raw string may have had another name."""
 RESOLVER = {"resolver": RESOLVER_VERSION}
-"""What a question adds to the versions of its kind, when its answer rests on resolved names."""
+"""Version that a query adds to those of its kind, when its result rests on resolved names."""
 
 _MAX_CHARS = 300
 _MAX_PASSES = 4

@@ -22,7 +22,7 @@ from esjobs.schema.series import SERIES
 from esjobs.store.base import JobStore
 
 KEYS = ("source", "job_id", "metric", "scope", "unit")
-"""What tells the rows of a load apart."""
+"""Key columns of the rows of a load."""
 
 INDEX = (*KEYS, "load_id", "loaded_at", "start_time", "end_time", "day", "slot")
 READ = (*INDEX, "step_s", "n_samples", "packed")

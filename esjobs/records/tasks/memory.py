@@ -7,7 +7,7 @@ from pathlib import Path
 from esjobs.core.errors import TooLargeError
 
 ROW_B = 400
-"""What the fits take per row (task key and name) at most, measured with every row in every fit."""
+"""Memory of a fit per row (task key and name) at most, measured with every row in every fit."""
 
 _CGROUP = Path("/sys/fs/cgroup")
 _GB = 1e9

@@ -42,8 +42,8 @@ def text_picture(answer: "Answer", width: int) -> list[str]:
     """The lines of a picture for a terminal of some width."""
     lines: list[str] = []
     for figure in _figures(answer):
-        known = [float(value) for value in figure.values if value == value]  # noqa: PLR0124  NaN differs
-        low, high = (cell_text(each) for each in ((min(known), max(known)) if known else (None, None)))
+        finite = [float(value) for value in figure.values if value == value]  # noqa: PLR0124  NaN differs
+        low, high = (cell_text(each) for each in ((min(finite), max(finite)) if finite else (None, None)))
         lines += [*([""] if lines else []), figure.title]
         if figure.kind == "heat map":
             rows, columns, grid = _grid(figure)

@@ -86,9 +86,9 @@ def _sets(rows: pa.Table) -> list[_Set]:
 
 def _series(sizes: _Set) -> list[tuple[str, str, str, str]]:
     """Return the points of an application; efficiency of the speedup if instructions are unknown."""
-    known = [each for each in _SERIES if any(size[each[0]] is not None for size in sizes)]
-    columns = {column for column, *_ in known}
-    return [each for each in known if each[0] != "speedup_efficiency" or "global_efficiency" not in columns]
+    series = [each for each in _SERIES if any(size[each[0]] is not None for size in sizes)]
+    columns = {column for column, *_ in series}
+    return [each for each in series if each[0] != "speedup_efficiency" or "global_efficiency" not in columns]
 
 
 def _title(sizes: _Set) -> str:

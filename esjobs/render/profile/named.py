@@ -40,13 +40,13 @@ def named(store: JobStore, level: Level, name: str, run: StoredRun | None, windo
     """
     pairs = _of_run(store, level, run) if run is not None else set()
     if level == "queue":
-        known = {queue for _, queue in pairs} | {site for site, _ in pairs if site}
-        if not _there(name, known):
+        names = {queue for _, queue in pairs} | {site for site, _ in pairs if site}
+        if not _contains(name, names):
             # a queue that no fit has seen still has jobs
             pairs = pairs | _of_jobs(store, level, window)
         return _site(name, pairs)
     models = {model for _, model in pairs}
-    if not _there(name, models):
+    if not _contains(name, models):
         models |= {model for _, model in _of_jobs(store, level, window)}
     _require(models)
     model = spelling.by_words("no job names a CPU model", name, models, "esjobs query --by cpu_model")
@@ -57,23 +57,27 @@ def _site(name: str, pairs: Collection[tuple[str | None, str]]) -> Named:
     queues = {queue: site for site, queue in pairs}
     _require(queues)
     sites = {site for site in queues.values() if site}
-    there = spelling.as_stored(
+    stored_name = spelling.as_stored(
         "there is no queue or site", [name], sites | set(queues), "esjobs query --by site,queue"
     )[0]
-    if there in sites:
+    if stored_name in sites:
         return Named(
-            "queue", there, tuple(sorted(q for q, site in queues.items() if site == there)), there, True
+            "queue",
+            stored_name,
+            tuple(sorted(q for q, site in queues.items() if site == stored_name)),
+            stored_name,
+            True,
         )
-    return Named("queue", there, (there,), queues[there])
+    return Named("queue", stored_name, (stored_name,), queues[stored_name])
 
 
-def _require(there: Iterable[str]) -> None:
-    if not list(there):
+def _require(names: Iterable[str]) -> None:
+    if not list(names):
         raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
 
 
-def _there(name: str, known: Iterable[str]) -> bool:
-    return name.casefold() in {each.casefold() for each in known}
+def _contains(name: str, names: Iterable[str]) -> bool:
+    return name.casefold() in {each.casefold() for each in names}
 
 
 def _of_run(store: JobStore, level: Level, run: StoredRun) -> set[tuple[str | None, str]]:

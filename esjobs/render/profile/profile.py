@@ -15,8 +15,8 @@ from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
 from esjobs.render.profile.named import Named, named
-from esjobs.render.profile.needs import needed
-from esjobs.render.profile.standing import Standing, standings
+from esjobs.render.profile.percentiles import Percentile, percentiles
+from esjobs.render.profile.power import needed
 from esjobs.schema.decomposition import CPU_SPEED_BY_QUEUE, DECOMPOSED, DECOMPOSITION
 from esjobs.schema.drift import DRIFT, DRIFTS
 from esjobs.schema.flags import FLAG_STATES
@@ -40,7 +40,7 @@ class Profile:
     factors is empty. ``window``: of that run, or the days of the jobs. ``method``: the headline, of every
     row. ``flags``: of all processing types together, a row a name; ``types``: of each type. ``mixes``: CPU
     models of a queue, or queues of a CPU model. ``tasks``: what the factors rest on, most jobs first.
-    ``needs``: by name, what would decide a verdict that claims nothing. ``standings``: among all others.
+    ``needs``: by name, what would decide a verdict that claims nothing. ``percentiles``: among all others.
     ``history``: flags of all windows as long as that of the run, oldest first.
     """
 
@@ -58,7 +58,7 @@ class Profile:
     tasks: Sequence[Row] = ()
     links: Sequence[Row] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
-    standings: Sequence[Standing] = ()
+    percentiles: Sequence[Percentile] = ()
     history: Sequence[Row] = ()
     drifts: Sequence[Row] = ()
     states: Sequence[Row] = ()
@@ -85,15 +85,15 @@ def profiles(
     """
     if not meant:
         return []
-    places = standings(store, meant, window)
+    places = percentiles(store, meant, window)
     if run is None:
         return [
-            Profile(each, None, window, "", DEVIATION_LIMIT, standings=here)
+            Profile(each, None, window, "", DEVIATION_LIMIT, percentiles=here)
             for each, here in zip(meant, places, strict=True)
         ]
     read = _Read(store, run, meant[0].level, tuple(sorted({name for each in meant for name in each.names})))
     return [
-        replace(read.of(each), window=window, standings=here)
+        replace(read.of(each), window=window, percentiles=here)
         for each, here in zip(meant, places, strict=True)
     ]
 
@@ -176,14 +176,14 @@ class _Read:
 
     def _read_tasks(self, names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
         key = "queue" if self._level == "queue" else "cpu_model"
-        asked = Query(
+        query = Query(
             (key, *_TASK),
             (Sum("n_jobs", "n_jobs"),),
             None,
             (Days.of_window(self._run.window), In(key, names)),
             over=BUCKETS,
         )
-        return _by(self._store.aggregate(asked).table.to_pylist(), key)
+        return _by(self._store.aggregate(query).table.to_pylist(), key)
 
     def _tasks_of(self, meant: Named) -> list[dict[str, Any]]:
         """The tasks of most jobs: jobs here, queues they run at, and how fast they ran here.
@@ -194,13 +194,13 @@ class _Read:
         for row in _all(self._tasks, meant):
             jobs[tuple(row[name] for name in _TASK)] += row["n_jobs"]
         shown = sorted(jobs.items(), key=lambda item: (-item[1], tuple(map(str, item[0]))))[:_TASKS_SHOWN]
-        known, here = self._known_tasks
+        decisions, here = self._known_tasks
         return [
             {
                 **dict(zip(_TASK, task, strict=True)),
                 "n_jobs": n_jobs,
-                "n_queues": known.get(task[:2], {}).get("n_queues"),
-                "decision": known.get(task[:2], {}).get("decision"),
+                "n_queues": decisions.get(task[:2], {}).get("n_queues"),
+                "decision": decisions.get(task[:2], {}).get("decision"),
                 "deviation": _mean_deviation(
                     [row for row in here.get(task[:2], ()) if row["name"] in meant.names]
                 ),
@@ -211,7 +211,7 @@ class _Read:
     @cached_property
     def _known_tasks(self) -> tuple[Mapping[Any, Row], Mapping[Any, Sequence[Row]]]:
         """Return the tasks of the run, with their buckets at these names."""
-        known = {
+        decisions = {
             (row["task_id"], row["core_class"]): row
             for row in _rows(self._store, TASK_RESULTS, [In("run", (self._run.run,))])
         }
@@ -219,7 +219,7 @@ class _Read:
         where = [In("run", (self._run.run,)), In("level", (self._level,)), In("method", (self._method,))]
         for row in _rows(self._store, RESIDUALS, where):
             here.setdefault((row["task_id"], row["core_class"]), []).append(row)
-        return known, here
+        return decisions, here
 
 
 _TASK = ("task_id", "core_class", "processing_type")
@@ -267,6 +267,6 @@ def _following(
 
 def _mean_deviation(rows: Sequence[Row]) -> float | None:
     """Over queues and kinds of work, by jobs."""
-    known = [(row["n_jobs"], row["deviation"]) for row in rows if row["deviation"] is not None]
-    jobs = sum(number for number, _ in known)
-    return sum(number * value for number, value in known) / jobs if jobs else None
+    pairs = [(row["n_jobs"], row["deviation"]) for row in rows if row["deviation"] is not None]
+    jobs = sum(number for number, _ in pairs)
+    return sum(number * value for number, value in pairs) / jobs if jobs else None

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from esjobs.core.freshness import Freshness
 from esjobs.core.numbers import number, percent, signed_percent
-from esjobs.core.words import HALF_WIDTH_90, standing
+from esjobs.core.words import HALF_WIDTH_90, status_shown
 from esjobs.render.profile.profile import Profile, Row
 
 
@@ -80,7 +80,7 @@ def _verdicts(profile: Profile) -> Section | None:
     rows = [
         {
             **_named(profile, row),
-            "verdict": standing(row["verdict"], row["confirmed"]),
+            "verdict": status_shown(row["verdict"], row["confirmed"]),
             "deviation (90 %)": _interval(row["deviation"], row["deviation_err"]),
             "declared": row["corepower"],
             "ran like": _estimate(row),
@@ -123,11 +123,11 @@ def _flag(state: Row) -> str:
     nights = f"{state['nights']:,} night{'s' * (state['nights'] != 1)}"
     if state["state"] == "resolved":
         return f"Its flag was resolved on {state['until']}, after {nights} with a deviation."
-    told = f"Its flag is {state['state']} since {state['since']}, {nights} with a deviation."
+    text = f"Its flag is {state['state']} since {state['since']}, {nights} with a deviation."
     if state["state"] == "acknowledged":
         note = f": {state['note']}" if state["note"] else ""
-        return f"{told} {state['acknowledged_by']}, until {state['acknowledged_until']}{note}"
-    return told
+        return f"{text} {state['acknowledged_by']}, until {state['acknowledged_until']}{note}"
+    return text
 
 
 def _types(profile: Profile) -> Section | None:
@@ -135,7 +135,7 @@ def _types(profile: Profile) -> Section | None:
         {
             **_named(profile, row),
             "processing type": row["processing_type"],
-            "verdict": standing(row["verdict"], row["confirmed"]),
+            "verdict": status_shown(row["verdict"], row["confirmed"]),
             "deviation (90 %)": _interval(row["deviation"], row["deviation_err"]),
             "speed factor": row["k"],
             "error": row["k_err"],
@@ -148,7 +148,7 @@ def _types(profile: Profile) -> Section | None:
 
 
 def _causes(profile: Profile) -> Section | None:
-    told = [row["reason"] for row in profile.reasons if row["largest"] and row["reason"]]
+    sentences = [row["reason"] for row in profile.reasons if row["largest"] and row["reason"]]
     rows = [
         {
             **_named(profile, row),
@@ -163,7 +163,7 @@ def _causes(profile: Profile) -> Section | None:
     if not rows:
         return None
     about = "Parts of the deviation: with 1 added they multiply to it; shares are of its logarithm."
-    return Section("Why", about, told, _table(rows), ("what it says",))
+    return Section("Why", about, sentences, _table(rows), ("what it says",))
 
 
 def _mixes(profile: Profile) -> Section | None:
@@ -251,7 +251,7 @@ def _standings(profile: Profile) -> Section | None:
             "worse off": None if each.value is None else f"{each.worse:,} of {each.among:,}",
             "meaning": each.meaning,
         }
-        for each in profile.standings
+        for each in profile.percentiles
     ]
     if not rows:
         return None
@@ -286,7 +286,7 @@ def _history(profile: Profile) -> Section | None:
         {
             "window": f"{row['window_start']:%Y-%m-%d}/{row['window_end']:%Y-%m-%d}",
             **_named(profile, row),
-            "verdict": standing(row["verdict"], row["confirmed"]),
+            "verdict": status_shown(row["verdict"], row["confirmed"]),
             "deviation (90 %)": _interval(row["deviation"], row["deviation_err"]),
             # another component is another scale: no course over windows
             "speed factor": None if row["component"] else row["k"],
@@ -300,8 +300,8 @@ def _history(profile: Profile) -> Section | None:
 
 
 def _changes(profile: Profile) -> Section | None:
-    told = [f"{row['name']}: {row['sentence']}" for row in profile.drifts]
-    return Section("Changes", sentences=told) if told else None
+    sentences = [f"{row['name']}: {row['sentence']}" for row in profile.drifts]
+    return Section("Changes", sentences=sentences) if sentences else None
 
 
 def _named(profile: Profile, row: Row) -> dict[str, str]:

@@ -33,8 +33,8 @@ def bars(names: Sequence[str], values: Floats, texts: Sequence[str], width: int)
     lines = []
     for name, size, text in zip(names, sizes, texts, strict=True):
         length = 0.0 if math.isnan(size) or largest == 0 else room * float(size) / largest
-        whole, eighth = int(length), round((length - int(length)) * 8)
-        bar = "█" * whole + (_EIGHTHS[eighth] if eighth else "")
+        full, eighth = int(length), round((length - int(length)) * 8)
+        bar = "█" * full + (_EIGHTHS[eighth] if eighth else "")
         lines.append(f"{name}  {bar:<{room}} {text:>{max(map(len, texts))}}")
     return lines
 
@@ -46,8 +46,8 @@ def line(times: Sequence[str], values: Floats, low: str, high: str, width: int) 
     """
     margin = max(len(low), len(high)) + 1
     columns = max(2, min(width - margin, 100))
-    known = values[~np.isnan(values)]
-    lowest, highest = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    finite = values[~np.isnan(values)]
+    lowest, highest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     height = 4 * _LINE_ROWS
     cells = np.zeros((_LINE_ROWS, columns), np.int64)
     places = np.linspace(0, 2 * columns - 1, len(values)) if len(values) > 1 else np.zeros(1)
@@ -88,8 +88,8 @@ def heat_map(
     margin = max(map(cell_len, names), default=0) + 2
     shown = max(1, min(len(columns), (width - margin) // 2))
     cell = max(2, min(10, (width - margin) // shown))
-    known = values[~np.isnan(values)]
-    lowest, highest = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    finite = values[~np.isnan(values)]
+    lowest, highest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     span = highest - lowest or 1.0
     headings = _headings(columns[:shown], cell)
     lines = [" " * margin + headings]
@@ -121,10 +121,10 @@ def marks(
     >>> drawn[0], drawn[-2:]
     ('1.00      a', ['   CPUs     4     8', 'a  good  1.00  0.50'])
     """
-    known = np.concatenate([values[~np.isnan(values)] for _, values in series] or [np.zeros(0)])
-    highest = max(1.0, float(known.max(initial=1.0)))
+    finite = np.concatenate([values[~np.isnan(values)] for _, values in series] or [np.zeros(0)])
+    highest = max(1.0, float(finite.max(initial=1.0)))
     # the lower half is drawn only when something is there, so that what is usual stands apart
-    lowest = min(0.5, math.floor(10 * float(known.min(initial=0.5))) / 10)
+    lowest = min(0.5, math.floor(10 * float(finite.min(initial=0.5))) / 10)
     step = max(3, min(12, (width - 6) // max(1, len(columns))))
     rows = [[" "] * (step * len(columns)) for _ in range(_MARK_ROWS)]
 
@@ -134,11 +134,11 @@ def marks(
     labels = {0: highest, _MARK_ROWS - 1: lowest} | {row_of(limit): limit for limit in limits}
     for limit in limits:
         rows[row_of(limit)] = list("- " * (step * len(columns) // 2))
-    for (_, values), letter in zip(series, _LETTERS, strict=False):
+    for (_, values), symbol in zip(series, _LETTERS, strict=False):
         for place, value in enumerate(values):
             if not math.isnan(value):
                 row, at = rows[row_of(float(value))], place * step + step // 2
-                row[at] = letter if row[at] in " -" else "*"
+                row[at] = symbol if row[at] in " -" else "*"
     drawn = [
         f"{labels[place]:.2f} {''.join(row)}".rstrip() if place in labels else f"     {''.join(row)}".rstrip()
         for place, row in enumerate(rows)
@@ -147,14 +147,14 @@ def marks(
     name_width = max(map(cell_len, (across, *(name for name, _ in series))))
     cell = max((len(text) for row in (columns, *texts) for text in row), default=0)
 
-    def told(letter: str, name: str, row: Sequence[str]) -> str:
-        return f"{letter}  {set_cell_size(name, name_width)}" + "".join(f"  {text:>{cell}}" for text in row)
+    def line(symbol: str, name: str, row: Sequence[str]) -> str:
+        return f"{symbol}  {set_cell_size(name, name_width)}" + "".join(f"  {text:>{cell}}" for text in row)
 
     return [
         *drawn,
         " " * 5 + "".join(name[:step].center(step) for name in columns).rstrip(),
-        told(" ", across, columns),
-        *(told(letter, name, row) for (name, _), letter, row in zip(series, _LETTERS, texts, strict=False)),
+        line(" ", across, columns),
+        *(line(symbol, name, row) for (name, _), symbol, row in zip(series, _LETTERS, texts, strict=False)),
     ]
 
 

@@ -154,7 +154,7 @@ def _plot_lines(story: JobStory, plot: Plot, width: int) -> Iterator[str]:
     for unit, values in plot.shown:
         yield f"    {sparkline(_fitted(values, width), top)}  {visible(unit)}"
     for row in story.seen_in(plot.metric):
-        mark = underline(plot.place(row["begin"]), plot.place(row["until"]), len(line))
+        mark = underline(plot.position(row["begin"]), plot.position(row["until"]), len(line))
         yield f"    {mark}  {row['detector']}"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from esjobs.core.numbers import exact_percent, signed_percent
 from esjobs.core.verdict_order import verdict_order
-from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, noun, standing
+from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, noun, status_shown
 
 # A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_tasks
 Flag = Mapping[str, object]
@@ -40,7 +40,7 @@ def conclude(
     judged = [flag for flag in flags if flag["verdict"] in JUDGED]
     by_standing: dict[str, list[Flag]] = {CONFIRMED: [], CANDIDATE: []}
     for flag in judged:
-        by_standing.setdefault(standing(str(flag["verdict"]), flag["confirmed"]), []).append(flag)
+        by_standing.setdefault(status_shown(str(flag["verdict"]), flag["confirmed"]), []).append(flag)
     confirmed, candidates = by_standing[CONFIRMED], by_standing[CANDIDATE]
     counts = _counts(flags, judged, confirmed, candidates)
     if no_line:

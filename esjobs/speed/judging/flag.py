@@ -21,7 +21,7 @@ from esjobs.core.words import (
     JUDGED,
     Verdict,
     noun,
-    standing,
+    status_shown,
 )
 from esjobs.publish.publication import Outcome, finite, rows_table
 from esjobs.records.declared.origin import Declared
@@ -221,7 +221,7 @@ def flag(
     for rank, row in enumerate(sorted(flags, key=_reading_order), 1):
         row["rank"] = rank
     counted = Counter(
-        standing(str(row["verdict"]), row["confirmed"])
+        status_shown(str(row["verdict"]), row["confirmed"])
         for row in flags
         if (row["level"], row["processing_type"], row["method"]) == ("queue", ALL_TYPES, settings.methods[0])
     )
@@ -339,7 +339,7 @@ def _flag_rows(
             "confirmed": confirmed,
             "finding": words.finding,
             "advice": words.advice or None,
-            "status_shown": standing(item.verdict, confirmed),
+            "status_shown": status_shown(item.verdict, confirmed),
             **_estimated(item),
         }
 

@@ -14,7 +14,7 @@ from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.store.duck.connection import DuckConnection
 
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
-"""Where a file says that it is one of DuckDB's."""
+"""Signature of DuckDB files, with its offset."""
 
 
 def compact(connection: DuckConnection, others: Iterable[DuckConnection]) -> None:

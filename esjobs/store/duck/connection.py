@@ -25,10 +25,10 @@ _SHORTEST_DATABASE = 3 * 4096
 """Bytes of the headers that every DuckDB file begins with."""
 
 _MAGIC = b"DUCK"
-"""What such a file has from its ninth byte on."""
+"""Signature of DuckDB files, at offset 8."""
 
 _INTERRUPTED = "Query interrupted"
-"""What DuckDB makes of Ctrl-C in the middle of a query."""
+"""Message of DuckDB after Ctrl-C in the middle of a query."""
 
 
 class DuckConnection:

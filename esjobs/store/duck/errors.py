@@ -33,7 +33,7 @@ _WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
     (r"Is a directory", StoreError, "name a file inside it"),
     (r"Cannot open file", StoreError, "name a file in a folder that can be written to"),
 )
-"""What DuckDB says in words only: pattern, our error, what to do. Tried before the class of the error."""
+"""Errors that DuckDB distinguishes by text: pattern, our error, remedy. Tried before the error's class."""
 
 _CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
     (pa.ArrowMemoryError, StoreError, "give the process more memory (ulimit -v)"),

@@ -11,7 +11,7 @@ from pathlib import Path
 _LONGEST_COMMAND = 80
 
 _MOST_NAMED = 4
-"""So many processes are named; of more, how many they are."""
+"""Number of processes named in a message; of more, only their number is."""
 
 
 @dataclass(frozen=True)

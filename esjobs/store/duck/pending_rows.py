@@ -13,7 +13,7 @@ _BYTES = 8 * 1024 * 1024
 """A partition that takes more is written at once."""
 
 _BYTES_OF_ALL = 32 * 1024 * 1024
-"""So is one after which all that are held would take more."""
+"""Limit for all pending rows together, above which the next are written."""
 
 
 class PendingRows:

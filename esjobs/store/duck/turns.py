@@ -29,13 +29,13 @@ _PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.25
 
 _LOCKED = "Could not set lock"
 _OTHERWISE = "different configuration"
-"""What DuckDB says of a file that another process has, or that this one has opened otherwise."""
+"""Message of DuckDB for a file that another process has, or that this one opened with other options."""
 
 _SHORT_S = 3.0
 """Sessions of this process that read give a file back after a moment; those that write do not."""
 
 _SAID_AFTER_S = 1.0
-"""Who waits longer says for whom."""
+"""Wait after which the process that has the file is reported."""
 
 _STALE_S = 5.0
 """A mark that was not touched for so long is of nobody who waits."""

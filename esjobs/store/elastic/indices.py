@@ -60,7 +60,7 @@ def outdated_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> l
 
 
 def _is_outdated(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """True for times in nanoseconds, or texts without doc values."""
+    """True if the stored field has times in nanoseconds, or texts without doc values."""
     if wanted.get("type") == "date":
         return stored.get("type") == "date_nanos"
     return bool(

@@ -94,19 +94,19 @@ class IndexSettings:
 
 
 USUAL = IndexSettings()
-"""What is made where nobody decided."""
+"""Default settings of indices."""
 
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 _FIRST = "000001"
 """Ends the name of the index of a table, or of what belongs to no month."""
 
 DIGITS = "0123456789"
-"""What the ending of a name begins with, of months and of what belongs to none."""
+"""First characters of the suffix of an index name, with and without a month."""
 
 _LATEST = "latest"
 
 _MOST_MONTHS = 12
-"""So many are asked for one by one, more by asking for all."""
+"""Number of months that are requested individually; for more, all are requested."""
 
 LONGEST_TARGET = 2000
 """Characters of the indices in an address: servers accept 4096 for all of its line."""

@@ -21,10 +21,10 @@ from esjobs.store.files.sharing import file_mode
 
 STANDARD_OUTPUT = "-"
 UNFINISHED = ".esjobs-unfinished-"
-"""What the names of files that are not complete contain."""
+"""Mark in the names of incomplete files."""
 
 _MAGIC, _MAGIC_AT = b"DUCK", 8
-"""What a DuckDB database says of itself, behind its checksum."""
+"""Signature of a DuckDB database behind its checksum, and its offset."""
 
 _REFUSED = {
     stat.S_IFDIR: "it is a folder; name a file in it",

@@ -145,7 +145,7 @@ def test_a_cpu_model(grid: Session) -> None:
 
 
 def test_place_among_the_others_is_that_of_a_count(grid: Session) -> None:
-    (place,) = [each for each in grid.site(LARGE).standings if each.metric == "efficiency"]
+    (place,) = [each for each in grid.site(LARGE).percentiles if each.metric == "efficiency"]
     frame = grid.query("site", ["jobs", "efficiency"], window=LATE).to_pandas()
     mine = frame[frame["site"] == LARGE]["efficiency"].iloc[0]
     others = frame[(frame["site"] != LARGE) & frame["site"].notna() & (frame["jobs"] >= 100)]

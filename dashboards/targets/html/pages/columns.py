@@ -97,10 +97,10 @@ def pack(values: Sequence[Any]) -> Packed:
 
 
 def _numbers(values: Sequence[Any]) -> Packed:
-    known = [value for value in values if value is not None]
-    if len(values) < _PACKED_FROM or any(isinstance(value, bool) for value in known):
+    present = [value for value in values if value is not None]
+    if len(values) < _PACKED_FROM or any(isinstance(value, bool) for value in present):
         return {"v": list(values)}
-    if all(0 <= value < _UNKNOWN[4] and value == int(value) for value in known):
+    if all(0 <= value < _UNKNOWN[4] and value == int(value) for value in present):
         return {"n": counts([None if value is None else int(value) for value in values])}
     places: dict[Any, int] = {}
     numbers = [places.setdefault(value, len(places)) for value in values]
@@ -108,7 +108,7 @@ def _numbers(values: Sequence[Any]) -> Packed:
         return {"d": list(places), "i": counts(numbers)}
     with np.errstate(over="ignore"):
         floats = np.array([math.nan if value is None else value for value in values], "<f4")
-    if np.isfinite(floats).sum() < len(known):  # beyond what four bytes tell
+    if np.isfinite(floats).sum() < len(present):  # beyond what four bytes tell
         return {"v": list(values)}
     return {"f": base64.b64encode(floats.tobytes()).decode()}
 
@@ -125,8 +125,8 @@ def counts(values: Sequence[int | None]) -> Any:
     width = next(each for each, unknown in _UNKNOWN.items() if largest < unknown)
     if len(runs) * _LETTERS_OF_A_RUN < len(values) * width * 4 / 3:
         return {"r": runs}
-    held = np.array([_UNKNOWN[width] if value is None else value for value in values], f"<u{width}")
-    return {"w": width, "b": base64.b64encode(held.tobytes()).decode()}
+    packed = np.array([_UNKNOWN[width] if value is None else value for value in values], f"<u{width}")
+    return {"w": width, "b": base64.b64encode(packed.tobytes()).decode()}
 
 
 def steps(places: Sequence[int]) -> Any:

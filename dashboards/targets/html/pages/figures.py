@@ -74,50 +74,52 @@ class Drawable:
         return max(_LEAST, self.height * _GRID_ROW - _BESIDE)
 
 
-def figures_of(given: Drawable) -> list[Figure]:
+def figures_of(drawable: Drawable) -> list[Figure]:
     """The charts of a panel: one, or one for each benchmark; none without rows."""
-    if not given.rows:
+    if not drawable.rows:
         return []
-    match given.panel.kind:
+    match drawable.panel.kind:
         case "scatter-line":
-            return _against_lines(given)
+            return _against_lines(drawable)
         case "dots-with-errors":
-            return [_dots(given)]
+            return [_dots(drawable)]
         case "coverage":
-            made = _of_coverage(given)
-        case _ if given.panel.view.by or given.panel.view.over:
-            made = _of_groups(given)
+            made = _of_coverage(drawable)
+        case _ if drawable.panel.view.by or drawable.panel.view.over:
+            made = _of_groups(drawable)
         case _:
-            made = _plain(given)
-    return [made | {"each": _BAR_HEIGHT} if given.panel.kind in BARS else made]
+            made = _plain(drawable)
+    return [made | {"each": _BAR_HEIGHT} if drawable.panel.kind in BARS else made]
 
 
-def _against_lines(given: Drawable) -> list[Figure]:
+def _against_lines(drawable: Drawable) -> list[Figure]:
     """A chart per benchmark, as in the report; where several types are shown they share one file of rows."""
-    panel = replace(given.panel, view=replace(given.panel.view, types="main"))
+    panel = replace(drawable.panel, view=replace(drawable.panel.view, types="main"))
     (join,) = panel.joins
-    lines = given.joined(replace(join.view, types=given.panel.view.types))
+    lines = drawable.joined(replace(join.view, types=drawable.panel.view.types))
     found = []
-    for benchmark in dict.fromkeys(row["benchmark"] for row in given.rows):
-        rows = [row for row in given.rows if row["benchmark"] == benchmark]
+    for benchmark in dict.fromkeys(row["benchmark"] for row in drawable.rows):
+        rows = [row for row in drawable.rows if row["benchmark"] == benchmark]
         types = {row["processing_type"] for row in rows}
         mine = [row for row in lines if row["benchmark"] == benchmark and row["processing_type"] in types]
         line = mine[0] if len(mine) == 1 else None
-        drawn = scatter_line(panel, rows, line, given.limit, frames=PAGE_FRAMES)
-        more = {name: held for name, held in drawn.datasets.items() if name != ROWS}
+        drawn = scatter_line(panel, rows, line, drawable.limit, frames=PAGE_FRAMES)
+        more = {name: records for name, records in drawn.datasets.items() if name != ROWS}
         found.append(
-            _marked(given, drawn.spec, rare_last(panel, rows), more)
+            _marked(drawable, drawn.spec, rare_last(panel, rows), more)
             | {"caption": line_caption(line, benchmark, panel.view.level)}
         )
     return found
 
 
-def _dots(given: Drawable) -> Figure:
+def _dots(drawable: Drawable) -> Figure:
     """Names from top to bottom; what lies beyond the axis is written at its end."""
-    panel = given.panel
-    axis = dots_axis(panel, given.rows, given.limit)
+    panel = drawable.panel
+    axis = dots_axis(panel, drawable.rows, drawable.limit)
     row = "row" if any(field.role == "group" for field in panel.fields) else panel.entry("label").column
-    drawn = drawing(panel, [], dots_paint(panel, 1, axis, given.limit), {"beyond": []}, [beyond_layer(row)])
+    drawn = drawing(
+        panel, [], dots_paint(panel, 1, axis, drawable.limit), {"beyond": []}, [beyond_layer(row)]
+    )
     field = panel.entry("x")
     keys = [panel.entry("label").column, *(each.column for each in panel.fields if each.role == "group")]
     beyond = {
@@ -128,7 +130,7 @@ def _dots(given: Drawable) -> Figure:
         "row": row,
         "keys": keys,
     }
-    figure = _marked(given, drawn.spec, given.rows, {})
+    figure = _marked(drawable, drawn.spec, drawable.rows, {})
     return figure | {
         "beyond": beyond,
         "step": {"row": ROW_HEIGHT, "dense": DENSE_ROW_HEIGHT, "from": DENSE_FROM},
@@ -137,9 +139,9 @@ def _dots(given: Drawable) -> Figure:
     }
 
 
-def _marked(given: Drawable, spec: Spec, rows: Sequence[Row], more: Mapping[str, list[Row]]) -> Figure:
+def _marked(drawable: Drawable, spec: Spec, rows: Sequence[Row], more: Mapping[str, list[Row]]) -> Figure:
     """A chart with a mark per row, whose tooltips are texts of the pool."""
-    panel, columns = given.panel, given.columns
+    panel, columns = drawable.panel, drawable.columns
     own = [field for field in panel.fields if not field.table]
     return {
         "spec": spec,
@@ -151,27 +153,27 @@ def _marked(given: Drawable, spec: Spec, rows: Sequence[Row], more: Mapping[str,
     }
 
 
-def _of_groups(given: Drawable) -> Figure:
+def _of_groups(drawable: Drawable) -> Figure:
     """A chart of what is added up over the rows that a reader chose."""
-    panel, view = given.panel, given.panel.view
-    spec = _spec(given)
+    panel, view = drawable.panel, drawable.panel.view
+    spec = _spec(drawable)
     named = {each.name for each in view.metrics}
     weight = next((field.per for field in panel.fields if field.role == "x"), "")
     # a mean counts by its weight: a name without any has none, and must not take the place of one that has
     largest = weight if panel.kind == "weighted" else view.sort[0].lstrip("-") if view.sort else ""
     grouping: dict[str, Any] = {
-        "by": {name: given.columns.value(name) for name in view.by},
-        "metrics": [_metric(each, given) for each in view.metrics],
+        "by": {name: drawable.columns.value(name) for name in view.by},
+        "metrics": [_metric(each, drawable) for each in view.metrics],
         "largest": largest if largest in named else None,
         "weight": weight if weight in named else None,
         "most": JOBS_GROUPS if view.table == JOBS.name else panel.most[0] if panel.most else None,
     }
     if view.over:
-        grouping["over"] = [view.over, given.columns.value(view.over)]
+        grouping["over"] = [view.over, drawable.columns.value(view.over)]
     if view.first:
         said = f"first of {panel.id}"
-        grouping["first"] = given.columns.made(said, lambda row: int(keeps(row, view.first)))
-    figure: Figure = {"spec": spec, "data": {}, "rows": places(given.rows), "groups": grouping}
+        grouping["first"] = drawable.columns.made(said, lambda row: int(keeps(row, view.first)))
+    figure: Figure = {"spec": spec, "data": {}, "rows": places(drawable.rows), "groups": grouping}
     if panel.joins:  # the same of everything, whatever is chosen
         figure["every"] = [join.name for join in panel.joins]
     if panel.kind == "trend":
@@ -180,30 +182,31 @@ def _of_groups(given: Drawable) -> Figure:
     return figure
 
 
-def _spec(given: Drawable) -> Spec:
+def _spec(drawable: Drawable) -> Spec:
     """The chart of a panel as a notebook would draw it."""
-    panel = given.panel
-    paint = Paint(limit=given.limit, height=given.pixels, description=panel.title)
+    panel = drawable.panel
+    paint = Paint(limit=drawable.limit, height=drawable.pixels, description=panel.title)
     joins = {join.name: dataset(join.name) for join in panel.joins}
     return {**DRAWN[panel.kind](panel, dataset(ROWS), joins, paint), "$schema": SCHEMA}
 
 
-def _of_coverage(given: Drawable) -> Figure:
+def _of_coverage(drawable: Drawable) -> Figure:
     """Of how many jobs each field is known: all of them first, then a row per field."""
     counts = [
-        given.columns.value(name) for name in (ALL, *(counted(field.column) for field in given.panel.fields))
+        drawable.columns.value(name)
+        for name in (ALL, *(counted(field.column) for field in drawable.panel.fields))
     ]
-    return {"spec": _spec(given), "data": {}, "rows": places(given.rows), "counts": counts}
+    return {"spec": _spec(drawable), "data": {}, "rows": places(drawable.rows), "counts": counts}
 
 
-def _metric(metric: Metric | Mean, given: Drawable) -> dict[str, str]:
+def _metric(metric: Metric | Mean, drawable: Drawable) -> dict[str, str]:
     """Return a metric over rows; groups of a store are added up."""
-    if given.pool.summed:
+    if drawable.pool.summed:
         source, how = metric.name, {Maximum: "max", Minimum: "min"}.get(type(metric), "sum")
     else:
         (source,) = fields_of(metric) or ("",)
         how = {Mean: "mean", Maximum: "max", Minimum: "min", Count: "count"}.get(type(metric), "sum")
-    return {"name": metric.name, "how": how, "from": given.columns.value(source) if source else ""}
+    return {"name": metric.name, "how": how, "from": drawable.columns.value(source) if source else ""}
 
 
 def _without_legend(layer: Spec) -> Spec:
@@ -214,25 +217,25 @@ def _without_legend(layer: Spec) -> Spec:
     return {**layer, "encoding": {**encoding, "color": {**encoding["color"], "legend": None}}}
 
 
-def _plain(given: Drawable) -> Figure:
+def _plain(drawable: Drawable) -> Figure:
     """Any other chart, as a notebook would draw it."""
-    panel = given.panel
+    panel = drawable.panel
     more = {
-        join.name: [shown(row, (join.on, *join.columns)) for row in given.joined(join.view)]
+        join.name: [shown(row, (join.on, *join.columns)) for row in drawable.joined(join.view)]
         for join in panel.joins
     }
     beside: dict[str, Any] = {}
     if panel.kind == "against-scores":  # without any there is nothing to draw, and an axis of nothing
         (join,) = panel.joins
-        known = sorted({str(row[join.on]) for row in more[join.name] if row[join.on] is not None})
-        beside["needs"] = {"names": known, "told": without_scores(panel)}
-        beside["label"] = given.columns.value(panel.entry("label").column)
+        joined_names = sorted({str(row[join.on]) for row in more[join.name] if row[join.on] is not None})
+        beside["needs"] = {"names": joined_names, "told": without_scores(panel)}
+        beside["label"] = drawable.columns.value(panel.entry("label").column)
     return {
         **beside,
-        "spec": _spec(given),
+        "spec": _spec(drawable),
         "data": json.loads(json.dumps(more, default=str)),
-        "rows": places(given.rows),
-        "columns": {name: given.columns.value(name) for name in columns_of(panel)},
+        "rows": places(drawable.rows),
+        "columns": {name: drawable.columns.value(name) for name in columns_of(panel)},
         "texts": [],
         "look": None,
     }

@@ -79,7 +79,9 @@ def site_of(pages: Sequence[Page], reader: Reader, setting: Setting = Setting())
     described: dict[str, dict[str, Any]] = {}
     for page in pages:
         described[page.id], rows = _page(page, pages, reader, setting)
-        parts |= {f"{page.id}-{number}.js": _call("rows", number, held) for number, held in enumerate(rows)}
+        parts |= {
+            f"{page.id}-{number}.js": _call("rows", number, content) for number, content in enumerate(rows)
+        }
     digest = hashlib.sha256()
     for name, text in sorted(parts.items()):
         digest.update(f"{name}\0{text}\0".encode())
@@ -204,10 +206,10 @@ def _part(
             continue
         pool = of_panel[panel.id]
         rows = _selected(panel, pool, columns[pool.name].rows)
-        given = Drawable(
+        drawable = Drawable(
             panel, placed.h, rows, pool, columns[pool.name], lambda view: reader.rows(view, ()), setting.limit
         )
-        made[panel.id] = panel_of(given, page, leads_to, setting.of_jobs) | {"pool": pool.name}
+        made[panel.id] = panel_of(drawable, page, leads_to, setting.of_jobs) | {"pool": pool.name}
     return {
         "pools": {
             pool.name: {
@@ -229,15 +231,15 @@ def _selected(panel: Panel, pool: Pool, rows: Sequence[Row]) -> list[Row]:
     return select(replace(view, by=(), metrics=(), sort=() if view.by else view.sort), list(rows))
 
 
-def _call(name: str, number: int, held: dict[str, Any]) -> str:
+def _call(name: str, number: int, content: dict[str, Any]) -> str:
     """A script that hands over rows."""
-    text = json.dumps(held, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return f"esjobs.{name}({number},{text});\n"
 
 
-def _inside(held: dict[str, Any]) -> str:
+def _inside(content: dict[str, Any]) -> str:
     """JSON in which no character can end the element that holds it."""
-    text = json.dumps(held, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -257,12 +259,12 @@ def _shared() -> tuple[tuple[str, str], ...]:
         for look in EVERY_LOOK
     }
     verdicts = {key: look.label for key, look in LOOKS.items()}
-    known = {"looks": looks, "verdicts": verdicts, "everything": ALL_TYPES}
+    constants = {"looks": looks, "verdicts": verdicts, "everything": ALL_TYPES}
     shared = (_HERE.parent / "shared.js").read_text(encoding="utf-8")
     scripts = "\n".join([shared, *(_read(name) for name in _SCRIPTS)])
     return (
         ("vega.js", (_HERE.parent / "library" / "vega.js").read_text(encoding="utf-8")),
-        ("pages.js", f'"use strict";\nconst KNOWN = {json.dumps(known)};\n{scripts}'),
+        ("pages.js", f'"use strict";\nconst KNOWN = {json.dumps(constants)};\n{scripts}'),
         ("pages.css", palette_css() + series_css() + _shared_style() + _read("pages.css")),
         (JOB_STYLE, job_style()),
     )

@@ -21,7 +21,7 @@ MOST_ROWS = 1000
 
 
 def panel_of(
-    given: Drawable,
+    drawable: Drawable,
     page: Page,
     leads_to: Page | None,
     of_jobs: Mapping[tuple[str, str], str] = MappingProxyType({}),
@@ -31,20 +31,24 @@ def panel_of(
     ``leads_to``: the page that opens when one of its names is clicked. ``of_jobs``: addresses of pages of
     jobs by source and job_id, to which their ids lead.
     """
-    if given.panel.kind in ("table", "rows") and not page.choices and len(given.rows) > MOST_ROWS:
-        cut = replace(given, rows=given.rows[:MOST_ROWS])
-        made = _MAKERS[given.panel.kind](cut) | {"of": len(given.rows)}
+    if drawable.panel.kind in ("table", "rows") and not page.choices and len(drawable.rows) > MOST_ROWS:
+        cut = replace(drawable, rows=drawable.rows[:MOST_ROWS])
+        made = _MAKERS[drawable.panel.kind](cut) | {"of": len(drawable.rows)}
     else:
-        made = _MAKERS[given.panel.kind](given)
-    if given.panel.kind == "rows" and given.panel.view.most and len(given.rows) == given.panel.view.most:
-        made["first"] = given.panel.view.most
+        made = _MAKERS[drawable.panel.kind](drawable)
+    if (
+        drawable.panel.kind == "rows"
+        and drawable.panel.view.most
+        and len(drawable.rows) == drawable.panel.view.most
+    ):
+        made["first"] = drawable.panel.view.most
     for column in made.get("columns", ()):
         if column["column"] == "job_id" and of_jobs:
-            column["page"] = given.columns.made(
+            column["page"] = drawable.columns.made(
                 "page", lambda row: of_jobs.get((row["source"], row["job_id"]))
             )
-    if leads_to is not None and given.panel.view.level in (None, "queue"):
-        _lead(made, given.panel, leads_to)
+    if leads_to is not None and drawable.panel.view.level in (None, "queue"):
+        _lead(made, drawable.panel, leads_to)
     return made
 
 
@@ -54,11 +58,11 @@ def words_of(panel: Panel, limit: float) -> Made:
     return {"terms": [[term, text.replace("{limit}", said)] for term, text in panel.text]}
 
 
-def _tiles(given: Drawable) -> Made:
+def _tiles(drawable: Drawable) -> Made:
     """Numbers: rows counted by condition, or the largest value of a column over rows."""
     tiles = []
-    for tile in given.panel.tiles:
-        met = [row for row in given.rows if keeps(row, tile.where)]
+    for tile in drawable.panel.tiles:
+        met = [row for row in drawable.rows if keeps(row, tile.where)]
         tiles.append(
             {
                 "label": tile.label,
@@ -66,36 +70,36 @@ def _tiles(given: Drawable) -> Made:
                 "look": tile.verdict if tile.verdict in LOOKS else "",
                 "note": tile.note,
                 "rows": places(met),
-                "column": given.columns.value(tile.column) if tile.column else None,
+                "column": drawable.columns.value(tile.column) if tile.column else None,
             }
         )
-    return {"tiles": tiles, "rows": places(given.rows)}
+    return {"tiles": tiles, "rows": places(drawable.rows)}
 
 
-def _caption(given: Drawable) -> Made:
-    (tile,) = given.panel.tiles
-    return {"label": tile.label, "one": tile.one or tile.label, "rows": places(given.rows)}
+def _caption(drawable: Drawable) -> Made:
+    (tile,) = drawable.panel.tiles
+    return {"label": tile.label, "one": tile.one or tile.label, "rows": places(drawable.rows)}
 
 
-def _statement(given: Drawable) -> Made:
+def _statement(drawable: Drawable) -> Made:
     """Texts of one row, a paragraph each, the first of them large."""
-    texts = [given.columns.value(field.column) for field in given.panel.fields]
-    return {"texts": texts, "rows": places(given.rows)}
+    texts = [drawable.columns.value(field.column) for field in drawable.panel.fields]
+    return {"texts": texts, "rows": places(drawable.rows)}
 
 
-def _table(given: Drawable) -> Made:
+def _table(drawable: Drawable) -> Made:
     """Rows in columns. Those without a value in any row are left out, unless they always stand."""
-    panel, columns = given.panel, given.columns
+    panel, columns = drawable.panel, drawable.columns
     label = next((field for field in panel.fields if field.role == "label"), panel.fields[0])
     fields = [
         field
         for field in panel.fields
         if not field.table
-        and (field is label or field.always or any(value_of(row, field) is not None for row in given.rows))
+        and (field is label or field.always or any(value_of(row, field) is not None for row in drawable.rows))
     ]
     return {
         "columns": [_column(field, panel, columns) for field in fields],
-        "rows": places(given.rows),
+        "rows": places(drawable.rows),
         "most": panel.most[0] if panel.most else None,
     }
 
@@ -146,14 +150,14 @@ def slug(title: str) -> str:
     >>> slug("Site"), slug("Cores: single or multi")
     ('wlcg-site', 'cores-single-or-multi')
     """
-    return "-".join("".join(letter if letter.isalnum() else " " for letter in title.lower()).split())
+    return "-".join("".join(character if character.isalnum() else " " for character in title.lower()).split())
 
 
-def _figures(given: Drawable) -> Made:
-    most = given.panel.most[0] if given.panel.most else None
-    rows, figures = places(given.rows), figures_of(given)
+def _figures(drawable: Drawable) -> Made:
+    most = drawable.panel.most[0] if drawable.panel.most else None
+    rows, figures = places(drawable.rows), figures_of(drawable)
     # those of a chart are told where they are others than those of its panel
-    own = [{key: held for key, held in each.items() if (key, held) != ("rows", rows)} for each in figures]
+    own = [{key: value for key, value in each.items() if (key, value) != ("rows", rows)} for each in figures]
     return {"figures": own, "rows": rows, "most": most}
 
 

@@ -80,14 +80,14 @@ def pools_of(page: Page, reader: Reader, jobs: JobsIndex) -> tuple[tuple[Pool, .
     last filters of the page are given up, one by one, which the page then says. A panel on jobs that their
     index cannot answer has no pool.
     """
-    alike: dict[tuple[object, ...], list[Panel]] = {}
+    by_shape: dict[tuple[object, ...], list[Panel]] = {}
     for placed in page.places:
         panel = placed.panel
         if panel.view.table and not (panel.view.table == JOBS.name and lacking(panel, jobs)):
-            alike.setdefault(_shape(panel), []).append(panel)
+            by_shape.setdefault(_shape(panel), []).append(panel)
     found: list[Pool] = []
     of_panel: dict[str, Pool] = {}
-    for panels in alike.values():
+    for panels in by_shape.values():
         for part in _read(page, panels, reader, jobs):
             pool = part[1]
             named = replace(pool, name=f"{pool.view.table}-{len(found)}", rows=in_order(pool.rows))
@@ -163,12 +163,12 @@ def _summed(
     for each in (each for view in views for each in view.metrics):
         if metrics.setdefault(each.name, each) != each:
             raise ValueError(f"panels that share their rows call two metrics '{each.name}'; name one apart")
-    asked = replace(views[0], by=tuple(keys), metrics=tuple(metrics.values()), sort=())
-    rows = reader.groups(asked, most)
+    query = replace(views[0], by=tuple(keys), metrics=tuple(metrics.values()), sort=())
+    rows = reader.groups(query, most)
     if rows is None:
         return None
-    over = [asked.over] if asked.over else []
-    return Pool("", asked, (*keys, *over, *metrics), choices, summed=True, rows=rows)
+    over = [query.over] if query.over else []
+    return Pool("", query, (*keys, *over, *metrics), choices, summed=True, rows=rows)
 
 
 def _covered(panel: Panel, choices: tuple[tuple[str, str], ...], reader: Reader) -> Pool:
@@ -183,8 +183,8 @@ def _covered(panel: Panel, choices: tuple[tuple[str, str], ...], reader: Reader)
         rows = {tuple(row[key] for key in keys): row for row in every}
         for entry in panel.fields:
             name = counted(entry.column)
-            known = replace(view, where=(*view.where, Where(entry.column)), metrics=(Count(name),))
-            found = {tuple(row[key] for key in keys): row for row in reader.groups(known) or []}
+            present = replace(view, where=(*view.where, Where(entry.column)), metrics=(Count(name),))
+            found = {tuple(row[key] for key in keys): row for row in reader.groups(present) or []}
             for group, row in rows.items():
                 row[name] = found.get(group, {}).get(name, 0)
         return Pool("", view, (*keys, ALL), kept, summed=True, rows=list(rows.values()))
@@ -220,7 +220,7 @@ def chosen_by(page: Page, view: View, jobs: JobsIndex) -> tuple[tuple[str, str],
         column = choice.column
         if view.table == JOBS.name:
             column = "queue" if column == "name" else column
-            if not jobs.known.get(column) or not jobs.known[column].names:
+            if not jobs.columns.get(column) or not jobs.columns[column].names:
                 continue
         if column in names and not (view.table == JOBS.name and column == "site"):
             found[choice.column] = column
@@ -242,8 +242,10 @@ def needed(panel: Panel) -> tuple[str, ...]:
         found += columns_of(panel)
     if "job_id" in found:  # an id is one of its source
         found.append("source")
-    known = table(view.table).column_names
-    return tuple(dict.fromkeys(column for column in [*found, "level", "processing_type"] if column in known))
+    columns = table(view.table).column_names
+    return tuple(
+        dict.fromkeys(column for column in [*found, "level", "processing_type"] if column in columns)
+    )
 
 
 def columns_of_entry(entry: Entry) -> Iterable[str]:

@@ -31,7 +31,7 @@ NO_JOB = "no job id"
 
 JOB_ID = Field("job_id", "keyword", "", "id of the job that the files are about, where they do not say")
 OF_ONE_JOB: tuple[Field, ...] = (*(each for each in JOB_FIELDS if each.name != "job_id"), JOB_ID)
-"""What ``--set`` may fill of a format whose files are about one job each: its id, too."""
+"""Fields that ``--set`` may fill of a format with one job per file: its id, too."""
 
 _CHUNK = 1 << 20
 _ID = re.compile(r"(?:^|[-_.])(?:job|slurm)?[-_.]?(\d{3,}(?:_\d+)?)(?=[-_.]|$)", re.IGNORECASE)

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 
 NOTHING = frozenset({"", "Unknown", "None", "None assigned", "N/A", "INVALID", "(null)"})
-"""What stands where there is no value."""
+"""Spellings of a missing value."""
 
 NO_LIMIT = frozenset({"UNLIMITED", "Partition_Limit", "Partition Limit", "NOT_SET"})
 """Time limits that are no number of seconds."""

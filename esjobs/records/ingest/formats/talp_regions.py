@@ -13,7 +13,7 @@ Row = dict[str, Any]
 _LONGEST = 1000
 
 MAIN_REGIONS = ("Global", "Application", "MPI Execution")
-"""What the region around everything is called, the name of today first: a user may call one by an older."""
+"""Names of the outermost region, today's first: a user may name one as older versions did."""
 
 _TIMES: dict[str, tuple[str, ...]] = {
     "elapsed_s": ("elapsedTime",),

@@ -48,7 +48,7 @@ class Spooled:
     name: str
     _file: IO[bytes]
     called: str = ""
-    """What the user called it, where that is longer than the name."""
+    """Name that the user entered, if longer than ``name``."""
 
     def __str__(self) -> str:
         return self.called or self.name

@@ -24,7 +24,7 @@ from esjobs.core.query import Filter, Maximum, Metric, Minimum, Moment, Quantile
 Floats = npt.NDArray[np.float64]
 
 Part = Moment | Quantile | Minimum | Maximum
-"""What a store gives; its name does not matter here: :func:`unnamed`."""
+"""Parts that a store returns; its name does not matter here: :func:`unnamed`."""
 
 Parts = Mapping[Part, Floats]
 """Values by part, an array over groups each."""

@@ -227,7 +227,7 @@ GENERIC = {
     "sd": "standard deviation over jobs, with n - 1 below",
     "sem": "standard error of the mean",
 }
-"""What ``FUNCTION:FIELD`` may be asked of any number of the catalogue."""
+"""Functions that ``FUNCTION:FIELD`` accepts for any number of the catalogue."""
 
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,4})?|100)")
 

@@ -253,7 +253,7 @@ def negated(part: Clause) -> Clause:
 
 
 def has_value(live: LiveField, path: str) -> Clause:
-    """Return the clause of documents with a value under a path."""
+    """True if a document has a value under the path, as a clause."""
     exists = {"exists": {"field": path}}
     unset = live.source.unset
     return exists if unset is None else all_of([exists], [{"term": {path: unset}}])

@@ -33,7 +33,7 @@ _Search = Callable[[Mapping[str, Any], Callable[[bytes | str], Any]], Any]
 
 
 @dataclass(frozen=True)
-class AtOnce:
+class SingleSearch:
     """Groups without derived keys and quantiles, and the clause of their jobs.
 
     ``first``, ``last``: times between which the jobs ended.
@@ -57,7 +57,7 @@ def single_search_answer(cluster: Cluster, jobs: JobIndex, query: Query) -> Aggr
     return Aggregate(with_made_keys(table, query) if query.made else table, books_table({}))
 
 
-def search_groups(search: _Search, jobs: JobIndex, query: Query) -> AtOnce | None:
+def search_groups(search: _Search, jobs: JobIndex, query: Query) -> SingleSearch | None:
     """Return the groups of a question; None if one search is not enough."""
     plainer = without_made_keys(query)
     if plainer is None or query.drops or query.books or jobs.several_values:
@@ -88,7 +88,7 @@ def search_groups(search: _Search, jobs: JobIndex, query: Query) -> AtOnce | Non
         return None
     first, last = (moment_of(end.value or 0) for end in (answer.aggregations.first, answer.aggregations.last))
     n_jobs = answer.aggregations.sane.doc_count
-    return AtOnce(one_row(table, counting), all_of([*base, *where]), n_jobs, first, last)
+    return SingleSearch(one_row(table, counting), all_of([*base, *where]), n_jobs, first, last)
 
 
 def _table_of(requested: composite.Grouping, sane: Any) -> pa.Table | None:

@@ -20,7 +20,7 @@ _TEXTS = frozenset({"keyword", "constant_keyword", "wildcard"})
 _TIMES = frozenset({"date", "date_nanos"})
 _BOOLEANS = frozenset({"boolean"})
 _OBJECTS = frozenset({"object", "nested", "flattened", "flat_object"})
-"""What a map may be mapped as; its members are read from documents, whatever that is."""
+"""Mapping types of an object; its members are read from documents in any case."""
 OBJECT = "object"
 """The type of a map that is read from documents."""
 _NOT_TOLD = "read from the documents; an index does not tell whether they have it"

@@ -189,7 +189,7 @@ class JobDifference:
 SHOWN = {
     "bool": {"filter": [{"range": {"from": {"gt": 0}}}], "must_not": [{"exists": {"field": "until"}}]},
 }
-"""What the alias shows to others: the visible versions; while a load is being written, new ones already."""
+"""Filter of the alias: the visible versions; while a load is being written, already the new ones."""
 
 
 class Brought:

@@ -19,7 +19,7 @@ from esjobs.store.elastic.transport.writing import Action, delete, index
 
 _TEXTS = tuple(item.name for item in PUT_SCHEMA if pa.types.is_string(item.type))
 _CONTROL = ("load", "row", "from", "until", "born", "identity")
-"""What a document says of itself beside the job."""
+"""Fields of a document about itself, beside those of the job."""
 _CHUNK = 1000
 
 

@@ -24,7 +24,7 @@ Parts = list[pa.Array | str]
 """Texts of all rows and constants, which joined row by row make a text; null where one of them is."""
 
 _ESCAPED = bytes(range(32)) + b'"\\'
-"""What a JSON string cannot hold as it is."""
+"""Bytes that a JSON string must escape."""
 
 
 def create_lines(
@@ -162,8 +162,8 @@ def _quoted(strings: pa.Array) -> pa.Array:
 
 def _quoted_each(strings: pa.Array) -> pa.Array:
     if _has_escaped(strings):
-        known = (None if value is None else _json(value) for value in strings.to_pylist())
-        return pa.array(known, pa.string())
+        texts = (None if value is None else _json(value) for value in strings.to_pylist())
+        return pa.array(texts, pa.string())
     return _joined(['"', strings, '"'], "")
 
 
@@ -182,8 +182,8 @@ def _not_finite(columns: list[tuple[str, pa.Array]], rows: int) -> pa.Array:
     for name, column in columns:
         for row in pc.indices_nonzero(column.is_valid()).to_pylist():
             objects[row][name] = repr(column[row].as_py())
-    known = (_json(of_row) if of_row else None for of_row in objects)
-    return pa.array(known, pa.string())
+    texts = (_json(of_row) if of_row else None for of_row in objects)
+    return pa.array(texts, pa.string())
 
 
 def _joined(parts: Parts, between: str) -> pa.Array:

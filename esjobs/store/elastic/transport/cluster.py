@@ -113,7 +113,7 @@ class Cluster(ABC):
 
     _repetitions = 0
     timeout_s = 60.0
-    """How long the answer to a request is waited for."""
+    """Time to wait for the response to a request."""
     _answered = False
     _gave_up = False
 

@@ -20,7 +20,7 @@ _KINDS: Mapping[FieldType, type[dsl.Field]] = {
     "list": dsl.Double,
     "bytes": dsl.Binary,
 }
-"""What a value becomes in a hit: times and days a ``datetime``, bytes bytes, all else what JSON has."""
+"""Python type of a value in a hit: ``datetime`` for times and days, ``bytes``, else that of JSON."""
 
 
 class _Row(dsl.Document):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 
 PATTERN = "*,"
-"""What stands unquoted in the name of indices."""
+"""Unquoted characters in the names of indices."""
 
 _LONGEST = 3000
 """Characters of names in one address; a cluster refuses more than 4096 in its first line by default."""

@@ -20,12 +20,12 @@ _IN_FLIGHT = 2
 """More requests at a time hardly help: what indexes is busy with two."""
 
 _ANSWER = {"filter_path": "errors,items.*.status,items.*.error"}
-"""What is read of the answers: a seventh of them. What an item is about stands in the line that was sent."""
+"""Fields read of the responses: a seventh of them. The subject of an item is in the line that was sent."""
 
 What = TypeVar("What")
 
 Action = tuple[Mapping[str, Any], Mapping[str, Any] | None]
-"""What to do with which document, and its body (None for a deletion)."""
+"""Action on one document, and its body (None for a deletion)."""
 
 
 def create(index: str, name: str, document: Mapping[str, Any]) -> Action:

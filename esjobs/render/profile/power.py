@@ -66,8 +66,8 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
     line = max(0.0, flag["deviation_err"] ** 2 - jobs - tasks - lasting)
     now = f"its interval is ± {percent(quantile * flag['deviation_err'])}, ± {percent(distance)} would decide"
     if line >= wanted:
-        known = percent(quantile * math.sqrt(line))
-        return f"{now}; more jobs of its own will not: the line of the others is known to ± {known}"
+        precision = percent(quantile * math.sqrt(line))
+        return f"{now}; more jobs of its own will not: the line of the others is known to ± {precision}"
     if line + lasting >= wanted:
         kinds = "tasks of other processing types or core classes"
         return f"{now}; more of the same work will not: {kinds} that other queues run, too"
@@ -78,12 +78,12 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
     return f"{now}: {_times(many, flag['n_tasks'], 'tasks that other queues run, too')}"
 
 
-def _times(many: float, there: int | None, what: str) -> str:
+def _times(many: float, present: int | None, what: str) -> str:
     if many > _MOST:
         return f"it would take more than {_MOST} times its {what}"
-    if not there:
+    if not present:
         return f"it would take {many:.2g} times its {what}"
-    return f"about {math.ceil(many * there):,} {what}, in place of {there:,}"
+    return f"about {math.ceil(many * present):,} {what}, in place of {present:,}"
 
 
 def _lasting(flag: Mapping[str, Any], factor: Mapping[str, Any] | None) -> float:

@@ -27,7 +27,7 @@ off."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class Percentile:
     """A metric of one name beside those of all others that have jobs enough.
 
     ``value``: None where its jobs do not tell. ``low``, ``median``, ``high``: quartiles of the others.
@@ -46,7 +46,7 @@ class Standing:
     among: int
 
 
-def standings(store: JobStore, meant: Sequence[Named], window: Window | None) -> list[list[Standing]]:
+def percentiles(store: JobStore, meant: Sequence[Named], window: Window | None) -> list[list[Percentile]]:
     """For each of several names of one kind, each compared metric beside that of all others of its kind.
 
     A site is held against sites, a queue against queues, a CPU model against CPU models. All jobs
@@ -70,20 +70,20 @@ def _measured(store: JobStore, key: str, window: Window | None) -> list[dict[str
     return rows
 
 
-def _of_one(title: str, key: str, rows: Sequence[Mapping[str, Any]]) -> list[Standing]:
+def _of_one(title: str, key: str, rows: Sequence[Mapping[str, Any]]) -> list[Percentile]:
     mine: Mapping[str, Any] = next((row for row in rows if row[key] == title), {})
     others = [row for row in rows if row[key] not in (None, title) and row["jobs"] >= LEAST_JOBS]
     about = {metric.name: metric for metric in METRICS}
     return [
-        _standing(about[name].unit, about[name].meaning, name, mine, others)
+        _percentile(about[name].unit, about[name].meaning, name, mine, others)
         for name in COMPARED
         if any(row[name] is not None for row in (mine, *others) if row)
     ]
 
 
-def _standing(
+def _percentile(
     unit: str, meaning: str, name: str, mine: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
-) -> Standing:
+) -> Percentile:
     value = mine.get(name)
     values = np.array([row[name] for row in others if row[name] is not None], np.float64)
     if value is None or not len(values):
@@ -93,4 +93,4 @@ def _standing(
     low, median, high = (
         (float(each) for each in np.quantile(values, (0.25, 0.5, 0.75))) if len(values) else (None,) * 3
     )
-    return Standing(name, unit, meaning, value, mine.get("jobs", 0), low, median, high, worse, len(values))
+    return Percentile(name, unit, meaning, value, mine.get("jobs", 0), low, median, high, worse, len(values))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esjobs.core.words import HALF_WIDTH_90
-from esjobs.render.profile.needs import needed
+from esjobs.render.profile.power import needed
 from esjobs.speed.judging.verdicts import compare
 
 LIMIT = 0.2
