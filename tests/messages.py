@@ -92,6 +92,9 @@ def _days_around() -> re.Pattern[str]:
     return re.compile(rf"\b({days})([T ]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z|\+00:00)?)?")
 
 
+_TEMPORARY = tempfile.gettempdir()  # tests replace the function
+
+
 def _folders(config: pytest.Config, item: pytest.Item) -> dict[str, str]:
     temporary = item.funcargs.get("tmp_path") if isinstance(item, pytest.Function) else None
     factory = getattr(config, "_tmp_path_factory", None)
@@ -102,7 +105,7 @@ def _folders(config: pytest.Config, item: pytest.Item) -> dict[str, str]:
         str(config.rootpath): "<checkout>",
         str(Path.home()): "<home>",
         f" on {socket.gethostname()} ": " on <host> ",
-        tempfile.gettempdir(): "<tmp>",
+        _TEMPORARY: "<tmp>",
     }
     return {path: word for path, word in found.items() if len(path) > 1}
 

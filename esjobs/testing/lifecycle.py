@@ -12,8 +12,6 @@ from esjobs.store.base import JobStore
 from esjobs.testing.engine import Engine
 from esjobs.testing.rows import job, put, selected
 
-pytestmark = pytest.mark.one_vendor
-
 
 def test_what_is_put_lasts(durable: Engine, tmp_path: Path) -> None:
     store = durable.open(tmp_path)
