@@ -101,9 +101,7 @@ def weather(obj: Context) -> None:
         click.echo(session.weather.wall())
 '''
 
-ENTRY = """    CommandEntry(
-        "weather", Lazy("esjobs.cli.weather:weather"), "Print the wall of the thermometer."
-    ),
+ENTRY = """    CommandEntry("weather", "weather:weather", "Print the wall of the thermometer."),
 """
 
 PANEL = '''"""A panel that a test makes up."""
@@ -180,7 +178,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(text)
     (home / "esjobs" / "cli" / "weather.py").write_text(COMMAND)
     listed = home / "esjobs" / "cli" / "registry.py"
-    listed.write_text(listed.read_text().replace("_EVERYDAY = (\n", f"_EVERYDAY = (\n{ENTRY}", 1))
+    listed.write_text(listed.read_text().replace("_QUERY = (\n", f"_QUERY = (\n{ENTRY}", 1))
     (home / "dashboards" / "panels" / "weather.py").write_text(PANEL)
     listed = home / "dashboards" / "panels" / "__init__.py"
     text = listed.read_text()

@@ -103,7 +103,7 @@ def panel(identity: str) -> Panel:
 def tables_read() -> tuple[str, ...]:
     """The tables from which the report is made: what its panels are about, what they join, what was declared.
 
-    >>> {"flags", "factors", "days"} <= set(tables_read())
+    >>> {"flags", "factors", "day_books"} <= set(tables_read())
     True
     """
     tables = [

@@ -27,7 +27,7 @@ def farthest_similar(distances: Floats, differences: Floats, tolerated: float) -
     many near ones would outweigh a distant family of different jobs. None: too few pairs.
 
     >>> near = np.arange(100) / 100
-    >>> farthest_alike(near, np.where(near < 0.5, 1.0, 30.0), 0.04)
+    >>> farthest_similar(near, np.where(near < 0.5, 1.0, 30.0), 0.04)
     0.49
     """
     if len(distances) < GROUP:

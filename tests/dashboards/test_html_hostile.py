@@ -56,7 +56,7 @@ def test_hostile_names_are_text(browser: "Browser", folder: Path) -> None:
 
 
 def test_what_stands_in_the_address_is_only_compared(browser: "Browser", folder: Path) -> None:
-    chosen = "site#queue=%3Cimg%20src%3Dx%20onerror%3Dalert(9)%3E&wlcg-site=*&constructor=1&__proto__=2"
+    chosen = "site#queue=%3Cimg%20src%3Dx%20onerror%3Dalert(9)%3E&site=*&constructor=1&__proto__=2"
     opened = open_file(browser, folder, chosen)
     assert opened.page.locator("#site-queues .empty").count() == 1
     assert opened.page.locator("main img").count() == 0

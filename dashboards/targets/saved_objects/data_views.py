@@ -101,7 +101,7 @@ def label_of(column: Field) -> str:
 
     >>> from esjobs.schema.catalogue import table
     >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "site", "k")]
-    ['deviation, standard error', 'jobs (number)', 'site', 'k']
+    ['deviation, standard error', 'jobs (number)', 'Site', 'k']
     """
     unit = f", {column.unit}" if column.unit in _UNITS else ""
     if column.name in _LABELS:

@@ -148,7 +148,7 @@ def slug(title: str) -> str:
     """A title as a part of an address.
 
     >>> slug("Site"), slug("Cores: single or multi")
-    ('wlcg-site', 'cores-single-or-multi')
+    ('site', 'cores-single-or-multi')
     """
     return "-".join("".join(character if character.isalnum() else " " for character in title.lower()).split())
 

@@ -45,7 +45,7 @@ UNFINISHED = frozenset(
 def integer(text: str) -> int | None:
     """A count; None for what is none, or has more digits than any count of Slurm's.
 
-    >>> whole("12"), whole("-1"), whole("9" * 5000)
+    >>> integer("12"), integer("-1"), integer("9" * 5000)
     (12, None, None)
     """
     return int(text) if _INTEGER.fullmatch(text) else None
