@@ -163,7 +163,7 @@ _OPERATIONS = (
 )
 
 GROUPS: tuple[Group, ...] = (
-    Group("Query and report", "esjobs show flags --level site --type all", _QUERY),
+    Group("Query and report", "esjobs show flags --level queue --type all", _QUERY),
     Group("Pipeline steps", "esjobs run --window 2025-06-01/2025-07-01", _PIPELINE),
     Group("Operations", "esjobs doctor", _OPERATIONS),
 )
