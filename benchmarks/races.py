@@ -136,7 +136,7 @@ def main() -> None:
     given = parser.parse_args()
     faulty = False
     for title, rounds in play(given.engine, range(given.first, given.first + given.rounds)):
-        # after each of them: whoever breaks off a run of hours keeps its table
+        # after each of them: an interrupted run of hours keeps its table
         write(given.out, given.engine, table(title, rounds))
         faulty = any(one.faults for one in rounds)
     sys.exit(faulty)

@@ -227,7 +227,7 @@ class _Attempt:
         except StoreBusyError:
             raise
         except StoreError as error:
-            # what failed first is what has to be mended; that it cannot be written is often its consequence
+            # what failed first has to be repaired; that it cannot be written is often its consequence
             also = "" if str(error) == reason else f"; nor could this be written down: {error}"
             raise StoreError(f"night {night} failed: {reason}{also}") from error
         for step in self._steps:

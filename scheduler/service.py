@@ -298,7 +298,7 @@ def _ended_by_signals() -> Iterator[None]:
     before: dict[signal.Signals, Any] = {}
 
     def stop(*_: object) -> None:
-        # whoever signals a group of processes signals twice: the second one would cut the end short
+        # a signal to a group of processes arrives twice: the second one would cut the end short
         for each in before:
             signal.signal(each, signal.SIG_IGN)
         raise Stop

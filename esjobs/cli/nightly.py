@@ -141,16 +141,16 @@ def serve_nights(settings: Settings) -> None:
     service = Service(calendar, trigger, system_clock, metrics, look=trigger.look)
     following = calendar.next_after(system_clock())
     _log.info("nights of %s; the next trigger is at %s", settings.location, following)
-    errands = _errands(settings, metrics)
+    periodic = _periodic_tasks(settings, metrics)
     if chosen.listen == "nothing":
-        serve(service, calendar, errands)
+        serve(service, calendar, periodic)
         return
     with Endpoint(chosen.host, chosen.port, metrics, service.health) as endpoint:
         _log.info("metrics and health at http://%s:%d", *endpoint.address)
-        serve(service, calendar, errands)
+        serve(service, calendar, periodic)
 
 
-def _errands(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
+def _periodic_tasks(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
     """Return the periodic tasks between nights: collection of TALP reports, if spools are configured.
 
     What could be gathered is stored before spools that could not be read are told as a failure.

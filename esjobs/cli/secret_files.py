@@ -19,7 +19,7 @@ def exposed(config: Path | None, settings: Settings) -> Iterator[tuple[Path, int
         try:
             mode = stat.S_IMODE(file.stat().st_mode)
         except OSError:
-            # whoever needs the file says so
+            # the code that needs the file reports it
             continue
         if mode & 0o044:
             yield file, mode

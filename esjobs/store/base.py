@@ -6,7 +6,7 @@ Promises that every store keeps, and the contract suite proves:
 - Counts are exact, or the store refuses. Nothing is dropped without a reason in the books.
 - What ``replace`` writes is invisible until ``publish`` switches readers over in one atomic step; a reader
   sees the old rows before it and the new ones after it, never both; a process killed in between leaves the
-  old ones. Leftovers are swept later.
+  old ones. Orphans are collected later.
 - ``latest_TABLE`` shows what readers see of one partition, whatever becomes of it, never of two; it moves to
   another one in the same step as the results.
 """

@@ -1,4 +1,4 @@
-"""Results: written beside, switched to at once, read under filters, swept later; named values."""
+"""Results: written beside, switched to at once, read under filters, collected later; named values."""
 
 from collections.abc import Iterator
 from dataclasses import replace

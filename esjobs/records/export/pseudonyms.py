@@ -1,8 +1,8 @@
 """Names replaced by keyed hashes on their way out: the same name has the same pseudonym under one key.
 
 A pseudonym is the kind of the name and the first 80 bits of HMAC-SHA256 over kind and name: without the key
-nobody can try names out, and whoever has it can. It is no anonymisation: times, sizes, queues and ids of jobs
-stay, by which a job can be recognised by whoever knows it from elsewhere.
+nobody can try names out; anyone who has it can. It is no anonymisation: times, sizes, queues and ids of jobs
+stay, by which a job can be recognised by anyone who knows it from elsewhere.
 
 Texts that stay are searched for the names that are replaced beside them: a program that is called after its
 author gets a pseudonym, too.

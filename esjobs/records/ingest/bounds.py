@@ -1,4 +1,4 @@
-"""Values that a source gives, against the bounds that hold for every format: whoever wrote the source.
+"""Values that a source gives, against the bounds that hold for every format and every writer.
 
 The readers of files check what they read, cell by cell; here whole columns are looked at, and only one that
 offends is looked at again. A row with a value out of bounds is refused.

@@ -67,7 +67,7 @@ def _replace(connection: DuckConnection, file: Path, copy: Path) -> None:
     before = os.open(file, os.O_RDWR)
     try:
         os.replace(copy, file)
-        # whoever has opened the old file and waits for its lock finds none of DuckDB's
+        # a process that has opened the old file and waits for its lock finds none of DuckDB's
         os.pwrite(before, bytes(len(_MAGIC)), _MAGIC_AT)
         connection.close()
     finally:

@@ -1,6 +1,6 @@
 """The catalogue as DuckDB tables: pure text, no connection.
 
-What a file holds, for whoever opens it with another program:
+Content of a file, for anyone who opens it with another program:
 
 - ``jobs``: one row per job, the catalogue's stored fields and where the row came from. ``row_identity`` is
   a hash of (source, job_id), ``row_mark`` one of everything the catalogue knows about the job.

@@ -107,7 +107,7 @@ class DuckStore:
         try:
             self._made = self._opened.new
             layout = _layout(self._opened.rows)
-            # The file is locked by now: whoever finds it without tables has made it.
+            # The file is locked by now: the process that finds it without tables has made it.
             self._made = not layout and self._opened.new
             _lay_out(self._opened, layout, self._tables)
         except BaseException:

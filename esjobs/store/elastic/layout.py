@@ -247,7 +247,7 @@ def listed(indices: Iterable[str]) -> str:
 
 
 _NO_REFRESH = {"refresh_interval": "-1"}
-"""Whoever writes refreshes when all is written; in between nobody may see anything."""
+"""No refresh by time: the writer refreshes when all is written; before that, nothing may be visible."""
 
 
 def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def mask() -> int:
     try:
         return _MASKS[_process.share()]
     except EsjobsError:
-        # whoever has broken settings gets an error of them, and files of their own
+        # a user with broken settings gets an error of them, and files of their own
         return _MASKS["nobody"]
 
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from esjobs.core.errors import EsjobsError
 
-# ``now``: after a pause; ``later``: the next night, when somebody has mended the settings or the server;
+# ``now``: after a pause; ``later``: the next night, when somebody has repaired the settings or the server;
 # ``never``: the receiver does not want this message
 Again = Literal["now", "later", "never"]
 

@@ -26,7 +26,7 @@ _SHARED_FROM = 2
 
 @dataclass
 class Columns:
-    """The columns of a pool, added as panels ask for them; each is kept once, whoever asks."""
+    """The columns of a pool, added as panels ask for them; each is kept once."""
 
     rows: Sequence[Row]
     packed: dict[str, Packed] = field(default_factory=dict)

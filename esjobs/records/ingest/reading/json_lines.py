@@ -2,7 +2,7 @@
 
 A block is parsed at once when every line is one shallow object and the types agree from line to line;
 otherwise line by line. Names are lower-cased. Of a repeated key of a record the last value counts; an object
-inside it that has one keeps all of them for whoever reads it.
+inside it that has one keeps all of them for its reader.
 """
 
 import json

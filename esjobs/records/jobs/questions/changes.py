@@ -128,7 +128,7 @@ def _judged(
     least: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
     # ``leverage``: scores are against a mean without their own cluster; ``least``: smallest variance
-    # whoever compares nothing does not wait for it
+    # a query that compares nothing does not wait for it
     from scipy import special
 
     ways = cells.clusters

@@ -52,7 +52,7 @@ def answer_at_once_type(requested: "Grouping") -> type[Any]:
     sane = (
         groups if not requested.has_keys else msgspec.defstruct("Sane", [("doc_count", int)], bases=(groups,))
     )
-    unjudged = msgspec.defstruct("Odd", [("doc_count", int)])
+    unjudged = msgspec.defstruct("Unjudged", [("doc_count", int)])
     ends = [(name, _Value, msgspec.field(default_factory=_Value)) for name in ("first", "last")]
     both = msgspec.defstruct("Aggregations", [("sane", sane), ("unjudged", unjudged), *ends])
     return msgspec.defstruct("Answer", [("aggregations", both)], bases=(_Answer,), kw_only=True)

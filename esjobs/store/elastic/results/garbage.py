@@ -77,14 +77,14 @@ class GarbageMonths:
         raise StoreBusyError("other processes begin to write results all the time; run it again later")
 
     def settle(self, examined: GarbageList, left: Mapping[str, Collection[str]]) -> None:
-        """Remove swept months, except those ``left`` and newer mentions."""
+        """Remove collected months, except those ``left`` and newer mentions."""
         mentions = {
             name: {month: examined.mentions.get(name, {}).get(month, 0) for month in sorted(months)}
             for name, months in sorted(left.items())
             if months
         }
         if examined.text is None or mentions != examined.mentions:
-            # whoever was quicker has mentioned something: the next sweep looks once more
+            # a quicker process has mentioned something: the next collection looks once more
             self._state.compare_and_set(_KEY, examined.text, _text(mentions))
 
 

@@ -112,7 +112,7 @@ class Results:
                     pass
             self._markers.end(generation, row)
         except BaseException:
-            # what cannot be deleted now is swept later
+            # what cannot be deleted now is collected later
             with contextlib.suppress(StoreError):
                 remove(self._cluster, [Location(index, number)])
             self._pending.pop(number, None)
@@ -122,7 +122,7 @@ class Results:
     def _begin(self, generation: Generation, index: str) -> None:
         """Create the index of a generation and record its writer.
 
-        A monthly index may be dropped by whoever has the publishing turn, so both steps happen inside it,
+        The process that has the publishing turn may drop a monthly index, so both steps happen inside it,
         unless this object is already writing there.
         """
         monthly = is_monthly(generation.table)

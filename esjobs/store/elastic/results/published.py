@@ -283,7 +283,7 @@ class Published:
             keep()
             self._complete(begun)
         except StoreError as error:
-            # readers are switched over; whoever publishes next completes the record
+            # readers are switched over; the next publication completes the record
             _log.warning("results are published, and the record of it will be completed later: %s", error)
 
     def _give_up(self, begun: Publication) -> None:

@@ -261,7 +261,7 @@ def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> Unreach
         return UnreachableError(
             f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
         )
-    # whoever expects TLS, or a certificate, often just hangs up
+    # a server that expects TLS, or a certificate, often just hangs up
     doubt = " (does it demand a client certificate?)" if location.startswith("https:") else " (is it https?)"
     doubt = doubt if "Connection aborted" in reason else ""
     return UnreachableError(

@@ -14,7 +14,7 @@ from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, 
 from esjobs.store.elastic.transport.retry import seconds_of
 from esjobs.store.elastic.transport.tls import context
 
-# What it warns of comes back as an error, or was mended by asking again.
+# What it warns of comes back as an error, or was resolved by a retry.
 logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 
 _ACCEPT = {"accept": "application/json"}

@@ -17,7 +17,7 @@ require("opensearchpy", extra="opensearch", needed_by="a store in OpenSearch")
 
 import opensearchpy  # noqa: E402  only after it is known to be there
 
-# What it warns of comes back as an error, or was mended by asking again.
+# What it warns of comes back as an error, or was resolved by a retry.
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)
 
 _CONNECTIONS = 4

@@ -31,7 +31,7 @@ def context(access: Access) -> ssl.SSLContext | None:
     if not access.verify:
         tls.check_hostname = False
         tls.verify_mode = ssl.CERT_NONE
-        # for each connection of the clients, and whoever set this knows
+        # for each connection of the clients, and the user who set this knows
         warnings.filterwarnings("ignore", "Unverified HTTPS request")
     if access.certificate is not None and access.key is not None:
         _require("certificate", access.certificate, _CERTIFICATE, "certificate")
