@@ -1,6 +1,6 @@
 """The questions of coordinators: as one command, as SQL on the same file, as an aggregation of the client.
 
-SQL and aggregations are what somebody writes who wants these numbers and no others: WLCG sites and CPU
+SQL and aggregations are what somebody writes who wants these numbers and no others: sites and CPU
 models of what jobs name are given to both, the SQL as tables ``sites`` and ``models``. Some answers say more:
 how many jobs a number leaves out, groups where it is 0. For these there is SQL that gives all of it, too.
 """
@@ -97,14 +97,14 @@ QUESTIONS: tuple[Asked, ...] = (
             *("--sort", "efficiency", "--asc", "--min-jobs", "100"),
         ),
         (
-            f"SELECT site AS queue, {_EFFICIENCY_SQL} FROM jobs WHERE {_within(WEEK)} GROUP BY ALL"
+            f"SELECT queue, {_EFFICIENCY_SQL} FROM jobs WHERE {_within(WEEK)} GROUP BY ALL"
             " HAVING count(*) >= 100 ORDER BY efficiency",
         ),
         ("efficiency",),
-        f"SELECT site AS queue, {_EFFICIENCY_SQL}, {_COUNTS_SQL} FROM jobs WHERE {_within(WEEK)} GROUP BY ALL"
+        f"SELECT queue, {_EFFICIENCY_SQL}, {_COUNTS_SQL} FROM jobs WHERE {_within(WEEK)} GROUP BY ALL"
         " HAVING jobs >= 100 ORDER BY efficiency",
         body=lambda _: _grouped(
-            "queue",
+            "site",
             _SUMS,
             _range(WEEK),
         ),
@@ -117,25 +117,25 @@ QUESTIONS: tuple[Asked, ...] = (
         ),
         (
             "WITH each AS (SELECT site, sum(wall_s * cores) / 3600 AS lost_core_h FROM jobs"
-            f" LEFT JOIN sites USING (site) WHERE state IN ({_quoted(FAILED)}) GROUP BY ALL),"
+            f" LEFT JOIN sites USING (queue) WHERE state IN ({_quoted(FAILED)}) GROUP BY ALL),"
             " placed AS (SELECT *, row_number() OVER (ORDER BY lost_core_h DESC) AS place FROM each)"
             " SELECT if(place <= 10, site, 'others') AS site, sum(lost_core_h) AS lost_core_h,"
             " sum(lost_core_h) / (SELECT sum(lost_core_h) FROM each) AS lost_core_h_share"
             " FROM placed GROUP BY 1, least(place, 11) ORDER BY least(place, 11)",
         ),
         ("lost_core_h", "lost_core_h_share"),
-        "WITH every AS (SELECT site, count(*) AS jobs FROM jobs GROUP BY site), lost AS (SELECT site,"
+        "WITH every AS (SELECT queue, count(*) AS jobs FROM jobs GROUP BY queue), lost AS (SELECT queue,"
         " sum(wall_s * cores) / 3600 AS core_h, count(wall_s * cores) AS counted FROM jobs"
-        f" WHERE state IN ({_quoted(FAILED)}) GROUP BY site), each AS (SELECT site,"
+        f" WHERE state IN ({_quoted(FAILED)}) GROUP BY queue), each AS (SELECT site,"
         " coalesce(sum(core_h), 0) AS lost_core_h, sum(jobs) AS jobs, sum(counted) AS counted FROM every"
-        " LEFT JOIN lost USING (site) LEFT JOIN sites USING (site) GROUP BY 1),"
+        " LEFT JOIN lost USING (queue) LEFT JOIN sites USING (queue) GROUP BY 1),"
         " placed AS (SELECT *, row_number() OVER (ORDER BY lost_core_h DESC) AS place FROM each)"
         " SELECT if(place <= 10, site, 'others') AS site, sum(lost_core_h) AS lost_core_h,"
         " sum(lost_core_h) / (SELECT sum(lost_core_h) FROM each) AS lost_core_h_share,"
         " sum(jobs) AS jobs, sum(counted) AS counted"
         " FROM placed GROUP BY 1, least(place, 11) ORDER BY least(place, 11)",
         body=lambda _: _grouped(
-            "queue",
+            "site",
             _CORE_TIME,
             {"terms": {"state": list(FAILED)}},
         ),
@@ -143,14 +143,11 @@ QUESTIONS: tuple[Asked, ...] = (
     Asked(
         "events per job by queue",
         ("query", "--by", "queue", "--metric", "events_per_job"),
-        (
-            "SELECT site AS queue, avg(events) AS events_per_job FROM jobs GROUP BY ALL"
-            " ORDER BY count(*) DESC, site",
-        ),
+        ("SELECT queue, avg(events) AS events_per_job FROM jobs GROUP BY ALL ORDER BY count(*) DESC, queue",),
         ("events_per_job",),
-        "SELECT site AS queue, avg(events) AS events_per_job, count(*) AS jobs, count(events) AS counted"
-        " FROM jobs GROUP BY ALL ORDER BY jobs DESC, site",
-        body=lambda _: _grouped("queue", {"mean": {"avg": {"field": "events"}}}),
+        "SELECT queue, avg(events) AS events_per_job, count(*) AS jobs, count(events) AS counted"
+        " FROM jobs GROUP BY ALL ORDER BY jobs DESC, queue",
+        body=lambda _: _grouped("site", {"mean": {"avg": {"field": "events"}}}),
     ),
     Asked(
         "CPU models at a site with their shares",
@@ -159,14 +156,14 @@ QUESTIONS: tuple[Asked, ...] = (
             "SELECT cpu_model, sum(wall_s * cores) / 3600 AS core_h,"
             " sum(wall_s * cores) / sum(sum(wall_s * cores)) OVER () AS core_h_share FROM jobs"
             " LEFT JOIN models USING (cpu_raw)"
-            " WHERE site IN (SELECT site FROM sites WHERE site = '{site}')"
+            " WHERE queue IN (SELECT queue FROM sites WHERE site = '{site}')"
             " GROUP BY 1 ORDER BY count(*) DESC",
         ),
         ("core_h", "core_h_share"),
         body=lambda names: _grouped(
             "cpu_raw",
             _CORE_TIME,
-            {"terms": {"queue": names["queues"].split(",")}},
+            {"terms": {"site": names["queues"].split(",")}},
         ),
     ),
     Asked(
@@ -176,22 +173,22 @@ QUESTIONS: tuple[Asked, ...] = (
             *("--compare", "previous"),
         ),
         (
-            "WITH sums AS (SELECT site, end_time >= '" + WEEK[0] + "' AS now,"
+            "WITH sums AS (SELECT queue, end_time >= '" + WEEK[0] + "' AS now,"
             " count(*) FILTER (cpu_s IS NOT NULL AND core_s IS NOT NULL) AS n,"
             " sum(cpu_s) FILTER (core_s IS NOT NULL) AS o, sum(core_s) FILTER (cpu_s IS NOT NULL) AS u,"
             " sum(cpu_s * cpu_s) FILTER (core_s IS NOT NULL) AS oo, sum(cpu_s * core_s) AS ou,"
             " sum(core_s * core_s) FILTER (cpu_s IS NOT NULL) AS uu"
-            " FROM (SELECT site, end_time, cpu_s, wall_s * cores AS core_s FROM jobs WHERE "
+            " FROM (SELECT queue, end_time, cpu_s, wall_s * cores AS core_s FROM jobs WHERE "
             + _within((WEEK_BEFORE[0], WEEK[1]))
-            + ") GROUP BY ALL), ratios AS (SELECT site, now, o / u AS r,"
+            + ") GROUP BY ALL), ratios AS (SELECT queue, now, o / u AS r,"
             " sqrt(n / (n - 1) * (oo - 2 * r * ou + r * r * uu)) / u AS err FROM sums)"
-            " SELECT a.site AS queue, a.r AS efficiency, b.r AS efficiency_before,"
+            " SELECT a.queue, a.r AS efficiency, b.r AS efficiency_before,"
             " a.r - b.r AS efficiency_diff, (a.r - b.r) / sqrt(a.err ** 2 + b.err ** 2) AS efficiency_z"
-            " FROM ratios a JOIN ratios b USING (site) WHERE a.now AND NOT b.now ORDER BY efficiency_diff",
+            " FROM ratios a JOIN ratios b USING (queue) WHERE a.now AND NOT b.now ORDER BY efficiency_diff",
         ),
         ("efficiency", "efficiency_before", "efficiency_diff"),
         body=lambda _: _grouped(
-            "queue",
+            "site",
             {
                 "weeks": {
                     "filters": {"filters": {"now": _range(WEEK), "before": _range(WEEK_BEFORE)}},
@@ -213,14 +210,14 @@ QUESTIONS: tuple[Asked, ...] = (
             *("--where", "processing_type=simul", "--where", "cores=8"),
         ),
         (
-            f"SELECT site AS queue, count(*) AS jobs, {_EFFICIENCY_SQL} FROM jobs"
+            f"SELECT queue, count(*) AS jobs, {_EFFICIENCY_SQL} FROM jobs"
             " WHERE processing_type = 'simul' AND cores = 8 GROUP BY ALL ORDER BY jobs DESC, queue",
         ),
         ("jobs", "efficiency"),
-        f"SELECT site AS queue, {_EFFICIENCY_SQL}, {_COUNTS_SQL} FROM jobs"
+        f"SELECT queue, {_EFFICIENCY_SQL}, {_COUNTS_SQL} FROM jobs"
         " WHERE processing_type = 'simul' AND cores = 8 GROUP BY ALL ORDER BY jobs DESC, queue",
         body=lambda _: _grouped(
-            "queue",
+            "site",
             _SUMS,
             {"term": {"processing_type": "simul"}},
             {"term": {"cores": 8}},
@@ -233,12 +230,12 @@ QUESTIONS: tuple[Asked, ...] = (
             *("--where", "mem_per_core_b>2GB"),
         ),
         (
-            "SELECT site AS queue, processing_type, count(*) AS jobs,"
+            "SELECT queue, processing_type, count(*) AS jobs,"
             " avg(max_rss_b / cores) / 1e9 AS mem_per_core_gb FROM jobs"
             " WHERE max_rss_b / nullif(cores, 0) > 2e9 GROUP BY ALL ORDER BY jobs DESC, queue",
         ),
         ("jobs",),
-        "SELECT site AS queue, processing_type, count(*) AS jobs,"
+        "SELECT queue, processing_type, count(*) AS jobs,"
         " avg(max_rss_b / cores) / 1e9 AS mem_per_core_gb, count(max_rss_b / cores) AS counted FROM jobs"
         " WHERE max_rss_b / nullif(cores, 0) > 2e9 GROUP BY ALL ORDER BY jobs DESC, queue",
         body=lambda _: {
@@ -260,7 +257,7 @@ QUESTIONS: tuple[Asked, ...] = (
             },
             "aggs": {
                 "groups": _terms(
-                    "queue", {"types": _terms("processing_type", _by_cores({"memory": _sum("max_rss_b")}))}
+                    "site", {"types": _terms("processing_type", _by_cores({"memory": _sum("max_rss_b")}))}
                 )
             },
         },
@@ -270,15 +267,15 @@ QUESTIONS: tuple[Asked, ...] = (
         ("query", "--by", "site,week", "--metric", "waiting_median_s,waiting_p95_s"),
         (
             "SELECT site, date_trunc('week', end_time) AS week, quantile_cont(queue_s, [0.5, 0.95]) AS q,"
-            " q[1] AS waiting_median_s, q[2] AS waiting_p95_s FROM jobs LEFT JOIN sites USING (site)"
+            " q[1] AS waiting_median_s, q[2] AS waiting_p95_s FROM jobs LEFT JOIN sites USING (queue)"
             " GROUP BY ALL ORDER BY 1, 2",
         ),
         ("waiting_median_s", "waiting_p95_s"),
         "SELECT site, date_trunc('week', end_time) AS week, quantile_cont(queue_s, [0.5, 0.95]) AS q,"
         " q[1] AS waiting_median_s, q[2] AS waiting_p95_s, count(*) AS jobs, count(queue_s) AS counted"
-        " FROM jobs LEFT JOIN sites USING (site) GROUP BY ALL ORDER BY 1, 2",
+        " FROM jobs LEFT JOIN sites USING (queue) GROUP BY ALL ORDER BY 1, 2",
         body=lambda _: _grouped(
-            "queue",
+            "site",
             {
                 "weeks": {
                     "date_histogram": {"field": "end_time", "calendar_interval": "week"},
@@ -292,11 +289,11 @@ QUESTIONS: tuple[Asked, ...] = (
         ("query", "--by", "site,week", "--metric", "core_h", "--plot"),
         (
             "SELECT site, date_trunc('week', end_time) AS week, sum(wall_s * cores) / 3600 AS core_h"
-            " FROM jobs LEFT JOIN sites USING (site) GROUP BY ALL ORDER BY 1, 2",
+            " FROM jobs LEFT JOIN sites USING (queue) GROUP BY ALL ORDER BY 1, 2",
         ),
         ("core_h",),
         body=lambda _: _grouped(
-            "queue",
+            "site",
             {
                 "weeks": {
                     "date_histogram": {"field": "end_time", "calendar_interval": "week"},
@@ -307,20 +304,20 @@ QUESTIONS: tuple[Asked, ...] = (
     ),
     Asked(
         "what should a queue declare, and how sure",
-        ("show", "flags", "--name", "{queue}", "--level", "queue"),
+        ("show", "flags", "--name", "{queue}", "--level", "site"),
         ("SELECT * FROM latest_flags WHERE level = 'queue' AND name = '{queue}'",),
     ),
     Asked(
         "everything about a site",
-        ("queue", "{site}"),
+        ("site", "{site}"),
         (
-            "SELECT * FROM latest_flags WHERE name IN (SELECT site FROM sites WHERE site = '{site}')",
-            "SELECT * FROM latest_factors WHERE name IN (SELECT site FROM sites WHERE site = '{site}')",
-            "SELECT site, cpu_model, count(*), sum(wall_s * cores) FROM jobs JOIN sites USING (site)"
+            "SELECT * FROM latest_flags WHERE name IN (SELECT queue FROM sites WHERE site = '{site}')",
+            "SELECT * FROM latest_factors WHERE name IN (SELECT queue FROM sites WHERE site = '{site}')",
+            "SELECT queue, cpu_model, count(*), sum(wall_s * cores) FROM jobs JOIN sites USING (queue)"
             " LEFT JOIN models USING (cpu_raw) WHERE site = '{site}' AND " + _within(MONTH) + " GROUP BY ALL",
-            "SELECT site, task_id, core_class, processing_type, sum(n_jobs) FROM buckets"
-            " JOIN sites USING (site) WHERE sites.site = '{site}' GROUP BY ALL",
-            "SELECT site, count(*), sum(cpu_s), sum(wall_s * cores), avg(queue_s),"
+            "SELECT queue, task_id, core_class, processing_type, sum(n_jobs) FROM buckets"
+            " JOIN sites USING (queue) WHERE sites.site = '{site}' GROUP BY ALL",
+            "SELECT queue, count(*), sum(cpu_s), sum(wall_s * cores), avg(queue_s),"
             f" count(*) FILTER (state IN ({_quoted(FAILED)})), avg(max_rss_b / cores),"
             " median(queue_s) FROM jobs WHERE " + _within(MONTH) + " GROUP BY ALL",
         ),
@@ -360,7 +357,7 @@ QUESTIONS: tuple[Asked, ...] = (
         "which jobs at a site ran with an efficiency below 10 %",
         ("jobs", "--where", "site={site}", "--where", "efficiency<10%"),
         (
-            "SELECT * FROM jobs WHERE site IN (SELECT site FROM sites WHERE site = '{site}')"
+            "SELECT * FROM jobs WHERE queue IN (SELECT queue FROM sites WHERE site = '{site}')"
             " AND cpu_s / nullif(wall_s * cores, 0) < 0.1 ORDER BY end_time DESC LIMIT 50",
         ),
     ),

@@ -34,7 +34,7 @@ SELECT
     end_time::DATE AS day,
     task_id,
     CASE WHEN cores > 1 THEN 'multi' ELSE 'single' END AS core_class,
-    site,
+    queue,
     {cpu},
     processing_type,
     count(*) AS n_jobs,

@@ -183,7 +183,7 @@ FIT_QUALITY = Panel(
         Entry("processing_type", "Type", "name"),
         Entry("dof", "dof", "count", note="independent loops"),
         Entry(
-            "spread",
+            "rel_spread",
             "S",
             "number",
             note="√(Σ w r² / dof); gamma: in errors, σ int included; paper: relative, w = 1",

@@ -49,7 +49,8 @@ KEPT = frozenset(
         *columns("time_used_reason cores_from"),
         # of factors and verdicts
         *columns(
-            "level name method verdict status origin outcome kind decision pair via cause rules resolver"
+            "level name method verdict status origin outcome kind decision pair sole_link cause rules "
+            "resolver"
         ),
         *columns("estimate_benchmark sigma_cost_kind sigma_int_kind sigma_type_kind"),
         # of runs, loads, nights and notices: made by esjobs itself

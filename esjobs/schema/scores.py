@@ -111,7 +111,7 @@ BY = (*NAMES, "job")
 """The same, and the jobs one by one."""
 SCORE_CHOICES = ("sum", *(name for name in RANKED if name != "score_sum"))
 """By what; ``sum``: of the scores that a job has."""
-WEIGHTS = ("node_h", "core_h")
+WEIGHTS = {"node_h": "node-hours", "core_h": "core-hours"}
 BEST_IS_HIGH = ("cpu_efficiency",)
 """What is good when it is large; everything else is good at 0."""
 

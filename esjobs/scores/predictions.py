@@ -8,7 +8,7 @@ import pyarrow as pa
 from esjobs.core.query import Count, Filter, In, Present, Query
 from esjobs.core.tables import Table
 from esjobs.publish.publication import read_table
-from esjobs.schema.scores import SCORES
+from esjobs.schema.scores import SCORES, WEIGHTS
 from esjobs.schema.similar import PREDICTED_SCORES
 from esjobs.scores.selection import Selection
 
@@ -55,7 +55,7 @@ def predicted_notes(chosen: Selection) -> tuple[str, ...]:
     notes = []
     if measured + guessed > 0:
         share = 100 * guessed / (measured + guessed)
-        hours = chosen.weight.replace("_", "-")
+        hours = WEIGHTS[chosen.weight]
         notes.append(f"{share:.0f} % of the {hours} with {column} are predicted, not measured")
     stale = set(_marks(chosen, PREDICTED_SCORES)) - set(_marks(chosen, SCORES))
     if stale:

@@ -73,7 +73,7 @@ def rank(
     """
     _require("by", by, BY)
     _require("score", score, SCORE_CHOICES)
-    _require("weight", weight, WEIGHTS)
+    _require("weight", weight, tuple(WEIGHTS))
     chosen = Selection(store, score, weight, window, variant)
     if variant is not None and not chosen.definition:
         raise UsageError(f"{score} has one definition; leave the variant out")
@@ -211,7 +211,7 @@ def _missing(chosen: Selection) -> Iterator[str]:
     reason, has_score = f"{chosen.column}_reason", Present(chosen.column)
     if reason not in SCORES.column_names:
         return
-    score, hours = chosen.score, chosen.weight.replace("_", "-")
+    score, hours = chosen.score, WEIGHTS[chosen.weight]
     missing = chosen.shares(reason, (Missing(chosen.column),))
     if missing:
         few = dict(list(missing.items())[:_REASONS])
@@ -227,7 +227,7 @@ def _missing(chosen: Selection) -> Iterator[str]:
 
 def _mixed(chosen: Selection) -> Iterator[str]:
     """Yield notes on mixed definitions, sums of different numbers of scores, and assumed node sizes."""
-    hours, has_score = chosen.weight.replace("_", "-"), (Present(chosen.column),)
+    hours, has_score = WEIGHTS[chosen.weight], (Present(chosen.column),)
     if chosen.definition and chosen.variant is None:
         shares = chosen.shares(chosen.definition, has_score)
         if len(shares) > 1:

@@ -84,7 +84,7 @@ class Speed(Facade):
         within = window_of(since, context.clock)
         pair = runs_compared(context.store, run_a, run_b, since=within)
         changes = compare_runs(context.store, pair[0].run, pair[1].run, methods=listed(method))
-        chosen = chosen_values(FACTORS, {"level": level, "type": type, "name": name, "queue": site})
+        chosen = chosen_values(FACTORS, {"level": level, "type": type, "name": name, "site": site})
         # chosen afterwards: the common scale of two runs is that of all their names
         rows = spelling.chosen_rows(FACTORS, chosen, lambda values: with_values(changes, values))
         return Answer(rows, details=pair)

@@ -155,11 +155,11 @@ def test_what_is_not_finite_stays_visible(store: JobStore) -> None:
     put(
         store,
         "a",
-        job(1, site="a", cpu_s=math.inf),
-        job(2, site="b", cpu_s=math.nan),
-        job(3, site="c", cpu_s=1e308),
+        job(1, queue="a", cpu_s=math.inf),
+        job(2, queue="b", cpu_s=math.nan),
+        job(3, queue="c", cpu_s=1e308),
     )
-    put(store, "b", job(4, site="c", cpu_s=1e308))
+    put(store, "b", job(4, queue="c", cpu_s=1e308))
     found = groups(store, Query(("queue",), (Sum("cpu_s", "cpu_s"), SumProduct("cpu_s", "cpu_s", "sq"))))
     assert found["a",] == {"cpu_s": math.inf, "sq": math.inf}
     assert math.isnan(found["b",]["cpu_s"])
@@ -213,7 +213,7 @@ def test_sums_agree_with_numpy(store: JobStore) -> None:
 
 @every_version
 def test_the_day_and_the_table_agree_with_select(store: JobStore) -> None:
-    put(store, "a", *(job(n, site=f"s{n % 3}", end_time=hours(n)) for n in range(60)))
+    put(store, "a", *(job(n, queue=f"s{n % 3}", end_time=hours(n)) for n in range(60)))
     found = groups(store, Query(("queue", "day"), (Count(),), where=(In("queue", ("s1", "s2")),)))
     assert sum(row["n_jobs"] for row in found.values()) == 40
 

@@ -35,7 +35,7 @@ HOSTILE = (
 @pytest.fixture
 def hostile(store: JobStore) -> JobStore:
     """A store with one job per hostile site name, and a decent one."""
-    put(store, "a", *(job(n, site=name) for n, name in enumerate(("CERN", *HOSTILE))))
+    put(store, "a", *(job(n, queue=name) for n, name in enumerate(("CERN", *HOSTILE))))
     return store
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from esjobs.cli.main import main
 
-JOBS = """job_id,task_id,site,cpu_raw,processing_type,state,end_time,cores,events,cpu_s,wall_s,hs06_s
+JOBS = """job_id,task_id,queue,cpu_raw,processing_type,state,end_time,cores,events,cpu_s,wall_s,hs06_s
 {rows}
 """
 

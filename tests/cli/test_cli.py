@@ -302,7 +302,7 @@ def test_doctor_and_fields(filled: Path) -> None:
     assert {row["state"] for row in rows} <= {"ok", "missing"}
     assert any(row["check"] == "last run" and row["state"] == "ok" for row in rows)
     said = {row["check"]: row["value"] for row in rows}
-    for what in ("buckets", "days", "runs", "loads"):
+    for what in ("buckets", "day_books", "runs", "loads"):
         shown = json.loads(run("show", what, "--format", "json", store=filled).stdout)
         assert said[f"table {what}"] == f"{len(shown):,} rows", what
     flags = json.loads(run("show", "flags", "--format", "json", store=filled).stdout)
@@ -324,7 +324,7 @@ def test_a_command_that_makes_no_frame_imports_no_pandas(filled: Path, command: 
 
 
 def test_parquet_is_read_back_as_the_frame_of_a_session(filled: Path, tmp_path: Path) -> None:
-    for what in ("flags", "days"):
+    for what in ("flags", "day_books"):
         out = tmp_path / f"{what}.parquet"
         asked = ("show", what, "--format", "parquet", "--out", str(out))
         assert run_apart("--store", f"duckdb:{filled}", *asked).returncode == 0

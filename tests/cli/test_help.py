@@ -1,6 +1,5 @@
 """What the program tells of itself: groups, one meaning per option, examples to be typed as they stand."""
 
-import json
 import re
 import shlex
 from collections import defaultdict
@@ -164,7 +163,7 @@ def test_examples_that_read_run_on_the_demo_and_leave_the_store_as_it_is(
 
 
 WRITING = (
-    *("ingest jobs", "corepower import", "aggregate", "correlate", "flag --window", "watch", "reasons"),
+    *("ingest jobs", "corepower import", "aggregate", "correlate", "flag --window", "watch", "decompose"),
     *("prune", "setup"),
 )
 
@@ -192,35 +191,3 @@ def test_the_form_of_an_input_is_an_argument(tmp_path: Path) -> None:
     assert lacking.exit_code == 2
     compare_text(lacking.stderr)
     assert not (tmp_path / "x.duckdb").exists()
-
-
-def test_old_spellings_of_who_speaks_and_of_forms_are_taken_with_a_note(demo: Path, tmp_path: Path) -> None:
-    store = tmp_path / "copy.duckdb"
-    store.write_bytes((demo / "demo" / "demo.duckdb").read_bytes())
-    name = json.loads(run("flags", "--format", "json", store=store).stdout)[0]["name"]
-    entered = (("ack", "--until", "2030-01-01"), ("answer", "--text", "SMT was off"))
-    for command, *rest in entered:
-        done = run("flags", command, name, *rest, "--by", "ann", store=store)
-        assert done.exit_code == 0, done.output
-        compare_text(done.stderr)
-    events = json.loads(run("flags", "history", name, "--format", "json", store=store).stdout)
-    said = {event["kind"]: event["entered_by"] for event in events}
-    assert (said["acknowledged"], said["answered"]) == ("ann", "ann")
-
-    cric, scores = tmp_path / "cric.json", tmp_path / "scores.csv"
-    cric.write_text('{"Q": {"name": "Q", "site": "R", "corepower": 12}}')
-    scores.write_text("CPU,SMT enabled,Ncores,Score\nIntel Xeon E5-2650 v2,0,16,200\n")
-    for command, option, form, file in (
-        ("corepower", "--format", "cric", cric),
-        ("reference", "--form", "hepix-hs23", scores),
-    ):
-        told = []
-        for given in ((str(file), option, form), (form, str(file))):
-            store = tmp_path / f"{command}-{len(given)}.duckdb"
-            done = run(command, "import", *given, store=store)
-            assert done.exit_code == 0, done.output
-            told.append(done.stderr.startswith("note: the form is an argument now"))
-            table = "references" if command == "reference" else command
-            shown = json.loads(run("show", table, "--format", "json", store=store).stdout)
-            assert len(shown) == 1
-        assert told == [True, False]

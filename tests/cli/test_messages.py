@@ -224,7 +224,7 @@ def test_a_condition_that_no_job_meets_gets_a_hint(filled: Path) -> None:
     command = ("--store", f"duckdb:{filled}", "query", "--by", "queue", "--where", "queue=X")
     result = run(*command, "--where", "queue=SITE01")
     assert result.exit_code == 0
-    assert result.stderr.startswith("hint: no job has site 'X'; there are SITE00")
+    assert result.stderr.startswith("hint: no job has queue 'X'; there are SITE00")
     assert result.stderr.count("\n") == 1
     assert run("--quiet", *command, "--where", "queue=SITE01").stderr == ""
 
@@ -260,7 +260,7 @@ def test_a_run_that_is_not_there_is_refused_in_every_table(filled: Path) -> None
 def test_case_is_forgiven(filled: Path) -> None:
     show = ("--store", f"duckdb:{filled}", "show", "flags", "--format", "csv")
     exact = run(*show, "--name", "SITE01", "--type", "simul", "--method", "paper", "--level", "queue")
-    other = run(*show, "--name", "site01", "--type", "SIMUL", "--method", "Paper", "--level", "Site")
+    other = run(*show, "--name", "site01", "--type", "SIMUL", "--method", "Paper", "--level", "Queue")
     assert other.exit_code == 0
     assert other.stdout == exact.stdout != ""
     # a site is known, though no CPU model has its name

@@ -48,7 +48,7 @@ def config(tmp_path: Path, server: MailServer) -> Path:
         sender = "esjobs@grid.example"
         [[notify.recipients]]
         name = "cern"
-        role = "queue"
+        role = "site"
         channel = "mail"
         address = "cern@site.example"
         sites = ["CERN*"]

@@ -58,7 +58,7 @@ def test_a_parquet_column_whose_name_is_not_utf8(tmp_path: Path, command: list[s
         (QUEUES.format(""), ["--valid-from", "9999-12-31T23:59:59-12:00"]),
         ("queue,corepower\nA," + "1" * 100_000 + "\n", []),
         ('{"A": {"name": "\\ud800", "corepower": 12}}', ["cric"]),
-        ('{"A": {"name": "A", "site": "\\uDfff"}}', ["cric"]),
+        ('{"A": {"name": "A", "rc_site": "\\uDfff"}}', ["cric"]),
         ('{"A": 1' + "0" * 5000 + "}", ["cric"]),
         ("[" * 100_000, ["cric"]),
     ],
@@ -94,7 +94,7 @@ def test_settings(tmp_path: Path, content: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("what", ["buckets", "days"])
+@pytest.mark.parametrize("what", ["buckets", "day_books"])
 def test_days_that_hold_nothing_cost_nothing(filled: Path, what: str) -> None:
     """Each of three million days once was a value of the question; this took minutes and gigabytes."""
     window = ("--window", "0001-01-01/9999-01-01", "--format", "csv")

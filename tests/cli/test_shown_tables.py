@@ -91,10 +91,10 @@ def flags(types: tuple[str, ...], deviation: float = 0.5) -> pa.Table:
 def test_a_type_of_its_own_numbers_is_shown() -> None:
     same, title, _ = for_people("flags", flags(("all", "simul")))
     assert len(same) == 2
-    assert title == "level site, processing type all, method gamma, every job of the fits is simul"
+    assert title == "level queue, processing type all, method gamma, every job of the fits is simul"
     other, title, _ = for_people("flags", flags(("all", "simul"), deviation=0.51))
     assert len(other) == 4
-    assert title == "level site, method gamma"
+    assert title == "level queue, method gamma"
     many, _, _ = for_people("flags", flags(("all", "evgen", "simul")))
     assert len(many) == 6
 

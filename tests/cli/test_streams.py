@@ -186,7 +186,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
         (b"", ("jobs", "/dev/stdin"), 1),
         (bytes(5 << 20), ("jobs", "-"), 1),
         (b"PK\3\4" + bytes(100), ("jobs", "-"), 1),
-        (b"site,end_time\n", ("jobs", "-"), 1),
+        (b"queue,end_time\n", ("jobs", "-"), 1),
         (gzip.compress(CSV)[:-9], ("jobs", "-"), 1),
         (CSV, ("jobs", "-", "-"), 2),
         (CSV, ("jobs", "none.csv"), 1),

@@ -76,7 +76,7 @@ def _put(store: JobStore) -> None:
 # a name may be anywhere: every table has it in every column that can name somebody
 def test_no_table_and_no_job_names_the_person_any_more(store: JobStore) -> None:
     named = [
-        of for of in TABLES if of.name in ("contacts", "scores", "flag_notes", "notifications", "scaling")
+        of for of in TABLES if of.name in ("contacts", "scores", "flag_notes", "notifications", "pop_scaling")
     ]
     _put(store)
     for of in named:
@@ -93,7 +93,7 @@ def test_no_table_and_no_job_names_the_person_any_more(store: JobStore) -> None:
         assert not any(map(_names, _texts(read_table(store, of))))
     # what people entered about the person is gone, the rest is there
     counts = {of.name: read_table(store, of).num_rows for of in named}
-    assert counts == {"contacts": 0, "notifications": 0, "scores": 1, "flag_notes": 1, "scaling": 1}
+    assert counts == {"contacts": 0, "notifications": 0, "scores": 1, "flag_notes": 1, "pop_scaling": 1}
     again = forget_user(store, TABLES, NAME)
     assert again.account.num_rows == 0
     # versions that had lost are without the name, too

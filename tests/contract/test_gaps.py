@@ -82,7 +82,7 @@ def test_the_top_are_the_largest_by_a_sum_that_is_asked_for(session: Session) ->
 
 
 def test_several_names_may_stand_in_one_text(session: Session) -> None:
-    once = session.query("site, week", "jobs,core_h").to_pandas()
+    once = session.query("queue, week", "jobs,core_h").to_pandas()
     assert once.equals(session.query(["queue", "week"], ["jobs", "core_h"]).to_pandas())
 
 

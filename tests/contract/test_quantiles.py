@@ -50,7 +50,7 @@ def made_up(count: int) -> list[Row]:
         site = chance.choice(list(_LAWS))
         row = job(
             number,
-            site=site,
+            queue=site,
             user=chance.choice(["me", "you", None]),
             end_time=hours(chance.uniform(0, 24 * 40)),
             cores=chance.choice([1, 8, 8, 0, None]),

@@ -61,7 +61,7 @@ def made_up(count: int) -> list[Row]:
     for number in range(count):
         row = job(
             number,
-            site=rng.choice(["CERN", "RAL", "QMUL", "BNL"]),
+            queue=rng.choice(["CERN", "RAL", "QMUL", "BNL"]),
             state=rng.choice(["finished", "finished", "failed", "timeout", "cancelled", None]),
             end_time=hours(rng.uniform(0, 24 * 50)),
             cores=rng.choice([1, 8, 8, None]),

@@ -31,7 +31,7 @@ def jobs() -> list[Row]:
     return [
         job(
             number,
-            site=queues[number % 5],
+            queue=queues[number % 5],
             cpu_raw=(None, "Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", "E5-2650 v2")[number % 3],
             cpu_s=1000.0 + number,
             events=None if number % 7 == 0 else 10 + number,

@@ -11,7 +11,7 @@ from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.pop.reports import as_report, minimal, put_job, real_reports, written
 
-TABLES = ("pop", "pop_orphans", "scaling", "pop_changes", "pop_reports")
+TABLES = ("pop", "pop_orphans", "pop_scaling", "pop_changes", "pop_reports")
 
 
 def filled(session: Session, files: list[Path]) -> dict[str, list[dict[str, Any]]]:
@@ -46,7 +46,7 @@ def test_every_engine_keeps_the_same(store: JobStore, shared_data: Path, tmp_pat
     session.ingest("talp", files[:5])
     session.ingest("talp", files[5:])
     again = rows_of(session)
-    for table in ("pop_orphans", "scaling", "pop_changes"):
+    for table in ("pop_orphans", "pop_scaling", "pop_changes"):
         assert again[table] == told[table]
     assert [without_mark(row) for row in again["pop"]] == [without_mark(row) for row in told["pop"]]
 

@@ -16,7 +16,7 @@ from tests.conftest import NOW, memory_session
 GRID = Grid(seed=3, jobs_per_day=400, n_queues=20, n_models=6)
 DAYS = 9
 WINDOW = Window.of_days(LAST_DAY - timedelta(days=DAYS - 1), LAST_DAY)
-TABLES = ("references", "drifts", "daily_factors", "reasons")
+TABLES = ("references", "drifts", "daily_factors", "decomposition")
 LINES = "AMD EPYC 7302 16-Core Processor,979.2,64,on\nAMD EPYC 7302 16-Core Processor,640,32,off\n"
 
 
@@ -42,7 +42,7 @@ def test_every_engine_leaves_the_same_rows(store: JobStore, tmp_path: Path) -> N
         expected = made(embedded, tmp_path)
     assert len(found["references"]) == 2
     assert len(found["daily_factors"]) > 100
-    assert len(found["reasons"]) > 50
+    assert len(found["decomposition"]) > 50
     for name in TABLES:
         assert len(found[name]) == len(expected[name])
         for row, other in zip(found[name], expected[name], strict=True):

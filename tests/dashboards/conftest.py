@@ -284,7 +284,7 @@ def _components(kind: str, method: str, factors: Rows) -> Rows:
                 "n_units": 40 - 30 * component,
                 "n_jobs": 9000 - 8000 * component,
                 "dof": 300,
-                "spread": 0.1,
+                "rel_spread": 0.1,
                 "minuit_valid": True,
                 "names": ", ".join(names),
                 "link": f"a task that runs at {names[0]} and at GRID-000-T1" if component else None,
@@ -301,7 +301,7 @@ def _days() -> pd.DataFrame:
             kind = "binned" if outcome == "binned" else "dropped"
             rows.append({"day": date(2018, 8, day), "outcome": outcome, "kind": kind, "n_jobs": jobs})
         rows.append({"day": date(2018, 8, day), "outcome": "state unknown", "kind": "note", "n_jobs": 3})
-    return frame("days", rows)
+    return frame("day_books", rows)
 
 
 def _runs() -> pd.DataFrame:

@@ -127,7 +127,9 @@ def test_a_choice_narrows_the_page_and_goes_along(browser: "Browser", folder: Pa
     assert set(names.all_inner_texts()) == set(ok["name"])
     marks = page.locator("#sites-scatter .marks_marks > path")
     assert marks.count() == len(ok)
-    assert page.locator("#sites-to-declare .empty").inner_text() == "No deviation of a queue is confirmed."
+    assert (
+        page.locator("#sites-to-declare .empty").inner_text() == "No deviation is confirmed; nothing to send."
+    )
     page.locator("nav a", has_text="Trust").click()
     page.wait_for_function("() => document.body.dataset.drawn !== undefined")
     assert page.url.endswith("trust.html#verdict=ok")
@@ -245,7 +247,7 @@ def test_names_are_ranked_as_the_command_ranks_them(
 def test_the_page_of_a_site_opens_on_the_worst(browser: "Browser", folder: Path, demo: Session) -> None:
     flags = judged(demo)
     worst = flags.sort_values("rank").iloc[0]
-    opened = open_file(browser, folder, "queue")
+    opened = open_file(browser, folder, "site")
     names = opened.page.locator("#site-queues tbody tr:first-child td:first-child").all_inner_texts()
     assert names[0] == worst["name"]
     assert set(names) == set(flags[flags["site"] == worst["site"]]["name"])

@@ -31,7 +31,7 @@ def test_the_largest_part_of_each_deviation_is_told(make_data: MakeData) -> None
         part("SLOW_MIX", part="rest", largest=False, share=0.1, reason=None),
         part("QUIET", verdict="ok", reason="Nothing to explain."),
     ]
-    page = render(replace(data, more={**data.more, "reasons": frame("reasons", rows)}))
+    page = render(replace(data, more={**data.more, "decomposition": frame("decomposition", rows)}))
     section = page[page.index('id="reasons"') :]
     section = section[: section.index("</table>")]
     assert "cpu mix" in section
@@ -49,7 +49,7 @@ def test_the_reason_of_a_confirmed_queue_stands_with_its_verdict(make_data: Make
         part(name, sentence="its <i>mix</i> is slow"),
         part(name, part="rest", largest=False, sentence="what is left"),
     ]
-    page = render(replace(data, more={**data.more, "reasons": frame("reasons", rows)}))
+    page = render(replace(data, more={**data.more, "decomposition": frame("decomposition", rows)}))
     section = page[page.index('id="deviating"') :]
     assert "Why: its &lt;i&gt;mix&lt;/i&gt; is slow." in section[: section.index("</table>")]
     assert "what is left" not in page

@@ -79,7 +79,7 @@ def act(session: Session, step: str, file: Path) -> None:
 def visible(session: Session) -> Contents:
     """What is to be seen, with the account of each load, without marks, which are a store's own."""
     found = contents(session)
-    found["days"] = found["days"].drop(columns="mark")
+    found["day_books"] = found["day_books"].drop(columns="mark")
     loads = session.tables.loads().to_pandas()[
         ["load_id", "state", "rows_in", "stored", "updated", "rejected"]
     ]
@@ -104,6 +104,6 @@ def assert_after(session: Session, after: Contents, *, reported: bool) -> None:
 
 def assert_before(found: Contents, before: Contents, after: Contents) -> None:
     """Jobs and results are as before; buckets, which are published with their books, may be as after."""
-    at(found, before, after, ("buckets", "days"))
+    at(found, before, after, ("buckets", "day_books"))
     kept = {name: before[name] for name in ("jobs", "rejects", *RESULTS, "steps")}
     assert differing(kept, found) == []

@@ -79,7 +79,7 @@ def archive(n_jobs: int, seed: int) -> list[Row]:
         row = job(
             number,
             task_id=str(chance.choice([7, 8, 13_332_803])),
-            site=chance.choice(["CERN", "RAL", "IN2P3-CC_CL7"]),
+            queue=chance.choice(["CERN", "RAL", "IN2P3-CC_CL7"]),
             user=chance.choice(["me", "you", None]),
             state=chance.choice(["finished", "finished", "finished", "failed", None]),
             processing_type=chance.choice(["simul", "pile", "merge", None]),

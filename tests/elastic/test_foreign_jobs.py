@@ -120,7 +120,7 @@ def test_the_main_job_on_the_index_of_panda(
         flags = [rows(each, "flags", *key) for each in (session, embedded)]
         for name in ("verdict", "origin", "stable", "sentence"):
             pd.testing.assert_series_equal(flags[0][name], flags[1][name])
-        books = [rows(each, "days", "day", "kind", "outcome")["n_jobs"] for each in (session, embedded)]
+        books = [rows(each, "day_books", "day", "kind", "outcome")["n_jobs"] for each in (session, embedded)]
         pd.testing.assert_series_equal(books[0], books[1])
         assert session.run(WINDOW)[-1].run == embedded.run(WINDOW)[-1].run
         with raised(StoreError):

@@ -76,7 +76,7 @@ def test_a_map_of_others_that_is_none(server: Server, index_prefix: str) -> None
 )
 def test_a_truth_value_can_be_the_same_for_all(tmp_path: Path, text: str, error: str) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(f'time = "end"\n[fields]\njob_id = "id"\nsite = "q"\n{text}\n')
+    path.write_text(f'time = "end"\n[fields]\njob_id = "id"\nqueue = "q"\n{text}\n')
     if error:
         with raised(SettingsError):
             load_field_map(str(path))

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.parametrize(
 )
 
 WINDOW = "2018-08-10/2018-08-15"
-WINDOWED = ("aggregate", "fit", "correlate", "flag", "detect", "score", "drift", "reasons")
+WINDOWED = ("aggregate", "fit", "correlate", "flag", "detect", "score", "drift", "decompose")
 Actions = list[dict[str, Any]]
 
 

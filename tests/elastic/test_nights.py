@@ -98,7 +98,7 @@ def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
         with clustered(proxy.url, index_prefix, hands) as stage:
             stage.live(*days(FIRST, 2))
             stage.arrive(FIRST + timedelta(days=2))
-            before = visible_rows(stage.store, ("buckets", "days", "nights", "night_steps"))
+            before = visible_rows(stage.store, ("buckets", "day_books", "nights", "night_steps"))
         plain = settings(proxy.url, index_prefix, deadline_h=1)
         notify = {"mail": mails.settings(security="none"), "recipients": [OPERATOR]}
         told = plain.model_copy(update={"notify": NotifySettings.model_validate(notify)})
@@ -112,7 +112,7 @@ def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
         assert 1800 < hands.passed - began <= 3600
         proxy.heal()
         with clustered(proxy.url, index_prefix, hands) as stage:
-            assert visible_rows(stage.store, ("buckets", "days", "nights", "night_steps")) == before
+            assert visible_rows(stage.store, ("buckets", "day_books", "nights", "night_steps")) == before
             stage.arrive(FIRST + timedelta(days=3))
         hands.morning_after(FIRST + timedelta(days=3))
         rows, condition = trigger.tend()

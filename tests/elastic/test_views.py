@@ -108,11 +108,11 @@ def test_a_view_holds_the_same_rows_in_a_store_and_in_an_index(
     assert _sorted(rows) == _sorted([{name: row[name] for name in key} for row in expected])
 
 
-@pytest.mark.parametrize("name", ["flags", "factors", "pulls"])
+@pytest.mark.parametrize("name", ["flags", "factors", "pull_histograms"])
 def test_groups_of_an_index_are_those_of_a_store(
     name: str, server: Server, prefix: str, demo: Session
 ) -> None:
-    column = "n_buckets" if name == "pulls" else "n_jobs"
+    column = "n_buckets" if name == "pull_histograms" else "n_jobs"
     sums = (Count("n"), Sum(column, "total"), Minimum(column, "least"), Maximum(column, "most"))
     by = ("method", "status_shown") if name == "flags" else ("method", "processing_type")
     view = View(name, by=by, metrics=sums, level="queue", types="every")

@@ -60,7 +60,7 @@ def test_what_is_declared_in_the_middle_of_a_night_is_told_by_all_of_it_next_tim
         stage.live(FIRST)
         stage.trigger(FIRST)
         attempts = {row["step"]: row["attempt"] for row in stage.nights._ledger.steps(FIRST)}
-        assert {attempts[step] for step in ("fit 3d", "drift", "reasons")} == {2}
+        assert {attempts[step] for step in ("fit 3d", "drift", "decompose")} == {2}
         assert {attempts[step] for step in ("aggregate", "score")} == {1}
 
 

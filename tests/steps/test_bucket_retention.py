@@ -40,7 +40,7 @@ def test_the_newest_months_stay(session: Session) -> None:
     report = session.runs.prune(bucket_months=2)
     assert report.counts["days of buckets"] == 2
     assert report.counts["rows removed"] > 2
-    assert days(session) == days(session, "days") == DAYS[2:]
+    assert days(session) == days(session, "day_books") == DAYS[2:]
     assert session.query(by=["day"]).to_pandas()["jobs"].sum() == 4
     assert "days of buckets" not in session.runs.prune(bucket_months=2).counts
     assert session.speed.aggregate(WINDOW).counts["days recomputed"] == 2

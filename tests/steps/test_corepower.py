@@ -38,7 +38,7 @@ def imported(session: Session, folder: Path, text: str | bytes, **options: Any) 
         "name\tcorepower\tbenchmark\nCERN\t10.5\tHS06\nRAL\t\tHS06",
         "\ufeffqueue,corepower,benchmark\r\nCERN,10.5,HS06\r\nRAL,,HS06\r\n",
         ' Queue , CorePower , BENCHMARK \n"CERN", 10.5 ,HS06\n\nRAL,\\N,HS06\n',
-        "benchmark,corepower,name,level\nHS06,1.05e1,CERN,site\nHS06,0,RAL,site\n",
+        "benchmark,corepower,name,level\nHS06,1.05e1,CERN,queue\nHS06,0,RAL,queue\n",
     ],
     ids=["comma", "semicolon", "tab", "bom and crlf", "blanks and quotes", "other order"],
 )
@@ -90,7 +90,7 @@ def test_cpu_models_are_found_however_they_are_written(session: Session, tmp_pat
         "queue,corepower,benchmark,valid_from\nCERN,10.5,HS06,soon\n",
         "queue,corepower,benchmark\nCERN,10,HS06\nCERN,11,HS06\n",
         "cpu,corepower,benchmark\nIntel Xeon E5-2650 v2,9,HS06\nIntel Xeon E5-2650v2 @ 2.6GHz,11,HS06\n",
-        "queue,site,corepower,benchmark\nA,B,10,HS06\n",
+        "queue,cpu_model,corepower,benchmark\nA,B,10,HS06\n",
         "queue,corepower,benchmark\nA\0B,10,HS06\n",
         "queue,corepower,benchmark,site\nA,10,HS06,R\0C\n",
         "queue,corepower,benchmark\n",

@@ -43,7 +43,7 @@ def made_afresh(session: Session, folder: Path) -> Iterator[Session]:
 
 def assert_as_made_afresh(session: Session, folder: Path) -> None:
     with made_afresh(session, folder) as fresh:
-        for table, order in (("buckets", KEYS), ("days", ["day", "kind", "outcome"])):
+        for table, order in (("buckets", KEYS), ("day_books", ["day", "kind", "outcome"])):
             found, expected = (
                 one.tables.read(table).to_pandas().sort_values(order, ignore_index=True)
                 for one in (session, fresh)

@@ -89,7 +89,7 @@ def assert_whole(scene: Scene, found: Contents) -> str:
     """Every group of tables that changes together is as before or as after; where the jobs stand."""
     before, after = scene.before, scene.after
     jobs = at(found, before, after, ("jobs",))
-    at(found, before, after, ("buckets", "days"))
+    at(found, before, after, ("buckets", "day_books"))
     at(found, before, after, (*RESULTS, "steps"))
     if scene.action[0] == "ingest":
         complete = found["loads"][found["loads"]["state"] == "complete"].reset_index(drop=True)
@@ -176,10 +176,10 @@ def test_what_is_killed_differs(scenes: Mapping[str, Scene]) -> None:
         for name, one in scenes.items()
     }
     assert changed["ingest"] == {"jobs", "loads", "rejects"}
-    assert changed["aggregate"] >= {"buckets", "days", "runs"}
+    assert changed["aggregate"] >= {"buckets", "day_books", "runs"}
     assert changed["run"] >= {
         "buckets",
-        "days",
+        "day_books",
         "factors",
         "fits",
         "lines",

@@ -140,7 +140,7 @@ def test_a_step_alone_takes_the_latest_away_from_nobody(session: Session) -> Non
                 row for row in session.tables.latest_runs().to_pandas().to_dict("records") if row["shown"]
             ]
             assert shown["run"] == runs[LATE]
-            for what in ("factors", "variants", "lines", "flags", "fit_summaries"):
+            for what in ("factors", "stability_checks", "lines", "flags", "fit_summaries"):
                 assert set(session.tables.read(what).to_pandas()["run"]) == {runs[LATE]}, (step, window, what)
                 assert set(session.tables.read(what, run=runs[window]).to_pandas()["run"]) == {runs[window]}
             assert not any("the latest remains" in note for note in report.notes)

@@ -17,7 +17,7 @@ Contents = dict[str, pd.DataFrame]
 def contents(session: Session) -> Contents:
     """Everything that can be seen, without what the clock says."""
     found = {"jobs": session.jobs().to_pandas().sort_values("job_id", ignore_index=True)}
-    for name in ("buckets", "days", "loads", "rejects", "runs", *RESULTS):
+    for name in ("buckets", "day_books", "loads", "rejects", "runs", *RESULTS):
         try:
             frame = session.tables.read(name).to_pandas()
         except NoResultError:

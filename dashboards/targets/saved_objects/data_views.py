@@ -43,6 +43,7 @@ _PERCENT = {
         "sigma_cost_err",
         "sigma_inner",
         "spread",
+        "rel_spread",
         "cost_factor_err",
     ),
 }

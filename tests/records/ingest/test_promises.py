@@ -13,10 +13,10 @@ SWF = "; UnixStartTime: 1132444805\n1 0 5 100 4 50 -1 4 100 -1 1 1 1 1 7 1 -1 -1
 PANDA = [{"pandaid": number, "computingsite": "A", "endtime": "2018-08-15"} for number in (1, 2)]
 SAMPLES = {
     "panda": ("jobs.jsonl", "".join(json.dumps(record) + "\n" for record in PANDA)),
-    "jobs": ("jobs.csv", "job_id,site,end_time,user\n1,A,2018-08-15,ada\n2,A,2018-08-15,\n"),
+    "jobs": ("jobs.csv", "job_id,queue,end_time,user\n1,A,2018-08-15,ada\n2,A,2018-08-15,\n"),
     "slurm": ("sacct.txt", "JobID|Partition|End|User|State\n1|batch|2018-08-15T12:00:00|ada|COMPLETED\n"),
     "swf": ("jobs.swf", SWF),
-    "corepower": ("corepower.csv", "site,corepower,benchmark\nA,10,HS06\nB,12.5,HS06\n"),
+    "corepower": ("corepower.csv", "queue,corepower,benchmark\nA,10,HS06\nB,12.5,HS06\n"),
 }
 
 

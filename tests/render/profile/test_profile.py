@@ -91,7 +91,7 @@ def test_shares_factors_and_prediction_are_those_of_the_tables(grid: Session) ->
     text = str(profile)
     assert f"predict a factor of {number(float(str(factor['mix_k'])))}" in text
     assert {row["part"] for row in profile.reasons} == {
-        row["part"] for row in shown(grid, "reasons", name=name)
+        row["part"] for row in shown(grid, "decomposition", name=name)
     }
 
 
@@ -111,7 +111,7 @@ def test_a_queue_of_another_component_is_compared_with_nothing(grid: Session) ->
         assert "predict a factor" not in text
         assert "The same CPU models elsewhere" not in text
     assert names.isdisjoint(str(row["queue"]) for row in shown(grid, "cpu_speed_by_queue"))
-    assert names.isdisjoint(str(row["name"]) for row in shown(grid, "reasons"))
+    assert names.isdisjoint(str(row["name"]) for row in shown(grid, "decomposition"))
 
 
 def test_tasks_are_the_jobs_of_the_buckets(grid: Session) -> None:
