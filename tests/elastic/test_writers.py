@@ -104,7 +104,7 @@ def test_publishers_wait_for_each_other(server: Server, index_prefix: str) -> No
 
 
 CONCURRENT_SWEEP = """
-import sys
+import os, sys
 from tests.elastic.test_writers import *
 store = ElasticStore(connect(Access(sys.argv[1])), sys.argv[2], tables=TABLES)
 rows = [{"day": hours(0).date(), "n_jobs": n} for n in range(50)]
