@@ -206,7 +206,7 @@ class _Attempt:
         day = [Days("day", work.night, work.night)]
         columns = ["n_in", "n_used", "n_dropped"]
         rows = self._patiently(lambda: read_table(work.store, DAYS, day, columns)).to_pylist()
-        n_in, n_used, n_dropped = (sum(row[name] or 0 for row in rows) for name in columns)
+        n_in, n_used, n_dropped = (sum(row[name] for row in rows) for name in columns)
         self._row |= {"jobs": n_in, "jobs_used": n_used, "jobs_dropped": n_dropped}
         if not n_in:
             self._row |= {"windows": None, "runs": None}

@@ -122,7 +122,7 @@ def _server_options(function: Callable[..., None]) -> Callable[..., None]:
 @rows_options
 @click.pass_obj
 def import_(obj: Context, /, dry_run: bool, form: str, out: str, **server: Any) -> None:
-    """Import the dashboards, replacing earlier versions.
+    """Import the dashboards, replacing those of the same names.
 
     Credentials: from the address, else those of the cluster. Exit code 1 if an object was rejected.
     """

@@ -225,10 +225,3 @@ def main(
         own_process=ctx.obj is PROGRAM,
     )
     share_with(lambda: ctx.obj.settings().share)
-
-
-def program() -> None:
-    """Entry point of older installations."""
-    from esjobs.cli import start
-
-    start.program()

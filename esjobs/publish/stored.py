@@ -25,7 +25,7 @@ COLUMNS = ("run_step", "run", "step", "at", "window_start", "window_end", "setti
 class StoredRun:
     """Run with its question as plain data and the times of its steps.
 
-    ``data_end``: end of the last day with jobs; None in entries of earlier versions.
+    ``data_end``: end of the last day with jobs.
     """
 
     kind: Kind
@@ -33,7 +33,7 @@ class StoredRun:
     window: Window
     settings: Mapping[str, Any]
     steps: Mapping[str, datetime]
-    data_end: datetime | None = None
+    data_end: datetime
 
     @property
     def newest(self) -> datetime:
@@ -42,11 +42,8 @@ class StoredRun:
 
     @property
     def reach(self) -> datetime:
-        """End of the last day with data, at most the end of the window.
-
-        If unknown, the end of the window or of the day it was made.
-        """
-        return min(self.window.end, day_after(self.newest), self.data_end or self.window.end)
+        """End of the last day with data, at most the end of the window."""
+        return min(self.window.end, day_after(self.newest), self.data_end)
 
     @property
     def end(self) -> datetime:
@@ -128,9 +125,9 @@ def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: boo
         if not kind.asks(settings):
             continue
         window = Window(steps[0]["window_start"], steps[0]["window_end"])
-        ends = [step["data_end"] for step in steps if step["data_end"] is not None]
+        data_end = min(step["data_end"] for step in steps)
         made = {step["step"]: step["at"] for step in steps}
-        runs.append(StoredRun(kind, run, window, settings, made, min(ends, default=None)))
+        runs.append(StoredRun(kind, run, window, settings, made, data_end))
     return sorted(runs, key=lambda run: (run.newest, run.run), reverse=True)
 
 

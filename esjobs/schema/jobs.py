@@ -43,8 +43,7 @@ DAYS = Table(
         column(
             "n_in",
             "integer",
-            "jobs of the row, 0 in a note: adds up to all jobs of a day; this and the next three are null in "
-            "days that an earlier version aggregated",
+            "jobs of the row, 0 in a note: adds up to all jobs of a day",
             "jobs",
         ),
         column("n_used", "integer", "those of them that are in buckets", "jobs"),
@@ -76,10 +75,10 @@ REJECTS = Table(
             "n_rows",
             "integer",
             "rows that the entry stands for: 1, or all further ones of a file with this reason and field "
-            "after the first 1,000 (line: the first of them); null, written by an earlier version: 1",
+            "after the first 1,000 (line: the first of them)",
             "rows",
         ),
-        column("table_name", "keyword", "what it was to become: jobs, or a table; null: jobs"),
+        column("table_name", "keyword", "what it was to become: jobs, or a table"),
     ),
     made_by="ingest",
     shown=columns("load_id reason n_rows file line field detail excerpt"),

@@ -28,7 +28,7 @@ RUNS = Table(
         column(
             "data_end",
             "time",
-            "end of the last day of the window that had jobs; null, written by an earlier version",
+            "end of the last day of the window that had jobs",
             "UTC",
         ),
         *SCOPE,

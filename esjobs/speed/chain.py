@@ -65,14 +65,14 @@ class Chain:
     def correlate(self, window: Window) -> RunReport:
         """Compare the newest factors of the window with the declared values, and publish the lines.
 
-        Verdicts of the run are made again. Raises :class:`NoResultError` as :meth:`flag` does.
+        Verdicts of the run are made again.
         """
         run, question, factors = self._stored(window)
         limit = question.fit.deviation_limit
         _, outcome = correlate(factors, self._declarations(factors, window), window, run.run, limit)
 
         def judged() -> tuple[Outcome, Outcome]:
-            return self._judge(question, run.run, factors, self._variants(run, factors))
+            return self._judge(question, run.run, factors, self._variants(run))
 
         return self._publish_with_later(question, outcome, ("flag",), judged)
 
@@ -80,11 +80,10 @@ class Chain:
         """Judge the newest factors of the window by the current declarations; publish verdicts and lines.
 
         The lines are made again with the verdicts, so that both rest on the same declarations; a note says if
-        these have changed. Raises :class:`NoResultError` if the fit left no variants (earlier versions):
-        verdicts could not be tested.
+        these have changed.
         """
         run, question, factors = self._stored(window)
-        correlated, flagged = self._judge(question, run.run, factors, self._variants(run, factors))
+        correlated, flagged = self._judge(question, run.run, factors, self._variants(run))
         flagged = _noted(flagged, changed_declarations(self._store, run.run, correlated, flagged))
         return self._publisher.publish(question, [correlated, flagged])[-1]
 
@@ -147,14 +146,8 @@ class Chain:
     def _steps_of(self, run: str) -> AbstractSet[str]:
         return next((item.steps for item in stored_runs(self._store, SPEED, run)), {}).keys()
 
-    def _variants(self, run: StoredRun, factors: Sequence[Factors]) -> pa.Table:
-        variants = read_results(self._store, STABILITY_CHECKS, run)
-        if not variants.num_rows and any(item.main.any() for item in factors):
-            raise NoResultError(
-                f"run {run.run} was fitted by a version that left nothing to test verdicts with; "
-                f"fit again: esjobs fit --window {run.window}"
-            )
-        return variants
+    def _variants(self, run: StoredRun) -> pa.Table:
+        return read_results(self._store, STABILITY_CHECKS, run)
 
     def _fit(
         self, question: SpeedQuestion, *, buckets_checked: bool = False

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any, Literal, get_args
 
@@ -103,11 +103,8 @@ def written(notices: Iterable[Notice]) -> str:
 
 
 def read(text: str) -> tuple[Notice, ...]:
-    """Parse serialised notices, ignoring fields of later versions."""
-    existing = {field.name for field in fields(Notice)}
-    return tuple(
-        _notice({key: value for key, value in row.items() if key in existing}) for row in json.loads(text)
-    )
+    """Parse serialised notices."""
+    return tuple(map(_notice, json.loads(text)))
 
 
 def _notice(row: dict[str, Any]) -> Notice:
@@ -117,9 +114,9 @@ def _notice(row: dict[str, Any]) -> Notice:
         ("window_start", datetime),
         ("window_end", datetime),
     ):
-        if row.get(name) is not None:
+        if row[name] is not None:
             row[name] = kind.fromisoformat(row[name])
-    return Notice(**row | {name: tuple(row.get(name, ())) for name in ("reasons", "also")})
+    return Notice(**row | {name: tuple(row[name]) for name in ("reasons", "also")})
 
 
 def at_least(severity: Severity, least: Severity) -> bool:

@@ -11,7 +11,6 @@ import pytest
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.publish.account import entry, record
 from esjobs.publish.finding import find_run, retired_results
 from esjobs.publish.latest import latest_run, publish
 from esjobs.publish.publication import Outcome, count_rows, read_table, rows_table
@@ -198,24 +197,6 @@ def test_rows_are_counted_by_the_store(store: JobStore, nights: Nights) -> None:
     assert count_rows(store, FACTORS, [In("run", (runs[0],))]) == 2
     nights.publish(asked(1), ["fit"], outdated=["flag"])
     assert [count_rows(store, table) for table in (FACTORS, FLAGS, RUNS)] == [4, 2, 3]
-
-
-def test_a_store_of_before_has_none_until_something_is_published(
-    store: JobStore, nights: Nights, shown: Callable[..., list[str] | None]
-) -> None:
-    question = asked(10)
-    for step in TRIAL.steps:
-        row = entry(
-            question, Outcome(RunReport(step, question.run, 1, 1, 0.0)), datetime(2026, 1, 1, tzinfo=UTC)
-        )
-        row |= {"data_end": None, "window_days": None, "scope": None}
-        store.publish(record(store, row, RunReport(step, question.run, 1, 1, 0.0)))
-    assert latest_run(store, TRIAL) is None
-    assert find_run(store, TRIAL, TRIAL.steps).run == question.run
-    nights.publish(asked(3))
-    found = latest_run(store, TRIAL)
-    assert found is not None
-    assert found.run == question.run
 
 
 def test_who_looks_all_the_time_sees_one_run(

@@ -1,20 +1,19 @@
-"""What the document of a job says and leaves out, and documents of a version that left out nothing."""
+"""What the document of a job says and leaves out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import pytest
 
-from esjobs.core.errors import SchemaError, StoreError
-from esjobs.store.elastic import indices, layout
+from esjobs.core.errors import StoreError
 from esjobs.store.elastic.jobs import loads
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
-from tests.contract.jobs import Row, hours, job, put, selected
+from tests.contract.jobs import hours, job, put, selected
 from tests.messages import raised
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
@@ -37,24 +36,6 @@ def of_store(server: Server, prefix: str) -> list[Any]:
     server.json("POST", f"{target}/_refresh")
     hits: list[Any] = server.json("GET", f"{target}/_search?size=1000")["hits"]["hits"]
     return hits
-
-
-def made_earlier(server: Server, prefix: str) -> None:
-    """Write all documents as the version of before did, and give their indices its layout."""
-    hits = of_store(server, prefix)
-    old = {"_meta": {"layout": "3"}, "properties": {"mark_high": {"type": "long", "index": False}}}
-    for name in {hit["_index"] for hit in hits}:
-        server.json("PUT", f"{name}/_mapping", old)
-    state = Names(f"{prefix}own").state
-    server.json("PUT", f"{state}/_mapping", {"_meta": {"layout": "3"}})
-    for hit in hits:
-        more = {"identity": hit["_id"], "born": hit["_source"]["from"], "mark_high": 7}
-        place = f"{hit['_index']}/_doc/{hit['_id']}?refresh=true"
-        server.json("PUT", place, {**more, **hit["_source"]})
-
-
-def jobs_of_days(store: ElasticStore) -> dict[Any, int]:
-    return {row["day"]: row["n_jobs"] for row in store.day_fingerprints(None).to_pylist()}
 
 
 @contextmanager
@@ -140,69 +121,4 @@ def test_pruning_that_is_killed_is_done_by_the_next_one(
     emptied = [source for source in found.values() if source["load"] == 0]
     assert all("queue" not in source for source in emptied)
     assert len(found) - len(emptied) == 3
-    store.close()
-
-
-HISTORY: tuple[tuple[str, Sequence[Row]], ...] = (
-    ("b", [job(1, events=2), job(3), job(4, end_time=AUGUST, user=None, events=5)]),
-    ("c", [job(1, events=3, end_time=SEPTEMBER), job(2, events=None, project="p")]),
-    ("a", [job(5), job(2, events=9, end_time=hours(0))]),
-)
-FIRST = [job(1), job(2, user="ann"), job(4, user="eve", end_time=SEPTEMBER)]
-
-
-def test_documents_of_an_earlier_version_are_found_and_replaced(server: Server, index_prefix: str) -> None:
-    """The same history, begun by the version of before and by this one, shows the same at each step."""
-    prefixes = [f"{index_prefix}{name}-" for name in ("then", "now")]
-    stores = [opened(server, prefix) for prefix in prefixes]
-    wanted = ("job_id", "events", "user", "project", "end_time")
-    for store in stores:
-        assert put(store, "a", *FIRST) == (3, 0, 0)
-    made_earlier(server, prefixes[0])
-    then, now = stores
-    assert selected(then, *wanted) == selected(now, *wanted)
-    for load, rows in HISTORY:
-        assert put(then, load, *rows) == put(now, load, *rows)
-        assert selected(then, *wanted) == selected(now, *wanted)
-    assert jobs_of_days(then) == jobs_of_days(now)
-    for load in ("c", "a", "b"):
-        assert then.undo_load(load) == now.undo_load(load)
-        assert selected(then, *wanted) == selected(now, *wanted)
-    assert selected(now, *wanted) == []
-    for store in stores:
-        store.close()
-
-
-def test_marks_of_an_earlier_version_stay(server: Server, index_prefix: str) -> None:
-    store = opened(server, index_prefix)
-    put(store, "a", job(1), job(2))
-    (before,) = store.day_fingerprints(None).to_pylist()
-    made_earlier(server, index_prefix)
-    (stored,) = store.day_fingerprints(None).to_pylist()
-    assert before["mark"] == f"{stored['mark'].partition('.')[0]}.0"
-    assert stored["mark"].endswith(".14")
-    put(store, "b", job(3, end_time=SEPTEMBER))
-    assert store.day_fingerprints(None).to_pylist()[0] == stored
-    store.close()
-
-
-def test_an_earlier_version_refuses_what_this_one_wrote(
-    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its searches would not find jobs whose documents do not say their identity; also if it is open."""
-    with monkeypatch.context() as before:
-        before.setattr(indices, "LAYOUT", "3")
-        before.setattr(layout, "LAYOUT", "3")
-        before.setattr(indices, "READABLE", frozenset({"2", "3"}))
-        earlier = opened(server, index_prefix)
-        put(earlier, "a", job(1))
-    store = opened(server, index_prefix)
-    assert put(store, "b", job(2)) == (1, 0, 0)
-    with monkeypatch.context() as before:
-        before.setattr(indices, "READABLE", frozenset({"2", "3"}))
-        for ask in (lambda: put(earlier, "c", job(2)), lambda: opened(server, index_prefix)):
-            with raised(SchemaError):
-                ask()
-    assert selected(store, "job_id") == ["1", "2"]
-    earlier.close()
     store.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from esjobs.core.errors import BlockedError, PublishedError, StoreError, UsageError
+from esjobs.core.errors import BlockedError, PublishedError, SchemaError, StoreError, UsageError
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.jobs import BUCKETS
@@ -260,6 +260,22 @@ def test_an_index_that_has_the_name_of_an_alias_stays(server: Server, index_pref
     assert (seen(fresh), stored(server, names)) == (expected, rows)
     for each in (store, fresh):
         each.close()
+
+
+def test_an_index_that_has_the_name_of_the_alias_of_jobs_stays(server: Server, index_prefix: str) -> None:
+    """As when something writes to the name while its alias is gone; a store that is open notices, too."""
+    names = Names(f"{index_prefix}own")
+    store = opened(server, index_prefix)
+    put(store, "a", job(1))
+    server.json("DELETE", f"{names.jobs_of('2018-08')},{names.jobs_of()}/_alias/{names.jobs}")
+    server.json("PUT", f"{names.jobs}/_doc/1?refresh=true", {"queue": "A"})
+    refused([store.span, lambda: put(store, "b", job(2)), lambda: store.set_up(mend=True)])
+    refused([lambda: opened(server, index_prefix)], SchemaError)
+    assert [each.what for each in store.ailments()] == ["jobs"]
+    server.json("DELETE", names.jobs)
+    store.set_up(mend=True)
+    assert store.span().jobs == 1
+    store.close()
 
 
 @pytest.mark.parametrize("facts", [{"is_write_index": True}, {"routing": "1"}], ids=["writing", "routing"])

@@ -1,4 +1,4 @@
-"""Days and jobs are in an index per month: what is written where, read from where, dropped, and of before."""
+"""Days and jobs are in an index per month: what is written where, read from where, and dropped."""
 
 from datetime import date, timedelta
 from functools import partial
@@ -14,7 +14,6 @@ from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.schema.speed import FACTORS
 from esjobs.store.base import Generation, Hide
-from esjobs.store.elastic import layout
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import IndexSettings, Names
 from esjobs.store.elastic.results.generations import Results
@@ -155,7 +154,7 @@ def test_a_sweep_looks_into_months_in_which_something_happened(server: Server, i
         other.close()
         assert (looked_into(), looked_into()) == ([1], [])
         assert [count for count in swept if count] == [2, 2, 2]
-        # without the list, as earlier versions leave a store, every month is looked into once
+        # if the list is lost, every month is looked into once
         store.compare_and_set("months to sweep", store.value("months to sweep"), None)
         assert looked_into() == [1, 2]
         assert looked_into() == []
@@ -225,31 +224,6 @@ def test_a_reader_is_told_when_a_month_goes_under_it(server: Server, index_prefi
     store.close()
 
 
-def test_one_index_for_all_months_stays_readable(
-    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As an earlier version left it: a day moves when it is made again, and is never there twice."""
-    days = [FIRST + timedelta(days=number) for number in range(3)]
-    store = opened(server.url, index_prefix)
-    with monkeypatch.context() as before:
-        before.setattr(layout, "is_monthly", lambda _: False)
-        before.setattr(layout, "LAYOUT", "2")
-        store.publish([of_day(store, day, 1) for day in days])
-    assert shown(server, index_prefix) == {"000001": [str(day) for day in days]}
-    assert len(visible(store, BUCKETS)) == 6
-    assert any("3 days of before there were months" in line for line in store.set_up().done)
-    store.publish([of_day(store, days[1], 5)])
-    assert seen(store) == [1, 1, 1, 1, 5, 5]
-    assert [row["n_jobs"] for row in visible(store, BUCKETS, [Days("day", days[1], days[1])])] == [5, 5]
-    assert store.sweep() == 2
-    state = Names(f"{index_prefix}own").state
-    # a version that knows nothing of months refuses it
-    assert server.json("GET", f"{state}/_mapping")[state]["mappings"]["_meta"] == {"layout": layout.LAYOUT}
-    store.publish([Hide(BUCKETS, str(day)) for day in days])
-    assert visible(store, BUCKETS) == []
-    store.close()
-
-
 def test_an_alias_without_our_filter_is_told_and_nothing_is_swept(server: Server, index_prefix: str) -> None:
     store = opened(server.url, index_prefix)
     store.publish([of_day(store, FIRST)])
@@ -292,15 +266,11 @@ def test_shards_replicas_and_priorities_are_settings(server: Server, index_prefi
     store.close()
 
 
-def test_templates_of_others_are_left_and_those_of_before_go(server: Server, index_prefix: str) -> None:
+def test_templates_of_others_are_left(server: Server, index_prefix: str) -> None:
     names = Names(f"{index_prefix}own")
     pattern = {"index_patterns": [f"{names.alias(FACTORS)}-0*"], "priority": 500}
-    before, theirs = names.rows(FACTORS), names.template("factors")
-    server.json("PUT", f"_index_template/{before}", {**pattern, "_meta": {"layout": "2", "digest": "x"}})
+    theirs = names.template("factors")
     store = opened(server.url, index_prefix)
-    assert any(f"removed template {before}" in line for line in store.set_up().done)
-    assert server.request("GET", f"_index_template/{before}").status == 404
-    assert store.set_up().done == ()
     server.json("PUT", f"_index_template/{theirs}", {**pattern, "_meta": {"by": "somebody"}})
     with raised(StoreError):
         store.set_up()
@@ -378,36 +348,3 @@ def test_a_job_in_two_months_of_one_load_is_there_once(server: Server, index_pre
         assert selected(store, "events") == [9]
         assert in_months(server, f"{index_prefix}{number}-") == {"2018-09": 1}
         store.close()
-
-
-def test_jobs_of_before_are_moved_behind_an_alias(server: Server, index_prefix: str) -> None:
-    """One index for all months is read and written until setup moves it, which copies nothing."""
-    names = Names(f"{index_prefix}own")
-    server.json("PUT", names.jobs, layout.jobs_index())
-    store = opened(server.url, index_prefix)
-    assert put(store, "a", job(1, end_time=JULY)) == (1, 0, 0)
-    # the document as an earlier version would have written it
-    month = names.jobs_of("2018-07")
-    (hit,) = server.json("GET", f"{month}/_search")["hits"]["hits"]
-    server.json("PUT", f"{names.jobs}/_doc/{hit['_id']}?refresh=true", hit["_source"])
-    server.json("DELETE", month)
-    assert selected(store, "job_id") == ["1"]
-    assert put(store, "b", job(1, end_time=JULY, events=7), job(2)) == (1, 1, 0)
-    assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
-    # a move that broke off before the last step: nothing is there twice
-    server.json("PUT", f"{names.jobs}/_settings", {"index.blocks.write": True})
-    server.json("POST", f"{names.jobs}/_clone/{names.jobs_of()}", {})
-    assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
-    with raised(StoreError):
-        store.undo_load("b")
-    assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
-    assert store.set_up(dry_run=True).done[-1].startswith("would move index")
-    assert store.set_up().done[-1].startswith("moved index")
-    assert store.set_up().done == ()
-    assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
-    assert server.json("GET", f"{names.jobs}/_count")["count"] == 2
-    # another process that meant to move them, and was second
-    store._jobs._months.move()
-    assert store.undo_load("b").jobs == 2
-    assert selected(store, "job_id", "events") == [("1", 100)]
-    store.close()

@@ -1,17 +1,16 @@
-"""What ``esjobs setup`` makes, and indices that an earlier version made."""
+"""What ``esjobs setup`` makes, and indices of other layouts."""
 
 from collections.abc import Iterable
 
 import pytest
 
 from esjobs.core.errors import SchemaError
-from esjobs.core.query import Count, Query
 from esjobs.core.tables import Table
-from esjobs.core.window import Window
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FLAGS
-from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.jobs.months import SHOWN
+from esjobs.store.elastic.layout import LAYOUT, Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
@@ -66,7 +65,7 @@ def test_an_index_made_by_another_program_gets_our_layout(server: Server, index_
     store.close()
 
 
-def test_fields_that_are_new_are_added_to_an_index_of_before(server: Server, index_prefix: str) -> None:
+def test_fields_that_are_new_are_added_on_writing(server: Server, index_prefix: str) -> None:
     prefix = f"{index_prefix}own"
     index = Names(prefix).rows(BUCKETS)
     store = opened(server, prefix, [BUCKETS])
@@ -79,31 +78,6 @@ def test_fields_that_are_new_are_added_to_an_index_of_before(server: Server, ind
     store.publish([store.replace(BUCKETS, "2018-08-01", [table_batch(BUCKETS, [row])])])
     assert [found["cpe_sq"] for found in visible(store, BUCKETS)] == [1.5]
     assert server.json("GET", f"{index}/_mapping")[index]["mappings"] == layout
-    store.close()
-
-
-def test_an_index_with_times_in_nanoseconds_is_used_as_it_is(server: Server, index_prefix: str) -> None:
-    """As the first version made it; setting up says what that costs."""
-    prefix = f"{index_prefix}own"
-    index = Names(prefix).rows(FLAGS)
-    store = opened(server, prefix, [FLAGS])
-    store.set_up()
-    layout = server.json("GET", f"{index}/_mapping")[index]["mappings"]
-    server.json("DELETE", index)
-    old = {"date": {"type": "date_nanos"}, "text": {"type": "keyword", "index": False, "doc_values": False}}
-    kinds = {"window_start": "date", "window_end": "date", "sentence": "text", "finding": "text"}
-    properties = {**layout["properties"], **{name: old[kind] for name, kind in kinds.items()}}
-    server.json("PUT", index, {"mappings": {**layout, "properties": properties}})
-    row = {"name": "A", "sentence": "slow", "window_end": hours(24.000001)}
-    store.publish([store.replace(FLAGS, "r", [table_batch(FLAGS, [row])])])
-    (found,) = visible(store, FLAGS)
-    assert {name: found[name] for name in row} == row
-    query = Query((), (Count("n"),), Window(hours(0), hours(48)), over=FLAGS)
-    assert store.aggregate(query).table.to_pylist() == [{"n": 1}]
-    (line,) = store.set_up().done
-    assert line.startswith(f"index {index} stays as an earlier version made it: ")
-    assert "4 fields" in line
-    assert "cluster.prefix" in line
     store.close()
 
 
@@ -127,17 +101,23 @@ def test_tables_of_a_dashboard_can_show_times_and_texts(server: Server, index_pr
     store.close()
 
 
-@pytest.mark.parametrize(
-    ("layout", "kind"),
-    [("1", "keyword"), (None, "keyword"), ("2", "long")],
-    ids=["an earlier layout", "no layout", "another type"],
-)
+@pytest.mark.parametrize("layout", ["4", None], ids=["an earlier layout", "no layout"])
+@pytest.mark.parametrize("index", ["jobs", "jobs-2018-08", "state"])
 def test_an_index_of_another_layout_is_refused(
-    server: Server, index_prefix: str, layout: str | None, kind: str
+    server: Server, index_prefix: str, layout: str | None, index: str
 ) -> None:
     prefix = f"{index_prefix}own"
-    meta = {"_meta": {"layout": layout}} if layout else {}
-    mappings = {**meta, "properties": {"queue": {"type": kind}}}
-    server.json("PUT", f"{prefix}-jobs", {"mappings": mappings})
+    mappings = {"_meta": {"layout": layout}} if layout else {}
+    aliases = {Names(prefix).jobs: {"filter": SHOWN}} if index == "jobs-2018-08" else {}
+    server.json("PUT", f"{prefix}-{index}", {"mappings": mappings, "aliases": aliases})
     with raised(SchemaError):
-        put(opened(server, prefix), "a", job(1))
+        opened(server, prefix)
+
+
+def test_an_index_with_a_field_of_another_type_is_refused(server: Server, index_prefix: str) -> None:
+    names = Names(f"{index_prefix}own")
+    mappings = {"_meta": {"layout": LAYOUT}, "properties": {"queue": {"type": "long"}}}
+    aliases = {names.jobs: {"filter": SHOWN}}
+    server.json("PUT", names.jobs_of("2018-08"), {"mappings": mappings, "aliases": aliases})
+    with raised(SchemaError):
+        put(opened(server, names.prefix), "a", job(1))

@@ -104,7 +104,7 @@ def test_publishers_wait_for_each_other(server: Server, index_prefix: str) -> No
 
 
 CONCURRENT_SWEEP = """
-import sys
+import os, sys
 from tests.elastic.test_writers import *
 store = ElasticStore(connect(Access(sys.argv[1])), sys.argv[2], tables=TABLES)
 rows = [{"day": hours(0).date(), "n_jobs": n} for n in range(50)]
@@ -147,7 +147,7 @@ def test_what_a_killed_process_left_is_swept(server: Server, index_prefix: str) 
 
 
 def test_rows_that_were_deleted_are_not_published(server: Server, index_prefix: str) -> None:
-    """By hand, by a policy, by an earlier version."""
+    """By hand, or by a policy."""
     store = opened(server, index_prefix)
     rows = [{"day": hours(0).date(), "n_jobs": number} for number in range(60)]
     generation = store.replace(BUCKETS, "all", [table_batch(BUCKETS, rows)])

@@ -182,7 +182,7 @@ def test_a_report_has_the_rows_of_other_kinds_beside_its_run(
 ) -> None:
     """Those of the same window, else the latest; none where nobody made any."""
     monkeypatch.setattr(esjobs.schema.catalogue, "KINDS", (SPEED, RANKING))
-    speed = StoredRun(SPEED, "abc", AUGUST, {"tasks": [], "where": []}, {"fit": NOW})
+    speed = StoredRun(SPEED, "abc", AUGUST, {"tasks": [], "where": []}, {"fit": NOW}, AUGUST.end)
     assert rows_of(store, RANKS, speed).num_rows == 0
     july = Window.parse("2018-07-01/2018-08-01")
     for window, score in ((AUGUST, 1.0), (july, 2.0)):

@@ -1,4 +1,4 @@
-"""A clock that was ahead: nothing is run for it, and what an earlier version ran for it counts nowhere."""
+"""A clock that was ahead: nothing is run for it, and nights of the future count nowhere."""
 
 from datetime import date, timedelta
 from pathlib import Path

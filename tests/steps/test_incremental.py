@@ -17,8 +17,7 @@ from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS
-from esjobs.schema.speed import STABILITY_CHECKS
-from esjobs.store.base import Aggregate, Hide
+from esjobs.store.base import Aggregate
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import memory_session
 from tests.messages import raised
@@ -208,16 +207,6 @@ def test_flagging_alone_judges_what_was_fitted(session: Session, tmp_path: Path)
     session.speed.fit(days)
     session.speed.correlate(days)
     assert session.speed.flag(days).rows_out > len(flags)
-
-
-def test_flagging_alone_asks_for_the_variants_of_the_fit(session: Session, tmp_path: Path) -> None:
-    """A fit of an earlier version left none: its verdicts cannot be tested."""
-    load(session, grid_jobs(np.random.default_rng(4), SPEED), tmp_path)
-    session.run()
-    run = session.tables.flags().to_pandas()["run"].iloc[0]
-    session.store.publish([Hide(STABILITY_CHECKS, run)])
-    with raised(NoResultError):
-        session.speed.flag("2018-08-10/2018-08-12")
 
 
 def test_a_fit_alone_says_when_jobs_are_not_in_the_buckets(session: Session, tmp_path: Path) -> None:

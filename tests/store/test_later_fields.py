@@ -10,7 +10,7 @@ from tests.contract.jobs import Row, job, put
 @pytest.mark.parametrize(
     "value", [{"nodes": 1}, {"gpus": 1}, {"smt": True}, {"smt": False}, {"counters": [("a", 1.0)]}]
 )
-def test_a_later_field_moves_the_mark(value: Row) -> None:
+def test_a_rare_field_moves_the_mark(value: Row) -> None:
     store = DuckStore(None, tables=TABLES)
     marks = []
     for row in (job(1), job(1, **value)):

@@ -324,7 +324,7 @@ def test_a_reader_makes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_of_an_earlier_version_is_read_as_it_is(file: Path) -> None:
+def test_a_file_that_lacks_tables_and_columns_is_read_as_it_is(file: Path) -> None:
     with duckdb.connect(file) as connection:
         for view in ("latest_flags", "flags", "loads"):
             connection.execute(f"DROP VIEW {view}")

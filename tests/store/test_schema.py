@@ -44,7 +44,7 @@ def test_everything_in_the_catalogue_has_a_column() -> None:
 
 
 def test_a_file_that_is_up_to_date_needs_nothing(path: Path) -> None:
-    assert schema.migration_statements(schema.expected_layout(TABLES), TABLES) == []
+    assert schema.adding_statements(schema.expected_layout(TABLES), TABLES) == []
     before = path.read_bytes()
     DuckStore(path, tables=TABLES).close()
     assert path.read_bytes() == before

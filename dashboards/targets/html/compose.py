@@ -314,10 +314,8 @@ class Composer:
         books = books_of(rows, self.data.jobs_in)
         accounts = []
         for fit in self.seen(View("fits"), self.main_type):
-            used, left = int(fit["n_jobs"] or 0), fit["n_jobs_dropped"]
-            if left is not None:
-                missing = books.binned - used - int(left)
-                accounts.append(FitAccount(level_name(fit["level"]), used, int(left), missing))
+            used, left = int(fit["n_jobs"]), int(fit["n_jobs_dropped"])
+            accounts.append(FitAccount(level_name(fit["level"]), used, left, books.binned - used - left))
         return Block(anchor, each, (BooksPart(books, tuple(accounts)),), len(rows))
 
     def _profiles(self, each: Panel, _type: str, anchor: str) -> Block:

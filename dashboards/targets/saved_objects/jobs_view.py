@@ -16,7 +16,7 @@ from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_o
 from esjobs.core import fields
 
 INTERNAL = (
-    *("identity", "load", "row", "born", "from", "until", "mark_low", "mark_high", "scan_only"),
+    *("identity", "load", "row", "born", "from", "until", "mark_low", "scan_only"),
     *("not_finite", "not_finite.*", "origin_file", "origin_line"),
 )
 """Fields of our own index of jobs that are bookkeeping; hidden."""

@@ -7,14 +7,12 @@ and ``store/elastic/layout.py`` translate the types.
 
 from esjobs.core.errors import UsageError
 from esjobs.core.fields.derived import DERIVED_FIELDS
-from esjobs.core.fields.jobs import FIRST_FIELDS, JOB_FIELDS, LATER_FIELDS
+from esjobs.core.fields.jobs import JOB_FIELDS
 from esjobs.core.fields.types import CoreClassOf, DayOf, Derivation, Field, FieldType, Quotient, Resolved
 
 __all__ = [
     "DERIVED_FIELDS",
-    "FIRST_FIELDS",
     "JOB_FIELDS",
-    "LATER_FIELDS",
     "REQUIRED",
     "CoreClassOf",
     "DayOf",

@@ -19,7 +19,7 @@ def _integer(name: str, unit: str, meaning: str, *, groupable: bool = False) -> 
     return Field(name, "integer", unit, meaning, bounded=True, groupable=groupable)
 
 
-FIRST_FIELDS: tuple[Field, ...] = (
+JOB_FIELDS: tuple[Field, ...] = (
     _keyword("source", "stream the record came from: panda, a cluster; with job_id the identity of a job"),
     Field("job_id", "keyword", "", "identifier of the job inside its source", required=True),
     _keyword("task_id", "set of similar jobs (JEDI task); CPU time per event depends on the CPU only"),
@@ -63,11 +63,6 @@ FIRST_FIELDS: tuple[Field, ...] = (
     _number("input_b", "B", "size of the input files"),
     _number("output_b", "B", "size of the output files"),
     _integer("failed_attempts", "attempts", "attempts that failed before this one"),
-)
-"""The fields of the first layout. A store marks a job by their values and by those that it has of later ones,
-so that jobs without a later field keep the mark that they were stored under."""
-
-LATER_FIELDS: tuple[Field, ...] = (
     _integer("nodes", "nodes", "nodes the job ran on", groupable=True),
     _integer("gpus", "GPUs", "GPUs the job was given", groupable=True),
     Field(
@@ -95,7 +90,5 @@ LATER_FIELDS: tuple[Field, ...] = (
     ),
     _keyword("executable", "program file that ran: its path, or its name"),
 )
-"""The fields that came later; each is one more at the end, and missing in what was stored before."""
-
-JOB_FIELDS: tuple[Field, ...] = (*FIRST_FIELDS, *LATER_FIELDS)
-"""Fields that a job record may carry, in the order in which they are stored and exported."""
+"""Fields that a job record may carry, in the order in which they are stored and exported; new ones at the
+end."""

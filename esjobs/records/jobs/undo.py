@@ -35,7 +35,8 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
     brought = read_table(store, LOAD_COUNTS, [In("load_id", (load_id,))]).column("table_name").to_pylist()
     if listed:
         removed += [Hide(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
-    if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
+    # a load that broke off has no counts, and may have jobs
+    if listed and (JOBS in brought or not brought):
         undone = store.undo_load(load_id)
         rows += undone.jobs
         if undone.unchanged:

@@ -92,10 +92,9 @@ def _append(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load:
         numbered = table.append_column("load_row", pa.array(numbers)).append_column(
             "row_identity", pa.array(identity)
         )
-        existing = [name for name in duck_versions.LATER if table.column(name).null_count < table.num_rows]
         statement = (
             f"INSERT INTO jobs ({put}, load_number, load_row, row_identity, row_mark) "  # noqa: S608
-            f"SELECT {put}, $1, load_row, row_identity, {duck_versions.row_mark(existing)} FROM incoming"
+            f"SELECT {put}, $1, load_row, row_identity, {duck_versions.ROW_MARK} FROM incoming"
         )
         connection.insert(statement, numbered, [load.number])
         hashes.append(identity)

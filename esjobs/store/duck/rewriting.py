@@ -48,7 +48,7 @@ def _rewrite(connection: DuckConnection, table: str, containing: str, rewrite: R
     columns = ", ".join(map(quote, JOB_COLUMNS))
     connection.run(
         f"INSERT INTO {table} ({columns}) SELECT {columns} FROM "  # noqa: S608  names of the layout
-        f"(SELECT * REPLACE ({duck_versions.row_mark()} AS row_mark) FROM renewed)"
+        f"(SELECT * REPLACE ({duck_versions.ROW_MARK} AS row_mark) FROM renewed)"
     )
     for made in ("renewed", "rewritten"):
         connection.run(f"DROP TABLE {made}")

@@ -25,7 +25,7 @@ from esjobs.core.tables import Table
 from esjobs.store.checks import LENGTH
 
 LAYOUT = "2"
-"""Number of the layout; changed only when a file of the old one cannot be brought up to date by adding."""
+"""Number of the layout; files of another one are refused. New tables, and new columns at the end, keep it."""
 
 _TYPES: dict[FieldType, str] = {
     "keyword": "VARCHAR",
@@ -137,17 +137,17 @@ def _view(name: str, table: Table, generations: str) -> str:
     )
 
 
-def migration_statements(layout: Layout, tables: Collection[Table]) -> list[str]:
+def adding_statements(layout: Layout, tables: Collection[Table]) -> list[str]:
     """Return statements that add missing tables and columns.
 
     Raises :class:`SchemaError` for unknown columns (a later version) and other types.
     """
+    _refuse_unknown(layout, tables)
     statements: list[str] = []
     for name, columns in expected_layout(tables).items():
         if name not in layout:
             statements.append(f"CREATE TABLE {_qualified(name)} ({_column_list(columns, set())})")
             continue
-        _refuse_unknown(name, layout[name], columns)
         statements += [
             f"ALTER TABLE {_qualified(name)} ADD COLUMN {quote(column)} {kind}"
             for column, kind in columns.items()
@@ -157,45 +157,32 @@ def migration_statements(layout: Layout, tables: Collection[Table]) -> list[str]
 
 
 def reading_statements(layout: Layout, tables: Collection[Table], database: str) -> list[str]:
-    """Return temporary views that show an older file in the present layout, read-only.
+    """Return temporary views for a reader, in which missing tables are empty and missing columns null.
 
-    Missing columns are null. ``database``: DuckDB's name of the file. Raises :class:`SchemaError` if a write
-    is required, and as :func:`migration_statements`.
+    ``database``: DuckDB's name of the file. Raises as :func:`adding_statements`, and for a missing internal
+    table.
     """
-    statements: list[str] = []
-    stored = {name: f"{quote(database)}.{_qualified(name)}" for name in layout}
-    for name, columns in expected_layout(tables).items():
-        if name in layout:
-            _refuse_unknown(name, layout[name], columns)
-        elif name.startswith("internal."):
-            raise SchemaError(
-                f"the store was laid out by an earlier version and lacks {name}; bring it up to date once, "
-                "with a command that writes: esjobs setup"
-            )
-    jobs = _missing(layout.get("main.jobs", {}), JOB_COLUMNS)
-    if jobs:
-        statements.append(_filled("jobs", stored["main.jobs"], jobs))
+    _refuse_unknown(layout, tables)
+    absent = [name for name in _INTERNAL if name not in layout]
+    if absent:
+        raise SchemaError(f"the store lacks {absent[0]}, which a command that writes adds: esjobs setup")
+    wanted = {"jobs": JOB_COLUMNS}
     for table in tables:
-        columns = result_columns(table)
-        del columns["generation"]
-        for name in [table.name, *([latest_name(table)] if table.has_latest else [])]:
-            if f"main.{name}" not in layout:
-                listed = ", ".join(f"NULL::{kind} AS {quote(column)}" for column, kind in columns.items())
-                statements.append(f"CREATE TEMP VIEW {quote(name)} AS SELECT {listed} WHERE FALSE")
-                continue
-            missing = _missing(layout[f"main.{name}"], columns)
-            if missing:
-                statements.append(_filled(name, stored[f"main.{name}"], missing))
+        columns = {column.name: _TYPES[column.type] for column in table.columns}
+        wanted |= dict.fromkeys([table.name, *([latest_name(table)] if table.has_latest else [])], columns)
+    statements: list[str] = []
+    for name, columns in wanted.items():
+        stored = layout.get(f"main.{name}")
+        missing = [
+            f"NULL::{kind} AS {quote(column)}"
+            for column, kind in columns.items()
+            if column not in (stored or ())
+        ]
+        if missing:
+            source = f"FROM {quote(database)}.main.{quote(name)} SELECT *, " if stored else "SELECT "
+            rows = "" if stored else " WHERE FALSE"
+            statements.append(f"CREATE TEMP VIEW {quote(name)} AS {source}{', '.join(missing)}{rows}")
     return statements
-
-
-def _missing(stored: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, str]:
-    return {column: kind for column, kind in columns.items() if column not in stored}
-
-
-def _filled(name: str, source: str, missing: Mapping[str, str]) -> str:
-    listed = ", ".join(f"NULL::{kind} AS {quote(column)}" for column, kind in missing.items())
-    return f"CREATE TEMP VIEW {quote(name)} AS SELECT *, {listed} FROM {source}"  # noqa: S608  the catalogue's
 
 
 def _lengths(layout: Layout, tables: Iterable[Table]) -> list[str]:
@@ -208,19 +195,20 @@ def _lengths(layout: Layout, tables: Iterable[Table]) -> list[str]:
     ]
 
 
-def _refuse_unknown(table: str, stored: Mapping[str, str], columns: Mapping[str, str]) -> None:
-    unknown = [column for column in stored if column not in columns]
-    if unknown:
-        raise SchemaError(
-            f"table {table} has a column '{unknown[0]}' that this version of esjobs does not know: "
-            "a later version wrote the store; use that version or a later one"
-        )
-    for column, kind in columns.items():
-        if stored.get(column, kind) != kind:
-            raise SchemaError(
-                f"column '{column}' of table {table} is {stored[column]}, this version of esjobs has {kind}; "
-                "export the jobs with the version that wrote the store and ingest them into a new file"
-            )
+def _refuse_unknown(layout: Layout, tables: Iterable[Table]) -> None:
+    for table, columns in expected_layout(tables).items():
+        for column, stored in layout.get(table, {}).items():
+            kind = columns.get(column)
+            if kind is None:
+                raise SchemaError(
+                    f"table {table} has a column '{column}' that this version of esjobs does not know: "
+                    "a later version wrote the store; use that version or a later one"
+                )
+            if stored != kind:
+                raise SchemaError(
+                    f"column '{column}' of table {table} is {stored}, this version of esjobs has {kind}; "
+                    "load the records again into a new file"
+                )
 
 
 def _column_list(columns: Mapping[str, str], required: set[str]) -> str:

@@ -296,7 +296,7 @@ def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTab
         statements = schema.create_statements(tables.values())
     else:
         _require_layout(connection.rows, connection.location, layout)
-        statements = schema.migration_statements(layout, tables.values())
+        statements = schema.adding_statements(layout, tables.values())
     if statements:
         with connection.transaction():
             for statement in statements:
@@ -304,7 +304,7 @@ def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTab
 
 
 def _show(ask: _Ask, location: str, tables: KnownTables) -> list[str]:
-    """Return the statements by which a reader sees the present layout."""
+    """Return the statements by which a reader sees missing tables and columns."""
     layout = _layout(ask)
     if not layout:
         raise StoreError(f"nothing was ever stored in {location}; the first ingest fills it")

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.errors import StoreError
-from esjobs.core.fields import FIRST_FIELDS, LATER_FIELDS
+from esjobs.core.fields import JOB_FIELDS
 from esjobs.store.checks import SUPERSEDED
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import JOB_COLUMNS, quote
@@ -27,20 +27,8 @@ FIELD_BITS = " | ".join(
 
 _TABLES = ("several", "merged_rows", "contested", "poorer", "mixed", "folds", "versions", "shown", "before")
 
-
-LATER = tuple(item.name for item in LATER_FIELDS)
-
-
-def row_mark(later: Iterable[str] = LATER) -> str:
-    """Return SQL for the hash of all that the catalogue knows of a job.
-
-    Later fields enter only with a value, so old jobs keep their mark. ``later``: those with any value.
-    """
-    mark = f"hash({', '.join(quote(item.name) for item in FIRST_FIELDS)})"
-    for name in later:
-        added = f"CASE WHEN {quote(name)} IS NULL THEN 0::UBIGINT ELSE hash('{name}', {quote(name)}) END"
-        mark = f"xor({mark}, {added})"
-    return mark
+ROW_MARK = f"hash({', '.join(quote(item.name) for item in JOB_FIELDS)})"
+"""SQL for the hash of all that the catalogue knows of a job."""
 
 
 def gather(connection: DuckConnection, load: int, first_row: int) -> None:
@@ -194,7 +182,7 @@ def together(claims: str) -> str:
     """Return SQL for the merged mark of each job from rows of ``contested``."""
     columns = "top_load, top_row, (load_number::HUGEINT << 64) + load_row AS merit"
     return f"""
-        SELECT top_load, top_row, {row_mark()} AS row_mark FROM (
+        SELECT top_load, top_row, {ROW_MARK} AS row_mark FROM (
             SELECT top_load, top_row, {_latest("merit")} FROM (
                 SELECT jobs.*, {columns} FROM {claims} AS claimed JOIN jobs USING (load_number, load_row)
                 WHERE claimed.stored
@@ -239,7 +227,7 @@ def _merge(connection: DuckConnection) -> None:
         SELECT top_load, top_row, newest, {_COLUMNS}
         FROM rows_of_jobs ANTI JOIN folds USING (top_load, top_row, load_number) WHERE place_in_load = 1
         UNION ALL BY NAME
-        SELECT *, {row_mark()} AS row_mark FROM (
+        SELECT *, {ROW_MARK} AS row_mark FROM (
             SELECT top_load, top_row, newest, load_number, max(load_row) AS load_row, {_latest("load_row")}
             FROM rows_of_jobs SEMI JOIN folds USING (top_load, top_row, load_number)
             WHERE end_time = newest_in_load GROUP BY top_load, top_row, newest, load_number
@@ -249,7 +237,7 @@ def _merge(connection: DuckConnection) -> None:
     connection.run(
         f"""
         CREATE TEMP TABLE shown AS
-        SELECT *, {row_mark()} AS row_mark FROM (
+        SELECT *, {ROW_MARK} AS row_mark FROM (
             SELECT top_load AS load_number, top_row AS load_row, {_latest("load_number")}
             FROM versions WHERE end_time = newest GROUP BY top_load, top_row
         )

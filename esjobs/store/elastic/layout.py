@@ -1,9 +1,9 @@
 """Catalogue as indices: names, mappings, layout number. Pure values.
 
-``PREFIX-jobs-2026-11``: versions of jobs of a month, behind the alias ``PREFIX-jobs`` (earlier versions: one
-index of that name). ``PREFIX-TABLE-000001``: result rows of all generations, behind ``PREFIX-TABLE``,
-``PREFIX-latest-TABLE`` and ``PREFIX-latest-TABLE-30d``; tables replaced per day have
-``PREFIX-TABLE-2026-11``. ``PREFIX-state``: named values and the commit.
+``PREFIX-jobs-2026-11``: versions of jobs of a month, behind the alias ``PREFIX-jobs``.
+``PREFIX-TABLE-000001``: result rows of all generations, behind ``PREFIX-TABLE``, ``PREFIX-latest-TABLE`` and
+``PREFIX-latest-TABLE-30d``; tables replaced per day have ``PREFIX-TABLE-2026-11``. ``PREFIX-state``: named
+values and the commit.
 
 Mappings are strict. Values are read from ``_source``, so long texts and fine times are kept although the
 index does not know them.
@@ -137,7 +137,7 @@ class Names:
 
     @property
     def jobs(self) -> str:
-        """Alias of the jobs; an index in earlier versions."""
+        """Alias of the jobs."""
         return f"{self.prefix}-jobs"
 
     def jobs_of(self, month: str = "") -> str:
@@ -146,15 +146,13 @@ class Names:
 
     @property
     def job_patterns(self) -> list[str]:
-        """Alias and patterns; :meth:`is_jobs` filters the matches."""
-        return [self.jobs, *(f"{self.jobs}-{digit}*" for digit in DIGITS)]
+        """Patterns of the indices; :meth:`is_jobs` filters the matches."""
+        return [f"{self.jobs}-{digit}*" for digit in DIGITS]
 
     def is_jobs(self, index: str) -> bool:
         """True if an index holds jobs."""
         ending = index.removeprefix(f"{self.jobs}-")
-        return index == self.jobs or (
-            ending != index and (ending == _FIRST or _MONTH.fullmatch(ending) is not None)
-        )
+        return ending != index and (ending == _FIRST or _MONTH.fullmatch(ending) is not None)
 
     @property
     def state(self) -> str:

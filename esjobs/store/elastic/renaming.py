@@ -57,8 +57,8 @@ def give_names_back(cluster: Cluster, names: Names, tables: Collection[Table], *
     """Restore the names of own indices that are aliases; return a line each."""
 
     def is_ours(name: str) -> bool:
-        jobs = names.is_jobs(name) and name != names.jobs
-        return jobs or name == names.state or any(names.is_rows(table, name) for table in tables)
+        ours = names.is_jobs(name) or name == names.state
+        return ours or any(names.is_rows(table, name) for table in tables)
 
     renamed = Present.of(cluster, names).renamed(is_ours)
     if not dry_run:

@@ -45,7 +45,6 @@ from esjobs.store.elastic.jobs.months import JobMonths
 from esjobs.store.elastic.jobs.own_jobs import OwnJobs
 from esjobs.store.elastic.layout import LAYOUT, USUAL, IndexSettings, Names
 from esjobs.store.elastic.renaming import give_names_back
-from esjobs.store.elastic.results.differences import MEND
 from esjobs.store.elastic.results.generations import Results
 from esjobs.store.elastic.setup import lacking_rights, role, set_up, set_up_jobs
 from esjobs.store.elastic.state import State
@@ -256,7 +255,7 @@ class ElasticStore:
         ]
         if own:
             months = JobMonths(cluster, self._names, self._how)
-            found += [Ailment("jobs", each.what, MEND) for each in months.differences()]
+            found += [Ailment("jobs", each.what, each.to_do) for each in months.differences()]
         return found
 
     @writes
@@ -277,7 +276,7 @@ class ElasticStore:
         if not dry_run:
             self._results.prepare()
         if own and not (mend and dry_run):
-            done += set_up_jobs(cluster, self._names, self._state, self._how, dry_run=dry_run)
+            done += set_up_jobs(cluster, self._names, self._how, dry_run=dry_run)
         return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))
 
     def _mend(self, cluster: Cluster, start_empty: Collection[str], *, dry_run: bool) -> list[str]:

@@ -42,9 +42,8 @@ def described(
 ) -> Iterator[Described]:
     """Yield all our indices; ``jobs``: include jobs."""
     if jobs:
-        patterns = [f"{names.jobs}-{digit}*" for digit in DIGITS]
         layout = jobs_index(how, monthly=True)
-        yield Described("jobs", names.jobs_of(), layout, patterns, layout)
+        yield Described("jobs", names.jobs_of(), layout, names.job_patterns, layout)
     yield Described("state", names.state, state_index(how), [names.state], state_index(how))
     for table in tables:
         layout, of_month = (rows_index(table, how, monthly=monthly) for monthly in (False, is_monthly(table)))

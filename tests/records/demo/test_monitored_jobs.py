@@ -6,7 +6,6 @@ from datetime import date
 import pyarrow as pa
 import pytest
 
-from esjobs.core.fields import FIRST_FIELDS
 from esjobs.records.demo import Grid
 from esjobs.records.demo.monitored import REQUESTED, RETIRING, STALLED
 from tests.conftest import memory_session
@@ -18,7 +17,8 @@ DAY = date(2025, 6, 3)
 def test_everything_else_of_a_job_is_the_same() -> None:
     plain = pa.Table.from_batches(GRID.jobs(DAY))
     watched = pa.Table.from_batches(replace(GRID, monitored=True).jobs(DAY))
-    names = [field.name for field in FIRST_FIELDS]
+    names = [name for name in plain.column_names if plain.column(name).null_count < plain.num_rows]
+    assert len(names) > 20
     assert watched.select(names).equals(plain.select(names))
     assert plain.column("counters").null_count == plain.num_rows
     assert 0.02 < 1 - watched.column("counters").null_count / watched.num_rows < 1 / 3

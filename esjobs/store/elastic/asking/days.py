@@ -94,18 +94,18 @@ def fingerprints(
     at: PointInTime,
     path: str,
     clauses: Sequence[Mapping[str, Any]],
-    numbers: Mapping[str, Any],
+    mark: str,
 ) -> pa.Table:
-    """Return columns day, n_jobs, mark; ``numbers``: single-value aggregations of the mark."""
+    """Return columns day, n_jobs, mark; ``mark``: field whose sum is the mark."""
     query = {"bool": {"filter": list(clauses)}}
-    aggs = {"days": per_day(path, numbers)}
+    aggs = {"days": per_day(path, {"mark": {"sum": {"field": mark}}})}
     answer = at.search(only_aggregations(query, aggs))
     return pa.Table.from_pylist(
         [
             {
                 "day": day_of(group),
                 "n_jobs": group["doc_count"],
-                "mark": ".".join(digits(group[name]["value"]) for name in numbers),
+                "mark": digits(group["mark"]["value"]),
             }
             for group in (answer["aggregations"]["days"]["buckets"] if answer else [])
         ],

@@ -392,14 +392,10 @@ class Jobs:
         return server_time(self._cluster, self.index, "end_time")
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Return jobs per day with sums of their marks; see :class:`JobStore`.
-
-        Jobs of earlier versions have a second mark.
-        """
-        sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
+        """Return jobs per day with sums of their marks; see :class:`JobStore`."""
         clauses = [self.visible(), *within("end_time", window)]
         with PointInTime(self._cluster, self.index_of(window)) as at:
-            return fingerprints(at, "end_time", clauses, sums)
+            return fingerprints(at, "end_time", clauses, "mark_low")
 
 
 def _with_found(

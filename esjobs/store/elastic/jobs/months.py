@@ -19,7 +19,7 @@ from esjobs.core.window import Window
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.jobs.versions import identity_of, named
 from esjobs.store.elastic.layout import LONGEST_TARGET, IndexSettings, Names, jobs_index, listed
-from esjobs.store.elastic.results.differences import MEND
+from esjobs.store.elastic.results.differences import MEND, TAKEN
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.row_hash import Hashes, identity_hash
@@ -36,17 +36,15 @@ class JobMonths:
         self._how = how
 
     def indices(self) -> list[str]:
-        """Return the existing indices, including a single one of earlier versions.
+        """Return the existing indices.
 
         Raises :class:`PublishedError` if the alias is not on exactly these.
         """
         answer = self._aliases()
         if found := self._differences(answer):
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            raise PublishedError(f"{found[0].what}{more}; nothing was changed: {MEND}")
-        # beside the old index it is a copy that a move has not come to the end of
-        unfinished = self._names.jobs_of() if self._names.jobs in answer else ""
-        return sorted(index for index in answer if self._names.is_jobs(index) and index != unfinished)
+            raise PublishedError(f"{found[0].what}{more}; nothing was changed: {found[0].to_do}")
+        return sorted(filter(self._names.is_jobs, answer))
 
     def _aliases(self) -> dict[str, dict[str, Any]]:
         """Return the aliases of all indices with such names."""
@@ -60,12 +58,12 @@ class JobMonths:
     def _differences(self, answer: Mapping[str, Mapping[str, Any]]) -> "list[JobDifference]":
         alias = self._names.jobs
         if alias in answer:
-            return []
+            return [JobDifference(alias, f"index {alias} has the name of the alias of jobs", to_do=TAKEN)]
         found = []
         for index, aliases in sorted(answer.items()):
             facts = aliases.get(alias)
             if not self._names.is_jobs(index):
-                if any(self._names.is_jobs(name) and name != alias for name in aliases):
+                if any(map(self._names.is_jobs, aliases)):
                     found.append(JobDifference(index, f"index {index} has the name of an index of jobs"))
                 elif facts is not None:
                     what = f"alias {alias} is on index {index}, which is not of esjobs"
@@ -89,55 +87,26 @@ class JobMonths:
         if window is not None:
             indices = [index for index in indices if self._reaches(index, window)]
         target = listed(indices) or self._names.jobs
-        if len(target) <= LONGEST_TARGET:
-            return target
-        one = [self._names.jobs] if self._names.jobs in indices else []
-        return listed([*one, *self._names.job_patterns[1:]])
+        return target if len(target) <= LONGEST_TARGET else listed(self._names.job_patterns)
 
     def _reaches(self, index: str, window: Window) -> bool:
         months = (moment.isoformat()[:7] for moment in (window.start, window.end))
         first, last = map(self._names.jobs_of, months)
-        return index == self._names.jobs or first <= index <= last
+        return first <= index <= last
 
     def prepare(self) -> None:
-        """Create the first index, or add missing fields to an older one. Raises :class:`SchemaError`."""
-        indices = self.indices()
-        if self._names.jobs in indices:
-            ensure_index(self._cluster, self._names.jobs, jobs_index(self._how))
-        elif not indices:
+        """Create the first index, which keeps the alias."""
+        if not self.indices():
             self.ensure()
 
     def ensure(self, *, month: str = "") -> None:
-        """Create the index of a month, or the undated one that keeps the alias."""
-        layout = jobs_index(self._how, monthly=bool(month))
-        # an index of an earlier version has the name of the alias
-        if not self.of_before:
-            layout["aliases"] = {self._names.jobs: {"filter": SHOWN}}
-        ensure_index(self._cluster, self._names.jobs_of(month), layout)
+        """Create the index of a month, or the undated one that keeps the alias; add missing fields.
 
-    def move(self) -> None:
-        """Move the single index of an earlier version behind an alias, by a clone.
-
-        The caller holds the lease. Safe to repeat after an interruption.
+        Raises :class:`SchemaError` for an index of another layout.
         """
-        old, new = self._names.jobs, self._names.jobs_of()
-        if not self.of_before:
-            return  # another process was first
-        if ask(self._cluster, f"/{new}/_alias") is not None:
-            self._cluster.call("DELETE", f"/{new}")
-        self._cluster.call("PUT", f"/{old}/_settings", {"index.blocks.write": True})
-        settings = {**self._how.of_index(), "index.blocks.write": None}
-        del settings["number_of_shards"]
-        self._cluster.call("POST", f"/{old}/_clone/{new}", {"settings": settings})
-        self._cluster.call("GET", f"/_cluster/health/{new}", params={"wait_for_status": "yellow"})
-        months = [index for index in self.indices() if index != old]
-        shown = [{"add": {"index": index, "alias": old, "filter": SHOWN}} for index in (new, *months)]
-        self._cluster.call("POST", "/_aliases", {"actions": [{"remove_index": {"index": old}}, *shown]})
-
-    @property
-    def of_before(self) -> bool:
-        """True if the single index of an earlier version exists."""
-        return self._names.jobs in self.indices()
+        layout = jobs_index(self._how, monthly=bool(month))
+        layout["aliases"] = {self._names.jobs: {"filter": SHOWN}}
+        ensure_index(self._cluster, self._names.jobs_of(month), layout)
 
     def filled(self) -> list[str]:
         """Return the indices that have documents, as of the last refresh."""
@@ -148,10 +117,8 @@ class JobMonths:
         return [group["key"] for group in groups]
 
     def dropped(self, days: Collection[date]) -> set[date]:
-        """Return those of some days whose month has no index; empty if one index has several months."""
+        """Return those of some days whose month has no index."""
         indices = self.indices()
-        if self._names.jobs in indices or self._names.jobs_of() in self.filled():
-            return set()
         return {day for day in days if self._names.jobs_of(f"{day:%Y-%m}") not in indices}
 
     def elsewhere(self, rows: pa.RecordBatch, index: str) -> pa.Array:
@@ -184,6 +151,7 @@ class JobDifference:
     index: str
     what: str
     action: dict[str, Any] | None = None
+    to_do: str = MEND
 
 
 SHOWN = {

@@ -104,11 +104,11 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
             else:
                 latest[name] = _NOTHING if change.partition is None else change.partition
             continue
-        # an earlier version wrote all months into one index
-        for seen in shown.values():
-            seen.pop(change.partition, None)
+        index = names.rows(table, change.partition)
         if isinstance(change, Generation):
-            shown[names.rows(table, change.partition)][change.partition] = change.number
+            shown[index][change.partition] = change.number
+        else:
+            shown.get(index, {}).pop(change.partition, None)
     after: Aliases = {
         # an index that another process is just filling is not ours to show
         index: {alias: seen or NOTHING_SHOWN} if seen or index == first or before[index] else {}

@@ -31,8 +31,8 @@ _CHUNK = 1000
 class Marker:
     """Generation that readers do not see.
 
-    ``over``: retired, or never to be published. ``partition``: empty until complete. ``writer``, ``begun``,
-    ``n_rows``: missing in earlier versions.
+    ``over``: retired, or never to be published; restored without ``writer`` and ``begun``. ``partition``,
+    ``n_rows``: missing until complete.
     """
 
     index: str
@@ -79,13 +79,13 @@ class Markers:
         counted = self._counts([location for location in places if location.number in found])
         for generation, location in zip(generations, places, strict=True):
             document = found.get(generation.number, {})
-            rows, expected = counted.get(generation.number, 0), document.get("n_written")
             what = f"generation {generation.number} of '{table.name}' {generation.partition}"
             if document.get("written") != generation.partition or document.get("over"):
                 raise StoreError(
                     f"{what} is not in the store (swept, or of another store); run the step again"
                 )
-            if expected is not None and rows != expected:
+            rows, expected = counted.get(generation.number, 0), document["n_written"]
+            if rows != expected:
                 raise StoreError(
                     f"{what} has {rows} of the {expected} rows that were written: something else "
                     f"deletes from {location.index}; run the step again"
@@ -128,7 +128,7 @@ class Markers:
         """Return complete generations that were not retired, after a refresh."""
         written = [marker for marker in self.unseen(index, ()) if marker.partition and not marker.over]
         counted = self._counts([marker.location for marker in written])
-        return [m for m in written if m.n_rows in (None, counted.get(m.number, 0))]
+        return [marker for marker in written if marker.n_rows == counted.get(marker.number, 0)]
 
     def _head(self, generation: Generation) -> dict[str, Any]:
         return {

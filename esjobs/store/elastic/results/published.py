@@ -111,7 +111,7 @@ class Published:
         adopted = {index for index, of_index in new.items() if seen_of(of_index)}
         if adopted:
             _log.warning(
-                "what is published of %s was not recorded (the record is lost, or of an earlier version): "
+                "what is published of %s was not recorded (the record is lost): "
                 "it is taken from the aliases, and nothing there is swept this time",
                 ", ".join(sorted(adopted)),
             )
