@@ -37,10 +37,10 @@ KEPT_TEXTS = frozenset({"cpu_raw"})
 KEPT = frozenset(
     (
         # of jobs: where, what, how; queues and sites are public
+        *columns("source job_id task_id queue site measured_by cpu_raw cpu_model processing_type state"),
         *columns(
-            "source job_id task_id queue site cpu_raw cpu_model processing_type state cluster subcluster"
+            "cluster subcluster exit_code country vo vo_role infrastructure benchmark core_class task_type only_type"
         ),
-        *columns("exit_code country vo vo_role infrastructure benchmark core_class task_type only_type"),
         # of what was measured
         *columns("metric scope detector variant reason issues_variant score_cpu_reason score_mem_reason"),
         *columns(

@@ -119,7 +119,7 @@ def test_headings_and_cells_are_shown_and_files_keep_everything(tmp_path: Path) 
         for task in range(4)
         for site in range(4)
     )
-    table.write_text(f'task,site,value,"{header}"\n{rows}', newline="")
+    table.write_text(f'task,queue,value,"{header}"\n{rows}', newline="")
     command = (
         "fit-file",
         str(table),
