@@ -61,7 +61,7 @@ KEPT = frozenset(
         # of reports of TALP: known by their hashes
         *columns("report part_of dlb_version worst"),
         # of indices: a centre is public
-        *columns("assessment centre period measure heading contact"),
+        *columns("assessment centre period measure label contact"),
         # of the cost of monitoring, of programs and of what is predicted: software and numbers
         *columns("measurement collector collective module digest metrics"),
     )

@@ -14,7 +14,8 @@ import pytest
 from dashboards.targets.html.profile import Columns, Curve, Dot, Fold, Label, Part, Point, Tick, Whiskers
 from dashboards.targets.html.report import ReportData
 from esjobs.core.text import visible
-from esjobs.core.words import Verdict
+from esjobs.core.verdict_order import verdict_order
+from esjobs.core.words import Verdict, status_shown
 from esjobs.schema.catalogue import table
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed
@@ -341,6 +342,10 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
                 _fit("cpu_model", kind, method, model_factors),
             ]
             rows["components"] += _components(kind, method, factors)
+    compared = {"confirmed": None, "deviation": None}
+    for rank, row in enumerate(sorted(rows["flags"], key=lambda row: verdict_order(compared | row)), 1):
+        shown = status_shown(str(row["verdict"]), row.get("confirmed"))
+        row |= {"rank": rank, "status_shown": shown, "finding": row.get("finding") or row.get("sentence")}
     residuals = residual_rows(rows["factors"], seed)
     return ReportData(
         factors=frame("factors", rows["factors"]),

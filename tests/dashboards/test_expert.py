@@ -254,7 +254,7 @@ def test_names_with_one_task_are_named(data: ReportData) -> None:
     assert text.paragraphs[0].startswith(f"{len(rows)} queues have one unit of work in the fit")
     assert names.terms[0][1].count(", ") == len(rows) - 1
     assert data.factors is not None
-    single = data.factors.assign(n_tasks=2.0)
+    single = data.factors.assign(n_units=2.0)
     single.loc[single.index[0], "n_units"] = 1.0
     text = block_of(replace(data, factors=single), "one-task")[0].parts[0]
     assert isinstance(text, TextPart)
@@ -342,7 +342,7 @@ def test_factors_show_what_was_taken_out(data: ReportData) -> None:
 
 def test_deviating_sites_say_via_whom(data: ReportData) -> None:
     assert data.flags is not None
-    block, _ = block_of(replace(data, flags=data.flags.assign(via="GRID-BRIDGE")), "deviating")
+    block, _ = block_of(replace(data, flags=data.flags.assign(sole_link="GRID-BRIDGE")), "deviating")
     assert set(cells_of(block, "Via only")) == {"GRID-BRIDGE"}
 
 

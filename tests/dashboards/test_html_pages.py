@@ -130,10 +130,10 @@ def test_a_choice_narrows_the_page_and_goes_along(browser: "Browser", folder: Pa
     assert (
         page.locator("#sites-to-declare .empty").inner_text() == "No deviation is confirmed; nothing to send."
     )
-    page.locator("nav a", has_text="Trust").click()
+    page.locator("nav a", has_text="Data quality").click()
     page.wait_for_function("() => document.body.dataset.drawn !== undefined")
     assert page.url.endswith("trust.html#verdict=ok")
-    page.locator("nav a", has_text="Sites").click()
+    page.locator("nav a", has_text="Sites and queues").click()
     page.wait_for_function("() => document.body.dataset.drawn !== undefined")
     assert page.get_by_role("combobox", name="Verdict").input_value() == "ok"
     page.get_by_role("button", name="Show all").click()

@@ -86,7 +86,7 @@ def test_hovering_tells_about_a_site(opened: Opened) -> None:
     text = tooltip.inner_text()
     for word in (
         "Name",
-        "site",
+        "Site",
         "Declared corepower",
         "Origin",
         "Deviation",

@@ -155,7 +155,7 @@ def test_nothing_deviates(small: ReportData) -> None:
     assert small.flags is not None
     calm = small.flags.assign(verdict=small.flags.verdict.replace("deviates", "ok"), confirmed=False)
     text = " ".join(outline(render(replace(small, flags=calm))).text)
-    assert "No deviation is confirmed; nothing to send." in text
+    assert "No deviation of a queue is confirmed." in text
 
 
 def test_nothing_is_declared(small: ReportData) -> None:

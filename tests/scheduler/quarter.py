@@ -173,9 +173,9 @@ def recipients(quarter_grid: Quarter) -> list[dict[str, Any]]:
         return {"name": name, "role": role, "channel": "mail", "address": f"{name}@grid.example", **given}
 
     return [
-        mail("misdeclared", "queue", sites=[quarter_grid.misdeclared.name]),
-        mail("renewed", "queue", sites=[quarter_grid.renewed.name]),
-        mail("flooded", "queue", sites=[quarter_grid.flooded.name]),
+        mail("misdeclared", "site", sites=[quarter_grid.misdeclared.name]),
+        mail("renewed", "site", sites=[quarter_grid.renewed.name]),
+        mail("flooded", "site", sites=[quarter_grid.flooded.name]),
         mail("coordinators", "coordinator"),
         mail("operator", "operator"),
     ]
