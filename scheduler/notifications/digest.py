@@ -183,7 +183,7 @@ def _basis(notice: Notice) -> str:
     if notice.n_jobs is None:
         return ""
     tasks = "" if notice.n_tasks is None else f" of {many(notice.n_tasks, 'task')}"
-    others = "CPU model" if notice.level == "cpu_model" else "Site"
+    others = "CPU model" if notice.level == "cpu_model" else "site"
     compared = "" if notice.n_groups is None else f", compared over {many(notice.n_groups, others)}"
     return f"{many(notice.n_jobs, 'job')}{tasks}{compared}"
 
