@@ -64,6 +64,10 @@ _PATTERNS = (
     (re.compile(r"\(_ssl\.c:\d+\)"), "(_ssl.c)"),
     (re.compile(r"/reference/\d+\.\d+/"), "/reference/<version>/"),
     (re.compile(r"\bchecksum \d+"), "checksum <number>"),
+    (
+        re.compile(r"[\d,]+ or more pairs of task and queue to fit, which take about [\d.]+ GB"),
+        "<number> pairs",
+    ),
     (re.compile(r"\b(gave up after) \d+ s\b"), r"\1 <number> s"),
     (re.compile(r"\b\d+(\.\d+)? (GB of memory are free)\b"), r"<number> \2"),
     (re.compile(r"block of size [\d.]+ [KMG]iB \([^)]*\)"), "block of size <number>"),
