@@ -53,11 +53,13 @@ def compare_text(text: str) -> None:
 
 
 _PATTERNS = (
+    (re.compile(r"\btest-[0-9a-f]{12}-"), "<prefix>-"),
+    (re.compile(r"\bport=\d+"), "port=<port>"),
+    (re.compile(r"\bcontext found for id \[\d+\]"), "context found for id [<number>]"),
     (re.compile(r"\b(localhost|127\.0\.0\.1|\[::1\]):\d{4,5}\b"), r"\1:<port>"),
     (re.compile(r"(?i)\b(process|pid|port) \d+"), r"\1 <number>"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<uuid>"),
     (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b"), "<hex>"),
-    (re.compile(r"\btest-[0-9a-f]{12}-"), "<prefix>-"),
     (re.compile(r"0x[0-9a-f]{6,}"), "<address>"),
     (re.compile(r"(?<=<tmp>/)([A-Za-z_-]+)\d+(?=/)"), r"\1"),
     (re.compile(r"/fd/\d+"), "/fd/<number>"),
