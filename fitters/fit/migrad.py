@@ -25,8 +25,10 @@ from fitters.layout.components import Part
 SMALLEST_VARIANCE = 1e-12
 VARIANCE_WITHOUT_LOOPS = 1e-6  # In place of S^2 where there is none
 FAR_COST = 1e300
-TOLERANCE = 1e-3  # EDM below 1e-6: a thousandth of an error from the minimum
-MOST_CALLS = 200_000
+# MIGRAD ends at an EDM of 0.002 times this: a ten-thousandth of an error from the minimum
+TOLERANCE = 1e-5
+ROUND_OFF = 1e-10  # More per degree of freedom: what the sum of so many squares is known to
+MOST_CALLS = 10_000
 HESSE_LIMIT = 1000  # Units up to which HESSE is run; its time grows with their cube
 AGREEMENT = 0.05  # Errors by which two searches for one minimum may differ
 _LOWER = 1e-9  # Relative decrease of the cost that is more than round-off
@@ -86,7 +88,7 @@ def minimise_by_minuit(part: Part, mode: int, variance: float) -> MinuitMinimum:
             hessian=cost.hessian if hesse else None,
         )
     minuit.errordef = Minuit.LEAST_SQUARES
-    minuit.tol = TOLERANCE
+    minuit.tol = max(TOLERANCE, ROUND_OFF * part.dof)
     minuit.strategy = 0
     minuit.migrad(ncall=MOST_CALLS)
     theta = np.asarray(minuit.values, np.float64)

@@ -28,9 +28,9 @@ def test_minimum_and_errors_are_those_of_the_second_implementation(
     expected = answer(problem_of(toy, objective))
     result = by_minuit(toy, objective)
     error = np.sqrt(np.diagonal(expected.covariance))
-    assert np.abs(np.log(result.units.k / expected.k) / error).max() < 1e-3
+    assert np.abs(np.log(result.units.k / expected.k) / error).max() < 1e-4
     np.testing.assert_allclose(result.units.k_err / result.units.k, error, rtol=1e-4)
-    assert result.components.f[0] == pytest.approx(expected.cost, rel=1e-6)
+    assert result.components.f[0] == pytest.approx(expected.cost, rel=1e-9)
     assert result.units.k.sum() == pytest.approx(8, rel=1e-12)
 
 
@@ -63,7 +63,7 @@ def test_what_minuit_did_is_in_the_result() -> None:
     assert (found.valid, found.accurate, found.hesse_failed, found.found_by) == (True, True, False, "minuit")
     assert 0 < found.edm < found.edm_goal
     assert 0 < found.n_gradients < found.n_calls < 500
-    assert 0 < found.agreement < 1e-2
+    assert 0 < found.agreement < 1e-3
     assert fit_speed_factors(toy.buckets()).components.minuit[0] is None
 
 
