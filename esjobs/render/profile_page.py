@@ -38,13 +38,13 @@ from esjobs.render.rows import cell_text
 from esjobs.schema.speed import FLAGS
 from esjobs.store.base import JobStore
 
+# Of the figure of deviations, and how high a row of it is; in units of its box
 _WIDTH, _LEFT, _ROW = 860, 250, 22
-"""Of the figure of deviations, and how high a row of it is; in units of its box."""
+# Deviations are drawn up to this; what lies beyond is drawn at the edge, and its text says how far
 _WIDEST = 1.5
-"""Deviations are drawn up to this; what lies beyond is drawn at the edge, and its text says how far."""
 _COURSE_HEIGHT, _COURSE_LEFT = 230, 66
+# Queues that are drawn over time, those of most jobs; the table has them all
 _MOST_COURSES = 6
-"""Queues that are drawn over time, those of most jobs; the table has them all."""
 
 
 def profile_html(profile: Profile, now: datetime | None = None) -> str:
