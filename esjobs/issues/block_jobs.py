@@ -12,7 +12,7 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, Days, Query
 from esjobs.core.window import Window
 from esjobs.issues.facts import Facts
-from esjobs.issues.finest_load import is_user_finer, with_finest_load
+from esjobs.issues.finest_load import user_is_finer, with_finest_load
 from esjobs.issues.footprints import footprint_rows, footprints
 from esjobs.issues.in_force import Judging
 from esjobs.issues.series_jobs import with_records
@@ -53,7 +53,7 @@ def split_by_metrics(block: Block) -> Iterator[Block]:
     """
     metrics = tuple(block.values)
     n_units = np.array([[len(units) for units in block.units[metric]] for metric in metrics], np.int64)
-    traits = np.vstack([n_units > 0, is_user_finer(block)])
+    traits = np.vstack([n_units > 0, user_is_finer(block)])
     kinds, kind = np.unique(traits.T, axis=0, return_inverse=True)
     for number, has_metric in enumerate(kinds):
         rows = np.flatnonzero(kind.reshape(-1) == number)

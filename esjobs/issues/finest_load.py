@@ -18,7 +18,7 @@ LOAD, USER, SYSTEM = "cpu_load", "cpu_user", "cpu_system"
 _PER_CORE = ("thread", "core")
 
 
-def is_user_finer(block: Block) -> npt.NDArray[np.bool_]:
+def user_is_finer(block: Block) -> npt.NDArray[np.bool_]:
     """Return the mask of jobs whose time in user mode is known per core or thread, their load less finely."""
     n_jobs = len(block.step_s)
     if USER not in block.values:
@@ -34,11 +34,11 @@ def is_user_finer(block: Block) -> npt.NDArray[np.bool_]:
 
 
 def with_finest_load(block: Block, cores: npt.NDArray[np.float64]) -> Block:
-    """Return a block whose load is that of cores, where :func:`is_user_finer` holds for all of its jobs.
+    """Return a block whose load is that of cores, where :func:`user_is_finer` holds for all of its jobs.
 
     ``cores``: of each job, NaN if unknown. Two hardware threads of a core are added up, at most 1.
     """
-    if not is_user_finer(block).all():
+    if not user_is_finer(block).all():
         return block
     jobs = [_job(block, row, float(cores[row])) for row in range(len(block.step_s))]
     most = max(len(units) for units, _ in jobs)
