@@ -107,5 +107,5 @@ def columns(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
 
+# Types that queries over results may group by: their values compare equal identically in every engine
 _GROUPABLE = ("keyword", "integer", "boolean", "day")
-"""Types that queries over results may group by: their values compare equal identically in every engine."""

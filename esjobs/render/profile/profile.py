@@ -14,6 +14,7 @@ from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
+from esjobs.records.jobs.job_counts import has_events
 from esjobs.render.profile.named import Named, named
 from esjobs.render.profile.percentiles import Percentile, percentiles
 from esjobs.render.profile.power import needed
@@ -41,7 +42,8 @@ class Profile:
     row. ``flags``: of all processing types together, a row a name; ``types``: of each type. ``mixes``: CPU
     models of a queue, or queues of a CPU model. ``tasks``: what the factors rest on, most jobs first.
     ``needs``: by name, what would decide a verdict that claims nothing. ``percentiles``: among all others.
-    ``history``: flags of all windows as long as that of the run, oldest first.
+    ``history``: flags of all windows as long as that of the run, oldest first. ``has_events``: False if no
+    stored job records its events, so that none of them can be fitted.
     """
 
     named: Named
@@ -63,6 +65,7 @@ class Profile:
     drifts: Sequence[Row] = ()
     states: Sequence[Row] = ()
     references: Sequence[Row] = ()
+    has_events: bool = True
 
 
 def profile(store: JobStore, level: Level, name: str) -> Profile:
@@ -87,8 +90,9 @@ def profiles(
         return []
     places = percentiles(store, meant, window)
     if run is None:
+        fitted = has_events(store)
         return [
-            Profile(each, None, window, "", DEVIATION_LIMIT, percentiles=here)
+            Profile(each, None, window, "", DEVIATION_LIMIT, percentiles=here, has_events=fitted)
             for each, here in zip(meant, places, strict=True)
         ]
     read = _Read(store, run, meant[0].level, tuple(sorted({name for each in meant for name in each.names})))

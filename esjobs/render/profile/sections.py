@@ -43,7 +43,9 @@ def source(profile: Profile, now: datetime | None = None) -> str:
     """Return the origin of the numbers and, at a time, their age."""
     if profile.run is None:
         where = f"jobs of {profile.window}" if profile.window else "no jobs"
-        return f"{where}; no speed factors yet: esjobs run"
+        return (
+            f"{where}; {'no speed factors yet: esjobs run' if profile.has_events else 'no events recorded'}"
+        )
     age = Freshness(profile.run.reach, now)
     return f"{profile.run.title}, method {profile.method}; {age.sentence}" + (
         "; too old to send" if age.stale else ""

@@ -24,8 +24,8 @@ from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import quote
 from esjobs.store.row_hash import Hashes, identity_hash
 
+# Load and first row of no rows; loads are numbered from 1
 _NOTHING_COMES = (0, 0)
-"""Load and first row of no rows; loads are numbered from 1."""
 
 
 @dataclass(frozen=True)

@@ -97,16 +97,16 @@ USUAL = IndexSettings()
 """Default settings of indices."""
 
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+# Ends the name of the index of a table, or of what belongs to no month
 _FIRST = "000001"
-"""Ends the name of the index of a table, or of what belongs to no month."""
 
 DIGITS = "0123456789"
 """First characters of the suffix of an index name, with and without a month."""
 
 _LATEST = "latest"
 
+# Number of months that are requested individually; for more, all are requested
 _MOST_MONTHS = 12
-"""Number of months that are requested individually; for more, all are requested."""
 
 LONGEST_TARGET = 2000
 """Characters of the indices in an address: servers accept 4096 for all of its line."""
@@ -244,8 +244,8 @@ def listed(indices: Iterable[str]) -> str:
     return ",".join(indices)
 
 
+# No refresh by time: the writer refreshes when all is written; before that, nothing may be visible
 _NO_REFRESH = {"refresh_interval": "-1"}
-"""No refresh by time: the writer refreshes when all is written; before that, nothing may be visible."""
 
 
 def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:

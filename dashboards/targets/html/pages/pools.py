@@ -23,8 +23,8 @@ from esjobs.core.query import (
 MOST_GROUPS = 60_000
 """Groups that are kept for the panels of a page that are about the same rows; see :func:`pools_of`."""
 
+# Metrics that can be made of those of smaller groups
 _ADDED_UP = (Sum, SumProduct, SumWhere, Count, Moment, Minimum, Maximum)
-"""Metrics that can be made of those of smaller groups."""
 
 ALL = "n_all"
 """The number of jobs of a group, whatever is known of them."""

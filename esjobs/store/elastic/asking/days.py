@@ -14,8 +14,8 @@ from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+# The last midnight that 63 bits of nanoseconds reach
 _LAST = datetime(2262, 4, 11, tzinfo=UTC)
-"""The last midnight that 63 bits of nanoseconds reach."""
 
 _STRETCHES = 16
 

@@ -26,11 +26,11 @@ from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 from esjobs.store.elastic.transport.naming import PATTERN, addresses, nameable, without
 from esjobs.store.elastic.transport.scan import search_once
 
+# Numbers whose sums tell that documents differ: those that buckets and declared values are made of
 _USED = ("cpu_s", "wall_s", "events", "cores", "hs06_s")
-"""Numbers whose sums tell that documents differ: those that buckets and declared values are made of."""
 
+# Indices that one question may be about
 _MOST_INDICES = 10_000
-"""Indices that one question may be about."""
 
 
 class ForeignJobs:
