@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fitters.line.significance import benjamini_hochberg
     from fitters.mixture.results import Mixtures
     from fitters.mixture.search import find_mixtures
-    from fitters.ranking.grades import Standing, rank_estimates
+    from fitters.ranking.grades import Ranking, rank_estimates
     from fitters.variance.of_estimates import LEAST_ESTIMATES
     from fitters.variance.of_jobs import JobScatter, job_scatter, unit_scatter
     from fitters.variance.of_kinds import KindScatter, inner_scatter, kind_scatter
@@ -65,9 +65,9 @@ __all__ = [
     "MixedEffects",
     "Mixtures",
     "Nearest",
+    "Ranking",
     "Series",
     "SettingError",
-    "Standing",
     "Step",
     "UnitCosts",
     "Units",
@@ -136,7 +136,7 @@ _MODULES = {
     "line.significance": "benjamini_hochberg",
     "mixture.results": "Mixtures",
     "mixture.search": "find_mixtures",
-    "ranking.grades": "Standing rank_estimates",
+    "ranking.grades": "Ranking rank_estimates",
     "variance.of_estimates": "LEAST_ESTIMATES",
     "variance.of_jobs": "JobScatter job_scatter unit_scatter",
     "variance.of_kinds": "KindScatter inner_scatter kind_scatter",

@@ -76,7 +76,7 @@ CPU_SPEED_BY_QUEUE = Table(
 )
 
 SHARE_PARTS = ("cpu models", "site", "sorting", "all")
-"""What queues differ by, in reading order."""
+"""Parts of the variance between queues, in reading order."""
 
 VARIANCE_SHARES = Table(
     "variance_shares",

@@ -135,8 +135,8 @@ def variance_shares(
         part = _estimated(found.sample.keep(found.sample.group != group))
         if part is not None:
             # of the same units and classes, or those that are lost would be taken for errors
-            alike, _ = found.variances(part.mix_in(found.sample))
-            changes.append(part.variances(part.sample.mix)[0] - alike)
+            common, _ = found.variances(part.mix_in(found.sample))
+            changes.append(part.variances(part.sample.mix)[0] - common)
     again = corrected + np.array(changes) if len(changes) > groups // 2 > 0 else np.full((2, 4), np.nan)
     inside = np.zeros(len(mix), np.bool_)
     inside[found.sample.units] = True
@@ -241,7 +241,7 @@ def _together(null: Floats) -> Mask:
 
 
 class _LeaveOut:
-    """What the other clusters predict of each cluster, for all clusters at once."""
+    """Predictions of each cluster by the others, for all clusters at once."""
 
     def __init__(self, sample: _Sample, solution: Reduced) -> None:
         self._sample, self._solution = sample, solution

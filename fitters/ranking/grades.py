@@ -25,12 +25,12 @@ _SWEEPS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
-    """Names in order; arrays of one entry per estimate.
+class Ranking:
+    """Names in order of their estimates; arrays of one entry per estimate.
 
     ``mean``, ``low``, ``high``: of the posterior, with its 90 % interval. ``grade``: 0 is the highest, -1 for
     names that are not graded. ``rank_low``, ``rank_high``: 90 % interval of the rank, 1 is the largest.
-    ``told``: share of the graded pairs that are told apart; ``discordance``: expected share of these that are
+    ``separated``: share of the graded pairs that are told apart; ``discordance``: expected share of these that are
     in the wrong order. ``scatter``: of the true values.
     """
 
@@ -40,12 +40,12 @@ class Standing:
     grade: Ints
     rank_low: Ints
     rank_high: Ints
-    told: float
+    separated: float
     discordance: float
     scatter: float
 
 
-def rank_estimates(value: Floats, error: Floats, graded: Mask | None = None) -> Standing:
+def rank_estimates(value: Floats, error: Floats, graded: Mask | None = None) -> Ranking:
     """Return the standing of estimates with standard errors.
 
     ``graded``: the names that make the grades; others get one if their whole interval lies in it. Cost: 6 n^2
@@ -63,7 +63,7 @@ def rank_estimates(value: Floats, error: Floats, graded: Mask | None = None) -> 
     low, high = mean - HALF_WIDTH_90 * spread, mean + HALF_WIDTH_90 * spread
     chosen = np.flatnonzero(graded)
     chosen = chosen[np.argsort(-mean[chosen], kind="stable")]
-    ends, told, discordance = _cut(mean[chosen], spread[chosen])
+    ends, separated, discordance = _cut(mean[chosen], spread[chosen])
     grade = np.full(len(value), -1, np.int64)
     grade[chosen] = np.searchsorted(ends, np.arange(len(chosen)), side="right")
     if len(chosen):
@@ -72,7 +72,7 @@ def rank_estimates(value: Floats, error: Floats, graded: Mask | None = None) -> 
         highest, lowest = (np.searchsorted(-borders, -at, side="right") for at in (high, low))
         grade[~graded & (highest == lowest)] = highest[~graded & (highest == lowest)]
     rank_low, rank_high = _ranks(mean, spread)
-    return Standing(mean, low, high, grade, rank_low, rank_high, told, discordance, scatter)
+    return Ranking(mean, low, high, grade, rank_low, rank_high, separated, discordance, scatter)
 
 
 def _prior(value: Floats, error: Floats) -> tuple[float, float]:
@@ -106,10 +106,10 @@ def _cut(mean: Floats, spread: Floats) -> tuple[Ints, float, float]:
         cost = np.where(np.tri(n + 1, k=-1, dtype=np.bool_), np.inf, price * tied_pairs - tied_wrong)
         for ends in _segments(cost):
             starts = np.append(0, ends[:-1])
-            told = n_pairs - tied_pairs[starts, ends].sum()
+            apart = n_pairs - tied_pairs[starts, ends].sum()
             mistaken = n_wrong - tied_wrong[starts, ends].sum()
-            if told > best[1] * n_pairs + 0.5 and mistaken <= DISCORDANCE * told:
-                best = (ends, float(told / n_pairs), float(mistaken / told))
+            if apart > best[1] * n_pairs + 0.5 and mistaken <= DISCORDANCE * apart:
+                best = (ends, float(apart / n_pairs), float(mistaken / apart))
     return best
 
 

@@ -26,7 +26,7 @@ def test_few_pairs_of_different_grades_are_in_the_wrong_order(count: int, error:
         wrong.append((above & mistaken).sum() / max(above.sum(), 1))
         said.append(found.discordance)
         league.append(((value[:, None] > value) & mistaken).sum() * 2 / (count * (count - 1)))
-        share.append(found.told)
+        share.append(found.separated)
         rank = stats.rankdata(-true)
         ranks.append(np.mean((rank >= found.rank_low) & (rank <= found.rank_high)))
         inside.append(np.mean((true > found.low) & (true < found.high)))
@@ -56,13 +56,13 @@ def test_no_other_cut_of_few_names_tells_more_pairs() -> None:
                 pairs = np.triu(grade[:, None] != grade, 1)
                 if wrong[pairs].sum() <= DISCORDANCE * pairs.sum():
                     best = max(best, int(pairs.sum()))
-        assert found.told * 28 >= best - 1.5
+        assert found.separated * 28 >= best - 1.5
 
 
 def test_names_that_nothing_tells_apart_have_one_grade_and_any_rank() -> None:
     found = rank_estimates(np.full(6, 0.1), np.full(6, 0.05))
     assert found.grade.tolist() == [0] * 6
-    assert found.told == 0.0
+    assert found.separated == 0.0
     assert (found.rank_low == 1).all()
     assert (found.rank_high == 6).all()
 

@@ -143,8 +143,8 @@ class Buckets:
 def read_machines(store: JobStore, window: Window, solved: KnownOfTasks) -> Machines | None:
     """Fit the effects from the buckets of a window; None without a CPU model. One query."""
     every = read_machine_sums(store, window)
-    known = np.array([unit not in solved.aside for unit in every.units], np.bool_)[every.unit]
-    usable = known & (every.sums["cpu_s"] > 0) & (every.sums["events"] > 0)
+    solvable = np.array([unit not in solved.aside for unit in every.units], np.bool_)[every.unit]
+    usable = solvable & (every.sums["cpu_s"] > 0) & (every.sums["events"] > 0)
     if not usable.any():
         return None
     buckets = _buckets(every.keep(usable), solved)
