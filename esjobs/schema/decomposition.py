@@ -49,10 +49,9 @@ CPU_SPEED_BY_QUEUE = Table(
     "run",
     (
         RUN,
-        LEVEL,
-        column("name", "keyword", "canonical CPU model"),
+        column("cpu_model", "keyword", "canonical CPU model"),
         TYPE,
-        column("queue", "keyword", "queue"),
+        column("queue", "keyword", "queue, as jobs name it"),
         column(
             "relative",
             "number",
@@ -64,15 +63,16 @@ CPU_SPEED_BY_QUEUE = Table(
         column("n_jobs", "integer", "jobs of this queue on this model", "jobs"),
         column("n_tasks", "integer", "tasks behind it", "tasks"),
         column("cpu_share", "number", "of the CPU time of the queue that this model did"),
-        column("pair", "keyword", "queue and CPU model, as a label"),
+        column("label", "keyword", "queue and CPU model, as a label"),
         column("speed_run", "keyword", "the run of speed factors that this follows from"),
         *PROVENANCE,
         *SCOPE,
     ),
     time="window_end",
     made_by="decompose",
-    shown=columns("name queue relative relative_err n_queues n_jobs n_tasks"),
-    order=columns("name -relative queue"),
+    shown=columns("cpu_model queue relative relative_err n_queues n_jobs n_tasks"),
+    order=columns("cpu_model -relative queue"),
+    named="cpu_model",
 )
 
 SHARE_PARTS = ("cpu models", "site", "sorting", "all")

@@ -44,15 +44,15 @@ def fit_inputs(work: NightWork) -> str:
 
 
 def _inputs_of(work: NightWork, window: Window) -> str:
-    days = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "mark", "rules", "resolver"])
-    marks = sorted({tuple(map(str, row.values())) for row in days.to_pylist()})
+    days = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "fingerprint", "rules", "resolver"])
+    fingerprints = sorted({tuple(map(str, row.values())) for row in days.to_pylist()})
     declared = [
         {name: str(value) for name, value in row.items()}
         for row in read_table(work.store, COREPOWER).to_pylist()
         if row["valid_from"] is None or row["valid_from"] < window.end
     ]
     declared.sort(key=lambda row: sorted(row.items()))
-    return content_id({"run": question_of(work, window).run, "days": marks, "declared": declared})
+    return content_id({"run": question_of(work, window).run, "days": fingerprints, "declared": declared})
 
 
 def fit_stands(work: NightWork) -> bool:

@@ -30,8 +30,8 @@ class Ranking:
 
     ``mean``, ``low``, ``high``: of the posterior, with its 90 % interval. ``grade``: 0 is the highest, -1 for
     names that are not graded. ``rank_low``, ``rank_high``: 90 % interval of the rank, 1 is the largest.
-    ``separated``: share of the graded pairs that are told apart; ``discordance``: expected share of these that are
-    in the wrong order. ``scatter``: of the true values.
+    ``separated``: share of the graded pairs that are told apart; ``discordance``: expected share of these
+    that are in the wrong order. ``scatter``: of the true values.
     """
 
     mean: Floats

@@ -98,8 +98,7 @@ def _machine_rows(machines: Machines, shared: Mapping[str, float]) -> Iterator[d
     for pair in machines.pairs:
         error = math.hypot(pair.error, shared.get(pair.queue, 0.0))
         yield {
-            "level": "cpu_model",
-            "name": pair.model,
+            "cpu_model": pair.model,
             "processing_type": ALL_TYPES,
             "queue": pair.queue,
             "relative": math.expm1(pair.relative),
@@ -109,7 +108,7 @@ def _machine_rows(machines: Machines, shared: Mapping[str, float]) -> Iterator[d
             "n_jobs": pair.n_jobs,
             "n_tasks": pair.n_tasks,
             "cpu_share": machines.mix.get(pair.queue, {}).get(pair.model),
-            "pair": f"{pair.queue} · {pair.model}",
+            "label": f"{pair.queue} · {pair.model}",
         }
 
 
