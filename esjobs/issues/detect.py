@@ -162,6 +162,7 @@ def _of_block(
 ) -> None:
     """Add footprints, measures and issues of the jobs of a block."""
     of_block = block_jobs(store, judging, day, names, block)
+    block = of_block.block
     jobs, facts = of_block.jobs, of_block.facts
     for batch in of_block.footprints:
         spools[FOOTPRINTS].add(batch)
