@@ -159,6 +159,9 @@ class _Attempt:
             if done and step.name == "aggregate":
                 idle = not self._look_at_day()
         self._row["steps_done"] = self._n_done
+        if self._work.unfitted:
+            fitted = [window for window in self._work.windows if window not in self._work.unfitted]
+            self._row["runs"] = ",".join(question_of(self._work, window).run for window in fitted) or None
         if self._failures:
             self._end("failed", self._reason())
         else:
