@@ -7,7 +7,6 @@ import numpy as np
 import fitters
 from esjobs.core.tables import columns
 from esjobs.speed.factors import Factors
-from fitters.ranking.grades import LETTERS
 
 RANKED = columns("grade rank_low rank_high k_likely k_likely_low k_likely_high")
 """Columns of ``factors`` and ``flags`` that this makes."""
@@ -26,10 +25,9 @@ def with_ranking(factors: Factors, min_name_jobs: int) -> Factors:
     found = fitters.rank_estimates(
         np.log(factors.k[inside]), relative[inside], factors.n_jobs[inside] >= min_name_jobs
     )
-    letters = [LETTERS[number] if number >= 0 else None for number in found.grade.tolist()]
     rank = (found.rank_low.tolist(), found.rank_high.tolist())
     likely = (np.exp(values).tolist() for values in (found.mean, found.low, found.high))
-    rows = zip(letters, *rank, *likely, strict=True)
+    rows = zip(found.letters, *rank, *likely, strict=True)
     return replace(
         factors,
         ranking={
