@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fitters.layout.buckets import Buckets
     from fitters.layout.columns import Labels, factorise
     from fitters.line.line import LineResult, fit_line
-    from fitters.line.significance import benjamini_hochberg
     from fitters.mixture.results import Mixtures
     from fitters.mixture.search import find_mixtures
     from fitters.variance.of_estimates import LEAST_ESTIMATES
@@ -69,7 +68,6 @@ __all__ = [
     "UnknownNameError",
     "WarpedSeries",
     "align_days",
-    "benjamini_hochberg",
     "bucket_slopes",
     "bucket_table",
     "compare",
@@ -120,7 +118,6 @@ _MODULES = {
     "layout.buckets": "Buckets",
     "layout.columns": "Labels factorise",
     "line.line": "LineResult fit_line",
-    "line.significance": "benjamini_hochberg",
     "mixture.results": "Mixtures",
     "mixture.search": "find_mixtures",
     "variance.of_estimates": "LEAST_ESTIMATES",

@@ -6,7 +6,7 @@ from dashboards.view.rows import Row
 from esjobs.core.numbers import count, number, percent
 from esjobs.core.text import visible
 
-_LEAST_SCATTER = 0.05
+_LEAST_SCATTER = 0.02
 """The line takes no smaller scatter of declarations than this; see the method."""
 
 
