@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from fitters.layout.buckets import Buckets
     from fitters.layout.columns import Labels, factorise
     from fitters.line.line import LineResult, fit_line
-    from fitters.line.significance import benjamini_hochberg
     from fitters.mixture.results import Mixtures
     from fitters.mixture.search import find_mixtures
     from fitters.ranking.grades import Ranking, rank_estimates
@@ -78,7 +77,6 @@ __all__ = [
     "VarianceShares",
     "WarpedSeries",
     "align_days",
-    "benjamini_hochberg",
     "bucket_slopes",
     "bucket_table",
     "compare",
@@ -136,7 +134,6 @@ _MODULES = {
     "layout.buckets": "Buckets",
     "layout.columns": "Labels factorise",
     "line.line": "LineResult fit_line",
-    "line.significance": "benjamini_hochberg",
     "mixture.results": "Mixtures",
     "mixture.search": "find_mixtures",
     "ranking.grades": "Ranking rank_estimates",

@@ -45,8 +45,8 @@ READING = Panel(
         ),
         (
             "",
-            "4. A queue deviates when its 90 % interval lies beyond {limit}. A deviation is confirmed, and "
-            "cleared to send, when it is significant over all tests and passes all stability checks.",
+            "4. A queue deviates when it is 95 % sure to be off by more than {limit}, given how the others "
+            "declare. A deviation is confirmed, and cleared to send, when it passes every check.",
         ),
         (
             "",

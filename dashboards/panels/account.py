@@ -2,8 +2,9 @@
 
 from dashboards.panels.columns import JOBS, UNITS
 from dashboards.spec import Entry, Panel, View
+from esjobs.core.numbers import exact_percent
 from esjobs.core.query import Sum
-from esjobs.core.words import FALSE_DISCOVERY_RATE, HALF_WIDTH_90
+from esjobs.core.words import SURE
 
 TYPES = Panel(
     "types",
@@ -87,17 +88,19 @@ METHOD = Panel(
         ),
         (
             "Line and deviation",
-            "A robust line through the origin, k = slope × corepower, one per benchmark, with one entry per "
-            "site and declared value. The deviation is k over what the line expects, less 1, the line "
-            "being fitted without the whole site: above 0 the jobs ran faster than declared.",
+            "A line through the origin, k = slope × corepower, one per benchmark, with one entry per "
+            "site and declared value, where the honest declarations lie. The deviation is k over what the "
+            "line expects, less 1, the line being fitted without the whole site: above 0 the jobs ran faster "
+            "than declared.",
         ),
         (
             "Verdict",
-            f"With deviation d and its whole error σ: deviates when |d| − {HALF_WIDTH_90} σ > {{limit}}; ok "
-            f"when |d| + {HALF_WIDTH_90} σ < {{limit}}; undecided between. Because many names are tested, "
-            "q-values follow Benjamini and Hochberg. A verdict is stable when no tried change of method, "
-            "minimum jobs or tasks alters it. A deviation is confirmed when it is significant "
-            f"(q ≤ {FALSE_DISCOVERY_RATE}) and stable, else a candidate: only what is confirmed may be sent.",
+            "How declarations scatter, and where the honest ones lie, is learned from all entries of the "
+            "line; it gives each declared value a probability P of being off by more than {limit}. Deviates "
+            f"when P > {exact_percent(SURE)}, ok when P < {exact_percent(1 - SURE)}, undecided between. A "
+            "verdict is stable when no tried change alters it: method, fixed cost, stray buckets, each task, "
+            "type and core class. A deviation is confirmed when it is stable and the line tells who is "
+            "wrong, else a candidate: only what is confirmed may be sent.",
         ),
         (
             "What it cannot say",

@@ -22,15 +22,10 @@ from dashboards.panels.flags import SINCE, STATE
 from dashboards.panels.reasons import WHY
 from dashboards.spec import Entry, Join, Panel, Tile, View, Where
 from esjobs.core.numbers import exact_percent
-from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90, Level
+from esjobs.core.words import CANDIDATE, CONFIRMED, HALF_WIDTH_90, SURE, Level
 
 _STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
-_SIGNIFICANT = Entry(
-    "significant",
-    "Signif.",
-    "yesno",
-    note=f"survives Benjamini-Hochberg at {exact_percent(FALSE_DISCOVERY_RATE)} over all tests of the run",
-)
+_SURE = Entry("p_off", "Sure", "sure", note="that the declared value is off by more than the limit")
 _UNSTABLE_UNDER = Entry("unstable_under", "Changes under")
 _SCATTER_FIELDS = (
     Entry("name", "Name", "name", "label"),
@@ -69,8 +64,7 @@ _FLAG_COLUMNS = (
     K,
     Entry("expected_k", "Expected k", "number", note="from the line fitted without this site"),
     DEVIATION,
-    Entry("q_value", "q", "number", note="Benjamini-Hochberg q-value of a deviation beyond the limit"),
-    _SIGNIFICANT,
+    _SURE,
     _STABLE,
     _UNSTABLE_UNDER,
     VIA,
@@ -114,17 +108,17 @@ COUNTS = Panel(
             CONFIRMED,
             "n_confirmed",
             "confirmed",
-            "beyond the limit, errors included; significant and stable",
+            f"{exact_percent(SURE)} sure to be beyond the limit, and survive every check",
         ),
         Tile(
             f"{CANDIDATE}s",
             "n_candidates",
             "candidate",
-            "beyond the limit, errors included, but not significant or not stable: not to be sent",
+            f"{exact_percent(SURE)} sure to be beyond the limit, but fail a check: not to be sent",
             one=CANDIDATE,
         ),
-        Tile("undecided", "n_undecided", "undecided", "the error reaches across the limit"),
-        Tile("ok", "n_ok", "ok", "within the limit, errors included"),
+        Tile("undecided", "n_undecided", "undecided", "neither beyond nor within the limit for sure"),
+        Tile("ok", "n_ok", "ok", f"{exact_percent(SURE)} sure to be within the limit"),
         Tile("undeclared", "n_undeclared", "default", "no declared value, or a default"),
         Tile(
             "other verdicts",
@@ -171,11 +165,12 @@ DEVIATING = Panel(
         level="queue",
         sort=("rank",),
     ),
-    "Above 0 faster than declared, below it slower, by more than the limit, errors included. Each is "
-    "significant over all tests of the run and stable under every tried change.",
+    "Above 0 faster than declared, below it slower, by more than the limit. Each survives every check; Sure "
+    "is the probability that the declared value is off by more than the limit.",
     fields=(
         NAME,
         DEVIATION,
+        _SURE,
         COREPOWER,
         _RAN_LIKE,
         VIA,
@@ -231,14 +226,14 @@ CANDIDATES = Panel(
         where=_CANDIDATES,
         sort=("-level", "rank"),
     ),
-    "Beyond the limit with the error included, but not significant over all tests of the run, or not stable: "
-    "perhaps chance, perhaps one task. Not to be sent; more tasks in common confirm or dismiss them.",
+    "Beyond the limit, but something plausible explains it: one task, a fixed cost, two speeds, or a line "
+    "that does not tell who is wrong. Not to be sent; more tasks in common confirm or dismiss them.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,
         DEVIATION,
         COREPOWER,
-        _SIGNIFICANT,
+        _SURE,
         _STABLE,
         _UNSTABLE_UNDER,
         ORIGIN,
@@ -308,7 +303,8 @@ DEVIATIONS = Panel(
         sort=("rank",),
     ),
     "Deviation from the line fitted without the site itself: right of 0 ran faster than declared, left "
-    "slower. Bars are 90 % intervals; a verdict needs the whole bar on one side of the band's edge.",
+    f"slower. Bars are 90 % intervals; a verdict needs {exact_percent(SURE)} on one side of the band's edge, "
+    "given how the others declare.",
     fields=_DEVIATION_FIELDS,
     interval=HALF_WIDTH_90,
     band=True,
@@ -342,8 +338,8 @@ UNDECIDED = Panel(
         level="queue",
         sort=("rank",),
     ),
-    "The 90 % interval reaches across the edge of the band. More tasks common with other queues would narrow "
-    "it; more jobs of the same tasks only where statistics is the larger part of the error.",
+    "Neither beyond the limit nor within it for sure. More tasks common with other queues would tell; "
+    "more jobs of the same tasks only where statistics is the larger part of the error.",
     fields=_LIST_COLUMNS,
     empty="No queue is undecided.",
     folded=True,

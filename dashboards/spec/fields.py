@@ -14,6 +14,7 @@ Show = Literal[
     "estimate",
     "percent",
     "fraction",
+    "sure",
     "shift",
     "size",
     "yesno",
@@ -25,10 +26,10 @@ Show = Literal[
 ]
 """Formats of values: ``number`` three significant digits, ``declared`` every digit that was declared,
 ``estimate`` as many digits as its error supports, ``percent`` a signed relative deviation, ``fraction`` a
-share between 0 and 1 in per cent, ``shift`` and ``size`` a small relative number in per cent with one
-decimal, with and without sign, ``names`` a long list of names, ``json`` a JSON list or object in words,
-``sentence`` a text as wide as a table, ``shared`` a text that many rows have in common, written once above
-them.
+share between 0 and 1 in per cent, ``sure`` the probability of a statement, ``shift`` and ``size`` a small
+relative number in per cent with one decimal, with and without sign, ``names`` a long list of names, ``json``
+a JSON list or object in words, ``sentence`` a text as wide as a table, ``shared`` a text that many rows have
+in common, written once above them.
 """
 
 Role = Literal["label", "x", "y", "category", "group", "detail"]

@@ -72,6 +72,21 @@ def exact_percent(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
+def sure(value: float | None) -> str:
+    """Format the probability of a statement; certainty is not claimed.
+
+    >>> sure(0.9724), sure(0.9964), sure(0.99991), sure(0.0003), sure(None)
+    ('97 %', '99.6 %', 'over 99.9 %', 'below 0.1 %', '–')
+    """
+    if value is None:
+        return MISSING
+    if value > 0.999:
+        return "over 99.9 %"
+    if value < 0.001:
+        return "below 0.1 %"
+    return f"{100 * value:.{int(value > 0.99)}f} %"
+
+
 def _percent(value: float | None, error: float | None, sign: str) -> str:
     if value is None:
         return MISSING

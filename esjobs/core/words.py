@@ -24,7 +24,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 JUDGED: tuple[Verdict, ...] = ("deviates", "ok", "undecided")
 """The verdicts of names that were compared with what they declare."""
 CONFIRMED = "confirmed"
-"""Displayed word for a significant and stable ``deviates``: the only one cleared to send."""
+"""Displayed word for a ``deviates`` that survives every check: the only one cleared to send."""
 CANDIDATE = "candidate"
 """Displayed word for every other ``deviates``."""
 STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
@@ -39,8 +39,8 @@ HALF_WIDTH_90 = 1.645
 """Half-width of a two-sided 90 % interval of a normal, in standard errors: the interval of all verdicts."""
 INTERVAL_LEVEL = 0.90
 """Coverage of displayed intervals."""
-FALSE_DISCOVERY_RATE = 0.05
-"""Expected share of false ones among what is called significant."""
+SURE = 0.95
+"""Probability that a verdict needs: of a deviation beyond the limit, or of one within it."""
 DEVIATION_LIMIT = 0.20
 """Relative deviation that is accepted, unless a setting says otherwise."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from esjobs.core.columns import LEVEL, PROVENANCE, RUN, RUN_BEFORE, SCOPE, TYPE
 from esjobs.core.numbers import exact_percent
 from esjobs.core.tables import Table, column, columns
-from esjobs.core.words import ALL_TYPES, FALSE_DISCOVERY_RATE, LEVELS, STANDINGS, VARIED, VERDICTS
+from esjobs.core.words import ALL_TYPES, LEVELS, STANDINGS, SURE, VARIED, VERDICTS
 from esjobs.schema.kinds import Kind
 
 METHOD = column(
@@ -423,11 +423,11 @@ LINES = Table(
         column("component", "integer", "component the line was fitted in: the largest"),
         column("status", "keyword", "ok, too few sites, too few"),
         column("reason", "text", "why no verdict rests on the line"),
-        column("slope", "number", "robust slope: speed factor per unit of corepower"),
+        column("slope", "number", "slope of honest declarations: speed factor per unit of corepower"),
         column("slope_err", "number", "its standard error"),
         column("slope_ols", "number", "unweighted least squares, for comparison with the article"),
         column("slope_wls", "number", "weighted by 1/k_err², for comparison only"),
-        column("tau", "number", "scatter about the line beyond the errors, relative"),
+        column("tau", "number", "scatter of honest declarations about the line beyond the errors, relative"),
         column("n_names", "integer", "names with a factor and a declared value", "names"),
         column("n_entries", "integer", "entries of the line: one per site and declared value"),
         column("n_groups", "integer", "sites of the queues; of CPU models, the models", "groups"),
@@ -440,7 +440,7 @@ LINES = Table(
         column(
             "groups_ratio",
             "number",
-            "where declarations fall into two groups: k/corepower of one over that of the other",
+            "where declarations fall into two groups: k/corepower of the smaller over that of the line",
         ),
     ),
     time="window_end",
@@ -474,9 +474,14 @@ FLAGS = Table(
         column(
             "significant",
             "boolean",
-            f"survives Benjamini-Hochberg at {exact_percent(FALSE_DISCOVERY_RATE)} over the run's tests",
+            f"p_off is above {exact_percent(SURE)}, and the line tells who is wrong",
         ),
-        column("q_value", "number", "Benjamini-Hochberg q-value of |deviation| > limit"),
+        column(
+            "q_value",
+            "number",
+            "mean of 1 - p_off over all names of the run that are at least as sure: the share of false ones "
+            "to expect among them",
+        ),
         column(
             "stable",
             "boolean",
@@ -559,6 +564,12 @@ FLAGS = Table(
             "integer",
             "1 is read first: confirmed, then by |deviation|; over all verdicts of the run, so that those of "
             "one level, type and method follow each other with gaps",
+        ),
+        column(
+            "p_off",
+            "number",
+            "probability that the declared value is off by more than the limit; null where nothing was "
+            "compared",
         ),
         *RANKED,
     ),

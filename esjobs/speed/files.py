@@ -35,6 +35,7 @@ _LINE = (
     ("significant", pa.bool_()),
     ("proposed_corepower", pa.float64()),
     ("proposed_corepower_err", pa.float64()),
+    ("p_off", pa.float64()),
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import fitters
+from esjobs.core.numbers import percent
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import noun
@@ -16,6 +17,7 @@ from esjobs.schema.speed import LINES
 from esjobs.speed.factors import Factors
 from esjobs.speed.judging.verdicts import MIN_LINE_SITES
 from fitters.layout.arrays import Floats, Ints
+from fitters.line.declarations import LEAST_HONEST, OtherGroup
 
 Declarations = Mapping[str, Mapping[str, Declared]]  # Level, then name, to what the name declares
 
@@ -27,7 +29,7 @@ class Comparison:
     ``places``: positions in the factors, aligned with the points of ``line`` and of ``raw``, the line without
     correction for fixed cost. Only names with a factor in the largest component take part; names without a
     declaration are compared with the line of most names. ``reason``: why no verdict may rest on the line, or
-    None. ``groups``: both groups, if declarations fall into two; then no verdict is cleared to send.
+    None. ``doubt``: why the line does not tell who is wrong, or empty; then no verdict is cleared to send.
     """
 
     benchmark: str
@@ -35,7 +37,7 @@ class Comparison:
     line: fitters.LineResult
     raw: fitters.LineResult
     reason: str | None
-    groups: str = ""
+    doubt: str = ""
 
 
 def compare_with_declared(
@@ -87,32 +89,52 @@ def _compare(
     reason = None
     if line.status != "ok" or line.n_groups < MIN_LINE_SITES:
         reason = _too_few(factors.level, benchmark, int(line.n_groups))
-    groups = "" if reason or line.groups is None else _two_groups(factors, chosen, those, line)
-    return Comparison(benchmark, chosen, line, raw, reason, groups)
+    doubt = "" if reason else _doubt(factors, chosen, those, line)
+    return Comparison(benchmark, chosen, line, raw, reason, doubt)
 
 
 _MOST_NAMED = 5
 
 
-def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], line: fitters.LineResult) -> str:
-    if line.groups is None:
-        return ""
+def _doubt(factors: Factors, chosen: Ints, those: Sequence[Declared], line: fitters.LineResult) -> str:
+    whose = "sites" if factors.level == "queue" else "CPU models"
+    if line.doubt == "two groups" and line.others is not None:
+        return _two_groups(factors, chosen, those, line.others)
+    if line.doubt == "few honest":
+        return (
+            f"Declarations scatter so widely that fewer than {percent(LEAST_HONEST)} of the {whose} agree on "
+            "a line, so no verdict may be sent."
+        )
+    if line.doubt == "wide line":
+        return (
+            f"The line is known to {percent(line.slope_err / line.slope)} only, so no verdict may be sent: "
+            f"more {whose} that run common tasks would tell it."
+        )
+    return ""
+
+
+def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], others: OtherGroup) -> str:
     sides: dict[bool, set[str]] = {True: set(), False: set()}
-    for index, item, inside in zip(chosen, those, line.points.in_line, strict=True):
-        if inside and item.corepower is not None:
-            is_low = np.log(factors.k[index] / item.corepower) < line.groups.cut
-            sides[bool(is_low)].add(item.site)
-    declares_more = len(sides[True]) <= len(sides[False])
-    few, many = sides[declares_more], sides[not declares_more]
-    ratio = line.groups.ratio if declares_more else 1 / line.groups.ratio
+    for index, item in zip(chosen, those, strict=True):
+        if item.corepower is not None and factors.comparable[index]:
+            sides[others.holds(float(np.log(factors.k[index] / item.corepower)))].add(item.site)
+    few, many = sides[True], sides[False]
+    ratio = max(others.ratio, 1 / others.ratio)
+    less, more = ("less", "more") if others.ratio > 1 else ("more", "less")
     named = ", ".join(sorted(few)[:_MOST_NAMED])
     named += f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
-    whose, have = ("sites", "declare") if factors.level == "queue" else ("CPU models", "have a score")
+    whose, declare = ("sites", "declare") if factors.level == "queue" else ("CPU models", "score")
     return (
-        f"Declarations fall into two groups: {len(few)} {whose} ({named}) {have} {ratio:.2f} times of what "
-        f"{len(many)} others {have} for the same speed. Which group is right cannot be known, so no verdict "
-        "may be sent."
+        f"Declarations fall into two groups: {len(few)} {whose} ({named}) {declare} {ratio:.2f} times {less} "
+        f"than {len(many)} others for the same speed. Either they are right, and the {len(many)} others "
+        f"{declare} {ratio:.2f} times {more}, or the others are: this cannot be known, so no verdict may be "
+        "sent."
     )
+
+
+def _groups_ratio(item: Comparison) -> float | None:
+    line = item.line
+    return line.others.ratio if item.doubt and line.others and line.doubt == "two groups" else None
 
 
 def _too_few(level: str, benchmark: str, count: int) -> str:
@@ -187,5 +209,5 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
             "spearman": finite(line.correlation_points.spearman),
             "pearson_groups": finite(line.correlation_groups.pearson),
             "spearman_groups": finite(line.correlation_groups.spearman),
-            "groups_ratio": None if line.groups is None else line.groups.ratio,
+            "groups_ratio": _groups_ratio(item),
         }

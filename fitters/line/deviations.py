@@ -5,19 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from fitters.errors import InputError
 from fitters.layout.arrays import Codes, Floats, Mask, Texts, texts
 from fitters.layout.columns import factorise, read_numbers
 from fitters.layout.table import Table
-from fitters.line.location import locate
-from fitters.line.significance import benjamini_hochberg
+from fitters.line.declarations import DeclarationMixture
 
-FALSE_DISCOVERY_RATE = 0.05
 LEAST_ENTRIES = 3
-TAU_FLOOR = 0.05  # Least relative scatter between groups
-STUDENT_BELOW = 10
+SURE = 0.95  # Probability of a verdict: above it a declaration is off, below 1 - SURE it is not
+_HALF_WIDTH_90 = 1.6448536269514722  # Of a normal, in standard errors
+_ENTRY_SCATTER = 0.05  # Of the points of one entry, relative
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +28,12 @@ class LinePoints(Table):
     # sigma_line^2)
     deviation: Floats
     deviation_err: Floats
-    # ``deviates``: \\|d\\| - z sigma > limit; ``ok``: \\|d\\| + z sigma < limit; ``undecided``: all between,
-    # or a line of too few groups; empty without a deviation. z = 1.645, or Student's t (95 %) below 10
-    # entries.
+    # Probability that the declared value is off by more than the limit; NaN for points outside the line
+    p_off: Floats
+    # ``deviates``: p_off > 0.95; ``ok``: p_off < 0.05, and the 90 % interval of the deviation within the
+    # limit; ``undecided``: all between, or a line of too few groups; empty without p_off.
     verdict: Texts
-    p_value: Floats  # Of the hypothesis that the true \\|d\\| is at most the limit, one-sided at the limit
-    q_value: Floats  # Benjamini-Hochberg over the points of this call
-    significant: Mask  # Verdict ``deviates`` and q <= 0.05
+    significant: Mask  # Verdict ``deviates`` of a line that can be trusted
     # equivalent_c, equivalent_c_err: k / s_(-g): the value that the others would declare for such a k, and
     # its standard error: that of k and that of the line. Also for points without a declared value.
     equivalent_c: Floats
@@ -50,7 +47,6 @@ class LinePoints(Table):
     # equivalent_low, equivalent_high: The 90 % interval of `equivalent_c`, symmetric in its logarithm
     equivalent_low: Floats
     equivalent_high: Floats
-    quantile: Floats  # z of the verdict and of the interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +113,7 @@ def line_entries(columns: LineColumns) -> LineEntries:
     used = columns.used
     y = np.log(columns.k[used] / columns.c[used])
     variance = columns.ln_variance(used)
-    weight = 1.0 / (variance + TAU_FLOOR**2)
+    weight = 1.0 / (variance + _ENTRY_SCATTER**2)
     # Values that follow from records agree to three digits only: as declarations they are one.
     digit = 10.0 ** (np.floor(np.log10(columns.c[used])) - 2)
     keys = np.stack(
@@ -136,63 +132,79 @@ def line_entries(columns: LineColumns) -> LineEntries:
     )
 
 
-def one_sided_quantile(n: int) -> float:
-    """95 % one-sided quantile: normal, Student's t below 10 entries."""
-    return float(special.stdtrit(n - 1, 0.95) if n < STUDENT_BELOW else special.ndtri(0.95))
-
-
 class Deviations:
     """Leave-one-group-out lines and the deviations from them."""
 
-    def __init__(self, columns: LineColumns, entries: LineEntries, limit: float) -> None:
+    def __init__(
+        self, columns: LineColumns, entries: LineEntries, mixture: DeclarationMixture | None, limit: float
+    ) -> None:
         self.columns = columns
+        self.mixture = mixture
         self.limit = limit
-        groups, self.group_index = np.unique(columns.group, return_inverse=True)
-        n = entries.y.size
-        # groups without an entry share the line through all entries, the last subset
-        present = np.unique(entries.group)
-        subsets = np.vstack([entries.group[None, :] != present[:, None], np.ones((1, n), bool)])
-        self.line = locate(entries.y, entries.variance, subsets, TAU_FLOOR)
-        self.n_others = subsets.sum(axis=1)
-        where = np.searchsorted(present, groups)
-        has_entry = where < present.size
-        has_entry[has_entry] = present[where[has_entry]] == groups[has_entry]
-        self.subset = np.where(has_entry, where, present.size)[self.group_index]
-        self.enough_entries = n >= LEAST_ENTRIES
+        n_groups = int(columns.group.max()) + 1
+        n_in_group = np.bincount(entries.group, minlength=n_groups)
+        self.n_others = entries.y.size - n_in_group[columns.group]
+        self.mean, self.error = np.full((2, columns.k.size), np.nan)
+        if mixture is not None:
+            mean, error = mixture.lines_without(entries.group, n_groups)
+            self.mean, self.error = mean[columns.group], error[columns.group]
 
-    def table(self, n_groups: int, min_groups: int) -> LinePoints:
-        """Return the rows of the points."""
+    def table(self, n_groups: int, min_groups: int, *, trusted: bool) -> LinePoints:
+        """Return the rows of the points; ``trusted``: the line tells who is wrong."""
         columns, n = self.columns, self.columns.k.size
-        others = self.n_others[self.subset]
-        linked = self.enough_entries & (others >= 2)
+        linked = self.n_others >= 2 if self.mixture is not None else np.zeros(n, np.bool_)
         has_line = columns.measured & linked
         rows = has_line & columns.declared
-        mean, error = self.line.mean[self.subset], self.line.error[self.subset]
-        expected, d, d_err, p, equivalent, equivalent_err = (np.full(n, np.nan) for _ in range(6))
+        mean, error = self.mean, self.error
+        expected, d, d_err, equivalent, equivalent_err = (np.full(n, np.nan) for _ in range(5))
         expected[linked & columns.declared] = (np.exp(mean) * columns.c)[linked & columns.declared]
         d[rows] = columns.k[rows] / expected[rows] - 1.0
         d_err[rows] = (1.0 + d[rows]) * np.sqrt(columns.ln_variance(rows) + error[rows] ** 2)
         equivalent[has_line] = columns.k[has_line] / np.exp(mean[has_line])
         relative = np.hypot(columns.k_err[has_line] / columns.k[has_line], error[has_line])
         equivalent_err[has_line] = equivalent[has_line] * relative
-        z = np.array([one_sided_quantile(int(m)) for m in others]) if n else np.empty(0)
-        size = np.abs(d)
-        excess = np.full(n, -np.inf)
-        np.divide(size - self.limit, d_err, out=excess, where=rows & (d_err > 0))
-        excess[rows & (d_err == 0)] = np.where(size[rows & (d_err == 0)] > self.limit, np.inf, -np.inf)
-        p[rows] = np.where(
-            others[rows] < STUDENT_BELOW,
-            special.stdtr(np.maximum(others[rows] - 1, 1), -excess[rows]),
-            special.ndtr(-excess[rows]),
-        )
-        q = benjamini_hochberg(p)
-        verdict, status, reason = texts(n), texts(n), texts(n)
-        verdict[rows] = "undecided"
+        p_off = self._p_off(rows & columns.used)
+        status, reason = self._states(linked)
+        verdict = texts(n)
+        verdict[np.isfinite(p_off)] = "undecided"
         if n_groups >= min_groups:
-            verdict[rows & (size - z * d_err > self.limit)] = "deviates"
-            verdict[rows & (size + z * d_err < self.limit)] = "ok"
+            verdict[p_off > SURE] = "deviates"
+            inside = np.abs(d) + _HALF_WIDTH_90 * d_err < self.limit
+            verdict[(p_off < 1.0 - SURE) & inside] = "ok"
         else:
             reason[rows] = f"the line rests on {n_groups} groups, {min_groups} are needed for a verdict"
+        deviating = verdict == "deviates"
+        half_width = _HALF_WIDTH_90 * equivalent_err / equivalent
+        return LinePoints(
+            name=columns.name,
+            expected_k=expected,
+            deviation=d,
+            deviation_err=d_err,
+            p_off=p_off,
+            verdict=verdict,
+            significant=np.asarray(deviating & trusted, np.bool_),
+            equivalent_c=equivalent,
+            equivalent_c_err=equivalent_err,
+            proposed_c=np.where(deviating, equivalent, np.nan),
+            proposed_c_err=np.where(deviating, equivalent_err, np.nan),
+            in_line=columns.used.copy(),
+            status=status,
+            reason=reason,
+            equivalent_low=equivalent * np.exp(-half_width),
+            equivalent_high=equivalent * np.exp(half_width),
+        )
+
+    def _p_off(self, rows: Mask) -> Floats:
+        p_off = np.full(rows.size, np.nan)
+        if self.mixture is not None and rows.any():
+            columns = self.columns
+            y = np.log(columns.k[rows] / columns.c[rows])
+            p_off[rows] = self.mixture.p_off(y, columns.ln_variance(rows), self.limit)
+        return p_off
+
+    def _states(self, linked: Mask) -> tuple[Texts, Texts]:
+        columns = self.columns
+        status, reason = texts(linked.size), texts(linked.size)
         status[:] = "ok"
         for state, why, hit in (
             ("no line", "fewer than 3 entries, or fewer than 2 without its own group", ~linked),
@@ -201,24 +213,4 @@ class Deviations:
             ("no k", "no speed factor, or not a positive number", ~_sensible(columns.k)),
         ):
             status[hit], reason[hit] = state, why
-        deviating = verdict == "deviates"
-        return LinePoints(
-            name=columns.name,
-            expected_k=expected,
-            deviation=d,
-            deviation_err=d_err,
-            verdict=verdict,
-            p_value=p,
-            q_value=q,
-            significant=np.asarray(deviating & (np.nan_to_num(q, nan=1.0) <= FALSE_DISCOVERY_RATE), bool),
-            equivalent_c=equivalent,
-            equivalent_c_err=equivalent_err,
-            proposed_c=np.where(deviating, equivalent, np.nan),
-            proposed_c_err=np.where(deviating, equivalent_err, np.nan),
-            in_line=columns.used.copy(),
-            status=status,
-            reason=reason,
-            equivalent_low=equivalent * np.exp(-z * equivalent_err / equivalent),
-            equivalent_high=equivalent * np.exp(z * equivalent_err / equivalent),
-            quantile=z,
-        )
+        return status, reason

@@ -1,7 +1,7 @@
 """Line through the origin k = s c, and deviations from it.
 
-With relative errors in k and c the slope is a location problem in ln(k / c), which a few wrong declarations
-or one tiny error cannot drag, unlike least squares weighted with 1 / sigma^2.
+With relative errors in k and c the slope is a location problem in ln(k / c). The line is where the honest
+declarations lie, so that wrong ones, even a third of all, or one tiny error cannot drag it.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,21 @@ from numpy.typing import ArrayLike, NDArray
 from fitters.errors import SettingError
 from fitters.layout.arrays import Floats
 from fitters.line.correlation import Correlation, correlate
+from fitters.line.declarations import (
+    DeclarationMixture,
+    Doubt,
+    OtherGroup,
+    fit_declarations,
+    robust_tau,
+)
 from fitters.line.deviations import (
     LEAST_ENTRIES,
-    TAU_FLOOR,
     Deviations,
     LineColumns,
     LineEntries,
     LinePoints,
     line_entries,
 )
-from fitters.line.groups import TwoGroups, two_groups
-from fitters.line.location import locate
 
 USUAL_LIMIT = 0.20
 
@@ -42,10 +46,10 @@ class LineResult:
     """A line through the origin."""
 
     status: str  # ``ok``, or ``too few`` (fewer than 3 entries: no line, all numbers NaN)
-    # slope, slope_err: Robust s = exp(m) and s sigma_m
+    # slope, slope_err: s = exp(m) and s sigma_m, m where honest declarations lie
     slope: float
     slope_err: float
-    tau: float  # Scatter between groups beyond the errors, relative; at least the floor
+    tau: float  # Scatter of honest declarations beyond the errors, relative; at least 2 %
     # n_points, n_entries, n_groups: Points in the line, different (group, c) among them, and groups
     n_points: int
     n_entries: int
@@ -57,8 +61,9 @@ class LineResult:
     correlation_points: Correlation
     correlation_groups: Correlation
     points: LinePoints
-    # Two groups of entries, where declarations fall into two: then no line can tell who is wrong
-    groups: TwoGroups | None
+    # Why the line does not tell who is wrong, empty if it does; the largest group beside the honest one
+    doubt: Doubt
+    others: OtherGroup | None
 
 
 def fit_line(
@@ -80,10 +85,10 @@ def fit_line(
     is a group. ``in_line``: False for a point that gets a deviation only (a default). ``limit``: relative
     deviation of the verdicts. ``min_groups``: below, all verdicts are ``undecided``.
 
-    y = ln(k / c) has the variance (k_err / k)^2 + (c_err / c)^2 + tau^2, tau = max(5 %, robust excess of the
-    MAD); ln s is the biweight mean of y from its median, with the error 1 / sqrt(sum of weights), repeated
-    without each group. Points of one entry are averaged with weights 1 / (their variance + 0.05^2). O(groups
-    x entries).
+    y = ln(k / c) of an entry is the line, what its declaration is off by, and its error; see
+    ``fitters.line.declarations`` for the probabilities ``p_off`` and for the line, which is repeated without
+    each group. Points of one entry are averaged with weights 1 / (their variance + 0.05^2). O(entries x
+    nodes).
 
     Raises :class:`InputError`: lengths differ, no rows, text in a number; :class:`SettingError`: limit not
     positive.
@@ -97,11 +102,15 @@ def fit_line(
     columns = LineColumns.read(k, k_err, c, c_err, group, name, in_line)
     entries = line_entries(columns)
     n_groups = int(np.unique(entries.group).size)
-    points = Deviations(columns, entries, limit)
+    mixture = None
+    if entries.y.size >= LEAST_ENTRIES:
+        mixture = fit_declarations(entries.y, entries.variance)
+    doubt: Doubt = "few honest" if mixture is None else mixture.doubt()
+    points = Deviations(columns, entries, mixture, limit)
     used = columns.used
     return LineResult(
-        status="ok" if entries.y.size >= LEAST_ENTRIES else "too few",
-        **_robust_slope(entries),
+        status="too few" if mixture is None else "ok",
+        **_slope(mixture),
         n_points=int(used.sum()),
         n_entries=int(entries.y.size),
         n_groups=n_groups,
@@ -109,21 +118,20 @@ def fit_line(
         wls=_least_squares(columns.k[used], columns.c[used], columns.k_err[used]),
         correlation_points=correlate(columns.k[used], columns.c[used]),
         correlation_groups=correlate(*_group_means(entries)),
-        points=points.table(n_groups, min_groups),
-        groups=two_groups(entries.y, entries.variance, TAU_FLOOR),
+        points=points.table(n_groups, min_groups, trusted=not doubt),
+        doubt=doubt,
+        others=None if mixture is None else mixture.other_group(),
     )
 
 
-def _robust_slope(entries: LineEntries) -> dict[str, float]:
-    n = entries.y.size
-    if n < LEAST_ENTRIES:
+def _slope(mixture: DeclarationMixture | None) -> dict[str, float]:
+    if mixture is None:
         return dict.fromkeys(("slope", "slope_err", "tau"), float("nan"))
-    location = locate(entries.y, entries.variance, np.ones((1, n), bool), TAU_FLOOR)
-    mean, error = float(location.mean[0]), float(location.error[0])
+    mean, error = mixture.line()
     return {
         "slope": float(np.exp(mean)),
         "slope_err": float(np.exp(mean) * error),
-        "tau": float(location.tau[0]),
+        "tau": robust_tau(mixture.y, mixture.variance, mixture.memberships()),
     }
 
 

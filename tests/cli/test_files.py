@@ -204,6 +204,7 @@ def test_the_line_finds_who_deviates(tmp_path: Path) -> None:
             "significant",
             "proposed_corepower",
             "proposed_corepower_err",
+            "p_off",
         ]
     )
     found = rows.pop("s03")

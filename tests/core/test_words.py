@@ -5,7 +5,7 @@ from pathlib import Path
 import fitters
 from esjobs.core import words
 from esjobs.speed.settings import FitSettings
-from fitters.line.deviations import FALSE_DISCOVERY_RATE
+from fitters.line.deviations import SURE
 from fitters.line.line import USUAL_LIMIT
 
 ROOT = Path(__file__).parents[2]
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_library_judges_by_the_same_limits() -> None:
     """It stands alone and imports nothing of esjobs, so that its numbers are its own."""
-    assert FALSE_DISCOVERY_RATE == words.FALSE_DISCOVERY_RATE
+    assert SURE == words.SURE
     assert USUAL_LIMIT == words.DEVIATION_LIMIT == FitSettings().deviation_limit
     many = fitters.fit_line([1.0] * 12, [0.01] * 11 + [0.2], [1.0] * 12)
     assert many.points.verdict[0] == "ok"

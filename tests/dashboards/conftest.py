@@ -175,6 +175,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "sole_link": factors[-1]["sole_link"],
                 "verdict": verdict,
                 "significant": verdict == "deviates" if judged else None,
+                "p_off": {"deviates": 0.97, "ok": 0.01, "undecided": 0.6}.get(verdict),
                 "q_value": 0.01 if verdict == "deviates" else 0.6,
                 "stable": stable if judged else None,
                 "confirmed": is_confirmed(verdict, verdict == "deviates", stable),

@@ -4,12 +4,9 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 from scipy import stats
 
-from fitters import benjamini_hochberg
 from fitters.line.correlation import correlate
-from fitters.line.deviations import one_sided_quantile
 from tests.fitters.toys import Floats
 
 
@@ -35,18 +32,6 @@ def test_correlations_are_those_of_scipy() -> None:
         own, pearson, spearman = correlate(x, y), stats.pearsonr(x, y), stats.spearmanr(x, y)
         theirs, ours = [pearson.statistic, spearman.statistic], [own.pearson, own.spearman]
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
-
-
-def test_q_values_are_those_of_scipy() -> None:
-    rng = np.random.default_rng(22)
-    for p in (rng.random(1), rng.random(200), rng.random(50) ** 4, np.round(rng.random(300), 1), np.zeros(4)):
-        np.testing.assert_array_equal(benjamini_hochberg(p), stats.false_discovery_control(p, method="bh"))
-
-
-@pytest.mark.parametrize("n", [2, 3, 9, 10, 500])
-def test_quantiles_are_those_of_scipy(n: int) -> None:
-    theirs = stats.t.ppf(0.95, n - 1) if n < 10 else stats.norm.ppf(0.95)
-    assert one_sided_quantile(n) == pytest.approx(theirs, rel=1e-14)
 
 
 def test_who_fits_does_not_wait_for_scipy_stats() -> None:

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from iminuit import Minuit  # type: ignore[import-untyped]
 from scipy import stats
 
-from fitters import InputError, LineResult, SettingError, benjamini_hochberg, fit_line
-from fitters.line.location import locate
-from fitters.robust import TUKEY_LIMIT
+from fitters import InputError, LineResult, SettingError, fit_line
 from tests.fitters.toys import Floats
 from tests.messages import raised
 
@@ -26,23 +23,6 @@ def toy_line(rng: np.random.Generator, n: int, wrong: float = 0.0) -> tuple[Floa
     return k * np.exp(relative * rng.normal(size=n)), k * relative, c, site - 1
 
 
-def minuit_slope(k: Floats, k_err: Floats, c: Floats, line: LineResult) -> float:
-    """The minimum of the biweight cost as Minuit finds it."""
-    y, full = np.log(k / c), (k_err / k) ** 2 + line.tau**2
-
-    def cost(position: float) -> float:
-        u = (y - position) / (TUKEY_LIMIT * np.sqrt(full))
-        return float(TUKEY_LIMIT**2 / 3 * np.where(np.abs(u) < 1, 1 - (1 - u * u) ** 3, 1.0).sum())
-
-    minuit = Minuit(cost, position=np.log(line.slope))
-    minuit.errordef = Minuit.LEAST_SQUARES
-    minuit.errors["position"] = float(np.sqrt(full.min()))
-    minuit.tol = 1e-4
-    minuit.migrad()
-    assert minuit.valid
-    return float(np.exp(minuit.values["position"]))
-
-
 @pytest.mark.parametrize(
     ("n", "wrong", "bias"), [(60, 0.0, 0.005), (60, 0.12, 0.01), (60, 0.25, 0.015), (12, 0.0, 0.01)]
 )
@@ -56,8 +36,6 @@ def test_slope_is_right_with_wrong_declarations_and_its_error_covers(
     error = np.array([line.slope_err / line.slope for line in lines])
     assert abs(off.mean()) < bias
     assert 0.6 < (off / error).std() < 1.3
-    for line, (k, k_err, c) in zip(lines, toys, strict=True):
-        assert abs(minuit_slope(k, k_err, c, line) - line.slope) < 1e-2 * line.slope_err
 
 
 def test_a_tiny_error_does_not_drag_the_line() -> None:
@@ -71,7 +49,7 @@ def test_a_tiny_error_does_not_drag_the_line() -> None:
     assert after.points.verdict[0] == "deviates"
 
 
-def test_deviations_leave_the_own_group_out_and_pulls_are_conservative() -> None:
+def test_deviations_leave_the_own_group_out_and_pulls_are_as_wide_as_they_say() -> None:
     rng = np.random.default_rng(3)
     pulls = []
     for _ in range(100):
@@ -81,7 +59,7 @@ def test_deviations_leave_the_own_group_out_and_pulls_are_conservative() -> None
     values = np.concatenate(pulls)
     assert abs(values.mean()) < 0.15
     assert 0.75 < np.quantile(np.abs(values), 0.6827) < 1.05
-    assert np.mean(np.abs(values) < 2) > 0.945
+    assert 0.92 < np.mean(np.abs(values) < 2) < 0.97  # those of one toy share its line
 
 
 def test_honest_sites_are_not_called_deviating_and_wrong_ones_are_found() -> None:
@@ -111,7 +89,7 @@ def test_a_site_with_many_queues_is_one_entry_and_left_out_as_a_whole() -> None:
     line = fit_line(k, k_err, c, group=site)
     assert (line.n_points, line.n_entries, line.n_groups) == (18, 13, 13)
     alone = fit_line(k[:12], k_err[:12], c[:12], group=site[:12])
-    np.testing.assert_allclose(line.points.expected_k[12:], alone.slope * 10)
+    np.testing.assert_allclose(line.points.expected_k[12:], alone.slope * 10, rtol=1e-3)
     assert set(line.points.verdict[12:]) == {"deviates"}
     assert line.correlation_points.n == 18
     assert line.correlation_groups.n == 13
@@ -119,7 +97,7 @@ def test_a_site_with_many_queues_is_one_entry_and_left_out_as_a_whole() -> None:
     c[17] = 11.0
     two = fit_line(k, k_err, c, group=site)
     assert (two.n_entries, two.n_groups) == (14, 13)
-    np.testing.assert_allclose(two.points.expected_k[12:17], alone.slope * 10)
+    np.testing.assert_allclose(two.points.expected_k[12:17], alone.slope * 10, rtol=1e-3)
 
 
 def test_a_default_is_listed_with_a_deviation_but_not_fitted() -> None:
@@ -132,7 +110,8 @@ def test_a_default_is_listed_with_a_deviation_but_not_fitted() -> None:
     assert line.slope == pytest.approx(without.slope)
     assert not line.points.in_line[3]
     assert line.points.expected_k[3] == pytest.approx(without.slope * c[3])
-    assert line.points.verdict[3] == "deviates"
+    assert np.isnan(line.points.p_off[3])
+    assert line.points.verdict[3] == ""
     assert line.n_points == 19
 
 
@@ -157,18 +136,18 @@ def test_what_is_missing_keeps_its_row_and_reason() -> None:
     assert np.isnan(row["proposed_c"])
 
 
-def test_the_verdicts_are_those_of_the_interval() -> None:
+def test_the_verdicts_are_those_of_the_probability() -> None:
     rng = np.random.default_rng(8)
     k, k_err, c, _ = toy_line(rng, 60, 0.25)
-    points = fit_line(k, k_err, c).points
-    low = np.abs(points.deviation) - 1.6448536 * points.deviation_err
-    high = np.abs(points.deviation) + 1.6448536 * points.deviation_err
-    expected = np.where(low > 0.2, "deviates", np.where(high < 0.2, "ok", "undecided"))
+    k_err[:10] = 0.15 * k[:10]
+    line = fit_line(k, k_err, c)
+    points = line.points
+    inside = (points.p_off < 0.05) & (np.abs(points.deviation) + 1.6448536 * points.deviation_err < 0.2)
+    expected = np.where(points.p_off > 0.95, "deviates", np.where(inside, "ok", "undecided"))
     assert points.verdict.tolist() == expected.tolist()
     assert set(expected) == {"deviates", "ok", "undecided"}
-    np.testing.assert_array_equal(points.p_value < 0.05, expected == "deviates")
-    np.testing.assert_allclose(points.q_value, benjamini_hochberg(points.p_value))
-    np.testing.assert_array_equal(points.significant, (points.q_value <= 0.05) & (expected == "deviates"))
+    assert line.doubt == ""
+    np.testing.assert_array_equal(points.significant, expected == "deviates")
     proposed = expected == "deviates"
     np.testing.assert_allclose(points.proposed_c[proposed], (c * (1 + points.deviation))[proposed])
     relative = points.deviation_err / (1 + points.deviation)
@@ -275,38 +254,3 @@ def test_lengths_of_labels_and_settings_are_checked() -> None:
     for limit in (0.0, nan, -1.0):
         with raised(SettingError):
             fit_line([1.0, 2.0], [0.1, 0.1], [1.0, 2.0], limit=limit)
-
-
-def test_location_of_subsets_is_that_of_each_alone() -> None:
-    rng = np.random.default_rng(12)
-    y, variance = rng.normal(size=20), rng.uniform(0.001, 0.1, 20)
-    subsets = rng.random((7, 20)) < 0.6
-    subsets[6] = False
-    found = locate(y, variance, subsets, 0.05)
-    for row in range(6):
-        inside = subsets[row]
-        alone = locate(y[inside], variance[inside], np.ones((1, int(inside.sum())), bool), 0.05)
-        assert found.mean[row] == pytest.approx(alone.mean[0])
-        assert found.error[row] == pytest.approx(alone.error[0])
-        assert found.tau[row] == pytest.approx(alone.tau[0])
-    assert np.isnan(found.mean[6])
-    assert np.isnan(found.tau[6])
-
-
-def test_benjamini_hochberg_by_hand_and_its_promise() -> None:
-    p = np.array([0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.216])
-    by_hand = np.minimum.accumulate((p * 10 / np.arange(1, 11))[::-1])[::-1]
-    np.testing.assert_allclose(benjamini_hochberg(p), by_hand)
-    np.testing.assert_allclose(benjamini_hochberg(p[::-1]), by_hand[::-1])
-    assert np.isnan(benjamini_hochberg([nan, nan])).all()
-    assert benjamini_hochberg([]).size == 0
-    for bad in ([1.5], [-0.1], [[0.1]]):
-        with pytest.raises(InputError):
-            benjamini_hochberg(bad)
-    rng = np.random.default_rng(13)
-    shares = []
-    for _ in range(300):
-        z = rng.normal(size=100) + np.where(np.arange(100) < 10, 3.5, 0)
-        called = benjamini_hochberg(stats.norm.sf(z)) <= 0.05
-        shares.append(called[10:].sum() / max(called.sum(), 1))
-    assert np.mean(shares) < 0.06

@@ -67,9 +67,9 @@ def wrong_alike(rng: np.random.Generator, share: float, factor: float, names: li
     return grid_jobs(rng, speed, declared, names=names, tasks=8, interaction=0.08)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.30, 0.45])
+@pytest.mark.parametrize("share", [0.0, 0.20, 0.48])
 def test_nobody_is_accused_where_declarations_fall_into_two_groups(share: float, tmp_path: Path) -> None:
-    """Of 40 queues one overstates, or 12, or 18: then no line can tell who is wrong, and this is said."""
+    """Of 40 queues one overstates, or 8, or 19: then no line can tell who is wrong, and this is said."""
     names = site_names(40)
     with memory_session() as session:
         load(session, wrong_alike(np.random.default_rng(6), share, 1.6, names), tmp_path)
@@ -77,22 +77,24 @@ def test_nobody_is_accused_where_declarations_fall_into_two_groups(share: float,
         flags = session.tables.flags(level="queue", type="all", method="gamma").to_pandas().set_index("name")
         said = session.tables.fit_summaries(level="queue", type="all", method="gamma").to_pandas().iloc[0]
         line = session.tables.lines(level="queue", type="all", method="gamma").to_pandas().iloc[0]
-    if not share:
-        assert flags.index[flags["confirmed"]].tolist() == ["SITE00"]
+    count = max(1, round(share * 40))
+    if share < 0.4:
+        confirmed = flags.index[flags["confirmed"]]
+        assert set(confirmed) <= set(names[:count])
+        assert len(confirmed) >= 0.9 * count
+        assert (flags.loc[confirmed, "p_off"] > 0.95).all()
+        assert (flags["p_off"].drop(names[:count]) < 0.05).all()
         assert pd.isna(line["groups_ratio"])
         return
-    assert (flags["verdict"] == "deviates").any()
     assert not flags["confirmed"].any()
     assert flags["proposed_corepower"].isna().all()
-    assert line["groups_ratio"] == pytest.approx(1.6, rel=0.1)
-    count = round(share * 40)
-    assert said["sentence"].startswith(
-        f"Declarations fall into two groups: {count} sites (SITE00, SITE01, SITE02, SITE03, SITE04 and "
-        f"{count - 5} more) declare 1.6"
-    )
-    assert (said["n_confirmed"], said["n_stable"]) == (0, 0)
-    candidate = str(flags.loc[flags["verdict"] == "deviates", "sentence"].iloc[0])
-    assert "not stable (declarations fall into two groups)" in candidate
+    assert max(line["groups_ratio"], 1 / line["groups_ratio"]) == pytest.approx(1.6, rel=0.1)
+    assert said["sentence"].startswith("Declarations fall into two groups: ")
+    assert f"{count} sites" in said["sentence"] or f"{count} others" in said["sentence"]
+    assert "Either they are right" in said["sentence"]
+    assert said["n_confirmed"] == 0
+    for candidate in flags.loc[flags["verdict"] == "deviates", "sentence"]:
+        assert "the line does not tell who is wrong" in candidate
 
 
 def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(tmp_path: Path) -> None:

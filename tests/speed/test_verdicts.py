@@ -26,6 +26,7 @@ GOOD = Evidence(
     declared=DECLARED,
     deviation=0.5,
     deviation_err=0.05,
+    p_off=0.972,
     median_k=1.0,
     n_line_sites=20,
     line_reason=None,
@@ -35,7 +36,7 @@ GOOD = Evidence(
 
 def sent(evidence: Evidence, proposal: Proposal, level: str = "queue") -> VerdictText:
     """What is said of a confirmed deviation."""
-    return describe_verdict(evidence, "deviates", "", proposal, level=level, significant=True, stable=True)
+    return describe_verdict(evidence, "deviates", "", proposal, level=level, stable=True)
 
 
 def changed(**values: object) -> Evidence:
@@ -67,15 +68,11 @@ def test_the_first_rule_that_applies_decides(evidence: Evidence, verdict: str) -
     assert bool(why) == (verdict != "deviates") or evidence.mixed or evidence.k is None
 
 
-@given(st.floats(-0.99, 3), st.floats(0, 2), st.floats(0.05, 0.5))
-def test_the_comparison_is_symmetric_and_careful(deviation: float, error: float, limit: float) -> None:
-    verdict = compare(deviation, error, limit)
-    assert verdict == compare(-deviation, error, limit)
-    if verdict == "deviates":
-        assert abs(deviation) > limit
-        assert compare(deviation, error / 2, limit) == "deviates"
-    if verdict == "ok":
-        assert abs(deviation) < limit
+@given(st.floats(0, 1))
+def test_nobody_is_cleared_by_the_honesty_of_others(p_off: float) -> None:
+    for inside in (True, False):
+        assert (compare(p_off, inside=inside) == "deviates") == (p_off > 0.95)
+        assert (compare(p_off, inside=inside) == "ok") == (inside and p_off < 1 - 0.95)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +112,13 @@ def test_a_proposal_and_its_wording() -> None:
     assert proposal == Proposal(15.75, 0.525, low=14.9, high=16.6)
     assert sent(GOOD, proposal).sentence == (
         "Relative to what 20 other sites declare, these jobs ran like 15.8 (14.9 to 16.6, 90 %) HS06 "
-        "per core; 10.50 is declared (+50 %). If your hardware list disagrees, check SMT and overcommit; "
-        "please benchmark again."
+        "per core; 10.50 is declared (+50 %): off by more than 20 %, 97 % sure. If your hardware list "
+        "disagrees, check SMT and overcommit; please benchmark again."
     )
-    assert describe_verdict(
-        GOOD, "deviates", "", proposal, level="cpu_model", significant=True, stable=True
-    ).sentence == (
+    assert describe_verdict(GOOD, "deviates", "", proposal, level="cpu_model", stable=True).sentence == (
         "Relative to the reference scores of 20 other CPU models, these jobs ran like 15.8 (14.9 to 16.6, "
-        "90 %) HS06 per core; 10.50 is its score (+50 %). Please check the reference score, and whether its "
-        "hosts share SMT or overcommit."
+        "90 %) HS06 per core; 10.50 is its score (+50 %): off by more than 20 %, 97 % sure. Please check the "
+        "reference score, and whether its hosts share SMT or overcommit."
     )
 
 
@@ -140,32 +135,32 @@ def test_what_is_asked_can_be_had_apart_from_what_was_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("significant", "stable", "unstable_under", "tasks", "why"),
+    ("doubt", "stable", "unstable_under", "tasks", "why"),
     [
-        (False, True, None, 5, "not significant over all tests of the run"),
-        (None, True, None, 5, "not significant over all tests of the run"),
-        (True, None, None, 5, "stability is tested for the headline method only"),
-        (True, False, "evgen only: +3 %", 5, "not stable (evgen only: +3 %)"),
+        ("two groups", True, None, 5, "the line does not tell who is wrong"),
+        ("", None, None, 5, "stability is tested for the headline method only"),
+        ("", False, "evgen only: +3 %", 5, "not stable (evgen only: +3 %)"),
         (
-            False,
+            "two groups",
             False,
             "without task 7: no factor",
             1,
-            "not significant over all tests of the run; not stable (without task 7: no factor); "
-            "one task only",
+            "the line does not tell who is wrong; not stable (without task 7: no factor); one task only",
         ),
     ],
 )
 def test_a_candidate_says_that_it_is_not_to_be_sent_and_why(
-    significant: bool | None, stable: bool | None, unstable_under: str | None, tasks: int, why: str
+    doubt: str, stable: bool | None, unstable_under: str | None, tasks: int, why: str
 ) -> None:
     evidence = changed(n_tasks=tasks)
     proposal = propose(evidence, "deviates", 50, confirmed=False)
-    tested: dict[str, Any] = {"significant": significant, "stable": stable, "unstable_under": unstable_under}
+    tested: dict[str, Any] = {"doubt": doubt, "stable": stable, "unstable_under": unstable_under}
     words = describe_verdict(evidence, "deviates", "", proposal, **tested)
     said = words.sentence
     assert (words.advice, words.finding) == ("", said)
-    assert said.endswith(f"10.50 is declared (+50 %). Candidate, not to be sent: {why}.")
+    assert said.endswith(
+        f"10.50 is declared (+50 %): off by more than 20 %, 97 % sure. Candidate, not to be sent: {why}."
+    )
     assert "please benchmark" not in said
 
 

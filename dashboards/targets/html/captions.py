@@ -7,7 +7,7 @@ from esjobs.core.numbers import count, number, percent
 from esjobs.core.text import visible
 
 # The line takes no smaller scatter of declarations than this; see the method
-_LEAST_SCATTER = 0.05
+_LEAST_SCATTER = 0.02
 
 
 def line_caption(line: Row | None, benchmark: Any, level: object) -> str:

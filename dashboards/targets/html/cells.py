@@ -133,6 +133,8 @@ def _read(value: Any, error: Any, entry: Entry) -> str:
             return count(value)
         case "declared":
             return declared(value)
+        case "sure":
+            return unbroken(numbers.sure(value))
         case "fraction" | "size":
             return unbroken(numbers.percent(value))
         case "shift":
@@ -151,4 +153,4 @@ def _read(value: Any, error: Any, entry: Entry) -> str:
 
 def numeric(entry: Entry) -> bool:
     """True if a field is right-aligned and sorted by value."""
-    return entry.show in {"count", "number", "declared", "estimate", "percent", "fraction", "shift", "size"}
+    return entry.show in {*_WITH_ERROR, "count", "declared", "fraction", "sure", "shift", "size"}

@@ -37,6 +37,7 @@ _PERCENT = {
     *("deviation", "deviation_err", "deviation_raw", "deviation_err_stat", "deviation_err_int"),
     *("deviation_err_line", "efficiency", "jobs_share", "share", "share_err", "kinds_share", "method_shift"),
     *("estimate_level", "tau", "sigma_int", "sigma_int_err", "sigma_type", "sigma_type_err", "sigma_class"),
+    "p_off",
     *(
         "sigma_class_err",
         *("mix_share", "deviation_low", "deviation_high"),
@@ -118,7 +119,8 @@ _UNITS = ("s", "core s", "B", "s²", "events s", "events²")
 
 _LABELS = {
     "site": "Site",
-    "q_value": "q (Benjamini-Hochberg)",
+    "p_off": "how sure it is off",
+    "q_value": "share of false ones among those as sure",
     "cpu_s": "CPU time",
     "wall_s": "wall-clock time",
     "core_s": "wall-clock time x cores",

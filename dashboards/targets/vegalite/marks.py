@@ -283,6 +283,7 @@ _FORMS = {
     "estimate": ESTIMATE,
     "percent": SIGNED,
     "fraction": PERCENT,
+    "sure": PERCENT,
     "shift": SIGNED,
     "size": PERCENT,
 }

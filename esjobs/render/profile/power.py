@@ -1,18 +1,19 @@
 """Data needed for an undecided verdict: jobs, tasks, processing types, a declared value.
 
-A verdict is decided when the half-width of its 90 % interval is smaller than the distance of the deviation
-from the limit. The variance of the deviation has parts that shrink with jobs (their scatter inside buckets),
-with tasks (queue x task interaction), with kinds of work (what a queue does to all tasks of a type or core
-class alike), and that of the line, which nothing of this queue changes. What is said here holds if the
-deviation stays what it is and new tasks are like those that are there.
+A verdict is decided when the deviation is 95 % sure to be beyond the limit, or within it: about when the
+half-width of its 90 % interval is smaller than its distance from the limit. The variance of the deviation has
+parts that shrink with jobs (their scatter inside buckets), with tasks (queue x task interaction), with kinds
+of work (what a queue does to all tasks of a type or core class alike), and that of the line, which nothing of
+this queue changes. What is said here holds if the deviation stays what it is and new tasks are like those
+that are there.
 """
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
-from esjobs.core.numbers import exact_percent, percent
-from esjobs.core.words import HALF_WIDTH_90
+from esjobs.core.numbers import exact_percent, percent, sure
+from esjobs.core.words import HALF_WIDTH_90, SURE
 
 # Factors above this are no advice any more
 _MOST = 50
@@ -47,7 +48,7 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
 def _unconfirmed(flag: Mapping[str, Any]) -> str:
     lacking = []
     if not flag["significant"]:
-        lacking.append("significance over all tests of the run: more jobs and tasks")
+        lacking.append("a line that tells who is wrong: right declarations at other sites")
     if flag["stable"] is False:
         lacking.append(f"stability: it does not survive this change: {flag['unstable_under']}")
     return "; ".join(lacking)
@@ -56,17 +57,22 @@ def _unconfirmed(flag: Mapping[str, Any]) -> str:
 def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: float) -> str:
     deviation = flag["deviation"]
     distance = abs(abs(deviation) - limit)
-    quantile = _quantile(flag)
-    wanted = (distance / quantile) ** 2
+    wanted = (distance / HALF_WIDTH_90) ** 2
     if wanted == 0:
         return f"nothing: its deviation lies on the limit of {exact_percent(limit)} itself"
+    if flag["deviation_err"] ** 2 <= wanted:
+        likely = max(flag["p_off"], 1 - flag["p_off"])
+        return (
+            f"it is {sure(likely)} sure, {exact_percent(SURE)} decide: more tasks that other queues run, too"
+        )
     jobs = (flag["deviation_err_stat"] or 0.0) ** 2
     lasting = _lasting(flag, factor)
     tasks = max(0.0, (flag["deviation_err_int"] or 0.0) ** 2 - lasting)
     line = max(0.0, flag["deviation_err"] ** 2 - jobs - tasks - lasting)
-    now = f"its interval is ± {percent(quantile * flag['deviation_err'])}, ± {percent(distance)} would decide"
+    half_width = percent(HALF_WIDTH_90 * flag["deviation_err"])
+    now = f"its interval is ± {half_width}, ± {percent(distance)} would decide"
     if line >= wanted:
-        precision = percent(quantile * math.sqrt(line))
+        precision = percent(HALF_WIDTH_90 * math.sqrt(line))
         return f"{now}; more jobs of its own will not: the line of the others is known to ± {precision}"
     if line + lasting >= wanted:
         kinds = "tasks of other processing types or core classes"
@@ -93,12 +99,3 @@ def _lasting(flag: Mapping[str, Any], factor: Mapping[str, Any] | None) -> float
     parts = (factor["k_err_type"], factor["k_err_class"])
     relative = sum(((part or 0.0) / factor["k"]) ** 2 for part in parts)
     return float(min(relative * (1 + flag["deviation"]) ** 2, (flag["deviation_err_int"] or 0.0) ** 2))
-
-
-def _quantile(flag: Mapping[str, Any]) -> float:
-    """The half-width of the 90 % interval in standard errors, as the verdict took it."""
-    low, high = flag["estimate_low"], flag["estimate_high"]
-    error = flag["deviation_err"] / (1 + flag["deviation"])
-    if not low or not high or not error:
-        return HALF_WIDTH_90
-    return float(max(HALF_WIDTH_90, 0.5 * math.log(high / low) / error))

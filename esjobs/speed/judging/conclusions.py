@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from esjobs.core.numbers import exact_percent, signed_percent
 from esjobs.core.verdict_order import verdict_order
-from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, noun, status_shown
+from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, SURE, noun, status_shown
 
-# A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_tasks
+# A row of ``flags``: verdict, confirmed, p_off, significant, stable, name, deviation, k, n_tasks
 Flag = Mapping[str, object]
 # Candidates that are named, beside the headline; those that are confirmed are all named, in it
 _MOST_CANDIDATES = 5
@@ -26,14 +26,14 @@ def conclude(
     *,
     limit: float,
     no_line: str = "",
-    groups: str = "",
+    doubt: str = "",
     restriction: Sequence[str] = (),
     left_out: str = "",
 ) -> dict[str, object]:
     """Return the row of ``conclusions`` from the flags of one fit, without the columns that name the fit.
 
     ``limit``: accepted relative deviation. ``no_line``: reason why no line supports a verdict, or empty.
-    ``groups``: both groups, if declarations fall into two; then no verdict is cleared to send.
+    ``doubt``: why the line does not tell who is wrong; then no verdict is cleared to send.
     ``restriction``: conditions of the run, as people write them. ``left_out``: reason why less than half of
     the jobs or tasks are in the fit. ``evidence`` is None if no name deviates.
     """
@@ -47,8 +47,8 @@ def conclude(
         text = f"Nothing can be concluded: {no_line}."
     elif not judged:
         text = _nothing_comparable(flags, level)
-    elif groups:
-        text = f"{groups} {_none_confirmed(counts, level, limit)}"
+    elif doubt:
+        text = f"{doubt} {_none_confirmed(counts, level, limit)}"
     elif confirmed:
         text = _confirmed(confirmed, counts, level, limit) + _needed(counts, level)
     else:
@@ -150,11 +150,11 @@ def _needed(counts: Mapping[str, int], level: str) -> str:
 
 def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | None:
     texts = []
-    tested = "significant over all tests of the run and stable under every tried change"
+    tested = f"is more than {exact_percent(SURE)} sure and survives every check"
     if len(confirmed) == 1:
-        texts.append(f"The confirmed deviation is {tested}.")
+        texts.append(f"The confirmed deviation {tested}.")
     elif confirmed:
-        texts.append(f"The {len(confirmed)} confirmed deviations are {tested}.")
+        texts.append(f"Each of the {len(confirmed)} confirmed deviations {tested}.")
     if len(candidates) == 1:
         texts.append(f"The candidate {_named(candidates)} may not be sent: it is {missing(candidates[0])}.")
     elif candidates:
@@ -169,11 +169,9 @@ def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | No
 def missing(flag: Flag) -> str:
     """Return the tests that a candidate has not passed.
 
-    >>> missing({"significant": True, "stable": False}), missing({"significant": None, "stable": False})
-    ('not stable', 'neither significant nor stable')
+    >>> missing({"significant": True, "stable": False}), missing({"significant": True, "stable": None})
+    ('not stable', 'not tested for stability')
     """
     if flag["stable"] is None:
         return "not tested for stability"
-    if flag["significant"] is True:
-        return "not stable"
-    return "not significant" if flag["stable"] is True else "neither significant nor stable"
+    return "not stable" if flag["significant"] else "compared with a line that does not tell who is wrong"

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-import fitters
 from esjobs.core.report import RunReport
 from esjobs.core.verdict_order import verdict_order
 from esjobs.core.window import Window
 from esjobs.core.words import (
     ALL_TYPES,
     CONFIRMED,
-    FALSE_DISCOVERY_RATE,
+    HALF_WIDTH_90,
     INTERVAL_LEVEL,
     JUDGED,
     Verdict,
@@ -46,7 +45,7 @@ class Judged:
     why: str
     k_err: float | None
     expected_k: float | None
-    p_value: float | None
+    doubt: str  # Why no verdict of its line is cleared to send, or empty
     component: int
     benchmark: str | None
     events_per_job: float | None
@@ -88,6 +87,7 @@ def judge(
             declared=own,
             deviation=point.deviation,
             deviation_err=point.deviation_err,
+            p_off=point.p_off,
             median_k=median,
             n_line_sites=n_line_sites,
             line_reason=point.line_reason,
@@ -97,11 +97,7 @@ def judge(
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
         )
-        compared: Verdict | None = None
-        if point.deviation is not None and point.deviation_err is not None:
-            compared = compare(
-                point.deviation, point.quantile * point.deviation_err, settings.deviation_limit
-            )
+        compared = _comparison(point, settings.deviation_limit)
         verdict, why = decide(evidence, compared, settings.min_name_jobs)
         why += likely_factor(factors, name) if verdict == "too few" else ""
         judged.append(
@@ -111,7 +107,7 @@ def judge(
                 why,
                 finite(factors.k_err[index]),
                 point.expected_k,
-                point.p_value if verdict in JUDGED else None,
+                point.doubt,
                 int(factors.component[index]),
                 own.benchmark,
                 finite(factors.events_per_job[index]),
@@ -130,13 +126,19 @@ class _Point:
     deviation_err: float | None = None
     deviation_raw: float | None = None
     expected_k: float | None = None
-    p_value: float | None = None
-    quantile: float = math.nan
+    p_off: float | None = None
     line_reason: str | None = None
+    doubt: str = ""
     estimate: Estimate | None = None
 
 
 _NO_POINT = _Point()
+
+
+def _comparison(point: _Point, limit: float) -> Verdict | None:
+    if point.p_off is None or point.deviation is None or point.deviation_err is None:
+        return None
+    return compare(point.p_off, inside=abs(point.deviation) + HALF_WIDTH_90 * point.deviation_err < limit)
 
 
 def _point(comparison: Comparison, position: int) -> _Point:
@@ -146,9 +148,9 @@ def _point(comparison: Comparison, position: int) -> _Point:
         deviation_err=finite(points.deviation_err[position]),
         deviation_raw=finite(comparison.raw.points.deviation[position]),
         expected_k=finite(points.expected_k[position]),
-        p_value=finite(points.p_value[position]),
-        quantile=float(points.quantile[position]),
+        p_off=finite(points.p_off[position]),
         line_reason=comparison.reason,
+        doubt=comparison.doubt,
         estimate=_estimate(comparison, position),
     )
 
@@ -188,7 +190,7 @@ def flag(
     settings: FitSettings,
     restriction: Sequence[str] = (),
 ) -> Outcome:
-    """Return verdicts of all fits with q-values, and the conclusions.
+    """Return verdicts of all fits, and the conclusions.
 
     ``variants``: rows of that table; stability is tested for the headline method only, the verdicts of others
     are never cleared to send. ``restriction``: conditions of the run; conclusions name them.
@@ -206,7 +208,6 @@ def flag(
                 [(item.evidence, item.verdict) for item in judged],
                 changes.get((factors.level, factors.processing_type, factors.method), {}),
                 settings.deviation_limit,
-                two_groups=any(item.groups for item in found),
             )
         mine = list(_flag_rows(factors, judged, values, unstable, settings))
         flags.extend(mine)
@@ -215,7 +216,7 @@ def flag(
             factors.level,
             limit=settings.deviation_limit,
             no_line=_why_no_line(factors, found),
-            groups=" ".join(item.groups for item in found if item.groups),
+            doubt=" ".join(item.doubt for item in found if item.doubt),
             restriction=restriction,
             left_out=factors.left_out,
         )
@@ -251,18 +252,24 @@ def _reading_order(row: Mapping[str, object]) -> tuple[object, ...]:
 def _q_values(
     fits: Sequence[Factors], verdicts: Sequence[Sequence[Judged]], settings: FitSettings
 ) -> list[list[float | None]]:
-    # The tests of a run are those of one method over all levels and types.
+    """Return of each name the mean of 1 - p_off over all that are at least as sure: the share of false ones
+    to expect among them (Newton et al., Biostatistics 5 (2004) 155). The names of a run are those of one
+    method over all levels and types.
+    """
     found: list[list[float | None]] = [[None] * len(judged) for judged in verdicts]
     for method in settings.methods:
         tests = [
-            (row, position, item.p_value)
+            (row, position, item.evidence.p_off)
             for factors, row, judged in zip(fits, found, verdicts, strict=True)
             for position, item in enumerate(judged)
-            if factors.method == method and item.p_value is not None
+            if factors.method == method and item.verdict in JUDGED and item.evidence.p_off is not None
         ]
-        q = fitters.benjamini_hochberg([p for *_, p in tests])
-        for (row, position, _), value in zip(tests, q, strict=True):
-            row[position] = float(value)
+        p_off = np.array([p for *_, p in tests])
+        ordered = np.sort(1.0 - p_off)
+        at_least_as_sure = np.searchsorted(ordered, 1.0 - p_off, side="right")
+        total = np.append(0.0, np.cumsum(ordered))
+        for (row, position, _), count in zip(tests, at_least_as_sure.tolist(), strict=True):
+            row[position] = float(total[count] / count)
     return found
 
 
@@ -276,10 +283,10 @@ def _flag_rows(
     tested = [
         (
             item.verdict,
-            None if q_value is None else q_value <= FALSE_DISCOVERY_RATE,
+            _is_significant(item),
             _is_stable(item, unstable),
         )
-        for item, q_value in zip(judged, q_values, strict=True)
+        for item in judged
     ]
     proposals = share_among_siblings(
         [item.evidence for item in judged],
@@ -300,7 +307,8 @@ def _flag_rows(
             item.why,
             proposal,
             level=factors.level,
-            significant=significant,
+            limit=settings.deviation_limit,
+            doubt=item.doubt,
             stable=stable,
             unstable_under=unstable_under,
         )
@@ -316,6 +324,7 @@ def _flag_rows(
             "deviation": None if item.verdict == "undeclared" else evidence.deviation,
             "deviation_err": None if item.verdict == "undeclared" else evidence.deviation_err,
             "verdict": item.verdict,
+            "p_off": evidence.p_off if item.verdict in JUDGED else None,
             "significant": significant,
             "q_value": q_value,
             "stable": stable,
@@ -359,6 +368,10 @@ def _estimated(item: Judged) -> dict[str, object]:
         "estimate_level": INTERVAL_LEVEL,
         "estimate_benchmark": estimate.benchmark,
     }
+
+
+def _is_significant(item: Judged) -> bool | None:
+    return (item.verdict == "deviates" and not item.doubt) if item.verdict in JUDGED else None
 
 
 def _is_stable(item: Judged, unstable: Mapping[str, str] | None) -> bool | None:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from esjobs.core.numbers import declared as as_declared
-from esjobs.core.numbers import exact_percent, signed_percent
-from esjobs.core.words import INTERVAL_LEVEL, JUDGED, Verdict
+from esjobs.core.numbers import exact_percent, signed_percent, sure
+from esjobs.core.words import DEVIATION_LIMIT, INTERVAL_LEVEL, JUDGED, Verdict
 from esjobs.records.declared.origin import Declared
 from esjobs.speed.judging.proposals import NOT_CONFIRMED, Proposal
 from esjobs.speed.judging.verdicts import Evidence
@@ -40,24 +40,29 @@ def describe_verdict(
     proposal: Proposal,
     *,
     level: str = "queue",
-    significant: bool | None = None,
+    limit: float = DEVIATION_LIMIT,
+    doubt: str = "",
     stable: bool | None = None,
     unstable_under: str | None = None,
 ) -> VerdictText:
     """Describe a verdict for a coordinator: relative to the others, with its interval.
 
-    ``significant``: over all tests of the run. ``stable``: None if not tested; ``unstable_under``: the change
-    that the verdict does not survive. A deviation without either is a candidate, not cleared to send.
+    ``doubt``: why the line does not tell who is wrong. ``stable``: None if not tested; ``unstable_under``:
+    the change that the verdict does not survive. A deviation with either is a candidate, not cleared to send.
     """
     declared = evidence.declared
     if verdict not in JUDGED:
-        would = _ran_like(evidence, level) if verdict == "undeclared" and evidence.estimate else ""
+        would = (
+            _ran_like(evidence, verdict, level, limit)
+            if verdict == "undeclared" and evidence.estimate
+            else ""
+        )
         return VerdictText(_joined(f"{verdict.capitalize()}: {why}.", would, _declared_note(declared)))
-    ran = _joined(_ran_like(evidence, level), _bridge(evidence.sole_link))
+    ran = _joined(_ran_like(evidence, verdict, level, limit), _bridge(evidence.sole_link))
     note = _declared_note(declared)
     if verdict != "deviates":
         return VerdictText(_joined(ran, note))
-    lacking = _lacking(significant, stable, unstable_under)
+    lacking = _lacking(doubt, stable, unstable_under)
     if lacking:
         reasons = [*lacking, *({proposal.reason} - {"", NOT_CONFIRMED})]
         return VerdictText(_joined(ran, f"Candidate, not to be sent: {'; '.join(reasons)}.", note))
@@ -67,7 +72,7 @@ def describe_verdict(
     return VerdictText(ran, _advice(level), after)
 
 
-def _ran_like(evidence: Evidence, level: str) -> str:
+def _ran_like(evidence: Evidence, verdict: Verdict, level: str, limit: float) -> str:
     # A line has one entry per site or CPU model.
     estimate = evidence.estimate
     if estimate is None:
@@ -83,11 +88,20 @@ def _ran_like(evidence: Evidence, level: str) -> str:
     declared = evidence.declared
     if declared.origin in ("none", "default"):
         return f"{ran}."
-    return f"{ran}; {declared.corepower:.2f} {own} ({signed_percent(evidence.deviation or 0.0)})."
+    said = f"{ran}; {declared.corepower:.2f} {own} ({signed_percent(evidence.deviation or 0.0)})"
+    return f"{said}." if evidence.p_off is None else f"{said}: {_sureness(evidence.p_off, verdict, limit)}."
 
 
-def _lacking(significant: bool | None, stable: bool | None, unstable_under: str | None) -> list[str]:
-    lacking = [] if significant else ["not significant over all tests of the run"]
+def _sureness(p_off: float, verdict: Verdict, limit: float) -> str:
+    if verdict == "deviates":
+        return f"off by more than {exact_percent(limit)}, {sure(p_off)} sure"
+    if verdict == "ok":
+        return f"within {exact_percent(limit)}, {sure(1 - p_off)} sure"
+    return f"off by more than {exact_percent(limit)} with a probability of {sure(p_off)}"
+
+
+def _lacking(doubt: str, stable: bool | None, unstable_under: str | None) -> list[str]:
+    lacking = ["the line does not tell who is wrong"] if doubt else []
     if stable is None:
         return [*lacking, "stability is tested for the headline method only"]
     return lacking if stable else [*lacking, f"not stable ({unstable_under})"]

@@ -59,23 +59,13 @@ def unstable_under(
     return None
 
 
-# What no verdict survives: with the other group for a line, most would be others
-TWO_GROUPS = "declarations fall into two groups"
-
-
 def unstable_names(
-    judged: Sequence[tuple[Evidence, Verdict]],
-    changes: Mapping[str, Sequence[Change]],
-    limit: float,
-    *,
-    two_groups: bool = False,
+    judged: Sequence[tuple[Evidence, Verdict]], changes: Mapping[str, Sequence[Change]], limit: float
 ) -> dict[str, str]:
     """Return the names with verdict deviates or ok that are not stable, with the change."""
     found = {}
     for evidence, verdict in judged:
-        if verdict in SURVIVING and two_groups:
-            found[evidence.name] = TWO_GROUPS
-        elif verdict in SURVIVING:
+        if verdict in SURVIVING:
             under = unstable_under(evidence, verdict, changes.get(evidence.name, ()), limit)
             if under is not None:
                 found[evidence.name] = under

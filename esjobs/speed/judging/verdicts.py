@@ -9,15 +9,16 @@ the
    median: ``implausible``, check the records;
 4. no declared value, or a default: ``undeclared``;
 5. no line that verdicts may rest on: ``too few``;
-6. with h the half-width of the 90 % interval of d: ``deviates`` when |d| - h > limit, ``ok`` when |d| + h <
-   limit, else ``undecided``.
+6. with P the probability that the declared value is off by more than the limit: ``deviates`` when P > 0.95,
+   ``ok`` when P < 0.05 and the 90 % interval of the deviation lies within the limit (that most others are
+   honest clears nobody), else ``undecided``.
 """
 
 import math
 from dataclasses import dataclass
 
 from esjobs.core.numbers import declared
-from esjobs.core.words import JUDGED, Verdict
+from esjobs.core.words import JUDGED, SURE, Verdict
 from esjobs.records.declared.origin import Declared
 
 IMPLAUSIBLE = math.log(3.0)
@@ -49,7 +50,8 @@ class Evidence:
     """Evidence on one name; missing numbers are None.
 
     ``deviation`` and its error come from the line without the name's own site; ``n_units`` counts units of A
-    (task x core class x type), ``n_tasks`` the tasks behind them. ``median_k``: of the component.
+    (task x core class x type), ``n_tasks`` the tasks behind them. ``p_off``: the probability that the
+    declared value is off by more than the limit. ``median_k``: of the component.
     ``n_line_sites``: sites (or CPU models) of that line. ``line_reason``: why no verdict may rest on the
     line.
     """
@@ -65,6 +67,7 @@ class Evidence:
     declared: Declared
     deviation: float | None
     deviation_err: float | None
+    p_off: float | None
     median_k: float | None
     n_line_sites: int
     line_reason: str | None
@@ -88,17 +91,15 @@ def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tup
     return comparison, ""
 
 
-def compare(deviation: float, half_width: float, limit: float) -> Verdict:
-    """Apply rule 6; ``half_width``: of the 90 % interval of the deviation.
+def compare(p_off: float, *, inside: bool) -> Verdict:
+    """Apply rule 6; ``inside``: the interval of the deviation lies within the limit.
 
-    >>> compare(-0.47, 0.16, 0.2), compare(0.05, 0.08, 0.2), compare(0.25, 0.16, 0.2)
+    >>> compare(0.97, inside=False), compare(0.01, inside=True), compare(0.01, inside=False)
     ('deviates', 'ok', 'undecided')
     """
-    if abs(deviation) - half_width > limit:
+    if p_off > SURE:
         return "deviates"
-    if abs(deviation) + half_width < limit:
-        return "ok"
-    return "undecided"
+    return "ok" if p_off < 1 - SURE and inside else "undecided"
 
 
 def survives(verdict: Verdict, deviation: float, updated: float, limit: float) -> bool:
@@ -115,7 +116,7 @@ def survives(verdict: Verdict, deviation: float, updated: float, limit: float) -
 
 
 def is_confirmed(verdict: Verdict, significant: bool | None, stable: bool | None) -> bool | None:
-    """True if a verdict is cleared to send: ``deviates``, significant over the run's tests, and stable. None
+    """True if a verdict is cleared to send: ``deviates``, of a line that tells who is wrong, and stable. None
     without a comparison.
 
     >>> is_confirmed("deviates", True, True), is_confirmed("ok", False, True)

@@ -10,15 +10,21 @@ from hypothesis import strategies as st
 
 from esjobs.core.words import HALF_WIDTH_90
 from esjobs.render.profile.power import needed
-from esjobs.speed.judging.verdicts import compare
 
 LIMIT = 0.2
+
+
+def compare(deviation: float, half_width: float) -> str:
+    """The verdict of an interval: what p_off comes to where the others tell nothing."""
+    if abs(deviation) - half_width > LIMIT:
+        return "deviates"
+    return "ok" if abs(deviation) + half_width < LIMIT else "undecided"
 
 
 def flag(deviation: float, stat: float, inner: float, line: float, **more: Any) -> dict[str, Any]:
     error = math.sqrt(stat**2 + inner**2 + line**2)
     return {
-        "verdict": compare(deviation, HALF_WIDTH_90 * error, LIMIT),
+        "verdict": compare(deviation, HALF_WIDTH_90 * error),
         "confirmed": True,
         "deviation": deviation,
         "deviation_err": error,
@@ -34,7 +40,7 @@ def flag(deviation: float, stat: float, inner: float, line: float, **more: Any) 
 
 def decided(deviation: float, *errors: float) -> bool:
     half_width = HALF_WIDTH_90 * math.sqrt(sum(error**2 for error in errors))
-    return compare(deviation, half_width, LIMIT) != "undecided"
+    return compare(deviation, half_width) != "undecided"
 
 
 def asked_for(text: str) -> int:
@@ -77,6 +83,11 @@ def test_what_a_queue_does_to_a_type_is_no_matter_of_more_tasks() -> None:
     factor = {"k": 1.15, "k_err_type": 0.075, "k_err_class": None}
     assert "tasks of other processing types" in needed(row, factor, LIMIT)
     assert "tasks that other queues run, too" in needed(row, {**factor, "k_err_type": 0.0}, LIMIT)
+
+
+def test_an_interval_clear_of_the_limit_may_not_be_sure_enough() -> None:
+    row = flag(0.30, 0.03, 0.03, 0.01, p_off=0.931, verdict="undecided")
+    assert needed(row, None, LIMIT) == ("it is 93 % sure, 95 % decide: more tasks that other queues run, too")
 
 
 def test_the_line_is_named_where_it_is_the_limit() -> None:
