@@ -168,7 +168,6 @@ COMPONENTS = Panel(
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
         Entry("rel_spread", "S", "number", note="spread of residuals in stated errors", always=True),
-        Entry("minuit_valid", "Minuit valid", "yesno"),
         Entry("names", "Queues in it", "names"),
         Entry("link", "What would link it"),
     ),

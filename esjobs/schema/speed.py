@@ -73,7 +73,11 @@ FACTORS = Table(
         ),
         column("reason", "text", "why there is no factor"),
         column("k_err_int", "number", "part from the queue x task interaction"),
-        column("k_err_model", "number", "error from the Hessian scaled by the residual spread S"),
+        column(
+            "k_err_model",
+            "number",
+            "error from the Hessian scaled by the residual spread S; of method paper that of HESSE",
+        ),
         column(
             "site",
             "keyword",
@@ -140,7 +144,7 @@ FACTORS = Table(
 
 FITS = Table(
     "fits",
-    "one fit: what went in, how well it closed, what Minuit says",
+    "one fit: what went in, how well it closed, what Minuit found",
     "run",
     (
         RUN,
@@ -163,14 +167,31 @@ FITS = Table(
         column("sigma_int", "number", "queue x task interaction, relative"),
         column("sigma_int_err", "number", "its standard error; null when assumed"),
         column("sigma_int_kind", "keyword", "estimated or assumed"),
-        column("minuit_valid", "boolean", "Minuit accepts every component's minimum"),
+        column(
+            "minuit_valid",
+            "boolean",
+            "of method paper: MIGRAD, from k = 1, calls the minimum of every component valid",
+        ),
         column(
             "minuit_accurate",
             "boolean",
-            "HESSE's covariance is accurate throughout; empty above 100 names",
+            "HESSE's covariance is accurate throughout; null above 1000 names",
         ),
-        column("minuit_edm", "number", "largest estimated distance to the minimum"),
-        column("minuit_calls", "integer", "function calls of Minuit"),
+        column("minuit_edm", "number", "MIGRAD's largest estimated distance to the minimum, in chi2"),
+        column("minuit_calls", "integer", "function calls of MIGRAD and HESSE"),
+        column("minuit_objective", "number", "objective at the minimum that MIGRAD found"),
+        column(
+            "minuit_agreement",
+            "number",
+            "largest distance of ln k between MIGRAD's minimum and our own search's, in standard errors",
+        ),
+        column(
+            "found_by",
+            "keyword",
+            "whose minimum is the result: minuit, from k = 1, or own, from the convex start, where MIGRAD "
+            "ended more than 0.05 standard errors away and higher",
+            values=("minuit", "own"),
+        ),
         column(
             "n_jobs_set_aside", "integer", "jobs of tasks that were set aside; among those left out", "jobs"
         ),
@@ -384,7 +405,7 @@ COMPONENTS = Table(
         column("n_jobs", "integer", "jobs", "jobs"),
         column("dof", "integer", "independent loops"),
         column("rel_spread", "number", "S of this component"),
-        column("minuit_valid", "boolean", "Minuit accepts the minimum"),
+        column("minuit_valid", "boolean", "of method paper: MIGRAD calls its minimum valid"),
         column("names", "text", "the names, most jobs first"),
         column("link", "text", "what would connect it with the largest component"),
         *PROVENANCE,
@@ -600,7 +621,7 @@ FIT_SUMMARIES = Table(
 )
 
 
-METHOD_VERSION = "4"
+METHOD_VERSION = "5"
 """Raised when a change of method changes numbers; part of every run id."""
 
 
