@@ -125,6 +125,13 @@ FACTORS = Table(
         column("mix_k_err", "number", "its standard error: that of the factors of the CPU models"),
         column("mix_share", "number", "share of its CPU time on CPU models that have a factor"),
         *RANKED,
+        column(
+            "k_via",
+            "number",
+            "of a queue outside the largest component: its factor on the scale of that one, by its CPU "
+            "models; of all types together",
+        ),
+        column("k_via_err", "number", "its standard error: above all how much queues scatter beside these"),
     ),
     time="window_end",
     made_by="fit",
@@ -612,6 +619,7 @@ FIT_SUMMARIES = Table(
         column("n_implausible", "integer", "verdicts 'implausible'", "names"),
         column("n_not_comparable", "integer", "verdicts 'not comparable'", "names"),
         column("evidence", "text", "what makes deviations confirmed, what candidates lack; null without any"),
+        column("n_via_cpu_models", "integer", "verdicts 'via CPU models'", "names"),
         *SCOPE,
     ),
     time="window_end",

@@ -32,7 +32,7 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
         return _unconfirmed(flag)
     if verdict == "undeclared":
         return "declare a value of its own, measured on its machines"
-    if verdict == "not comparable":
+    if verdict in ("not comparable", "via CPU models"):
         return "jobs of tasks that run at many other queues too, 50 or more of them"
     if verdict == "too few":
         return "more jobs of tasks that run at other queues too"
