@@ -56,6 +56,7 @@ _PATTERNS = (
     (re.compile(r"\btest-[0-9a-f]{12}-"), "<prefix>-"),
     (re.compile(r"\bport=\d+"), "port=<port>"),
     (re.compile(r"\bcontext found for id \[\d+\]"), "context found for id [<number>]"),
+    (re.compile(r"\[1:\d+\] failed to parse"), "[1:<number>] failed to parse"),
     (re.compile(r"\b(localhost|127\.0\.0\.1|\[::1\]):\d{4,5}\b"), r"\1:<port>"),
     (re.compile(r"(?i)\b(process|pid|port) \d+"), r"\1 <number>"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<uuid>"),

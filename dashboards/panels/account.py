@@ -67,13 +67,14 @@ METHOD = Panel(
             "over buckets of 2 w (x − ln x − 1), x = a k / A, a being the corrected CPU time per event. The "
             "weight w is the inverse relative variance from the scatter of jobs and from what does not "
             "average with them; buckets that are far off are rejected. Each connected "
-            "component is fitted alone, scaled so that its factors sum to their count, and judged by Minuit.",
+            "component is fitted alone, scaled so that its factors sum to their count.",
         ),
         (
             "Reproduction",
-            "Method paper is the article's as it was published, nothing corrected: (a k / A − 1)², every "
-            "bucket alike, raw sums. Verdicts of both methods are stored; those of the method named above "
-            "are shown.",
+            "Method paper is the article's χ² as it was published, (a k / A − 1)², every bucket alike, raw "
+            "sums, minimised by Minuit's MIGRAD from k = 1, with the errors of HESSE. gamma carries the "
+            "verdicts because a χ² whose σ is proportional to the mean is biased where queues scatter "
+            "unequally. Verdicts of both methods are stored; those of the method named above are shown.",
         ),
         (
             "Errors",
@@ -140,7 +141,10 @@ FITS = Panel(
         ),
         Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="queue × task interaction"),
         Entry("sigma_int_kind", "σ int is"),
-        Entry("minuit_valid", "Minuit valid", "yesno"),
+        Entry("minuit_valid", "MIGRAD valid", "yesno", note="of method paper"),
+        Entry("minuit_edm", "EDM", "number", note="MIGRAD's estimated distance to the minimum"),
+        Entry("minuit_calls", "Calls", "count", note="function calls of MIGRAD and HESSE"),
+        Entry("minuit_agreement", "Searches differ", "number", note="MIGRAD and our own search, in errors"),
         Entry("reason", "Reason"),
     ),
     empty="No fit was made.",

@@ -124,11 +124,12 @@ COUNTS = Panel(
             "other verdicts",
             "n_others",
             "other",
-            "too few jobs, mixed, implausible or not comparable",
+            "too few jobs, mixed, implausible, comparable via CPU models only, or not",
             parts=(
                 ("n_implausible", "implausible"),
                 ("n_mixed", "mixed"),
                 ("n_not_comparable", "not comparable"),
+                ("n_via_cpu_models", "via CPU models"),
                 ("n_too_few", "too few"),
             ),
         ),
@@ -359,7 +360,9 @@ UNDECLARED = Panel(
     "No declared value, or one that is a default of the information system: drawn, never fitted.",
     fields=(
         *_LIST_COLUMNS[:3],
-        Entry("corepower_records", "In records", "declared", note="found in the records", unit="benchmark"),
+        Entry(
+            "corepower_from_records", "In records", "declared", note="found in the records", unit="benchmark"
+        ),
         Entry(
             "corepower_parent",
             "Of the site",
@@ -376,7 +379,7 @@ UNDECLARED = Panel(
 
 SET_ASIDE = Panel(
     "set-aside",
-    "Not comparable, too few jobs, mixed or implausible",
+    "Not comparable, via CPU models only, too few jobs, mixed or implausible",
     "table",
     "Other queues",
     View(
@@ -385,7 +388,8 @@ SET_ASIDE = Panel(
         level="queue",
         sort=("verdict", "name"),
     ),
-    "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component.",
+    "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component but their "
+    "CPU models.",
     fields=(NAME, VERDICT, *_LIST_COLUMNS[1:]),
     empty="No queue has another verdict.",
     folded=True,

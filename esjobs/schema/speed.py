@@ -23,6 +23,20 @@ TASK = (
 UNITS = "units of A (task x core class x processing type; x kind of work where a task was split)"
 N_TASKS = column("n_tasks", "integer", "distinct tasks behind it; a proposal needs two", "tasks")
 
+RANKED = (
+    column(
+        "grade",
+        "keyword",
+        "A the fastest, at most six: of the pairs in different grades at most 5 % are expected to be in the "
+        "wrong order; null for other methods, and where fewer jobs do not tell",
+    ),
+    column("rank_low", "integer", "lower end of the 90 % interval of its rank by speed; 1 is the fastest"),
+    column("rank_high", "integer", "upper end of it"),
+    column("k_likely", "number", "speed factor drawn to the other names as far as its error reaches"),
+    column("k_likely_low", "number", "lower end of its 90 % interval"),
+    column("k_likely_high", "number", "upper end of it"),
+)
+
 FACTORS = Table(
     "factors",
     "speed factor of a queue or CPU model; only ratios inside one component mean anything",
@@ -59,7 +73,11 @@ FACTORS = Table(
         ),
         column("reason", "text", "why there is no factor"),
         column("k_err_int", "number", "part from the queue x task interaction"),
-        column("k_err_model", "number", "error from the Hessian scaled by the residual spread S"),
+        column(
+            "k_err_model",
+            "number",
+            "error from the Hessian scaled by the residual spread S; of method paper that of HESSE",
+        ),
         column(
             "site",
             "keyword",
@@ -106,18 +124,27 @@ FACTORS = Table(
         ),
         column("mix_k_err", "number", "its standard error: that of the factors of the CPU models"),
         column("mix_share", "number", "share of its CPU time on CPU models that have a factor"),
+        *RANKED,
+        column(
+            "k_via",
+            "number",
+            "of a queue outside the largest component: its factor on the scale of that one, by its CPU "
+            "models; of all types together",
+        ),
+        column("k_via_err", "number", "its standard error: above all how much queues scatter beside these"),
     ),
     time="window_end",
     made_by="fit",
     shown=columns(
-        "level name processing_type method k k_err component sole_link n_tasks n_jobs status reason"
+        "level name processing_type method k k_err grade rank_low rank_high component sole_link n_tasks "
+        "n_jobs status reason"
     ),
     order=columns("level processing_type method name"),
 )
 
 FITS = Table(
     "fits",
-    "one fit: what went in, how well it closed, what Minuit says",
+    "one fit: what went in, how well it closed, what Minuit found",
     "run",
     (
         RUN,
@@ -140,14 +167,31 @@ FITS = Table(
         column("sigma_int", "number", "queue x task interaction, relative"),
         column("sigma_int_err", "number", "its standard error; null when assumed"),
         column("sigma_int_kind", "keyword", "estimated or assumed"),
-        column("minuit_valid", "boolean", "Minuit accepts every component's minimum"),
+        column(
+            "minuit_valid",
+            "boolean",
+            "of method paper: MIGRAD, from k = 1, calls the minimum of every component valid",
+        ),
         column(
             "minuit_accurate",
             "boolean",
-            "HESSE's covariance is accurate throughout; empty above 100 names",
+            "HESSE's covariance is accurate throughout; null above 1000 names",
         ),
-        column("minuit_edm", "number", "largest estimated distance to the minimum"),
-        column("minuit_calls", "integer", "function calls of Minuit"),
+        column("minuit_edm", "number", "MIGRAD's largest estimated distance to the minimum, in chi2"),
+        column("minuit_calls", "integer", "function calls of MIGRAD and HESSE"),
+        column("minuit_objective", "number", "objective at the minimum that MIGRAD found"),
+        column(
+            "minuit_agreement",
+            "number",
+            "largest distance of ln k between MIGRAD's minimum and our own search's, in standard errors",
+        ),
+        column(
+            "found_by",
+            "keyword",
+            "whose minimum is the result: minuit, from k = 1, or own, from the convex start, where MIGRAD "
+            "ended more than 0.05 standard errors away and higher",
+            values=("minuit", "own"),
+        ),
         column(
             "n_jobs_set_aside", "integer", "jobs of tasks that were set aside; among those left out", "jobs"
         ),
@@ -299,8 +343,7 @@ CPU_MIX = Table(
     "run",
     (
         RUN,
-        LEVEL,
-        column("name", "keyword", "queue"),
+        column("queue", "keyword", "queue, as jobs name it"),
         column("site", "keyword", "site of the queue"),
         column("cpu_model", "keyword", "canonical CPU model; null: the records name none"),
         column("n_jobs", "integer", "binned jobs", "jobs"),
@@ -318,8 +361,9 @@ CPU_MIX = Table(
     ),
     time="window_end",
     made_by="fit",
-    shown=columns("name site cpu_model share core_s n_jobs k k_err"),
-    order=columns("name -core_s cpu_model"),
+    shown=columns("queue site cpu_model share core_s n_jobs k k_err"),
+    order=columns("queue -core_s cpu_model"),
+    named="queue",
 )
 
 PULL_HISTOGRAMS = Table(
@@ -361,7 +405,7 @@ COMPONENTS = Table(
         column("n_jobs", "integer", "jobs", "jobs"),
         column("dof", "integer", "independent loops"),
         column("rel_spread", "number", "S of this component"),
-        column("minuit_valid", "boolean", "Minuit accepts the minimum"),
+        column("minuit_valid", "boolean", "of method paper: MIGRAD calls its minimum valid"),
         column("names", "text", "the names, most jobs first"),
         column("link", "text", "what would connect it with the largest component"),
         *PROVENANCE,
@@ -462,7 +506,9 @@ FLAGS = Table(
         column("n_jobs", "integer", "jobs", "jobs"),
         column("component", "integer", "component"),
         column("site", "keyword", "site of a queue"),
-        column("corepower_records", "number", "value found in the records when it differs by more than 1 %"),
+        column(
+            "corepower_from_records", "number", "value found in the records when it differs by more than 1 %"
+        ),
         column("corepower_parent", "number", "value of the parent or site, shown, never substituted"),
         column(
             "unstable_under",
@@ -526,6 +572,7 @@ FLAGS = Table(
             "1 is read first: confirmed, then by |deviation|; over all verdicts of the run, so that those of "
             "one level, type and method follow each other with gaps",
         ),
+        *RANKED,
         column(
             "p_off",
             "number",
@@ -539,7 +586,7 @@ FLAGS = Table(
     before=columns("verdict status_shown k corepower"),
     shown=columns(
         "level name processing_type method verdict deviation corepower benchmark origin "
-        "proposed_corepower n_tasks n_jobs"
+        "proposed_corepower grade rank_low rank_high n_tasks n_jobs"
     ),
     order=columns("level processing_type method rank name component"),
 )
@@ -572,6 +619,7 @@ FIT_SUMMARIES = Table(
         column("n_implausible", "integer", "verdicts 'implausible'", "names"),
         column("n_not_comparable", "integer", "verdicts 'not comparable'", "names"),
         column("evidence", "text", "what makes deviations confirmed, what candidates lack; null without any"),
+        column("n_via_cpu_models", "integer", "verdicts 'via CPU models'", "names"),
         *SCOPE,
     ),
     time="window_end",

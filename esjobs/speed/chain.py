@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.clock import Clock
-from esjobs.core.errors import NoResultError
+from esjobs.core.errors import NoResultError, NothingToFitError
 from esjobs.core.report import RunReport
+from esjobs.core.tables import columns
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
 from esjobs.publish.finding import made_last, read_results
@@ -25,6 +26,7 @@ from esjobs.records.declared.values import declared_values, imported_sites
 from esjobs.records.jobs.aggregate import Progress, days_behind, require_buckets, require_rules
 from esjobs.records.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.records.jobs.job_counts import count_jobs, counts_of_books, last_day
+from esjobs.records.tasks.machines import read_machine_sums
 from esjobs.records.tasks.sums import read_sums
 from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
@@ -37,9 +39,10 @@ from esjobs.speed.judging.flag import flag
 from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.question import SpeedQuestion
+from esjobs.speed.ranking import RANKED
 from esjobs.store.base import JobStore
 
-_NUMBERS = ("k", "k_err", "k_raw", "k_err_stat", "k_err_int", "events_per_job")
+_NUMBERS = columns("k k_err k_raw k_err_stat k_err_int events_per_job k_via k_via_err")
 _TEXTS = ("reason", "sole_link", "records_doubt")
 
 
@@ -158,10 +161,14 @@ class Chain:
             require_buckets(self._store, question.window)
         checked = self._checked(question)
         if not checked.sums.n_buckets:
-            raise NoResultError(self._no_buckets(question))
+            raise self._no_buckets(question)
         sites = imported_sites(self._store, question.window)
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
-        factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
+        where = bucket_filters(self._store, question.window, question.where, question.tasks)
+        machine_sums = partial(read_machine_sums, self._store, question.window, where)
+        factors, outcome = fit(
+            checked, inputs, question.window, question.run, question.fit, sites, machine_sums
+        )
         return factors, replace(outcome, last_data=last_day(self._store, question.window))
 
     def _notes_alone(self, question: SpeedQuestion) -> Iterator[str]:
@@ -196,13 +203,15 @@ class Chain:
             question.fit.min_bucket_jobs,
         )
 
-    def _no_buckets(self, question: SpeedQuestion) -> str:
+    def _no_buckets(self, question: SpeedQuestion) -> NoResultError:
         """Return the error for an empty fit, with its remedy."""
         window = question.window
         restriction = question.restriction
         counted = counts_of_books(self._store, window, question.rules)
         if not counted.total:
-            return f"no buckets in {window}; make them first: esjobs aggregate --window {window}"
+            return NoResultError(
+                f"no buckets in {window}; make them first: esjobs aggregate --window {window}"
+            )
         chosen = ""
         if counted.binned and restriction:
             where = job_filters(self._store, restriction, window)
@@ -210,13 +219,15 @@ class Chain:
             chosen = f" with {', '.join(restriction)}"
             if not counted.total:
                 names = ",".join(parse_conditions(restriction))
-                return f"no bucket in {window} has {', '.join(restriction)}; see: esjobs query --by {names}"
+                return NoResultError(
+                    f"no bucket in {window} has {', '.join(restriction)}; see: esjobs query --by {names}"
+                )
         if counted.binned:
-            return (
+            return NoResultError(
                 f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules and are in no bucket; "
                 f"bring them in: esjobs aggregate --window {window}"
             )
-        return (
+        return NothingToFitError(
             f"nothing to fit in {window}: all {counted.total} jobs{chosen} were dropped: {counted.reasons}; "
             f"see: esjobs show day_books --window {window}, and the cleaning rules in the settings"
         )
@@ -268,6 +279,7 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         rows = rows.filter(pc.equal(rows.column(key), item[key]))
     columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names}
     component = columns["component"].astype(np.int64)
+    ranked = zip(columns["name"], *(rows.column(name).to_pylist() for name in RANKED), strict=True)
     return Factors(
         level=item["level"],
         processing_type=item["processing_type"],
@@ -281,4 +293,5 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         n_components=int(component.max(initial=-1)) + 1,
         **{name: columns[name].astype(float) for name in _NUMBERS},
         **{name: np.array([text or "" for text in columns[name]], object) for name in _TEXTS},
+        ranking={name: dict(zip(RANKED, row, strict=True)) for name, *row in ranked if row[1] is not None},
     )

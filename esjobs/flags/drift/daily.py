@@ -26,7 +26,7 @@ _LEAST_NAMES = 5  # Names of a day below which no factor of it says anything of 
 
 
 def factors_of_day(
-    store: JobStore, day: date, mark: str, solved: KnownOfTasks
+    store: JobStore, day: date, fingerprint: str, solved: KnownOfTasks
 ) -> Iterator[dict[str, object]]:
     """Yield the rows of ``daily_factors`` of a day; its buckets are read once."""
     sums = read_sums(store, Window.of_days(day, day))
@@ -36,7 +36,7 @@ def factors_of_day(
                 "day": day,
                 "level": level,
                 **row,
-                "mark": mark,
+                "fingerprint": fingerprint,
                 "speed_run": solved.run.run,
                 "fit_until": solved.run.window.end,
             }
@@ -66,7 +66,7 @@ def _of_level(level: str, rows: TaskSums, solved: KnownOfTasks) -> Iterator[dict
         rel_var=per_job / n_jobs,
     )
     fit = fitters.fit_speed_factors(
-        buckets, "gamma", "variance", robust="reject", sigma_int=solved.sigma_int.get(level), judge="none"
+        buckets, "gamma", "variance", robust="reject", sigma_int=solved.sigma_int.get(level)
     )
     units = fit.units
     good = (units.status == "ok") & (units.component == 0) & np.isfinite(units.k_err_stat)

@@ -15,8 +15,8 @@ from typing import Any
 from esjobs.core.numbers import exact_percent, percent, sure
 from esjobs.core.words import HALF_WIDTH_90, SURE
 
+# Factors above this are no advice any more
 _MOST = 50
-"""Factors above this are no advice any more."""
 
 
 def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: float) -> str:
@@ -32,7 +32,7 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
         return _unconfirmed(flag)
     if verdict == "undeclared":
         return "declare a value of its own, measured on its machines"
-    if verdict == "not comparable":
+    if verdict in ("not comparable", "via CPU models"):
         return "jobs of tasks that run at many other queues too, 50 or more of them"
     if verdict == "too few":
         return "more jobs of tasks that run at other queues too"

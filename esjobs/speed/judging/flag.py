@@ -4,7 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ from esjobs.speed.judging.sentences import describe_verdict
 from esjobs.speed.judging.stability import changes_of, unstable_names
 from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
+from esjobs.speed.ranking import likely_factor
 from esjobs.speed.settings import FitSettings
 
 
@@ -73,11 +74,13 @@ def judge(
             comparison, position = lines[index]
             point = _point(comparison, position)
             n_line_sites = len(in_lines[comparison.benchmark] - {own.site})
+        if factors.via[index] and own.origin in ("default", "none"):
+            point = replace(point, deviation=None, deviation_err=None, deviation_raw=None)
         evidence = Evidence(
             name=name,
             status=factors.status[index],
             reason=factors.reason[index],
-            k=finite(factors.k[index]),
+            k=finite(factors.on_scale("k")[index]),
             n_jobs=int(factors.n_jobs[index]),
             n_units=int(factors.n_units[index]),
             n_tasks=int(factors.n_tasks[index]),
@@ -95,15 +98,17 @@ def judge(
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
             deviation_raw=point.deviation_raw,
+            via_models=bool(factors.via[index]),
         )
         compared = _comparison(point, settings.deviation_limit)
         verdict, why = decide(evidence, compared, settings.min_name_jobs)
+        why += likely_factor(factors, name) if verdict == "too few" else ""
         judged.append(
             Judged(
                 evidence,
                 verdict,
                 why,
-                finite(factors.k_err[index]),
+                finite(factors.on_scale("k_err")[index]),
                 point.expected_k,
                 point.doubt,
                 int(factors.component[index]),
@@ -164,6 +169,8 @@ def _estimate(comparison: Comparison, position: int) -> Estimate | None:
 def _err_parts(factors: Factors, index: int, evidence: Evidence) -> dict[str, float]:
     # The squares add up to that of the error; the rest beside the factor's parts is the line's.
     if evidence.deviation is None or evidence.deviation_err is None or evidence.k is None:
+        return {}
+    if evidence.via_models:
         return {}
     scale = (1 + evidence.deviation) / evidence.k
     stat, interaction = (
@@ -333,7 +340,7 @@ def _flag_rows(
             "component": item.component,
             "site": declared.site if factors.level == "queue" else None,
             "country": declared.country if factors.level == "queue" else None,
-            "corepower_records": declared.from_records,
+            "corepower_from_records": declared.from_records,
             "corepower_parent": declared.parent,
             "unstable_under": unstable_under,
             "events_per_job": item.events_per_job,
@@ -349,13 +356,14 @@ def _flag_rows(
             "advice": words.advice or None,
             "status_shown": status_shown(item.verdict, confirmed),
             **_estimated(item),
+            **factors.ranking.get(evidence.name, {}),
         }
 
 
 def _estimated(item: Judged) -> dict[str, object]:
     # For names with enough evidence, whatever they declare.
     estimate = item.evidence.estimate
-    if estimate is None or item.verdict not in (*JUDGED, "undeclared"):
+    if estimate is None or item.verdict not in (*JUDGED, "undeclared", "via CPU models"):
         return {}
     return {
         "estimate": estimate.corepower,
