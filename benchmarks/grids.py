@@ -34,8 +34,11 @@ class Grid:
     numbers of events in 30 % of their jobs, with CPU times that mean nothing in 50 %. ``stray``: share of
     buckets that are wrong by a factor of 3 to 30. ``bimodal``: share of the sites with two kinds of nodes
     1.3x apart. ``misdeclared``: share of sites that declare wrong by 1.3 to 2; ``overstating``: share that
-    declares 1.3 to 1.6 times too much. ``sparse``: share of the buckets that have one to three jobs only,
-    whatever ``jobs`` says.
+    declares 1.3 to 1.6 times too much; ``alike``: share that declares 1.6 times too much. ``limited``: slow
+    sites at which a limit on wall time ends 10 to 70 % of the jobs of a task. ``two_speeds``: sites where a
+    quarter to half of the tasks run on nodes 1.5 to 2.2 times slower; what they declare is the mean.
+    ``wrong_cores``: sites whose 8-core jobs are recorded with 4. ``sparse``: share of the buckets that have
+    one to three jobs only, whatever ``jobs`` says.
     """
 
     sites: int = 40
@@ -60,6 +63,10 @@ class Grid:
     bimodal: float = 0.0
     misdeclared: float = 0.1
     overstating: float = 0.0
+    alike: float = 0.0
+    limited: int = 0
+    two_speeds: int = 0
+    wrong_cores: int = 0
     sparse: float = 0.0
 
     def but(self, **changes: Any) -> "Grid":
@@ -98,16 +105,11 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     mean_events = np.exp(rng.uniform(np.log(30), np.log(2000), n_tasks))
     span = 0.5 * np.log(grid.lengths)
     shift = rng.uniform(-span, span, n_queues)[site] if grid.lengths > 1 else np.zeros(n_buckets)
-    effect = rng.normal(0, grid.interaction, n_buckets)
-    of_type = rng.normal(0, 1, (n_queues, grid.types)) * grid.type_effect
-    effect += of_type[site, type_of[task]]
-    effect += rng.normal(0, 1, (n_queues, 2))[site, is_multi[task].astype(int)] * grid.core_effect
+    effect, of_type = _effects(rng, grid, site, type_of[task], is_multi[task])
     rho = grid.rho * mean_events * np.exp(rng.normal(0, grid.rho_spread, n_tasks))
     start = np.exp(rng.normal(0, 1, n_queues) * grid.rho_scatter)
-    stray = rng.random(n_buckets) < grid.stray
-    effect += np.where(
-        stray, rng.choice([-1.0, 1.0], n_buckets) * rng.uniform(np.log(3), np.log(30), n_buckets), 0.0
-    )
+    effect += _stray(rng, grid, n_buckets)
+    slow = _slow_buckets(np.random.default_rng([seed, 1]), grid, site)
 
     of = np.repeat(np.arange(n_buckets), jobs)
     where, what = site[of], task[of]
@@ -116,26 +118,26 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     events = np.maximum(np.rint(events), 1.0)
     level = np.exp(rng.uniform(np.log(20), np.log(200), n_tasks))
     cpu_s = level[what] * (events + rho[what] * start[where]) / k[where]
-    cpu_s *= np.exp(effect[of] + rng.normal(0, grid.noise, size) - 0.5 * grid.noise**2)
+    cpu_s *= np.exp((effect + slow)[of] + rng.normal(0, grid.noise, size) - 0.5 * grid.noise**2)
     nodes = np.where(rng.random(n_queues) < grid.bimodal, np.log(1.3), 0.0)
     cpu_s *= np.exp(nodes[where] * (rng.random(size) < 0.5))
-    broken = np.zeros(n_queues, np.bool_)
-    chosen = rng.permutation(n_queues)
-    counting, random = chosen[: grid.wrong_events], chosen[grid.wrong_events :][: grid.garbage]
-    broken[counting] = broken[random] = True
-    hit = np.isin(where, counting) & (rng.random(size) < 0.3)
-    # Events of a job that stopped early, or those of its whole input: neither is what the CPU time was for.
-    events = np.where(hit, np.maximum(np.rint(events * np.exp(rng.uniform(-2.5, 2.5, size))), 1.0), events)
-    hit = np.isin(where, random) & (rng.random(size) < 0.5)
-    cpu_s = np.where(hit, cpu_s * np.exp(rng.uniform(-3.0, 3.0, size)), cpu_s)
+    events, cpu_s, broken = _broken(rng, grid, where, events, cpu_s)
 
     wrong = _wrong(rng, grid, broken)
     declared = np.round(10 * k * wrong * np.exp(rng.normal(0, HONEST_SCATTER, n_queues)), 2)
     names = [f"GRID{number:03d}" for number in range(n_queues)]
     speed = k * np.exp(-0.5 * nodes)
+    mean_slow = np.bincount(site, slow * jobs, n_queues) / np.maximum(np.bincount(site, jobs, n_queues), 1)
+    speed, declared = speed * np.exp(-mean_slow), np.round(declared * np.exp(-mean_slow), 2)
     truth = Truth(names, speed, declared, wrong, broken, speed * np.exp(-of_type[:, 0]))
     cores = np.where(is_multi[what], 8, 1)
     wall_s = np.maximum(cpu_s / cores / rng.uniform(0.85, 0.95, size), 61.0)
+    late, limit = _limits(np.random.default_rng([seed, 3]), grid, k, site, of, wall_s)
+    cpu_s = np.where(late, cpu_s * limit / wall_s, cpu_s)
+    wall_s = np.where(late, limit, wall_s)
+    hs06_s = wall_s * cores * declared[where]
+    miscounted = np.random.default_rng([seed, 2]).permutation(n_queues)[: grid.wrong_cores]
+    cores = np.where(np.isin(where, miscounted) & (cores == 8), 4, cores)
     table = table_of(
         {
             "task_id": _texts([str(15_000_000 + number) for number in range(n_tasks)], what),
@@ -147,10 +149,68 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
         events=events,
         cpu_s=cpu_s,
         wall_s=wall_s,
-        hs06_s=wall_s * cores * declared[where],
+        hs06_s=hs06_s,
         day=rng.integers(0, 3, size),
+        state=np.where(late, "failed", "finished"),
     )
     return table, truth
+
+
+def _effects(
+    rng: np.random.Generator, grid: Grid, site: Ints, type_of: Ints, is_multi: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """ln(slower) of each bucket, and of each site and type."""
+    effect = rng.normal(0, grid.interaction, site.size)
+    of_type = rng.normal(0, 1, (grid.sites, grid.types)) * grid.type_effect
+    effect += of_type[site, type_of]
+    effect += rng.normal(0, 1, (grid.sites, 2))[site, is_multi.astype(int)] * grid.core_effect
+    return effect, of_type
+
+
+def _stray(rng: np.random.Generator, grid: Grid, n: int) -> Floats:
+    """ln(slower) of buckets that are wrong; 0 for the others."""
+    stray = rng.random(n) < grid.stray
+    size = rng.choice([-1.0, 1.0], n) * rng.uniform(np.log(3), np.log(30), n)
+    return np.where(stray, size, 0.0)
+
+
+def _broken(
+    rng: np.random.Generator, grid: Grid, where: Ints, events: Floats, cpu_s: Floats
+) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+    """Events and CPU times with those of broken sites, and which sites are broken."""
+    broken = np.zeros(grid.sites, np.bool_)
+    chosen = rng.permutation(grid.sites)
+    counting, random = chosen[: grid.wrong_events], chosen[grid.wrong_events :][: grid.garbage]
+    broken[counting] = broken[random] = True
+    size = where.size
+    hit = np.isin(where, counting) & (rng.random(size) < 0.3)
+    # Events of a job that stopped early, or those of its whole input: neither is what the CPU time was for.
+    events = np.where(hit, np.maximum(np.rint(events * np.exp(rng.uniform(-2.5, 2.5, size))), 1.0), events)
+    hit = np.isin(where, random) & (rng.random(size) < 0.5)
+    return events, np.where(hit, cpu_s * np.exp(rng.uniform(-3.0, 3.0, size)), cpu_s), broken
+
+
+def _slow_buckets(rng: np.random.Generator, grid: Grid, site: Ints) -> Floats:
+    """ln(slower) of each bucket: of sites with two speeds some, all by the same factor."""
+    slow = np.zeros(site.size)
+    for queue in rng.permutation(grid.sites)[: grid.two_speeds]:
+        mine = np.flatnonzero(site == queue)
+        part = rng.permutation(mine)[: round(rng.uniform(0.25, 0.45) * mine.size)]
+        slow[part] = rng.uniform(np.log(1.5), np.log(2.2))
+    return slow
+
+
+def _limits(
+    rng: np.random.Generator, grid: Grid, k: Floats, site: Ints, of: Ints, wall_s: Floats
+) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """Which jobs a limit ends, and after what wall time: at slow sites, of four in five of their tasks."""
+    limit = np.full(site.size, np.inf)
+    slow = rng.permutation(np.argsort(k)[: grid.sites // 2])[: grid.limited]
+    ends = np.searchsorted(of, np.arange(site.size + 1))
+    for bucket in np.flatnonzero(np.isin(site, slow) & (rng.random(site.size) < 0.8)):
+        mine = wall_s[ends[bucket] : ends[bucket + 1]]
+        limit[bucket] = np.quantile(mine, 1 - rng.uniform(0.1, 0.7))
+    return wall_s > limit[of], limit[of] * rng.uniform(1.0, 1.01, of.size)
 
 
 _TYPES = ["evgen", "simul", "reprocessing", "pile", "deriv", "fullchain"]
@@ -170,16 +230,27 @@ def _wrong(rng: np.random.Generator, grid: Grid, broken: npt.NDArray[np.bool_]) 
     wrong = np.ones(grid.sites)
     able = rng.permutation(np.flatnonzero(~broken))
     n_wrong, n_over = round(grid.misdeclared * grid.sites), round(grid.overstating * grid.sites)
+    n_alike = round(grid.alike * grid.sites)
     size = np.exp(rng.uniform(np.log(1.3), np.log(2.0), n_wrong))
     wrong[able[:n_wrong]] = np.where(rng.random(n_wrong) < 0.5, size, 1 / size)
     wrong[able[n_wrong : n_wrong + n_over]] = rng.uniform(1.3, 1.6, n_over)
+    wrong[able[n_wrong + n_over :][:n_alike]] = 1.6
     return wrong
 
 
 def table_of(
-    texts: dict[str, pa.Array], *, cores: Ints, day: Ints, events: Floats, **seconds: Floats
+    texts: dict[str, pa.Array],
+    *,
+    cores: Ints,
+    day: Ints,
+    events: Floats,
+    state: npt.NDArray[np.str_] | None = None,
+    **seconds: Floats,
 ) -> pa.Table:
-    """Columns of jobs as a table of canonical records, each with an id and an end inside its day."""
+    """Columns of jobs as a table of canonical records, each with an id and an end inside its day.
+
+    ``state``: how each job ended; None: all finished.
+    """
     size = len(cores)
     midnight = int(datetime.combine(FIRST_DAY, time(), UTC).timestamp()) * 1_000_000
     ends = midnight + day * 86_400_000_000 + np.arange(size) % 86_000 * 1_000_000
@@ -187,7 +258,7 @@ def table_of(
         {
             "job_id": pa.array(np.arange(size)).cast(pa.string()),
             **texts,
-            "state": pa.repeat(pa.scalar("finished"), size),
+            "state": pa.repeat(pa.scalar("finished"), size) if state is None else pa.array(state),
             "end_time": pa.array(ends).cast(pa.timestamp("us", tz="UTC")),
             "cores": pa.array(np.asarray(cores, np.int64)),
             "events": pa.array(np.asarray(events, np.int64)),

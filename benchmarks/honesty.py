@@ -28,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 JUDGED = ("deviates", "ok", "undecided")
 
 BASE = Grid()
+SURVIVORS = BASE.but(limited=8, jobs=60, rho=1.0, lengths=3.0, rho_scatter=0.15)
+ALIKE = (0.10, 0.20, 0.25, 0.30)
 CASES: dict[str, Grid] = {
     "base": BASE,
     "no interaction": BASE.but(interaction=0.0),
@@ -67,6 +69,24 @@ CASES: dict[str, Grid] = {
     "wrong events at 3, no rho": BASE.but(wrong_events=3, lengths=3.0),
     "garbage at 3": BASE.but(garbage=3),
     "garbage at 3, rho": BASE.but(garbage=3, rho=1.0, lengths=3.0),
+    **{
+        f"{share:.0%} wrong alike".replace("%", " %"): BASE.but(misdeclared=0.0, alike=share)
+        for share in ALIKE
+    },
+    **{
+        f"{share:.0%} wrong alike, 5 tasks a site".replace("%", " %"): BASE.but(
+            misdeclared=0.0, alike=share, tasks=14
+        )
+        for share in ALIKE
+    },
+    "survivors at 8": SURVIVORS,
+    "survivors at 8, thin": SURVIVORS.but(sparse=0.5),
+    "survivors at 8, no rho": BASE.but(limited=8, jobs=60),
+    "two speeds at 8": BASE.but(two_speeds=8),
+    "two speeds at 8, rho": BASE.but(two_speeds=8, rho=1.0, lengths=3.0),
+    "two speeds at 8, 5 tasks a site": BASE.but(two_speeds=8, tasks=14),
+    "wrong cores at 8": BASE.but(wrong_cores=8),
+    "wrong cores at 8, all multi-core": BASE.but(wrong_cores=8, multi=1.0),
     "overstating 30 %": BASE.but(overstating=0.30, misdeclared=0.0),
     "overstating 45 %": BASE.but(overstating=0.45, misdeclared=0.0),
 }

@@ -69,7 +69,7 @@ FACTORS = Table(
         column(
             "status",
             "keyword",
-            "ok, no common task, too few jobs, mixed task, fixed cost unknown, no dof, fit failed",
+            "ok, no common task, too few jobs, mixed task, fixed cost unknown, cut off, no dof, fit failed",
         ),
         column("reason", "text", "why there is no factor"),
         column("k_err_int", "number", "part from the queue x task interaction"),

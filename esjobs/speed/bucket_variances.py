@@ -32,7 +32,7 @@ def bucket_variances(rows: TaskSums, found: Corrected) -> BucketVariances:
     """
     n_jobs = rows.sums["n_jobs"]
     kind = rows.keys.kinds()[rows.task.names]
-    kept = rows.mixed.codes < 0
+    kept = (rows.mixed.codes < 0) & (rows.cut.codes < 0)
     corrected, raw = (
         fitters.job_scatter(rows.task.codes, kind, n_jobs, np.where(kept, rel_var * n_jobs, np.nan))
         for rel_var in (found.rel_var - found.rel_var_rho, found.rel_var_raw)

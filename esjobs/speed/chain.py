@@ -30,6 +30,7 @@ from esjobs.records.tasks.machines import read_machine_sums
 from esjobs.records.tasks.sums import read_sums
 from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
+from esjobs.speed.cut_off import mark_cut_off
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
@@ -191,12 +192,14 @@ class Chain:
         window, tasks = question.window, question.tasks
         where = bucket_filters(self._store, window, question.where, tasks)
         sums = read_sums(self._store, window, where)
+        of_jobs = job_filters(self._store, question.restriction, window)
+        queues = mark_cut_off(self._store, sums.levels["queue"], window, question.rules, of_jobs)
         return check_buckets(
             self._store,
-            sums,
+            replace(sums, levels={**sums.levels, "queue": queues}),
             window,
             question.rules.drops(),
-            job_filters(self._store, question.restriction, window),
+            of_jobs,
             question.fit.min_bucket_jobs,
         )
 

@@ -20,6 +20,7 @@ TOO_FEW_JOBS = "too few jobs"
 NO_COMMON_TASK = "no common task"
 MIXED_TASK = "mixed task"
 UNKNOWN_COST = "fixed cost unknown"
+CUT_OFF = "cut off"
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,13 @@ class Factors:
         """Mask of the names that a line may rest on: names behind a link of few jobs are one measurement."""
         return np.asarray(self.main & (self.sole_link != FEW_JOBS_BRIDGE), np.bool_)
 
+    @property
+    def in_doubt(self) -> Mask:
+        """Mask of the names whose records are in doubt."""
+        if self.records_doubt is None:
+            return np.zeros(len(self.name), np.bool_)
+        return np.asarray(self.records_doubt != "", np.bool_)
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -195,8 +203,8 @@ def sigma_type_of(fit: Fit) -> float | None:
 
 
 def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> Mask:
-    """Return the mask of rows in a fit: enough jobs, and a task that is not excluded."""
-    valid = (data.unknown.codes < 0) | (not how.corrected)
+    """Return the mask of rows in a fit: enough jobs, a task that is not excluded, and not cut off."""
+    valid = ((data.unknown.codes < 0) | (not how.corrected)) & (data.cut.codes < 0)
     return np.asarray(
         (data.n_jobs >= max(min_bucket_jobs, how.least_jobs)) & (data.mixed.codes < 0) & valid, np.bool_
     )
@@ -290,7 +298,7 @@ def _factors(
         was, why = status[where][lost_link], reason[where][lost_link]
         status[where], reason[where] = units.status, units.reason
         reason[where[lost_link]] = "shares tasks with others only through buckets with too few jobs"
-        aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST])
+        aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST, CUT_OFF])
         status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
         component[where], n_units[where] = units.component, units.n_tasks
         n_tasks[where] = _distinct_tasks(result.buckets, data.keys)
@@ -354,13 +362,15 @@ def _without_fit(
         [f"no task has {min_bucket_jobs} jobs here, the largest has {number}" for number in most], object
     )
     reason[~shared] = "no task of its own runs anywhere else with the same core class and type"
-    is_mixed, is_unknown = data.mixed.codes >= 0, data.unknown.codes >= 0
-    aside = ~entered & (is_mixed | (is_unknown & (data.n_jobs >= min_bucket_jobs))) & shared[position]
-    last = np.full(count, -1, np.int64)
-    last[position[aside]] = np.flatnonzero(aside)
-    for index in np.flatnonzero(last >= 0):
-        row = last[index]
-        why = data.mixed if is_mixed[row] else data.unknown
-        status[index] = MIXED_TASK if is_mixed[row] else UNKNOWN_COST
-        reason[index] = f"{data.keys.readable(task_names[task[row]])}: {why.names[why.codes[row]]}"
+    enough = data.n_jobs >= min_bucket_jobs
+    # Of several reasons the first counts.
+    for what, why, rows in (
+        (CUT_OFF, data.cut, data.cut.codes >= 0),
+        (UNKNOWN_COST, data.unknown, (data.unknown.codes >= 0) & enough),
+        (MIXED_TASK, data.mixed, data.mixed.codes >= 0),
+    ):
+        for row in np.flatnonzero(rows & ~entered & shared[position]):
+            status[position[row]] = what
+            text = why.names[why.codes[row]]
+            reason[position[row]] = f"{data.keys.readable(task_names[task[row]])}: {text}"
     return status, reason

@@ -12,6 +12,7 @@ from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.sums import TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
+from esjobs.speed.doubtful_records import doubts
 from esjobs.speed.fixed_costs import common_error, correct
 from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
 from esjobs.speed.outlier_records import FoundCosts, costs_without_outliers
@@ -39,6 +40,7 @@ class FitInput:
     rel_var: Floats
     rel_var_raw: Floats
     mixed: Labels  # why the task is excluded as mixed; missing if it is not
+    cut: Labels  # where a limit ends the long jobs of the task at the name; missing elsewhere
     unknown: Labels  # why its fixed cost is required and unknown; missing if it is not
     cost_doubt: Floats  # error of the name's fixed cost, as an error of ln k common to all its tasks
     cost_common: Floats  # the same of the error that tasks of a kind share
@@ -160,10 +162,11 @@ class FitInputs:
             cpu_s=rows.sums["cpu_s"],
             core_s=rows.sums["core_s"],
             mixed=rows.mixed,
+            cut=rows.cut,
             n_jobs_unnamed=self.n_jobs(ALL_TYPES) - int(n_jobs.sum()),
             keys=rows.keys,
             rho_err=_rho_err(costs, len(rows.keys)),
-            outlier_records=self._outliers[level],
+            outlier_records=doubts(rows, self._outliers[level]) if n else self._outliers[level],
             **corrected,
         )
 

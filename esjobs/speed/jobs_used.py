@@ -47,6 +47,7 @@ def jobs_unused(fit: Fit) -> dict[str, int]:
     shared = np.bincount(data.task.codes[fit.entered], minlength=len(data.task.names)) > 1
     for reason, rows in (
         ("of mixed tasks", data.mixed.codes >= 0),
+        ("of tasks whose long jobs are cut off there", data.cut.codes >= 0),
         ("of tasks whose fixed cost is unknown", (data.unknown.codes >= 0) & corrected),
         ("in buckets of too few jobs", ~fit.entered),
         (f"of tasks of a single {noun(data.level, 1)}", ~shared[data.task.codes]),

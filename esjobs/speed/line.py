@@ -45,8 +45,8 @@ def compare_with_declared(
 ) -> list[Comparison]:
     """Fit one line per benchmark to the names of the largest component.
 
-    Defaults and names that few jobs, or CPU models alone, link with most others get a deviation and are not
-    in the line; the line for a name leaves out its whole site.
+    Defaults, names that few jobs, or CPU models alone, link with most others, and those whose records are in
+    doubt get a deviation and are not in the line; the line for a name leaves out its whole site.
     """
     of_benchmark: dict[str, list[int]] = {}
     without: list[int] = []
@@ -70,7 +70,8 @@ def _compare(
 ) -> Comparison:
     chosen = np.array(places, np.int64)
     those = [declared[factors.name[index]] for index in places]
-    measured = np.array([item.origin != "default" for item in those]) & factors.comparable[chosen]
+    declares = np.array([item.origin != "default" and item.at_once is None for item in those], np.bool_)
+    measured = declares & factors.comparable[chosen] & ~factors.in_doubt[chosen]
 
     def line_of(k: Floats) -> fitters.LineResult:
         return fitters.fit_line(

@@ -238,6 +238,7 @@ def _sums_of_parts(parts: pa.Table, level: str, keys: TaskKeys) -> TaskSums:
         np.asarray(merged.column("count_all"), np.int64),
         fitters.factorise(merged.column("set_aside"), "mixed"),
         keys,
+        Labels(np.empty(0, object), np.full(merged.num_rows, -1, np.int32)),
     )
 
 

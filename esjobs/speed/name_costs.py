@@ -70,7 +70,7 @@ def own_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
 def name_costs(costs: fitters.FixedCosts, rows: TaskSums, per_job: Floats) -> NameCosts:
     """Find the differences of fixed costs between names, and the part certain enough to correct for."""
     n_names = len(rows.name.names)
-    rho = rho_of_rows(costs, rows)
+    rho = np.where(rows.cut.codes < 0, rho_of_rows(costs, rows), np.nan)
     found = fitters.unit_costs(
         slopes_of_rows(rows, rho, per_job),
         np.nan_to_num(rho),

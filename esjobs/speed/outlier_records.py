@@ -47,7 +47,8 @@ FoundCosts = tuple[fitters.FixedCosts | None, OutlierRecords]
 
 
 def costs_without_outliers(rows: TaskSums, min_bucket_jobs: int) -> FoundCosts:
-    """Return the fixed costs of all tasks from ordinary buckets, and the outliers."""
+    """Return the fixed costs of all tasks from ordinary buckets, and the outliers among the names."""
+    rows = rows[rows.cut.codes < 0]
     costs = fixed_costs(rows, min_bucket_jobs)
     nothing = np.full(len(rows.name.names), "", object)
     if costs is None:

@@ -30,6 +30,7 @@ def columns(*rows: tuple[str, str, int]) -> FitInput:
         ones,
         nothing,
         nothing,
+        nothing,
         0 * ones,
         0 * ones,
         0,

@@ -31,6 +31,11 @@ DISAGREEMENT = 0.01
 """Relative difference between the imported value and the records above which both are shown."""
 
 
+CORE_RATIOS = (2.0, 4.0, 8.0, 16.0)
+"""Ratios of two values of one queue on the same days that wrong core counts make: 8-core jobs as 4."""
+RATIO_TOLERANCE = 0.02
+
+
 @dataclass(frozen=True)
 class Declaration:
     """One imported row. ``corepower`` None: the table names the queue but declares nothing for it."""
@@ -50,6 +55,7 @@ class RecordedValue:
     """Benchmark per core implied by the jobs of one queue that have normalised work, wall time and cores.
 
     ``work``: sum of hs06_s, ``core_s``: of wall x cores; the others are sums of squares and of the product.
+    ``at_once``: ratio of two values on the same days, in jobs of different core counts; None without.
     """
 
     n_jobs: int
@@ -58,6 +64,7 @@ class RecordedValue:
     work_sq: float
     work_core_s: float
     core_s_sq: float
+    at_once: float | None = None
 
     @property
     def value(self) -> float:
@@ -83,7 +90,8 @@ class Declared:
     """The declared corepower of a name in one window; None if there is none.
 
     ``from_records`` is set where it differs from the imported value by more than 1 %. ``parent`` is shown
-    beside a default and never replaces it.
+    beside a default and never replaces it. ``at_once``: of a value that follows from records, the ratio of
+    the two values that its jobs carry on the same days, where wrong core counts explain it.
     """
 
     name: str
@@ -96,6 +104,7 @@ class Declared:
     parent: float | None = None
     source: str = ""
     country: str | None = None
+    at_once: float | None = None
 
     def settles(self, row: Mapping[str, object]) -> bool:
         """True if an imported row is the one in force."""
@@ -173,7 +182,10 @@ def declare(
         return Declared(name, None, None, "none", site, guessed, parent=parent)
     from_records_only = recorded if source == RECORDS else None
     origin = _origin(value, parent, from_records_only)
-    return Declared(name, value, benchmark, origin, site, guessed, from_records, parent, source)
+    at_once = None if from_records_only is None else from_records_only.at_once
+    return Declared(
+        name, value, benchmark, origin, site, guessed, from_records, parent, source, at_once=at_once
+    )
 
 
 def _origin(value: float, parent: float | None, recorded: RecordedValue | None) -> Origin:
@@ -181,6 +193,15 @@ def _origin(value: float, parent: float | None, recorded: RecordedValue | None) 
     per_job = None if recorded is None else recorded.core_s / recorded.n_jobs
     if is_default(value, per_job):
         return "default"
-    if recorded is not None and recorded.spread > CHANGED_SPREAD:
+    if recorded is not None and recorded.at_once is None and recorded.spread > CHANGED_SPREAD:
         return "changed"
     return "inherited" if same_value(value, parent) else "own"
+
+
+def is_core_ratio(ratio: float) -> bool:
+    """True if two values differ as they do where jobs are recorded with wrong core counts.
+
+    >>> is_core_ratio(1.99), is_core_ratio(0.25), is_core_ratio(1.5)
+    (True, True, False)
+    """
+    return any(abs(max(ratio, 1 / ratio) / each - 1) <= RATIO_TOLERANCE for each in CORE_RATIOS)

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from esjobs.records.declared.origin import (
     RecordedValue,
     country_named,
     declare,
+    is_core_ratio,
     newest_valid,
     site_named,
 )
@@ -99,6 +101,7 @@ def _imported(store: JobStore, level: str, *only: str) -> Mapping[str, list[Decl
     return declarations
 
 
+_LEAST_SHARE = 0.05  # Of the core seconds of a day, that a value needs to count
 # The columns behind the fields of a declaration, in their order.
 _DECLARED = ("corepower", "benchmark", "valid_from", "site", "parent_corepower", "source", "country")
 
@@ -132,7 +135,7 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
 def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:
     """Return sums over the jobs of each queue that have normalised work, wall time and cores."""
     query = Query(
-        keys=("queue", "cores"),
+        keys=("queue", "day", "cores"),
         metrics=(
             Count(),
             Sum("hs06_s", "work"),
@@ -155,10 +158,34 @@ def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]
         "core_s_sq": _column(table, "wall_sq") * cores**2,
     }
     totals: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(sums, 0.0))
-    for position, site in enumerate(table.column("queue").to_pylist()):
+    queues = table.column("queue").to_pylist()
+    for position, site in enumerate(queues):
         for name, values in sums.items():
             totals[site][name] += float(values[position])
-    return {site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total) for site, total in totals.items()}
+    days = table.column("day").to_pylist()
+    at_once = _at_once(zip(queues, days, sums["work"], sums["core_s"], strict=True))
+    return {
+        site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total, at_once=at_once.get(site))
+        for site, total in totals.items()
+    }
+
+
+def _at_once(cells: Iterable[tuple[str, date, float, float]]) -> dict[str, float]:
+    """Return the ratio of two values on the same days, of queues that have them on most of their days.
+
+    ``cells``: queue, day, normalised work and core seconds, one cell for each core count. On a day the values
+    that hold a twentieth of the core seconds count.
+    """
+    of_day: dict[tuple[str, date], list[tuple[float, float]]] = defaultdict(list)
+    for queue, day, work, core_s in cells:
+        of_day[queue, day].append((work / core_s, core_s))
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for (queue, _), found in of_day.items():
+        least = _LEAST_SHARE * sum(core_s for _, core_s in found)
+        values = [value for value, core_s in found if core_s >= least]
+        ratios[queue].append(max(values) / min(values))
+    medians = {queue: median(each) for queue, each in ratios.items()}
+    return {queue: ratio for queue, ratio in medians.items() if is_core_ratio(ratio)}
 
 
 def _column(table: pa.Table, name: str) -> npt.NDArray[np.float64]:

@@ -42,7 +42,7 @@ class TaskSums:
     """Sums over days: one row per task key and name, in order of first occurrence.
 
     ``task``: labels are numbers of ``keys``. ``sums``: by ``SUMS``. ``mixed``: reason for excluding a mixed
-    task, else missing.
+    task, ``cut``: where a limit ends its long jobs at the name; else missing.
     """
 
     task: Labels
@@ -51,6 +51,7 @@ class TaskSums:
     n_buckets: npt.NDArray[np.int64]
     mixed: Labels
     keys: TaskKeys
+    cut: Labels
 
     def __len__(self) -> int:
         return len(self.task)
@@ -64,11 +65,13 @@ class TaskSums:
             sums=sums,
             n_buckets=self.n_buckets[rows],
             mixed=self.mixed[rows],
+            cut=self.cut[rows],
         )
 
     def entering(self, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
-        """Rows with enough jobs, of tasks that are not set aside as mixed."""
-        return np.asarray((self.sums["n_jobs"] >= min_bucket_jobs) & (self.mixed.codes < 0), np.bool_)
+        """Rows with enough jobs, of tasks that are neither set aside as mixed nor cut off."""
+        aside = (self.mixed.codes >= 0) | (self.cut.codes >= 0)
+        return np.asarray((self.sums["n_jobs"] >= min_bucket_jobs) & ~aside, np.bool_)
 
     def moments(self, rows: Any = slice(None)) -> dict[str, Any]:
         """The columns that functions of ``fitters`` take for sums over jobs."""
@@ -297,7 +300,7 @@ class _Level:
         task = Labels(np.arange(len(keys)), number[rows >> 32]).used()
         name = _labels(names, rows & 0xFFFFFFFF)
         nothing = Labels(np.empty(0, object), np.full(len(rows), -1, np.int32))
-        return TaskSums(task, name, self._sums, self._n_buckets, nothing, keys)
+        return TaskSums(task, name, self._sums, self._n_buckets, nothing, keys, nothing)
 
 
 def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels:
@@ -318,6 +321,7 @@ def joined(first: TaskSums, second: TaskSums) -> TaskSums:
         np.append(first.n_buckets, second.n_buckets),
         _joined(first.mixed, second.mixed),
         first.keys,
+        _joined(first.cut, second.cut),
     )
 
 

@@ -49,7 +49,6 @@ class Judged:
     component: int
     benchmark: str | None
     events_per_job: float | None
-    deviation_raw: float | None
     err_parts: Mapping[str, float]  # The error of the deviation by what it comes from: stat, int, line
 
 
@@ -98,6 +97,7 @@ def judge(
             mixed=factors.status[index] == MIXED_TASK,
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
+            deviation_raw=point.deviation_raw,
             via_models=bool(factors.via[index]),
         )
         compared = _comparison(point, settings.deviation_limit)
@@ -114,7 +114,6 @@ def judge(
                 int(factors.component[index]),
                 own.benchmark,
                 finite(factors.events_per_job[index]),
-                point.deviation_raw,
                 _err_parts(factors, index, evidence),
             )
         )
@@ -345,7 +344,7 @@ def _flag_rows(
             "corepower_parent": declared.parent,
             "unstable_under": unstable_under,
             "events_per_job": item.events_per_job,
-            "deviation_raw": None if item.verdict == "undeclared" else item.deviation_raw,
+            "deviation_raw": None if item.verdict == "undeclared" else evidence.deviation_raw,
             **{
                 f"deviation_err_{part}": None if item.verdict == "undeclared" else item.err_parts.get(part)
                 for part in ("stat", "int", "line")

@@ -39,6 +39,11 @@ def changes_of(variants: pa.Table) -> dict[FitKey, dict[str, list[Change]]]:
     return found
 
 
+# What no deviation survives: against which value it is has no answer
+CHANGED = "the declared value changed inside the window"
+RAW = "nothing corrected for start-up times"
+
+
 def unstable_under(
     evidence: Evidence, verdict: Verdict, changes: Iterable[Change], limit: float
 ) -> str | None:
@@ -48,6 +53,12 @@ def unstable_under(
     """
     if evidence.k is None or evidence.deviation is None:
         return None
+    if verdict == "deviates":
+        if evidence.declared.origin == "changed":
+            return CHANGED
+        raw = evidence.deviation_raw
+        if raw is not None and not survives(verdict, evidence.deviation, raw, limit):
+            return f"{RAW}: {signed_percent(raw)}"
     for item in changes:
         for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
             if k is not None:

@@ -7,7 +7,7 @@ The rules, in the order in which they are asked (the first that applies decides)
    linked with most of it by few jobs only: ``not comparable``;
 3. records that scatter far more than those of the same tasks elsewhere, a factor more than three times off
 the
-   median: ``implausible``, check the records;
+   median, two declared values at once that wrong core counts explain: ``implausible``, check the records;
 4. no declared value, or a default: ``undeclared``;
 5. no line that verdicts may rest on: ``too few``;
 6. with P the probability that the declared value is off by more than the limit: ``deviates`` when P > 0.95,
@@ -77,6 +77,7 @@ class Evidence:
     mixed: bool = False
     sole_link: str = ""  # The one name through which this one hangs on the others, or ``few jobs``
     estimate: Estimate | None = None
+    deviation_raw: float | None = None  # Without correction for fixed costs
     via_models: bool = False  # Its CPU models alone put it on the common scale
 
 
@@ -154,6 +155,8 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     value = evidence.declared.corepower
     if evidence.declared.origin == "none" or value is None:
         return "undeclared", "no declared corepower"
+    if evidence.declared.at_once is not None:
+        return "implausible", f"two values at once, ratio {evidence.declared.at_once:.2f}: check core counts"
     if evidence.declared.origin == "default":
         return "undeclared", f"the declared {declared(value)} is a default, not a measurement"
     return None
