@@ -52,7 +52,7 @@ KEPT = frozenset(
         *columns(
             "level name method verdict status origin outcome kind decision sole_link cause rules resolver"
         ),
-        *columns("estimate_benchmark sigma_cost_kind sigma_int_kind sigma_type_kind"),
+        *columns("grade estimate_benchmark sigma_cost_kind sigma_int_kind sigma_type_kind"),
         # of runs, loads, nights and notices: made by esjobs itself
         *columns("run run_before run_step speed_run step search_step fingerprint inputs load_id import_id"),
         *columns("format field windows"),
