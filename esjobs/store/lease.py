@@ -18,12 +18,16 @@ from esjobs.store.process import Process
 
 _log = logging.getLogger(__name__)
 
+# seconds: a holder that did not renew for so long lost its machine or its network
 _LASTS_S = 600.0
 
+# seconds between renewals; nine may fail before others take it
 _RENEWED_S = 60.0
 
+# seconds that a short step, such as a publication, waits for another one
 _TURN_S = 60.0
 
+# seconds between two looks: first, and after many
 _PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 
 # Allowed difference of the clocks of two machines; more, and one takes a lease that the other holds
