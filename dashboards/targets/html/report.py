@@ -71,11 +71,11 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
     """Window, run and restriction, as the header says them; from whichever table holds them."""
     facts = []
     rows = [row for name in ("fits", "factors", "flags", "runs") for row in composer.tables[name]]
-    start, end = _known(rows, "window_start"), _known(rows, "window_end")
+    start, end = _first_present(rows, "window_start"), _first_present(rows, "window_end")
     if start is not None and end is not None:
         facts.append(("Window", f"{moment(start)} to {moment(end)}, end not included, UTC"))
     for term, column in (("Run", "run"), ("esjobs", "program_version")):
-        value = _known(rows, column)
+        value = _first_present(rows, column)
         if value is not None:
             facts.append((term, visible(str(value))))
     if composer.data.restriction:
@@ -88,7 +88,7 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
     return facts
 
 
-def _known(rows: Sequence[Row], column: str) -> Any:
+def _first_present(rows: Sequence[Row], column: str) -> Any:
     return next((row[column] for row in rows if row[column] is not None), None)
 
 

@@ -241,7 +241,7 @@ def hits(
 
 
 def _paths(view: View) -> dict[str, str]:
-    """Where keys and metrics stand in a group; products are computed from two of them."""
+    """Paths of keys and metrics in a group; products are computed from two of them."""
     # of terms and of a histogram the key is a value, of a composite an object
     single = len(view.by) == 1 and (view.over or _largest(view) is not None)
     paths = {column: "key" if single else f"key.{column}" for column in view.by}

@@ -241,9 +241,9 @@ def _number(fillable: Field, text: str) -> int | float:
 
 
 def _accepted_number(fillable: Field) -> str:
-    whole = "whole " if fillable.type == "integer" else ""
+    kind = "whole " if fillable.type == "integer" else ""
     least = ", 0 or more" if fillable.bounded else ""
-    return f"expected a {whole}number{least}"
+    return f"expected a {kind}number{least}"
 
 
 def _time(fillable: Field, text: str) -> datetime:

@@ -172,7 +172,7 @@ def _of_groups(drawable: Drawable) -> Figure:
 
 
 def _grouping(drawable: Drawable) -> dict[str, Any]:
-    """What the script groups rows by, adds up, and keeps of the groups."""
+    """Keys, sums and order by which the script groups rows."""
     panel, view = drawable.panel, drawable.panel.view
     named = {each.name for each in view.metrics}
     weight = next((field.per for field in panel.fields if field.role == "x"), "")

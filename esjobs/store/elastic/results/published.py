@@ -261,7 +261,7 @@ class Published:
         # half of a publication is not made: rows, state and aliases are all of these
         indices = {index for aliases in after.values() for index in aliases}
         require_unblocked(self._cluster, self._names, {*indices, self._names.state})
-        over = self._retired(wanted, after)
+        over = self._hidden_by(wanted, after)
         begun = self.records.begin(last, {name: each for name, each in changed.items() if each}, over)
         try:
             self._switch(actions)
@@ -282,7 +282,7 @@ class Published:
             # readers are switched over; the next publication completes the record
             _log.warning("results are published, and the record of it will be completed later: %s", error)
 
-    def _retired(self, wanted: Mapping[str, Aliases], after: Mapping[str, Aliases]) -> list[Location]:
+    def _hidden_by(self, wanted: Mapping[str, Aliases], after: Mapping[str, Aliases]) -> list[Location]:
         """Return the generations that a switch takes out of sight."""
         over: list[Location] = []
         for name, aliases in after.items():
