@@ -7,7 +7,7 @@ by its record.
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -67,7 +67,6 @@ def detect(
 
     A day is stale if jobs, series, rules or cluster descriptions changed; ``rebuild``: all days are. Days
     without jobs lose their rows. Idempotent. Raises :class:`WindowError` unless the window is whole days.
-
     Memory: ``block_values`` of series and their intermediate results; rows wait in temporary files.
     """
     began = time.perf_counter()
@@ -81,17 +80,22 @@ def detect(
         if progress:
             progress("detecting", number, len(stale))
         balance, changes = _day(store, judging, day, marks[day])
+        # day by day: an interrupted run keeps what it has made
         store.publish(changes)
         total.add(balance)
     if progress:
         progress("detecting", len(stale), len(stale))
-    gone = sorted(set(made) - set(marks))
-    emptied: list[Change] = [Hide(table, str(day)) for day in gone for table in TABLES]
+    emptied = _emptied(sorted(set(made) - set(marks)))
     if emptied:
         store.publish(emptied)
     if stale or emptied:
         tidy(store)
     return _report(judging, window, total, len(stale), len(marks), began)
+
+
+def _emptied(days: Iterable[date]) -> list[Change]:
+    """Return the changes that hide all rows of days whose jobs are gone."""
+    return [Hide(table, str(day)) for day in days for table in TABLES]
 
 
 def marks_of(store: JobStore, judging: Judging, window: Window) -> dict[date, str]:
@@ -109,6 +113,7 @@ def marks_of(store: JobStore, judging: Judging, window: Window) -> dict[date, st
         series.setdefault(row["day"], []).append([row["load_id"], row["n"], row["samples"]])
 
     def mark(day: date) -> str:
+        # a job without series is of its own day alone; its record may end up to a day from its series
         beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
         parts = {
             "by": judging.digest,
@@ -125,6 +130,7 @@ def _day(store: JobStore, judging: Judging, day: date, mark: str) -> tuple[_Bala
     """Write the rows of a day, unpublished."""
     balance = _Balance()
     with ExitStack() as stack:
+        # rows of all blocks together may be more than memory
         spools = {
             table: stack.enter_context(RowSpool(table_schema(table), f"rows of {table.name}"))
             for table in (MEASURES, FOOTPRINTS, ISSUES)
@@ -143,6 +149,7 @@ def _day(store: JobStore, judging: Judging, day: date, mark: str) -> tuple[_Bala
         "rules": judging.rules.digest,
         **{name: balance.n[name] for name in _COUNTED},
         "not_eligible": json.dumps(dict(sorted(balance.not_eligible.items())), ensure_ascii=False),
+        # tags are infos: nobody has to act
         "n_issues": sum(count for name, count in balance.severities.items() if name != "info"),
     }
     changes.append(store.replace(ISSUE_DAYS, str(day), rows_table(ISSUE_DAYS, [row]).to_batches()))
