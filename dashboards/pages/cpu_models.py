@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dashboards.pages.sites import TYPE
-from dashboards.panels.columns import JOBS, MODEL, TASKS, K
+from dashboards.panels.columns import JOBS, MODEL, RANKS, TASKS, K
 from dashboards.panels.factors import FACTORS_MODEL
 from dashboards.panels.verdicts import SCATTER_MODEL
 from dashboards.spec import UNFILTERED, Choice, Entry, Join, Page, Panel, View, Where, stacked
@@ -61,10 +61,10 @@ SPREAD = Panel(
     "Which queues run a CPU model unusually fast or slow?",
     "ranked",
     "CPU models",
-    View("cpu_speed_by_queue", where=(Where("sigmas"),), level="cpu_model", types="every", sort=("-n_jobs",)),
+    View("cpu_speed_by_queue", where=(Where("sigmas"),), types="every", sort=("-n_jobs",)),
     "In standard errors from the mean of the model; right is faster. Beyond 3 is hardly chance.",
     fields=(
-        Entry("pair", "Queue and CPU model", "name", "label"),
+        Entry("label", "Queue and CPU model", "name", "label"),
         Entry("sigmas", "Distance in standard errors", "number", "x"),
         Entry("relative", "Speed against the model's mean", "shift", error="relative_err"),
         JOBS,
@@ -78,9 +78,9 @@ SPREAD_TABLE = Panel(
     "Speed of each CPU model by queue",
     "rows",
     "CPU models",
-    View("cpu_speed_by_queue", level="cpu_model", types="every", sort=("-n_jobs",)),
+    View("cpu_speed_by_queue", types="every", sort=("-n_jobs",)),
     fields=(
-        MODEL,
+        Entry("cpu_model", "CPU model", "name", "label"),
         Entry("queue", "Queue", "name"),
         Entry("relative", "Against the mean", "shift", error="relative_err"),
         Entry("relative_err", "Standard error", "fraction"),
@@ -101,6 +101,7 @@ TABLE = Panel(
         MODEL,
         TYPE,
         Entry("k", "k", "number", error="k_err"),
+        *RANKS,
         Entry("k_raw", "k raw", "number"),
         Entry("efficiency", "CPU efficiency", "fraction"),
         Entry("component", "Component", "count"),

@@ -31,6 +31,11 @@ SENTENCE = Entry("sentence", "In words", "sentence")
 FINDING = Entry("finding", "In words", "sentence")
 ADVICE = Entry("advice", "Asked of", "shared")
 K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")
+RANKS = (
+    Entry("grade", "Grade", "name", note="A the fastest; names of one grade are not told apart"),
+    Entry("rank_low", "Rank from", "count", note="by speed, 90 % interval"),
+    Entry("rank_high", "to", "count"),
+)
 K_RAW = Entry("k_raw", "k raw", "number", note="without correction for fixed cost per job")
 RHO = Entry("rho", "ρ, events", "number", note="fixed cost per job that was taken out, mean over its jobs")
 VIA = Entry(

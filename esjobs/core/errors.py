@@ -12,10 +12,12 @@
     │   ├── StoreBusyError      another process holds the store
     │   ├── ReadOnlyError       a store that was opened for reading was asked to write
     │   ├── PartialAnswerError  a cluster answered for a part of what was asked
+    │   ├── ReadLimitError      more documents would have to be read than the settings allow
     │   ├── PublishedError      aliases of a cluster and the record of what is published differ
     │   └── SchemaError         the store was laid out by another version
     ├── ClockError              the clock of this machine runs ahead of what the store knows, or years behind
     ├── NoResultError           a step needs a result that no earlier step has published
+    │   └── NothingToFitError   no job of the window can be fitted, as where records carry no events
     ├── TooLargeError           what is asked does not fit into the memory that is free
     ├── BooksError              counts that must agree do not; nothing was published
     ├── DashboardsError         Kibana or OpenSearch Dashboards refused or failed
@@ -86,6 +88,10 @@ class PartialAnswerError(StoreError):
     """Answer of a part of the shards only, or a search that timed out; a retry may succeed."""
 
 
+class ReadLimitError(StoreError):
+    """Question that reads more documents of others than allowed; nothing was read."""
+
+
 class PublishedError(StoreError):
     """Alias that differs from the record of what is published; nothing is changed or deleted."""
 
@@ -100,6 +106,10 @@ class ClockError(EsjobsError):
 
 class NoResultError(EsjobsError):
     """Result that a step or reader requires and no earlier step has published."""
+
+
+class NothingToFitError(NoResultError):
+    """Window whose jobs were all dropped, so that no speed factor can be fitted; a night goes on."""
 
 
 class TooLargeError(EsjobsError):

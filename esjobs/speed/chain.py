@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.clock import Clock
-from esjobs.core.errors import NoResultError
+from esjobs.core.errors import NoResultError, NothingToFitError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
@@ -36,6 +36,7 @@ from esjobs.speed.judging.flag import flag
 from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.question import SpeedQuestion
+from esjobs.speed.ranking import RANKED
 from esjobs.store.base import JobStore
 
 _NUMBERS = ("k", "k_err", "k_raw", "k_err_stat", "k_err_int", "events_per_job")
@@ -157,7 +158,7 @@ class Chain:
             require_buckets(self._store, question.window)
         checked = self._checked(question)
         if not checked.sums.n_buckets:
-            raise NoResultError(self._no_buckets(question))
+            raise self._no_buckets(question)
         sites = imported_sites(self._store, question.window)
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
         factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
@@ -193,13 +194,15 @@ class Chain:
             question.fit.min_bucket_jobs,
         )
 
-    def _no_buckets(self, question: SpeedQuestion) -> str:
+    def _no_buckets(self, question: SpeedQuestion) -> NoResultError:
         """Return the error for an empty fit, with its remedy."""
         window = question.window
         restriction = question.restriction
         counted = counts_of_books(self._store, window, question.rules)
         if not counted.total:
-            return f"no buckets in {window}; make them first: esjobs aggregate --window {window}"
+            return NoResultError(
+                f"no buckets in {window}; make them first: esjobs aggregate --window {window}"
+            )
         chosen = ""
         if counted.binned and restriction:
             where = job_filters(self._store, restriction, window)
@@ -207,13 +210,15 @@ class Chain:
             chosen = f" with {', '.join(restriction)}"
             if not counted.total:
                 names = ",".join(parse_conditions(restriction))
-                return f"no bucket in {window} has {', '.join(restriction)}; see: esjobs query --by {names}"
+                return NoResultError(
+                    f"no bucket in {window} has {', '.join(restriction)}; see: esjobs query --by {names}"
+                )
         if counted.binned:
-            return (
+            return NoResultError(
                 f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules and are in no bucket; "
                 f"bring them in: esjobs aggregate --window {window}"
             )
-        return (
+        return NothingToFitError(
             f"nothing to fit in {window}: all {counted.total} jobs{chosen} were dropped: {counted.reasons}; "
             f"see: esjobs show day_books --window {window}, and the cleaning rules in the settings"
         )
@@ -265,6 +270,7 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         rows = rows.filter(pc.equal(rows.column(key), item[key]))
     columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names}
     component = columns["component"].astype(np.int64)
+    ranked = zip(columns["name"], *(rows.column(name).to_pylist() for name in RANKED), strict=True)
     return Factors(
         level=item["level"],
         processing_type=item["processing_type"],
@@ -278,4 +284,5 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         n_components=int(component.max(initial=-1)) + 1,
         **{name: columns[name].astype(float) for name in _NUMBERS},
         **{name: np.array([text or "" for text in columns[name]], object) for name in _TEXTS},
+        ranking={name: dict(zip(RANKED, row, strict=True)) for name, *row in ranked if row[1] is not None},
     )

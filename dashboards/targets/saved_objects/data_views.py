@@ -63,7 +63,7 @@ _FACTORS = {
 
 # Benchmark scores per core
 _SCORES = {
-    *("corepower", "corepower_before", "corepower_records", "corepower_parent", "served_corepower"),
+    *("corepower", "corepower_before", "corepower_from_records", "corepower_parent", "served_corepower"),
     *("parent_corepower", "proposed_corepower", "proposed_corepower_err"),
     *("estimate", "estimate_low", "estimate_high"),
 }

@@ -5,12 +5,6 @@ its mix of CPU models and of the declaration. The part of u explained by another
 the rest is unexplained. M is explained in this order: a declared value of the other state of SMT, a default,
 hardware that changed since. What remains is that of the declared value if no CPU model of the queue is near
 it, else of the mix.
-
-With D = ln(1 + deviation) and u the effect of the queue beside its CPU models, M = D - u is what its mix of
-CPU models makes of what it declares. Of u, what another state of SMT explains is taken out; the rest is
-unexplained. Of M, in this order: a declared value that is that of the other state of SMT, a default, hardware
-that changed since. What is left is that of the declared value where no CPU model of the queue is near it, and
-of the mix where one is.
 """
 
 import math

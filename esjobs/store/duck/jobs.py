@@ -214,7 +214,7 @@ def day_fingerprints(connection: DuckConnection, window: Window | None) -> pa.Ta
     where = compile_window(window)
     return connection.table(
         "SELECT CAST(end_time AS DATE) AS day, count(*) AS n_jobs, "  # noqa: S608
-        f"CAST(sum(row_mark) AS VARCHAR) AS mark FROM jobs{where.sql} GROUP BY 1 ORDER BY 1",
+        f"CAST(sum(row_mark) AS VARCHAR) AS fingerprint FROM jobs{where.sql} GROUP BY 1 ORDER BY 1",
         FINGERPRINTS,
         where.params,
     )

@@ -20,7 +20,7 @@ from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.query import Days
 from esjobs.core.tables import Table
 
-LAYOUT = "5"
+LAYOUT = "6"
 """Number of the layout; indices of another one are refused."""
 
 TEMPLATE_PRIORITY = 500
@@ -264,6 +264,8 @@ def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str
 def rows_index(table: Table, how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:
     """Return the layout of an index of result rows; see `markers` for the extra fields."""
     fields = {column.name: _ROW_TYPES[column.type] for column in table.columns}
+    if table.named != "name":
+        fields |= {"name": {"type": "alias", "path": table.named}}
     fields |= {"generation": _KEYWORD, "partition": _KEYWORD}
     marker = dict.fromkeys(("written", "writer", "begun"), _UNSEARCHED)
     marker |= {"n_written": _KEPT, "over": {"type": "boolean", "index": False, "doc_values": False}}

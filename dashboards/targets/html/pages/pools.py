@@ -222,17 +222,16 @@ def _together(views: Sequence[View]) -> View:
 def chosen_by(page: Page, view: View, jobs: JobsIndex) -> tuple[tuple[str, str], ...]:
     """The columns of the choices of a page that rows of a view have, each with its name there.
 
-    What results call ``name``, jobs call ``queue``; an index of jobs may lack some.
+    What most results call ``name``, jobs call ``queue``; an index of jobs may lack some.
     """
     found: dict[str, str] = {}
-    names = table(view.table).column_names
+    rows = table(view.table)
+    names = rows.column_names
     for choice in page.choices:
-        column = choice.column
-        if view.table == JOBS.name:
-            column = "queue" if column == "name" else column
-            if not jobs.columns.get(column) or not jobs.columns[column].names:
-                continue
-        if column in names and not (view.table == JOBS.name and column == "site"):
+        column = rows.named if choice.column == "name" else choice.column
+        if view.table == JOBS.name and not (jobs.columns.get(column) and jobs.columns[column].names):
+            continue
+        if column in names:
             found[choice.column] = column
     return tuple(found.items())
 

@@ -97,16 +97,16 @@ def fingerprints(
     clauses: Sequence[Mapping[str, Any]],
     mark: str,
 ) -> pa.Table:
-    """Return columns day, n_jobs, mark; ``mark``: field whose sum is the mark."""
+    """Return columns day, n_jobs, fingerprint; ``mark``: field whose sum it is."""
     query = {"bool": {"filter": list(clauses)}}
-    aggs = {"days": per_day(path, {"mark": {"sum": {"field": mark}}})}
+    aggs = {"days": per_day(path, {"fingerprint": {"sum": {"field": mark}}})}
     answer = at.search(only_aggregations(query, aggs))
     return pa.Table.from_pylist(
         [
             {
                 "day": day_of(group),
                 "n_jobs": group["doc_count"],
-                "mark": digits(group["mark"]["value"]),
+                "fingerprint": digits(group["fingerprint"]["value"]),
             }
             for group in (answer["aggregations"]["days"]["buckets"] if answer else [])
         ],

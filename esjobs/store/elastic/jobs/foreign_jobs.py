@@ -172,7 +172,7 @@ class ForeignJobs:
             for day, name, n_jobs, mark in self._marks(part, window):
                 marks[day].append((name, n_jobs, mark))
         rows = [
-            {"day": day, "n_jobs": sum(n_jobs for _, n_jobs, _ in of_day), "mark": _joined(of_day)}
+            {"day": day, "n_jobs": sum(n_jobs for _, n_jobs, _ in of_day), "fingerprint": _joined(of_day)}
             for day, of_day in sorted(marks.items())
         ]
         return pa.Table.from_pylist(rows, schema=FINGERPRINTS)
