@@ -61,6 +61,7 @@ class Rule:
                 "index": [f"{indices}-{self.index}"],
                 "timeField": self.time,
                 "esQuery": json.dumps({"query": self.query}, sort_keys=True),
+                # documents that the alert shows; how many there are is counted in any case
                 "size": 100,
                 "timeWindowSize": LOOKED_BACK_DAYS,
                 "timeWindowUnit": "d",
@@ -68,6 +69,7 @@ class Rule:
                 "thresholdComparator": "<" if self.few else ">",
                 "aggType": "count",
                 "groupBy": "all",
+                # the same document raises one alert, not one an hour
                 "excludeHitsFromPreviousRun": not self.few,
             },
         }
@@ -205,6 +207,7 @@ def _write(
         }
         return client.ask("POST", _address(path, one), headers=server.headers, body=made)
     kept = [
+        # an answer has it, and an update that has it is refused
         {name: value for name, value in action.items() if name != "connector_type_id"}
         for action in stored.get("actions") or ()
         if isinstance(action, dict)

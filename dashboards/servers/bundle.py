@@ -48,6 +48,7 @@ def renamed(bundle: Bundle, old: str, new: str) -> Bundle:
     (the names of indices) stays.
     """
     ids = {one.id.removeprefix(old) for one in bundle.objects if one.id.startswith(f"{old}-")}
+    # the longest first: an alternative stops at the first that fits
     rests = "|".join(map(re.escape, sorted(ids, key=len, reverse=True)))
     pattern = re.compile(rf"(?<!\w){re.escape(old)}(?:{rests})(?![\w-])")
     text = bundle.content.decode("utf-8")
@@ -68,6 +69,7 @@ def read_bundle(content: bytes, name: str) -> Bundle:
         if not line.strip():
             continue
         found = _object(line, name, number)
+        # the last line of an export counts its objects
         if "exportedCount" in found and "type" not in found:
             continue
         one = SavedObject(_text(found, "type", name, number), _text(found, "id", name, number), _title(found))

@@ -66,6 +66,7 @@ class Client:
         self._timeout_s = timeout_s
         self._login = login or Login()
         self._session = requests.Session()
+        # a .netrc would send somebody's password along
         self._session.trust_env = False
         self._session.verify = self._login.verify
         self._session.cert = self._login.certificate
@@ -105,6 +106,7 @@ class Client:
                 json=body,
                 files=files,
                 params=params,
+                # seconds to connect, and between two bytes
                 timeout=(min(10.0, self._timeout_s), self._timeout_s),
                 allow_redirects=False,
                 stream=True,
@@ -216,6 +218,7 @@ def _shown(url: str) -> str:
 def _cause(error: BaseException) -> str:
     """The innermost reason, short: what wraps it repeats addresses and objects."""
     seen: BaseException = error
+    # causes may go round in a circle
     for _ in range(10):
         inner = (
             seen.__cause__

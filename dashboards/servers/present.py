@@ -35,6 +35,7 @@ def present(
         unsupported = _unsupported(answer.message(), requested)
         if answer.status != 400 or not (missing or unsupported):
             raise client.refusal(answer, "the question which objects are there")
+        # an export stops at the first kind of objects that it cannot give: asked again without them
         unknown |= missing | unsupported
         requested -= unknown
     return requested

@@ -60,6 +60,7 @@ def recognise(client: Client) -> Server:
     named = kibana or opensearch
     if answer.status in (400, 404, 405) and not named:
         raise _other(client, answer)
+    # a server that is starting or degraded answers 503, and tells its version all the same
     if answer.status >= 400 and not (answer.status == 503 and named):
         raise client.refusal(answer, "the question what server this is")
     version = _version(answer)

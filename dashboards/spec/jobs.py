@@ -80,6 +80,7 @@ def lacking(panel: Panel, index: JobsIndex) -> list[str]:
         name
         for name in dict.fromkeys(_columns_read(panel.view))
         if not (names := index.columns.get(name, IndexFields(())).names)
+        # keys are asked one after the other, in their order; sums cannot be
         or (len(names) > 1 and name not in keys and fields.field(name).type in ("integer", "number"))
     ]
 

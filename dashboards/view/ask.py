@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from dashboards.spec import JOBS, Mean, View, Where, table
 from dashboards.view.rows import Row, plain_row, select, sort_rows
 from esjobs.core.fields import Field
-from esjobs.core.query import Either, Filter, In, Missing, Present, Query, Range
+from esjobs.core.query import Either, Filter, In, Metric, Missing, Present, Query, Range
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
@@ -52,6 +52,7 @@ def filters(
 def _filter(column: Field, condition: Where) -> Filter | None:
     name = condition.column
     if condition.above is not None:
+        # the language has no magnitude
         return Either((Range(name, gt=condition.above), Range(name, lt=-condition.above)))
     if not condition.accepted:
         return Missing(name) if condition.negate else Present(name)
@@ -80,16 +81,21 @@ def query_rows(
     beside them. ``window``: of jobs, those that ended in it; None: all.
     """
     conditions, complete = filters(view, processing_type, method)
-    metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
-    if view.table == JOBS.name or (view.by and complete and metrics == view.metrics):
+    if view.table == JOBS.name or (view.by and complete and metrics_of(view) == view.metrics):
         return groups(store, view, processing_type, method, window=window) or []
     read = columns_read(view, columns) if columns else ()
-    if view.most:
-        kept: list[Row] = []
-        for some in _batches(store, view, conditions, read, first=complete):
-            kept = select(view, [*kept, *some], processing_type, method)
-        return kept
-    return select(view, list(_rows(store, view, conditions, read)), processing_type, method)
+    if not view.most:
+        return select(view, list(_rows(store, view, conditions, read)), processing_type, method)
+    # of a long table no more than the first rows are in memory
+    kept: list[Row] = []
+    for some in _batches(store, view, conditions, read, first=complete):
+        kept = select(view, [*kept, *some], processing_type, method)
+    return kept
+
+
+def metrics_of(view: View) -> tuple[Metric, ...]:
+    """The metrics that a store adds up; it knows no means of rows."""
+    return tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
 
 
 def groups(
@@ -111,21 +117,19 @@ def groups(
         # a condition that stores are not asked for, such as one on truth values: grouped here
         made = select(view, list(_rows(store, view, conditions, ())), processing_type, method)
         return None if most is not None and len(made) > most else made
-    metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
-    if view.table == JOBS.name:
+    of_jobs = view.table == JOBS.name
+    if of_jobs:
         day = ("day",) if view.over else ()
-        query = Query((*view.by, *day), metrics, window, where=conditions)
+        query = Query((*view.by, *day), metrics_of(view), window, where=conditions)
     else:
-        query = Query(view.by, metrics, where=conditions, over=table(view.table))
+        query = Query(view.by, metrics_of(view), where=conditions, over=table(view.table))
     answer = store.aggregate(query).table
     if most is not None and answer.num_rows > most:
         return None
-    days = view.over if view.table == JOBS.name else ""
-    rows = [
-        plain_row({days if name == "day" and days else name: value for name, value in row.items()})
-        for row in answer.to_pylist()
-    ]
-    return sort_rows(rows, view.sort)
+    if of_jobs and view.over:
+        # charts know days by the column of times that they split
+        answer = answer.rename_columns([view.over if name == "day" else name for name in answer.column_names])
+    return sort_rows([plain_row(row) for row in answer.to_pylist()], view.sort)
 
 
 def columns_read(view: View, columns: Sequence[str]) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ def books_of(days: list[Row], jobs_in: int | None = None) -> Books:
         by_kind.setdefault(kind, defaultdict(int))[row["outcome"]] += jobs
         if kind in {"binned", "dropped"}:
             by_day[str(row["day"])[:10]][kind] += jobs
+    # the order in which rules are applied: the first that a job fails has it
     order = {rule.reason: place for place, rule in enumerate(CleaningRules().drops())}
     return Books(
         binned=sum(by_kind["binned"].values()),

@@ -109,6 +109,7 @@ def plain_row(row: Mapping[str, Any]) -> Row:
 
 def plain(value: Any) -> Any:
     """A value without NumPy or decimals in it; an infinite number says nothing and becomes ``None``."""
+    # most values are floats: the quickest test first
     if value is None or type(value) is float:
         return value if value is None or math.isfinite(value) else None
     if isinstance(value, Decimal):
@@ -202,19 +203,21 @@ def _measured(metric: Metric | Mean, rows: Sequence[Row]) -> Any:
     present = [each for each in values if None not in each]
     if not present:
         return None
+    first = [each[0] for each in present if each]
     match metric:
         case Minimum():
-            return float(min(value for (value,) in present))
+            return float(min(first))
         case Maximum():
-            return float(max(value for (value,) in present))
+            return float(max(first))
         case Mean():
-            return math.fsum(value for (value,) in present) / len(present)
+            return math.fsum(first) / len(first)
         case SumProduct():
-            return float(sum(left * right for left, right in present))
+            return float(sum(map(math.prod, present)))
         case Moment(factors):
+            # the other fields are only required
             return float(sum(math.prod(each[: len(factors)]) for each in present))
         case _:
-            return float(sum(value for value, *_ in present))
+            return float(sum(first))
 
 
 # Columns that identify rows of names
@@ -237,6 +240,7 @@ def joined(
     result = rows
     for name, columns in _borrowed(fields).items():
         keys = [key for key in _OF_NAMES if key in table(name).column_names]
+        # the largest comes last, and replaces the others of its name
         last = sorted(tables[name], key=lambda row: row.get("largest") is True)
         existing = {tuple(row.get(key) for key in keys): row for row in last}
         defaults = {"processing_type": processing_type, "method": method}
@@ -277,19 +281,16 @@ def relative_to_siblings(rows: list[Row], group: str, *columns: str) -> list[tup
     usable = siblings_of([row for row in rows if all((row[column] or 0) > 0 for column in columns)], group)
     logs: dict[tuple[Any, Any], list[tuple[float, ...]]] = {}
     for row in usable:
-        logs.setdefault((row[group], row.get("component")), []).append(
-            tuple(math.log(row[column]) for column in columns)
-        )
+        logs.setdefault(_family(row, group), []).append(tuple(math.log(row[column]) for column in columns))
     means = {
         key: [math.fsum(part) / len(part) for part in zip(*parts, strict=True)] for key, parts in logs.items()
     }
-    return [
-        (
-            row,
-            *(
-                math.exp(math.log(row[column]) - mean)
-                for column, mean in zip(columns, means[row[group], row.get("component")], strict=True)
-            ),
-        )
-        for row in usable
-    ]
+    related = []
+    for row in usable:
+        own = zip(columns, means[_family(row, group)], strict=True)
+        related.append((row, *(math.exp(math.log(row[column]) - mean) for column, mean in own)))
+    return related
+
+
+def _family(row: Row, group: str) -> tuple[Any, Any]:
+    return row[group], row.get("component")

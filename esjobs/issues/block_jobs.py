@@ -53,6 +53,7 @@ def split_by_metrics(block: Block) -> Iterator[Block]:
     """
     metrics = tuple(block.values)
     n_units = np.array([[len(units) for units in block.units[metric]] for metric in metrics], np.int64)
+    # detectors take arrays without absent metrics: jobs are told apart by which metrics they have
     traits = np.vstack([n_units > 0, user_is_finer(block)])
     kinds, kind = np.unique(traits.T, axis=0, return_inverse=True)
     for number, has_metric in enumerate(kinds):
@@ -64,9 +65,11 @@ def split_by_metrics(block: Block) -> Iterator[Block]:
 
 def _part(block: Block, rows: npt.NDArray[np.int64], metrics: list[str]) -> Block:
     units = {metric: tuple(block.units[metric][row] for row in rows) for metric in metrics}
+    # all jobs alike, the usual case: views in place of copies
     complete = len(rows) == len(block.step_s)
     values = {}
     for metric in metrics:
+        # the block is as wide as its job of most units, which may be in another part
         most = max(map(len, units[metric]))
         array = block.values[metric][:, :most]
         values[metric] = array if complete else array[rows]

@@ -27,10 +27,6 @@ USUAL: tuple[tuple[str, str], ...] = tuple((each.name, each.variants[0]) for eac
 """Detectors and variants that are measured whatever the rules, so that other rules can be replayed."""
 
 
-GROUP = "esjobs.detectors"
-"""Entry points of detectors of other packages; each names a :class:`Detector` of that name."""
-
-
 def detector_named(name: object) -> Detector:
     """Look a detector up by name, ours first; KeyError where there is none.
 

@@ -7,7 +7,7 @@ by its record.
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -67,7 +67,6 @@ def detect(
 
     A day is stale if jobs, series, rules or cluster descriptions changed; ``rebuild``: all days are. Days
     without jobs lose their rows. Idempotent. Raises :class:`WindowError` unless the window is whole days.
-
     Memory: ``block_values`` of series and their intermediate results; rows wait in temporary files.
     """
     began = time.perf_counter()
@@ -83,17 +82,22 @@ def detect(
         if progress:
             progress("detecting", number, len(stale))
         balance, changes = _day(store, judging, day, fingerprints[day])
+        # day by day: an interrupted run keeps what it has made
         store.publish(changes)
         total.add(balance)
     if progress:
         progress("detecting", len(stale), len(stale))
-    gone = sorted(set(made) - set(fingerprints))
-    emptied: list[Change] = [Hide(table, str(day)) for day in gone for table in TABLES]
+    emptied = _emptied(sorted(set(made) - set(fingerprints)))
     if emptied:
         store.publish(emptied)
     if stale or emptied:
         tidy(store)
     return _report(judging, window, total, len(stale), len(fingerprints), began)
+
+
+def _emptied(days: Iterable[date]) -> list[Change]:
+    """Return the changes that hide all rows of days whose jobs are gone."""
+    return [Hide(table, str(day)) for day in days for table in TABLES]
 
 
 def fingerprints_of(store: JobStore, judging: Judging, window: Window) -> dict[date, str]:
@@ -111,6 +115,7 @@ def fingerprints_of(store: JobStore, judging: Judging, window: Window) -> dict[d
         series.setdefault(row["day"], []).append([row["load_id"], row["n"], row["samples"]])
 
     def fingerprint(day: date) -> str:
+        # a job without series is of its own day alone; its record may end up to a day from its series
         beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
         parts = {
             "by": judging.digest,
@@ -127,6 +132,7 @@ def _day(store: JobStore, judging: Judging, day: date, fingerprint: str) -> tupl
     """Write the rows of a day, unpublished."""
     balance = _Balance()
     with ExitStack() as stack:
+        # rows of all blocks together may be more than memory
         spools = {
             table: stack.enter_context(RowSpool(table_schema(table), f"rows of {table.name}"))
             for table in (MEASURES, FOOTPRINTS, ISSUES)
@@ -145,6 +151,7 @@ def _day(store: JobStore, judging: Judging, day: date, fingerprint: str) -> tupl
         "rules": judging.rules.digest,
         **{name: balance.n[name] for name in _COUNTED},
         "not_eligible": json.dumps(dict(sorted(balance.not_eligible.items())), ensure_ascii=False),
+        # tags are infos: nobody has to act
         "n_issues": sum(count for name, count in balance.severities.items() if name != "info"),
     }
     changes.append(store.replace(ISSUE_DAYS, str(day), rows_table(ISSUE_DAYS, [row]).to_batches()))

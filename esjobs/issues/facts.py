@@ -102,6 +102,7 @@ class Facts:
             return self._described(f"peak_{second}")
         if first == "node":
             facts = self._described(second)
+            # a truth: not described is neither on nor off
             return np.where(np.isnan(facts), UNKNOWN, facts) if second == "smt" else facts
         return self._figure(first, second)
 
@@ -141,6 +142,7 @@ class Facts:
             self.jobs.column(name).cast(pa.timestamp("us", "UTC")) for name in ("end_time", "start_time")
         ]
         apart = _floats(pc.cast(pc.subtract(*times), pa.int64()), np.nan) / 1e6
+        # a job that ends when it starts says nothing of its duration
         apart[~(apart > 0)] = np.nan
         return _coalesced(self._field("wall_s"), apart, self._series_s)
 
@@ -152,6 +154,7 @@ class Facts:
                 pc.fill_null(self.jobs.column("subcluster"), ""),
                 "\0",
             )
+            # few parts of clusters: each is looked up once
             encoded = pa.chunked_array(pairs).combine_chunks().dictionary_encode()
             values = []
             for pair in encoded.dictionary.to_pylist():

@@ -112,6 +112,7 @@ def _together(
     """Combine units: per instant over the job, and mean and maximum of a node."""
     at_job = _units_together(values, summed=summed)
     node_mean, node_max = np.full(len(values), np.nan), np.full(len(values), np.nan)
+    # jobs whose units lie on nodes in the same way are worked on together
     layouts: dict[tuple[str, ...], list[int]] = {}
     for number, units in enumerate(names):
         layouts.setdefault(tuple(unit.partition("/")[0] for unit in units), []).append(number)
@@ -122,20 +123,27 @@ def _together(
             by = nodes[rows, None] if summed else np.ones((len(rows), 1))
             of_nodes = [at_job[rows] / by]
         else:
-            nodes_of: dict[str, list[int]] = {}
-            for unit, node in enumerate(of_units):
-                nodes_of.setdefault(node, []).append(unit)
-            # all units of a node: what they make is what the job makes
-            of_nodes = [
-                at_job[rows]
-                if len(unit) == values.shape[1]
-                else _units_together(values[np.ix_(rows, np.array(unit))], summed=summed)
-                for unit in nodes_of.values()
-            ]
+            of_nodes = _by_node(values, at_job, rows, of_units, summed=summed)
         means = np.array([_mean(node) for node in of_nodes])
         node_mean[rows] = _mean(means.T)
         node_max[rows] = np.fmax.reduce([np.fmax.reduce(node, axis=1) for node in of_nodes], axis=0)
     return at_job, node_mean, node_max
+
+
+def _by_node(
+    values: Floats, at_job: Floats, rows: npt.NDArray[np.int64], of_units: Sequence[str], *, summed: bool
+) -> list[Floats]:
+    """Return what each node makes of its units, per instant; ``of_units``: the node of each unit."""
+    nodes_of: dict[str, list[int]] = {}
+    for unit, node in enumerate(of_units):
+        nodes_of.setdefault(node, []).append(unit)
+    # all units of a node: what they make is what the job makes
+    return [
+        at_job[rows]
+        if len(units) == values.shape[1]
+        else _units_together(values[np.ix_(rows, np.array(units))], summed=summed)
+        for units in nodes_of.values()
+    ]
 
 
 def _units_together(values: Floats, *, summed: bool) -> Floats:

@@ -76,6 +76,7 @@ def judged(
         columns = rule.columns(_with(facts.column, numbers), facts.n)
         truth = rule.when.of(columns, facts.n)
         if not rule.any_job:
+            # not unknown: other rules may ask for the tag
             truth = np.where(eligible, truth, 0.0)
         facts.put(tag, truth)
         rows = np.flatnonzero(truth == 1)

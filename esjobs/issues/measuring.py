@@ -51,6 +51,7 @@ def _measurement(batch: Batch, detector: Detector, variant: str, rows: npt.NDArr
     shown: tuple[str, ...] = detector.metrics[:1] * len(rows)
     if detector.any_metrics:
         present = batch.present(detector.any_metrics)
+        # a job that was not assessed has no pair; its metric is shown all the same
         pairs = np.nan_to_num(answers.numbers["pair"][rows], nan=0.0).astype(np.int64)
         shown = tuple(present[pair] for pair in pairs)
     return Measurement(detector, variant, rows, answers, shown, tuple(reasons))

@@ -25,6 +25,7 @@ Identity = tuple[str, str]
 Row = Mapping[str, Any]
 _Rows = Mapping[Identity, list[Row]]
 
+# jobs that are asked for together
 _PER_QUERY = 200
 # values of series in memory at a time
 _VALUES = 1 << 24

@@ -28,6 +28,7 @@ NEW, GONE, OTHER = "newly flagged", "no longer flagged", "other severity"
 CHANGES = (NEW, GONE, OTHER)
 """Changes of a job's verdict, per rule."""
 _EXAMPLES = 5
+# jobs judged at a time
 _JOBS = 20_000
 
 SCHEMA = pa.schema(
@@ -131,6 +132,7 @@ def _batches(
         detectors = tuple(sorted({name for name, _ in now.wanted | then.wanted}))
         measures = read_table(store, MEASURES, [*here, In("detector", detectors)])
         for judging in (now, then):
+            # variants that only one of the sets names were not measured by the night
             measures = with_unmeasured(store, judging, day, measures)
         for start in range(0, jobs.num_rows, _JOBS):
             piece = jobs.slice(start, _JOBS)

@@ -57,6 +57,7 @@ def stored_days(store: JobStore) -> Window:
 
 def jobs_without_series(store: JobStore, names: Sequence[str], day: date) -> Iterator[pa.Table]:
     """Yield records of jobs that ended on a day and have no series on it or an adjacent day."""
+    # a job with series on the next day is judged there
     beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
     with_series = pa.concat_arrays([_keys_with_series(store, each) for each in beside])
     for batch in select(store, names, Window.of_days(day, day)):

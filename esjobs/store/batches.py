@@ -1,6 +1,6 @@
 """Incoming batches: checked against the schema, gathered into pieces."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -39,6 +39,7 @@ def blocks(
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
+        # slices share the memory of their batch; nothing is copied until a block is joined
         left = conformed(batch, schema, what)
         while left.num_rows:
             part = left.slice(0, longest - rows)
@@ -57,15 +58,24 @@ def conformed(batch: pa.RecordBatch, schema: pa.Schema, what: str) -> pa.RecordB
     """Return a batch with the columns of a schema; missing or extra columns are refused."""
     if batch.schema.equals(schema):
         return batch
-    missing = [name for name in schema.names if name not in batch.schema.names]
-    extra = [name for name in batch.schema.names if name not in schema.names]
-    if missing or extra or len(batch.schema.names) != len(schema.names):
-        difference = (
-            f"lack {', '.join(missing)}" if missing else f"have {', '.join(extra) or 'a column twice'}"
-        )
-        raise UsageError(f"{what} {difference}; the columns are {', '.join(schema.names)}")
+    _require_columns(batch.schema.names, schema.names, what)
     try:
         columns = [batch.column(item.name).cast(item.type) for item in schema]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        # Arrow's message may hold a whole value; the beginning says which type met which
         raise UsageError(f"{what} do not fit their types: {' '.join(str(error).split())[:200]}") from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _require_columns(names: Sequence[str], expected: Sequence[str], what: str) -> None:
+    missing = [name for name in expected if name not in names]
+    extra = [name for name in names if name not in expected]
+    if missing:
+        difference = f"lack {', '.join(missing)}"
+    elif extra:
+        difference = f"have {', '.join(extra)}"
+    elif len(names) != len(expected):
+        difference = "have a column twice"
+    else:
+        return
+    raise UsageError(f"{what} {difference}; the columns are {', '.join(expected)}")

@@ -68,17 +68,23 @@ def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> Non
     require_known(existing, *(change.table for change in changes))
     latest = [change for change in changes if isinstance(change, PointLatest)]
     for change in latest:
-        if not change.table.has_latest:
-            raise UsageError(
-                f"'{change.table.name}' is replaced per {change.table.partition}; only tables of runs have "
-                "a latest one"
-            )
-        if change.length and not LENGTH.fullmatch(change.length):
-            raise UsageError(f"'{change.length}' is no length of a window; expected days, such as 30d")
+        _require_latest(change)
     places = [("", c.table.name, c.partition) for c in changes if not isinstance(c, PointLatest)]
     places += [("latest", change.table.name, change.length) for change in latest]
+    # the engines would apply two changes of one place in different orders
     if len(set(places)) < len(places):
         raise UsageError("a partition is published twice in one step; publish each of them once")
+
+
+def _require_latest(change: PointLatest) -> None:
+    if not change.table.has_latest:
+        raise UsageError(
+            f"'{change.table.name}' is replaced per {change.table.partition}; only tables of runs have "
+            "a latest one"
+        )
+    # a length becomes part of the name of a view or an alias
+    if change.length and not LENGTH.fullmatch(change.length):
+        raise UsageError(f"'{change.length}' is no length of a window; expected days, such as 30d")
 
 
 LENGTH = re.compile(r"[0-9]{1,9}d")

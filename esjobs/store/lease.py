@@ -18,12 +18,16 @@ from esjobs.store.process import Process
 
 _log = logging.getLogger(__name__)
 
+# seconds: a holder that did not renew for so long lost its machine or its network
 _LASTS_S = 600.0
 
+# seconds between renewals; nine may fail before others take it
 _RENEWED_S = 60.0
 
+# seconds that a short step, such as a publication, waits for another one
 _TURN_S = 60.0
 
+# seconds between two looks: first, and after many
 _PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 
 # Allowed difference of the clocks of two machines; more, and one takes a lease that the other holds
@@ -115,6 +119,7 @@ class Lease:
         :class:`StoreBusyError`.
         """
         began = since = self._timer()
+        # a renewal is a change of the value, seen by our own timer: clocks of other machines may be wrong
         watched: str | None = None
         warned = False
         while True:
@@ -122,6 +127,8 @@ class Lease:
             renewed = value != watched and None not in (value, watched)
             if value != watched:
                 watched, since = value, now
+            # another version may write it differently: who it is stays unknown, and its term is waited
+            # for
             holding = None if value is None else Holding.read(value)
             process = None if holding is None else holding.holder
             who = "another process" if process is None else process.label
@@ -194,5 +201,6 @@ class Lease:
         ended = self._clock() - datetime.fromisoformat(holding.renewed) - timedelta(seconds=holding.lasts_s)
         if silent_s > holding.lasts_s or ended > (timedelta(0) if near else _SKEW):
             return True
+        # a write of this process that failed after it had arrived
         left_behind = process == Process.current() and holding.token not in _OWN_TOKENS
         return process is not None and (process.is_gone or left_behind)

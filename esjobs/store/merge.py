@@ -9,6 +9,7 @@ import pyarrow as pa
 from esjobs.core.query import Query, is_count
 
 Integers = npt.NDArray[np.int64]
+# codes of several keys are combined in one int64; above this they are numbered anew
 _MOST_GROUPS = 2**62
 
 ENCODED = pa.dictionary(pa.int32(), pa.string())
@@ -63,6 +64,7 @@ def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Integers, pa.Ar
     size = 1
     for key in keys:
         codes = key.unify_dictionaries().dictionary_encode().combine_chunks()
+        # null is a group of its own, number 0
         mine = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
         if size * (len(codes.dictionary) + 1) >= _MOST_GROUPS:
             uniques, combined = np.unique(combined, return_inverse=True)
@@ -72,6 +74,7 @@ def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Integers, pa.Ar
     _, first, group = np.unique(combined, return_index=True, return_inverse=True)
     if not keys:
         return group, pa.array(first, pa.int64())
+    # np.unique numbers groups by value; renumbered by first row, the answer keeps the order of its parts
     order = np.argsort(first)
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
@@ -84,6 +87,7 @@ def _added(column: pa.ChunkedArray, group: Integers) -> pa.Array:
     values = column.fill_null(0).to_numpy()
     if pa.types.is_integer(column.type):
         totals = np.zeros(count, np.int64)
+        # exact beyond 2**53, where bincount, which adds doubles, is not
         np.add.at(totals, group, values)
     else:
         totals = np.bincount(group, values, count)

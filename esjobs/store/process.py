@@ -37,6 +37,7 @@ class Process:
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Parse a name; None if invalid."""
+        # the host comes last: it is the only part that may hold a blank
         parts = text.split(" ", 4)
         if len(parts) != 5 or not parts[2].isdigit():
             return None
@@ -58,6 +59,7 @@ class Process:
     @property
     def is_near(self) -> bool:
         """True if this process can see that one."""
+        # two containers on one kernel share the boot id and number their processes apart
         return _UNKNOWN not in (self.boot, self.space) and (self.boot, self.space) == (_boot(), _space())
 
     @property
@@ -80,6 +82,7 @@ def _space() -> str:
 
 def _began(pid: int) -> str:
     stat = _first_line(f"/proc/{pid}/stat")
+    # the command in brackets may hold blanks and brackets itself; field 22 is the start in clock ticks
     return stat if stat == _UNKNOWN else stat.rpartition(")")[2].split()[19]
 
 

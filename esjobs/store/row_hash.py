@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# the golden ratio as a 64-bit fraction, and the constants of MurmurHash3's finaliser
 _START = np.uint64(0x9E3779B97F4A7C15)
 _STEP = np.uint64(0xFF51AFD7ED558CCD)
 _STIR = np.uint64(0xC4CEB9FE1A85EC53)
@@ -88,12 +89,15 @@ def _absorb(strings: pa.Array, state: Hashes) -> Hashes:
     offsets = np.frombuffer(offsets_buffer, np.int64)[first : first + len(text) + 1]
     low = int(offsets[0]) if len(text) else 0
     high = int(offsets[-1]) if len(text) else 0
+    # eight zero bytes behind the last string: every word can be read whole
     padded = np.zeros(high - low + 8, np.uint8)
     if high > low:
         padded[:-8] = np.frombuffer(data, np.uint8)[low:high]
     starts = offsets[:-1] - low
     lengths = np.diff(offsets)
+    # the length goes in first: "a" and "a\0" have equal words
     state = _stir(state ^ lengths.astype(np.uint64))
+    # a view with a word at every byte offset, so that strings need no alignment
     at_byte = np.lib.stride_tricks.as_strided(padded[:8].view("<u8"), (len(padded) - 7,), (1,))
     for word in range(_WORDS):
         left = lengths - 8 * word
@@ -113,6 +117,7 @@ def _absorb(strings: pa.Array, state: Hashes) -> Hashes:
 
 def _words(at_byte: Hashes, positions: npt.NDArray[np.int64], left: npt.NDArray[np.int64]) -> Hashes:
     """Return little-endian words at positions, bytes beyond the string cleared."""
+    # shifted up and down again: what belongs to the next string falls off the top
     spare = (8 * (8 - np.minimum(left, 8))).astype(np.uint64)
     kept: Hashes = (at_byte[positions].astype(np.uint64) << spare) >> spare
     return kept

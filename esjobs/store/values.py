@@ -17,6 +17,7 @@ def typed(name: str, kind: FieldType, value: Value) -> list[object]:
     try:
         match kind:
             case "keyword" | "text":
+                # a query may give 42 for a field that stores texts
                 return [value if isinstance(value, str) else str(value)]
             case "integer":
                 return _integer(value)
@@ -45,4 +46,5 @@ def _integer(value: Value) -> list[object]:
         value = int(value)
     if isinstance(value, float) and not value.is_integer():
         return []
+    # beyond 64 bits no stored value can equal it, and an engine would refuse to bind it
     return [int(value)] if -(2**63) <= value < 2**63 else []

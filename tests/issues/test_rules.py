@@ -166,6 +166,7 @@ def test_limits_that_cannot_be_meant_are_refused(tmp_path: Path, text: str, line
     [
         "[rule.swapping]\nlimits.swap = '64 GiB'\n",
         "[rule.swapping]\nlimits.swap = 64e9\n",
+        "[rule.short-job]\nwhen = 'core_h < shortest'\nlimits.shortest = '3 core-h'\n",
         "[rule.swapping]\nwhen = 'value > swap * node.memory_b'\nlimits.swap = '5 %'\n",
         "[rule.swapping]\nwhen = 'value / 1000000000 > swap'\nlimits.swap = 64\n",
         "[rule.memory-near-node]\nvalue = 'node.memory_b - mem_used_b.node_max'\nlimits.used = '-2 GB'\n",

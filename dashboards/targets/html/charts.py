@@ -94,6 +94,7 @@ def scatter_line(
     slope = line["slope"] if line is not None else None
     spans = [span(row, up, panel.interval) for row in rows]
     x_axis = axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)
+    # the line is seen over all of the axis
     ends = [(slope * x, slope * x) for x in (x_axis.low, x_axis.high) if slope]
     y_axis = axis_of([*spans, *ends])
     spots = [(x_axis.clip(row[across.column]), y_axis.clip(row[up.column])) for row in rows]
@@ -103,7 +104,6 @@ def scatter_line(
         for frame in frames
     }
     marks = [mark_of(panel, row, {"name": _name(row)}) for row in rare_last(panel, rows)]
-    benchmark = visible(str(line["benchmark"])) if line is not None and line["benchmark"] else ""
     paint = Paint(
         x=scale_of(x_axis),
         y=scale_of(y_axis),
@@ -111,18 +111,24 @@ def scatter_line(
         tooltips=True,
         legend=legend,
         looks=looks_present(panel, rows) if legend else (),
+        # square pixels of a mark
         size=75 if len(rows) <= _MANY else 42,
         height=_HEIGHT,
-        unit=f"{_short(benchmark, 12)} per core" if benchmark else "",
+        unit=_per_core(line),
         description=f"{panel.title}: {len(rows)} marks with error bars.",
     )
     (join,) = panel.joins
     joined = [shown(line, (join.on, *join.columns))] if line is not None else []
-    names = [_name(row) for row in rows]
-    labels = _label_rows(placed, names)
+    labels = _label_rows(placed, [_name(row) for row in rows])
     more = {join.name: joined, "edges": _edge_rows(slope, limit, x_axis, y_axis), **labels}
     edges = _texts("edges", {"align": "right", "color": MUTED, "fontSize": 11, "dx": -4, "dy": 12})
     return drawing(panel, marks, paint, more, [edges, *_label_layers(placed)])
+
+
+def _per_core(line: Row | None) -> str:
+    """The unit of the declared axis: the benchmark of the line."""
+    benchmark = visible(str(line["benchmark"])) if line is not None and line["benchmark"] else ""
+    return f"{_short(benchmark, 12)} per core" if benchmark else ""
 
 
 def rare_last(panel: Panel, rows: Sequence[Row]) -> list[Row]:

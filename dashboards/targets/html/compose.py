@@ -62,6 +62,7 @@ _SUMMARY = (
     ("n_undecided", "undecided"),
     ("n_ok", "ok"),
 )
+# names up to which a chart of names has one column, or two
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
 
 
@@ -253,6 +254,7 @@ class Composer:
         for start in range(0, len(rows), height):
             chunk = rows[start : start + height]
             drawing = dots_with_errors(each, chunk, limit=self.data.limit, axis=axis)
+            # the specification of the first chart serves the others, which differ in rows and height
             numbers.append(self.charts.add(drawing, like=numbers[0] if numbers else None))
         figure = FigurePart(tuple(numbers), len(rows), each.title, looks=looks_of(each, rows))
         return Block(anchor, each, (figure,), len(rows))
@@ -273,20 +275,22 @@ class Composer:
 
     def _types(self, each: Panel, _main: str, anchor: str) -> Block:
         found = {row["processing_type"] for name in ("factors", "fits") for row in self.tables[name]}
-        parts = []
         kinds = sorted(str(name) for name in found - {self.main_type, None})
         if len(kinds) == 1 and self._same_fit(each, kinds[0]):
             text = f"All jobs of the fit are of one type, {visible(kinds[0])}: its results are those above."
             return Block(anchor, each, (TextPart((text,)),), 1)
-        for place, kind in enumerate(kinds):
-            judged = {level: self.seen(View("flags", level=level), kind) for level in LEVELS}
-            self._top_k[kind], note = top_k(
-                judged, each.most[0] if each.most else None, kind, None if self.is_headline else self.method
-            )
-            blocks = (self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
-            shown = tuple(block for block in blocks if self._shown(block.panel, block, kind))
-            parts.append(TypePart(visible(kind), self._type_summary(each, kind), shown, note))
-        return Block(anchor, each, tuple(parts), len(parts))
+        parts = tuple(self._type(each, place, kind) for place, kind in enumerate(kinds))
+        return Block(anchor, each, parts, len(parts))
+
+    def _type(self, each: Panel, place: int, kind: str) -> TypePart:
+        """The panels of one processing type; of many names the first ones."""
+        judged = {level: self.seen(View("flags", level=level), kind) for level in LEVELS}
+        most = each.most[0] if each.most else None
+        # kept before the panels are made: they ask for their rows by it
+        self._top_k[kind], note = top_k(judged, most, kind, None if self.is_headline else self.method)
+        blocks = (self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
+        shown = tuple(block for block in blocks if self._shown(block.panel, block, kind))
+        return TypePart(visible(kind), self._type_summary(each, kind), shown, note)
 
     def _same_fit(self, each: Panel, kind: str) -> bool:
         """True if a type has the same fit as all types together, because it is the only one."""

@@ -36,26 +36,30 @@ def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts:
     """One chart for each of the tasks with most jobs; ``tasks``: the rows of the table of that name."""
     usable = positive(rows, panel.entry("x").column, panel.entry("y").column)
     taken = {task_of(row): row for row in tasks}
-    numbers, titles, drawn = [], [], []
     sites = Counter(task for task, _ in {(task_of(row), row[panel.entry("label").column]) for row in usable})
     shared = [row for row in usable if sites[task_of(row)] > 1]
     alone = sum(n == 1 for n in sites.values())
+    numbers, titles, drawn = [], [], []
     for task in by_jobs(shared, task_of, *panel.most):
         chosen = [row for row in shared if task_of(row) == task]
         found = _account(taken, task)
         numbers.append(charts.add(task_curve(panel, chosen, found)))
         titles.append(Title(short(task_label(task), _TITLE_LETTERS), task_words(found)))
         drawn += chosen
-    if not numbers:
-        text = f"Nothing to compare: each of {count(alone)} tasks ran at one queue only."
-        return [TextPart((text,))] if alone else []
+    if numbers:
+        looks = looks_of(panel, drawn)
+        caption = _curve_caption(alone)
+        return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
+    text = f"Nothing to compare: each of {count(alone)} tasks ran at one queue only."
+    return [TextPart((text,))] if alone else []
+
+
+def _curve_caption(alone: int) -> str:
     caption = "Dashed curves: the fixed cost was estimated, but not taken out. Both axes are logarithmic."
     if alone:
-        caption += (
-            f" Left out: {count(alone)} {'task that' if alone == 1 else 'tasks that'} ran at one queue only."
-        )
-    looks = looks_of(panel, drawn)
-    return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
+        who = "task that" if alone == 1 else "tasks that"
+        caption += f" Left out: {count(alone)} {who} ran at one queue only."
+    return caption
 
 
 def _account(taken: Taken, task: tuple[object, ...]) -> Row | None:

@@ -12,8 +12,10 @@ from dashboards.targets.html.scales import Axis
 Boxes = npt.NDArray[np.float64]
 Side = Literal["right", "left"]
 
+# pixels: width of a letter, height of a line, from a mark to its name, half of a mark
 _CHARACTER, _LINE, _GAP, _MARK = 6.4, 13.0, 9.0, 5.0
 _SIDES: tuple[Side, Side] = ("right", "left")
+# places tried, in lines above and below the mark; a far one costs more
 _SPOTS = tuple((lift, side) for lift in (0, 1, -1, 2, -2, 3, -3) for side in _SIDES)
 # Per pixel out of the frame: a name that is cut reads worse than one that covers marks
 _CUT_COST = 300
@@ -63,6 +65,7 @@ def place_labels(
     taken = np.empty((len(marks) + len(named), 4))
     if len(marks):
         taken[: len(marks)] = np.concatenate([place - _MARK, place + _MARK], axis=1)
+    # of the axis, per pixel
     unit = (up.high - up.low) / height
     placed = []
     for order, (mark, text) in enumerate(named):

@@ -263,22 +263,18 @@ def _short(value: Any) -> Any:
 
 def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TablePart:
     """The rows as a table. Columns without a value in any row are left out, unless they always stand."""
-    found = [
-        entry
-        for place, entry in enumerate(panel.fields)
-        if place == 0 or entry.always or any(value_of(row, entry) is not None for row in rows)
-    ]
+    found = [entry for place, entry in enumerate(panel.fields) if place == 0 or _stands(entry, rows)]
     columns = [entry for entry in found if entry.show not in {"sentence", "shared"}]
     sentences = [entry for entry in found if entry.show == "sentence"]
     headings = tuple(Heading(entry.title, style_of(entry), entry.note) for entry in columns)
     body = tuple(
-        TableRow(
-            tuple(_cell(row, entry) for entry in columns),
-            _words(row, sentences),
-        )
-        for row in rows
+        TableRow(tuple(_cell(row, entry) for entry in columns), _words(row, sentences)) for row in rows
     )
     return TablePart(headings, body, panel.title, folded, shared=_shared(found, rows))
+
+
+def _stands(entry: Entry, rows: Sequence[Row]) -> bool:
+    return entry.always or any(value_of(row, entry) is not None for row in rows)
 
 
 def _words(row: Row, sentences: Sequence[Entry]) -> Cell | None:

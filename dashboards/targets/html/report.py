@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -20,6 +21,7 @@ from dashboards.targets.html.cells import moment
 from dashboards.targets.html.compose import Composer, ReportData
 from dashboards.targets.html.parts import BooksPart, Charts, Section
 from dashboards.targets.html.theme import SHAPES, age_macro, look_names, palette_css, series_css
+from dashboards.view.rows import Row
 from esjobs.core.numbers import count
 from esjobs.core.text import visible
 
@@ -69,12 +71,11 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
     """Window, run and restriction, as the header says them; from whichever table holds them."""
     facts = []
     rows = [row for name in ("fits", "factors", "flags", "runs") for row in composer.tables[name]]
-    start = next((row["window_start"] for row in rows if row["window_start"] is not None), None)
-    end = next((row["window_end"] for row in rows if row["window_end"] is not None), None)
+    start, end = _first_present(rows, "window_start"), _first_present(rows, "window_end")
     if start is not None and end is not None:
         facts.append(("Window", f"{moment(start)} to {moment(end)}, end not included, UTC"))
     for term, column in (("Run", "run"), ("esjobs", "program_version")):
-        value = next((row[column] for row in rows if row[column] is not None), None)
+        value = _first_present(rows, column)
         if value is not None:
             facts.append((term, visible(str(value))))
     if composer.data.restriction:
@@ -85,6 +86,10 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
         left_out = "its report has what is left out here: fixed costs, residuals, the shift between methods"
         facts.append(("Headline of the run", f"{visible(str(composer.data.headline))}; {left_out}"))
     return facts
+
+
+def _first_present(rows: Sequence[Row], column: str) -> Any:
+    return next((row[column] for row in rows if row[column] is not None), None)
 
 
 def _on_request(sections: Sequence[Section]) -> list[str]:
@@ -115,6 +120,7 @@ def _read(name: str) -> str:
 
 
 def _inside_script(text: str) -> str:
+    # both end or change a script inside a page, whatever quotes they stand in
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

@@ -47,6 +47,7 @@ def axis_of(spans: Sequence[Span], margin: float = 0.04) -> Axis:
     low, high = (np.array([span[end] for span in spans], dtype=float) for end in (0, 1))
     middle = (low + high) / 2
     tenth, median, ninetieth = np.quantile(middle, [0.1, 0.5, 0.9])
+    # equal middles have no width: the error bars do, else a tenth of the value
     width = max(ninetieth - tenth, float(np.median(high - low)), 0.1 * abs(float(median)), 1e-9)
     start = max(float(low.min()), float(tenth - 3 * width))
     end = min(float(high.max()), float(ninetieth + 3 * width))
@@ -115,5 +116,6 @@ def ratio_ticks(axis: Axis) -> list[float]:
     inside = [value for value in _ROUND_RATIOS if axis.holds(value)]
     if len(inside) <= _TICKS:
         return inside
+    # every second, counted from 1, so that it stays
     one = inside.index(1.0)
     return [value for place, value in enumerate(inside) if (place - one) % 2 == 0]

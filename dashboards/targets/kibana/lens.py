@@ -111,15 +111,7 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     if hidden:
         named[wanted] = _measure(wanted, "min" if direction == "asc" else "max", wanted)
     shown: dict[str, Any] = {
-        "columns": [
-            {
-                "columnId": name,
-                "isTransposed": False,
-                **({"width": _WIDE[name]} if name in _WIDE else {}),
-                **({"hidden": True} if hidden and name == wanted else {}),
-            }
-            for name in named
-        ],
+        "columns": [_shown_column(name, hidden=hidden and name == wanted) for name in named],
         "layerId": LAYER,
         "layerType": "data",
         "paging": {"enabled": True, "size": 10},
@@ -129,6 +121,16 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     if wanted in dict(numbers):
         shown["sorting"] = {"columnId": wanted, "direction": direction}
     return lens(panel, panel.title, "lnsDatatable", named, shown, method, prefix)
+
+
+def _shown_column(name: str, *, hidden: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"columnId": name, "isTransposed": False}
+    if name in _WIDE:
+        shown["width"] = _WIDE[name]
+    if hidden:
+        # there to sort by
+        shown["hidden"] = True
+    return shown
 
 
 def _terms(

@@ -54,18 +54,7 @@ CONTROL_KEYS = frozenset(
 
 def complaints(text: str) -> list[str]:
     """Everything that is wrong with the lines of a bundle, a sentence each; none: it may be imported."""
-    objects: list[dict[str, Any]] = []
-    found: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            found.append(f"line {number} is not JSON: {error}")
-            continue
-        if not isinstance(value, dict):
-            found.append(f"line {number} is no object")
-        elif "exportedCount" not in value:
-            objects.append(value)
+    objects, found = _objects_in(text)
     if not objects and not found:
         found.append("there is no object in it")
     present = [(str(each.get("type")), str(each.get("id"))) for each in objects]
@@ -83,6 +72,23 @@ def complaints(text: str) -> list[str]:
     return found
 
 
+def _objects_in(text: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the objects of the lines, and what is wrong with the other lines."""
+    objects: list[dict[str, Any]] = []
+    found: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            found.append(f"line {number} is not JSON: {error}")
+            continue
+        if not isinstance(value, dict):
+            found.append(f"line {number} is no object")
+        elif "exportedCount" not in value:
+            objects.append(value)
+    return objects, found
+
+
 def _of_kibana(each: dict[str, Any]) -> Iterator[str]:
     attributes = each.get("attributes")
     refused = KIBANA_KEYS.get(str(each.get("type")), frozenset())
@@ -94,7 +100,7 @@ def _of_kibana(each: dict[str, Any]) -> Iterator[str]:
                 yield f"panel '{panel.get('panelIndex')}' is a {panel.get('type')}, which it cannot draw"
 
 
-def _twice(names: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _twice(names: list[Any]) -> list[Any]:
     return [name for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
@@ -109,6 +115,14 @@ def _of_object(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Iterator[
         yield "attributes or references are missing"
         return
     yield from _of_stamps(each, kind)
+    yield from _of_attributes(attributes, kind)
+    yield from _of_references(each, present)
+    if kind == "dashboard":
+        yield from _of_panels(attributes)
+        yield from _of_controls(attributes)
+
+
+def _of_attributes(attributes: dict[str, Any], kind: str) -> Iterator[str]:
     for key in sorted(set(attributes) - KEYS[kind]):
         yield f"attribute '{key}', which the oldest server refuses"
     for key in TEXTS:
@@ -120,10 +134,6 @@ def _of_object(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Iterator[
     for field, attributes_of in (_parsed(attributes.get("fieldAttrs")) or {}).items():
         for key in sorted(set(attributes_of) - FIELD_KEYS):
             yield f"field '{field}': key '{key}', which the oldest server refuses"
-    yield from _of_references(each, present)
-    if kind == "dashboard":
-        yield from _of_panels(attributes)
-        yield from _of_controls(attributes)
 
 
 def _of_stamps(each: dict[str, Any], kind: str) -> Iterator[str]:
@@ -194,10 +204,8 @@ def _used_by_panel(panel: dict[str, Any]) -> Iterator[str]:
 
 def _of_panels(attributes: dict[str, Any]) -> Iterator[str]:
     panels = _parsed(attributes.get("panelsJSON")) or []
-    names = [panel.get("panelIndex") for panel in panels]
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            yield f"two panels '{name}'"
+    for name in _twice([panel.get("panelIndex") for panel in panels]):
+        yield f"two panels '{name}'"
     taken: dict[tuple[int, int], str] = {}
     for panel in panels:
         name, grid = str(panel.get("panelIndex")), panel.get("gridData", {})
@@ -211,12 +219,16 @@ def _of_panels(attributes: dict[str, Any]) -> Iterator[str]:
         for other in dict.fromkeys(taken[cell] for cell in cells if cell in taken):
             yield f"panels '{other}' and '{name}' overlap"
         taken |= dict.fromkeys(cells, name)
-        by_value = panel.get("embeddableConfig", {})
-        if "panelRefName" not in panel and not {"savedVis", "attributes"} & set(by_value):
-            yield f"panel '{name}' has neither content nor a reference"
-        params = by_value.get("savedVis", {}).get("params", {})
-        if "spec" in params:
-            yield from _of_chart(name, params["spec"])
+        yield from _of_content(name, panel)
+
+
+def _of_content(name: str, panel: dict[str, Any]) -> Iterator[str]:
+    by_value = panel.get("embeddableConfig", {})
+    if "panelRefName" not in panel and not {"savedVis", "attributes"} & set(by_value):
+        yield f"panel '{name}' has neither content nor a reference"
+    params = by_value.get("savedVis", {}).get("params", {})
+    if "spec" in params:
+        yield from _of_chart(name, params["spec"])
 
 
 def _of_chart(name: str, text: Any) -> Iterator[str]:

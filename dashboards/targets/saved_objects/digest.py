@@ -103,14 +103,7 @@ def _visualization(found: Object) -> Iterator[str]:
         yield from ("> " + line if line else ">" for line in found["params"]["markdown"].split("\n"))
         return
     spec = json.loads(found["params"]["spec"])
-    for url in _within(spec, "url"):
-        body = dict(url["body"])
-        query = body.pop("query", {}).get("bool", {})
-        yield f"- asks {url['index']}: {_code(body)}"
-        for clause, conditions in sorted(query.items()):
-            kept = [each for each in conditions if not isinstance(each, str)]
-            if kept:
-                yield f"  - {clause}: {_code(kept)}"
+    yield from _requests(spec)
     layers = [each.get("name", "") for each in spec["layer"]]
     yield f"- draws: {', '.join(filter(None, layers))}"
     titles = dict.fromkeys(title for title in _within(spec, "title") if isinstance(title, str) and title)
@@ -123,6 +116,18 @@ def _visualization(found: Object) -> Iterator[str]:
     labels = dict.fromkeys(_within(spec["layer"], "labelExpr"))
     if written or labels:
         yield "- numbers: " + ", ".join([*written, *(f"axis {_code(each)}" for each in labels)])
+
+
+def _requests(spec: Object) -> Iterator[str]:
+    for url in _within(spec, "url"):
+        body = dict(url["body"])
+        query = body.pop("query", {}).get("bool", {})
+        yield f"- asks {url['index']}: {_code(body)}"
+        for clause, conditions in sorted(query.items()):
+            # texts are placeholders of the server, the same everywhere
+            kept = [each for each in conditions if not isinstance(each, str)]
+            if kept:
+                yield f"  - {clause}: {_code(kept)}"
 
 
 def _within(found: Any, key: str) -> Iterator[Any]:

@@ -33,11 +33,14 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
             continue
         for place in mapped.names:
             kind, known_as, searchable = KINDS[item.type]
+            # our jobs keep what a record says; results are milliseconds
             known_as = "date_nanos" if index.own and item.type == "time" else known_as
+            # our texts have no doc values, by which a server counts
             shown = not index.own or item.type != "text"
             listed[place] = field_entry(place, kind, known_as, searchable=searchable, counted=shown)
             if index.own:
                 described[place] = {"customLabel": label_of(item)}
+            # a count in units of others may have a fraction
             if (form := form_of(item)) is not None and (item.type != "integer" or mapped.factor == 1):
                 forms[place] = form
     scripts = runtime_fields(index) if computed else {}

@@ -1,7 +1,7 @@
 """Requests to an index for the rows of a view, equal to :func:`dashboards.view.rows.select`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -110,29 +110,33 @@ def _groups(view: View, most: int) -> dict[str, Any]:
     if view.over:
         every = {"field": view.over, "calendar_interval": "day", "min_doc_count": 1}
         moments = {"date_histogram": every, "aggs": sums}
-        if not view.by:
-            return moments
-        (column,) = view.by
-        order: list[dict[str, str]] = []
-        aggs: dict[str, Any] = {_MOMENTS: moments}
-        if view.first:
-            order.append({_FIRST: "desc"})
-            aggs[_FIRST] = {"filter": {"bool": _conditions(view.first)}}
-        if RANK in table(view.table).column_names:
-            order.append({RANK: "asc"})
-            aggs[RANK] = {"min": {"field": RANK}}
-        elif Maximum("n_jobs", "n_jobs") in view.metrics:
-            order.append({"n_jobs": "desc"})
-            aggs["n_jobs"] = {"max": {"field": "n_jobs"}}
-        order.append({"_count": "desc"})
-        names = {"field": column, "size": most, "collect_mode": "breadth_first", "order": order}
-        return {"terms": names, "aggs": aggs}
+        return _over_time(view, moments, most) if view.by else moments
     largest = _largest(view)
     if largest is not None:
         (column,) = view.by
         return {"terms": {"field": column, "size": most, "order": {largest: "desc"}}, "aggs": sums}
     sources = [{column: {"terms": {"field": column, "missing_bucket": True}}} for column in view.by]
     return {"composite": {"size": most, "sources": sources}, **({"aggs": sums} if sums else {})}
+
+
+def _over_time(view: View, moments: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """The first names of a view, each with its moments."""
+    (column,) = view.by
+    order: list[dict[str, str]] = []
+    aggs: dict[str, Any] = {_MOMENTS: moments}
+    if view.first:
+        order.append({_FIRST: "desc"})
+        aggs[_FIRST] = {"filter": {"bool": _conditions(view.first)}}
+    if RANK in table(view.table).column_names:
+        order.append({RANK: "asc"})
+        aggs[RANK] = {"min": {"field": RANK}}
+    elif Maximum("n_jobs", "n_jobs") in view.metrics:
+        order.append({"n_jobs": "desc"})
+        aggs["n_jobs"] = {"max": {"field": "n_jobs"}}
+    order.append({"_count": "desc"})
+    # breadth first: moments of the names alone that are kept
+    names = {"field": column, "size": most, "collect_mode": "breadth_first", "order": order}
+    return {"terms": names, "aggs": aggs}
 
 
 def _names(view: View) -> dict[str, Any]:
@@ -164,20 +168,26 @@ def _metric(metric: Metric | Mean) -> dict[str, Any]:
         case Maximum(column):
             return {"max": {"field": column}}
         case SumProduct(left, right):
-            both = {"bool": {"filter": [{"exists": {"field": left}}, {"exists": {"field": right}}]}}
-            mean = {"weighted_avg": {"value": {"field": left}, "weight": {"field": right}}}
-            return {"filter": both, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": right}}}}
+            return _product(left, right, ())
         case Moment((left, right), _, having):
-            present = {"bool": {"filter": [{"exists": {"field": name}} for name in (left, right, *having)]}}
-            mean = {"weighted_avg": {"value": {"field": left}, "weight": {"field": right}}}
-            return {"filter": present, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": right}}}}
+            return _product(left, right, having)
         case Moment((), _, having):
-            return {"filter": {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}}
+            return {"filter": _present(having)}
         case SumWhere(column, having):
-            present = {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}
-            return {"filter": present, "aggs": {_WEIGHTS: {"sum": {"field": column}}}}
+            return {"filter": _present(having), "aggs": {_WEIGHTS: {"sum": {"field": column}}}}
         case _:
             raise ValueError(f"no index adds up '{metric.name}' without a script; make it a column")
+
+
+def _product(left: str, right: str, having: Sequence[str]) -> dict[str, Any]:
+    """The sum of a product: a mean weighted by one of the factors, and the sum of the weights."""
+    mean = {"weighted_avg": {"value": {"field": left}, "weight": {"field": right}}}
+    present = _present((left, right, *having))
+    return {"filter": present, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": right}}}}
+
+
+def _present(names: Sequence[str]) -> dict[str, Any]:
+    return {"bool": {"filter": [{"exists": {"field": name}} for name in names]}}
 
 
 def _order(column: str) -> dict[str, Any]:
@@ -220,10 +230,21 @@ def hits(
     if not view.by and not view.over:
         return Source({**called, "url": url, "format": {"property": "hits.hits"}}, "_source")
     data = {**called, "url": url, "format": ANSWER}
+    paths = _paths(view)
+    if view.over and view.by:
+        return _unfolded(view, data, paths)
+    if view.over:
+        paths[view.over] = "key"
     parts = ("key", "doc_count", *(each.name for each in view.metrics if not isinstance(each, Count)))
+    products = () if view.over else tuple(_products(view))
+    return Source(data, paths=paths, unfolded=products, grouped=parts)
+
+
+def _paths(view: View) -> dict[str, str]:
+    """Paths of keys and metrics in a group; products are computed from two of them."""
+    # of terms and of a histogram the key is a value, of a composite an object
     single = len(view.by) == 1 and (view.over or _largest(view) is not None)
     paths = {column: "key" if single else f"key.{column}" for column in view.by}
-    products: list[Step] = []
     for metric in view.metrics:
         match metric:
             case Count():
@@ -233,15 +254,22 @@ def hits(
             case Moment(()):
                 paths[metric.name] = f"{metric.name}.doc_count"
             case SumProduct() | Moment():
-                group = f"datum[{json.dumps(metric.name)}]"
-                product = f"{group}.{_MEAN}.value * {group}.{_WEIGHTS}.value"
-                products.append({"calculate": product, "as": metric.name})
+                pass
             case _:
                 paths[metric.name] = f"{metric.name}.value"
-    if not view.over:
-        return Source(data, paths=paths, unfolded=tuple(products), grouped=parts)
-    if not view.by:
-        return Source(data, paths={**paths, view.over: "key"}, grouped=parts)
+    return paths
+
+
+def _products(view: View) -> Iterator[Step]:
+    for metric in view.metrics:
+        if isinstance(metric, SumProduct) or (isinstance(metric, Moment) and metric.factors):
+            group = f"datum[{json.dumps(metric.name)}]"
+            product = f"{group}.{_MEAN}.value * {group}.{_WEIGHTS}.value"
+            yield {"calculate": product, "as": metric.name}
+
+
+def _unfolded(view: View, data: Mapping[str, Any], paths: Mapping[str, str]) -> Source:
+    """The moments of names as rows of their own, each with its name."""
     all_names = f"datum.aggregations.{NAMES} ? datum.aggregations.{NAMES}.{NAMES}.value : 0"
     inner = {name: path if name in view.by else f"{_MOMENT}.{path}" for name, path in paths.items()}
     unfolded = (
@@ -250,9 +278,8 @@ def hits(
         {"calculate": f"datum.{_MOMENTS}.buckets", "as": _MOMENT},
         {"flatten": [_MOMENT]},
     )
-    paths = {**inner, view.over: f"{_MOMENT}.key"}
     parts = ("key", _MOMENTS, *([_FIRST] if view.first else []))
-    return Source(data, paths=paths, unfolded=unfolded, grouped=parts)
+    return Source(data, paths={**inner, view.over: f"{_MOMENT}.key"}, unfolded=unfolded, grouped=parts)
 
 
 _MOMENT = "moment"

@@ -61,6 +61,7 @@ class Batch:
         by = np.ones(len(values))
         for number, scope in enumerate(self.block.scopes["cpu_load"]):
             if scope in _SHARED:
+                # cores of one unit, as if all units had as many
                 by[number] = self._cores[number] / max(1, len(self.block.units["cpu_load"][number]))
         if (by == 1).all():
             return self.raw_load
@@ -85,5 +86,6 @@ class Batch:
     @cached_property
     def per_core(self) -> Bools:
         """Mask of jobs whose load is known per core."""
+        # a comparison with NaN is false: cores unknown, load per core unknown
         shared = np.array([scope in _SHARED for scope in self.block.scopes["cpu_load"]], np.bool_)
         return ~shared | (self._cores > 0)

@@ -12,6 +12,7 @@ from esjobs.issues.detectors.detector import COUNT, SHARE, Detector
 from esjobs.issues.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured
 from esjobs.issues.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, chunks, cleaned, samples
 
+# samples: a single one may be a glitch of the monitor
 _LEAST_SIDE = 2
 # In float64 a chunk leaves the nearest cache; smaller ones cost more in calls than they save
 _ARRAYS = 1
@@ -37,6 +38,7 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     for rows in chunks(jobs, _ARRAYS * units * n):
         values = rates.values[rows].astype(np.float64)
         present = None
+        # without gaps nothing is masked: half the time
         if not (rates.even_units[rows] == units).all():
             values = cleaned(values)
             present = ~np.isnan(values)
@@ -49,6 +51,7 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     at = (np.arange(jobs), unit)
     value, begin = ratio[at], split[at]
     job, job_begin = value, begin
+    # of one unit the job is the unit
     if units > 1:
         mean = rates.mean[:, None, :]
         _, smallest, split_at, _, _ = _smallest(mean, ~np.isnan(mean), sides)

@@ -26,6 +26,7 @@ def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu")
     unit_share = active.idle / np.maximum(load.unit_n, 1)
     unit = np.argmax(unit_share, axis=1)
     at = (np.arange(jobs), unit)
+    # of the most idle unit alone: all bits would be eight times as large unpacked
     bits = np.unpackbits(active.idle_bits[at], axis=1, count=n).astype(bool)
     begin, end = longest_run(bits)
     share = count / np.maximum(load.unit_n.sum(axis=1), 1)

@@ -60,6 +60,7 @@ def _of_used(load: Samples, without: Bools, spread: Floats, value: Floats) -> tu
     if not len(rows):
         return spread, value
     spread, value = spread.copy(), value.copy()
+    # in float64 with a mask beside: some jobs at a time
     for few in np.array_split(rows, max(len(rows) // 64, 1)):
         values, used = load.used(few)
         spread[few] = masked_spread(values, used & ~without[few][:, :, None])

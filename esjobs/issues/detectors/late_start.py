@@ -9,6 +9,7 @@ from esjobs.issues.detectors.detector import COUNT, DURATION, SHARE, Detector
 from esjobs.issues.detectors.measured import NONE, Ints, Measured, Reason, Values, measured, steps
 from esjobs.issues.detectors.samples import Device, Samples, samples
 
+# by the value of a byte: which of its bits is the first that is set
 _LEADING_ZEROS = np.array([8 - int(byte).bit_length() for byte in range(256)])
 
 
@@ -56,6 +57,7 @@ def late_start(load: Values | Samples, step_s: Values | float, device: Device = 
 
 
 def _instants_before(load: Samples, sample: Ints) -> Ints:
+    # without gaps every sample before counts; only the others are looked at
     counted = np.maximum(sample, 0)
     gappy = np.flatnonzero(load.even_units == 0)
     before = np.arange(load.shape[2]) < sample[gappy, None]

@@ -152,6 +152,7 @@ def _line(y: Floats, valid: Bools, count: Ints) -> tuple[Floats, Floats, Floats,
     if not complete:
         first, last = np.argmax(valid, axis=2), n - 1 - np.argmax(valid[:, :, ::-1], axis=2)
         y = np.where(valid, y, 0.0)
+    # a unit without samples: its line is blanked later
     count = count.clip(min=1)
     peak = y.max(axis=2)
     y /= np.where(peak > 0, peak, 1.0)[:, :, None]

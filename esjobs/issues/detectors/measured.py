@@ -111,6 +111,7 @@ def require_measured(found: object, n_jobs: int, numbers: Iterable[str]) -> None
         raise TypeError(f"it returned {type(found).__name__}, not Measured of esjobs.issues.detectors")
     if set(found.numbers) != set(numbers):
         raise ValueError(f"it returned the numbers {sorted(found.numbers)}, not {sorted(numbers)}")
+    # written by others: a wrong shape would be taken for other jobs further on
     columns: list[NDArray[Any]] = [found.value, found.unit, found.begin, found.end, found.share, found.reason]
     if any(column.shape != (n_jobs,) for column in (*columns, *found.numbers.values())):
         raise ValueError(f"it returned columns that are not of shape ({n_jobs},)")

@@ -134,6 +134,7 @@ def inverse_phases(
     k, flat = np.ones(jobs, np.int64), np.ones(jobs, bool)
     begin, end, phases = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
     for rows in chunks(jobs if n >= LEAST_SAMPLES else 0, 2 * n):
+        # in the precision of the series, or the mean of equal samples would be above them
         phase = series[rows] >= mean[rows, None].astype(series.dtype)
         y = np.multiply(series[rows], phase if partner == "io" else 1, dtype=kind)
         summed, flat[rows] = amplitudes(y)
@@ -145,6 +146,7 @@ def inverse_phases(
 
     span = n * steps(step_s, jobs)
     length = span if duration_s is None else steps(duration_s, jobs)
+    # k counts periods in the samples; the job may have gone on before or after them
     periods = k * np.where(np.isfinite(span) & np.isfinite(length), length / span, 1.0)
     is_load = partner == "gpu"
     unit_mean = np.where(other.present & np.isfinite(other.unit_mean), other.unit_mean, -1.0)
@@ -189,6 +191,7 @@ def _reason(load: LoadPhases, other: Samples, valid: Bools | None, flat: Bools) 
 def _closeness(found: Measured, limits: tuple[Limit, ...]) -> Floats:
     """Order pairs by assessed, limits passed, periods."""
     met = np.sum([passed(found, limit) for limit in limits], axis=0) if limits else np.zeros(len(found.value))
+    # far below 1: periods decide between pairs that pass as many limits
     periods = np.nan_to_num(found.numbers["frequency_index"]) / (1e12)
     return np.where(found.reason == Reason.ASSESSED, met + 1 + periods, 0.0)
 

@@ -247,6 +247,7 @@ def plain(values: Values) -> Values:
 def _even_units(values: Values) -> Ints:
     """Return the number of leading units without gaps if all others are empty, else 0."""
     jobs, units, _ = values.shape
+    # as bits: negative numbers, NaN and infinities are all larger than any sample that counts
     as_integers = values.view(f"u{values.itemsize}")
     largest = values.dtype.type(LARGEST).view(f"u{values.itemsize}")
     width = np.full(jobs, units)

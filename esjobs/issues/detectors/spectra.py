@@ -121,6 +121,7 @@ def amplitudes(series: Values) -> tuple[Values, Bools]:
 def dominant(summed: Values) -> tuple[Values, Values, Values]:
     """Return the largest sum of amplitudes, its frequency index (from 1), and the median; sorts the sums."""
     peak = summed.max(axis=1)
+    # the first that is as high as the highest
     index = np.argmax(summed >= (peak - _SAME_PEAK[summed.itemsize])[:, None], axis=1) + 1
     n = summed.shape[1]
     summed.sort(axis=1)

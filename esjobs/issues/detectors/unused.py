@@ -8,6 +8,7 @@ from esjobs.issues.detectors.detector import COUNT, Detector
 from esjobs.issues.detectors.measured import NONE, Bools, Measured, Values, measured
 from esjobs.issues.detectors.samples import LEAST_SAMPLES, Device, Samples, samples
 
+# share of busy samples: a job of days has many blips of monitoring and start scripts
 _LENIENT = 0.01
 
 

@@ -135,6 +135,7 @@ def built_rule(
 
     # a formula of the value cannot use the value
     value = number("value", lambda name: None if name == "value" else kind(name))
+    # a tag has a value only if it names a formula
     numbers |= {"value"} & set(content)
     when = _expression(("when",), content["when"], kind, "truth")
     wasted = {key: number(key, kind) for key in _WASTED}

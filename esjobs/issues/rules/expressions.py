@@ -29,6 +29,7 @@ Kinds = Callable[[str], Kind | None]
 UNKNOWN = 0.5
 LONGEST = 1000
 """Characters of an expression."""
+# levels of brackets; Python's own limit of recursion lies far beyond
 _DEEPEST = 24
 _LARGEST = 1e30
 _FUNCTIONS = ("min", "max", "abs", "known")
@@ -70,6 +71,7 @@ def read_expression(text: object, kinds: Kinds) -> Expression:
     if len(text) > LONGEST:
         raise ExpressionError(f"longer than {LONGEST} characters")
     try:
+        # parsed, never compiled or executed: what runs is built from the nodes accepted below
         body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "nested too deeply"
@@ -102,6 +104,7 @@ class _Reader:
                 return self._name(node)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 inner = self._of("truth", operand, depth)
+                # unknown, 0.5, stays unknown
                 return "truth", lambda columns: 1.0 - inner(columns)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 number = self._of("number", operand, depth)

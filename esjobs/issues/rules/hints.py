@@ -2,7 +2,6 @@
 
 Placeholders contain names only, no attributes, calls or conversions, and an optional form:
 
-Only names stand in the places, no attributes, calls or conversions; each may say how it is written:
 
 | form | example |
 |---|---|

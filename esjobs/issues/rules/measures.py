@@ -163,6 +163,7 @@ def _product(left: Measure, right: Measure, power: int) -> Measure:
     if left.dimension is not None and right.dimension is not None:
         pairs = zip(left.dimension, right.dimension, strict=True)
         dimension = tuple(first + power * second for first, second in pairs)
+    # bounds of products are followed for numbers from 0 only: rules have no others
     low = 0.0 if left.low >= 0 and right.low >= 0 else -math.inf
     high = math.inf
     if power == 1 and low == 0 and math.isfinite(left.high) and math.isfinite(right.high):

@@ -18,6 +18,7 @@ class Places:
         table: tuple[str, ...] = ()
         quote = ""
         for number, line in enumerate(text.splitlines(), 1):
+            # inside of a text of several lines nothing is a key
             if not quote:
                 if (named := _TABLE.match(line)) is not None:
                     table = _parts(named[1])

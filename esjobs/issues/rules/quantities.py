@@ -24,6 +24,7 @@ def _units() -> dict[str, float]:
         for prefix, step in _STEPS.items():
             factors[prefix + unit] = 1000.0**step
             if unit.startswith("B") and prefix:
+                # Ki, not ki
                 factors[f"{prefix.upper()}i{unit}"] = 1024.0**step
     return factors
 

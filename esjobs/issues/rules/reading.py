@@ -152,17 +152,21 @@ def _refuse_unused(
     sources: list[_Source], limits: Mapping[str, float], refuse: Callable[[_Path, str], NoReturn]
 ) -> None:
     """Refuse limits without a condition, and a ``false`` for a condition that no file has."""
-    required = [source.content.get("eligible", {}).get("require", {}) for source in sources]
-    texts = [text for each in required for text in each.values() if isinstance(text, str)]
+    required = [
+        (reason, text)
+        for source in sources
+        for reason, text in source.content.get("eligible", {}).get("require", {}).items()
+    ]
+    texts = [text for _, text in required if isinstance(text, str)]
     for limit in limits:
         if not any(re.search(rf"\b{limit}\b", text) for text in texts):
             refuse(("eligible", "limits", limit), f"no condition of jobs that count has a limit '{limit}'")
-    written = {reason for each in required for reason, text in each.items() if text is not False}
-    unknown = [reason for each in required for reason in each if reason not in written]
-    if unknown:
-        names = ", ".join(f"'{other}'" for other in sorted(written))
-        path = ("eligible", "require", unknown[0])
-        refuse(path, f"there is no condition '{unknown[0]:.80}'; there are {names}")
+    written = {reason for reason, text in required if text is not False}
+    for reason, _ in required:
+        if reason not in written:
+            names = ", ".join(f"'{other}'" for other in sorted(written))
+            path = ("eligible", "require", reason)
+            refuse(path, f"there is no condition '{reason:.80}'; there are {names}")
 
 
 def _built(
@@ -206,6 +210,7 @@ def _built(
     tags: set[str] = set()
     for name, content in merged.items():
         rule = tried(("rule", name), built_rule, name, content, frozenset(tags), tuple(merged), older(name))
+        # a rule that is switched off is checked all the same
         if content.get("enabled", True):
             rules.append(rule)
             tags.add(tag_name(name))

@@ -33,6 +33,7 @@ class Graded:
             return ranks
         value = self.of.of(columns, n)
         falling = len(self.bounds) > 1 and self.bounds[0][1] > self.bounds[-1][1]
+        # mildest first: a worse one that is reached overwrites it
         for severity, bound in self.bounds:
             with np.errstate(invalid="ignore"):
                 reached = value <= bound if falling else value >= bound

@@ -100,7 +100,7 @@ def _measure_of_job(name: str) -> Measure:
     if name == "duration":
         return Measure(SECONDS, 0.0)
     if name in COMPUTED:
-        return Measure(HOURS if name.endswith("_hours") else NUMBER, 0.0)
+        return Measure(HOURS if name.endswith("_h") else NUMBER, 0.0)
     return Measure(dimension_of(_UNITS[name]), 0.0) if name in _UNITS else ANYTHING
 
 

@@ -225,14 +225,13 @@ def _truth(fillable: Field, text: str) -> bool:
 
 
 def _number(fillable: Field, text: str) -> int | float:
-    accepted = f"expected a {'whole ' if fillable.type == 'integer' else ''}number" + (
-        ", 0 or more" if fillable.bounded else ""
-    )
+    accepted = _accepted_number(fillable)
     try:
         value = float(text)
     except ValueError:
         raise UsageError(f"{fillable.name}={text} is not a number; {accepted}") from None
     limit = MAX_INTEGER if fillable.type == "integer" else MAX_NUMBER
+    # float() accepts inf, nan and 1e400
     if not math.isfinite(value) or abs(value) > limit or (fillable.bounded and value < 0):
         raise UsageError(f"{fillable.name}={text} is out of range; {accepted}, at most {limit:g}")
     if fillable.type == "number":
@@ -240,6 +239,12 @@ def _number(fillable: Field, text: str) -> int | float:
     if value != int(value):
         raise UsageError(f"{fillable.name}={text} is not whole; {accepted}")
     return int(value)
+
+
+def _accepted_number(fillable: Field) -> str:
+    kind = "whole " if fillable.type == "integer" else ""
+    least = ", 0 or more" if fillable.bounded else ""
+    return f"expected a {kind}number{least}"
 
 
 def _time(fillable: Field, text: str) -> datetime:

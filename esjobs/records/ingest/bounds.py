@@ -86,24 +86,17 @@ def _in_column(values: pa.Array, column: Field, *, of_jobs: bool) -> Iterable[tu
 
 
 def _numbers(values: pa.Array, column: Field) -> Iterator[tuple[str, str, Mask]]:
-    rows: npt.NDArray[np.int64] | None = None
     n_rows = len(values)
-    if column.type in ("map", "list"):
-        ends = values.offsets.to_numpy()
-        rows = np.repeat(np.arange(n_rows), np.diff(ends))
-        inner = values.items if column.type == "map" else values.values
-        values = inner.slice(ends[0], ends[-1] - ends[0])
+    values, rows = _flat(values, column)
     integral = column.type == "integer"
     limit = MAX_INTEGER if integral else MAX_COUNT if column.type == "map" else MAX_NUMBER
     least, most = (pc.min_max(values).as_py()[end] for end in ("min", "max"))
+    # min_max skips NaN, so it is looked for apart
     finite = integral or pc.all(pc.is_finite(values), min_count=0).as_py() is not False
     low = 0 if column.bounded else -limit
     if least is None or (finite and low <= least and most <= limit):
         return
-    accepted = f"a {'whole' if integral else 'finite'} number" + (
-        f" from 0 to {limit:g}" if column.bounded else f" of at most {limit:g}"
-    )
-    accepted += f" ({column.unit})" if column.unit else ""
+    accepted = _accepted(column, limit)
     view = values.fill_null(0).to_numpy(zero_copy_only=False)
     none = ~np.isfinite(view)
     negative = ~none & (view < 0) & column.bounded
@@ -111,6 +104,24 @@ def _numbers(values: pa.Array, column: Field) -> Iterator[tuple[str, str, Mask]]
     huge = ~none & ~negative & ((view > limit) | (view < -limit))
     for reason, mask in (("not a number", none), ("negative", negative), ("out of range", huge)):
         yield reason, accepted, mask if rows is None else _by_row(rows, mask, n_rows)
+
+
+def _flat(values: pa.Array, column: Field) -> tuple[pa.Array, npt.NDArray[np.int64] | None]:
+    """Return the numbers inside maps and lists with the row of each; other columns as they are."""
+    if column.type not in ("map", "list"):
+        return values, None
+    # a slice of a column keeps the numbers of all rows: only those between its ends are its own
+    ends = values.offsets.to_numpy()
+    rows = np.repeat(np.arange(len(values)), np.diff(ends))
+    inner = values.items if column.type == "map" else values.values
+    return inner.slice(ends[0], ends[-1] - ends[0]), rows
+
+
+def _accepted(column: Field, limit: float) -> str:
+    kind = "whole" if column.type == "integer" else "finite"
+    bounds = f"from 0 to {limit:g}" if column.bounded else f"of at most {limit:g}"
+    unit = f" ({column.unit})" if column.unit else ""
+    return f"a {kind} number {bounds}{unit}"
 
 
 def _names(values: pa.Array) -> Iterator[tuple[str, str, Mask]]:

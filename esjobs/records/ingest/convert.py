@@ -42,7 +42,9 @@ _END_US = int(datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()) * 10**6
 # Epoch numbers from here on are milliseconds: as seconds they would lie beyond the year 5000.
 _MILLISECONDS_FROM = 1e11
 
+# bytes up to here are blanks or controls, in every encoding that a file may have
 _SPACE = 0x20
+# seconds since 1970; a time with an offset; more digits of a second than microseconds
 _EPOCH = r"^[+-]?\d+(\.\d*)?$"
 _ZONED = r"[T ]\d\d.*[+-]\d\d(:?\d\d)?$"
 _LONG_FRACTION = r"(\.\d{6})\d+"
@@ -176,28 +178,31 @@ def clean_text(cells: pa.Array, layout: Layout, more_nulls: tuple[str, ...] = ()
     n = len(cells)
     if cells.null_count == n:
         return cells
+    # the first and last byte of each cell are looked at, not its text: a clean column costs no copy
     offsets = np.frombuffer(cells.buffers()[1], dtype=np.int32)[cells.offset : cells.offset + n + 1]
     begins, ends = offsets[:-1], offsets[1:]
-    lengths = ends - begins
-    filled = lengths > 0
+    filled = ends > begins
     if not filled.all():
         begins, ends = begins[filled], ends[filled]
     data = np.frombuffer(cells.buffers()[2] or b"", dtype=np.uint8)
-    blank_first = bool(len(begins)) and bool((data[begins] <= _SPACE).any())
-    blank_last = bool(len(ends)) and layout.trim and bool((data[ends - 1] <= _SPACE).any())
-    if layout.trim and (blank_first or blank_last):
+    blank_first = _any_blank(data, begins)
+    blank_last = layout.trim and _any_blank(data, ends - 1)
+    trimmed = blank_first or blank_last
+    if layout.trim and trimmed:
         cells = pc.ascii_trim_whitespace(cells)
     elif blank_first:
         cells = _null_out(cells, _bools(pc.ascii_is_space(cells)))
     if n - int(filled.sum()) > cells.null_count or blank_first:
         cells = _null_out(cells, _bools(pc.equal(pc.binary_length(cells), 0)))
     nulls = layout.nulls + more_nulls
-    trimmed = blank_first or blank_last
+    # no cell is as short as a spelling of a missing one: nothing to look for
     if nulls and len(begins) and (trimmed or int((ends - begins).min()) <= max(map(len, nulls))):
-        missing = _bools(pc.is_in(cells, pa.array(nulls, pa.string())))
-        if missing.any():
-            cells = _null_out(cells, missing)
+        cells = _null_out(cells, _bools(pc.is_in(cells, pa.array(nulls, pa.string()))))
     return cells
+
+
+def _any_blank(data: npt.NDArray[np.uint8], at: npt.NDArray[np.int32]) -> bool:
+    return bool(len(at)) and bool((data[at] <= _SPACE).any())
 
 
 def _holds_nul(cells: pa.Array) -> bool:
@@ -306,12 +311,10 @@ def _time(cells: pa.Array, layout: Layout) -> Values:
     failed: npt.NDArray[np.bool_] | None
     if pa.types.is_string(kind):
         times, failed = _time_from_text(clean_text(pc.utf8_trim(cells, " \t"), layout))
-    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        naive = cells if not pa.types.is_timestamp(kind) else cells.view(pa.timestamp(kind.unit))
-        if pa.types.is_timestamp(kind) and kind.unit == "ns":
-            times, failed = naive.cast(_NAIVE, safe=False), None
-        else:
-            times, failed = cast_where_possible(naive, _NAIVE)
+    elif pa.types.is_timestamp(kind):
+        times, failed = _time_from_timestamp(cells)
+    elif pa.types.is_date(kind):
+        times, failed = cast_where_possible(cells, _NAIVE)
     elif pa.types.is_boolean(kind):
         times, failed = pa.nulls(len(cells), _NAIVE), _bools(cells.is_valid())
     else:
@@ -324,6 +327,14 @@ def _time(cells: pa.Array, layout: Layout) -> Values:
             problems = _mark(problems, outside, BAD_TIME)
             times = _null_out(times, outside)
     return Values(times.view(UTC_TIME), problems)
+
+
+def _time_from_timestamp(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
+    # viewed, not cast: a time with a zone is stored as UTC already
+    naive = cells.view(pa.timestamp(cells.type.unit))
+    if cells.type.unit == "ns":
+        return naive.cast(_NAIVE, safe=False), None
+    return cast_where_possible(naive, _NAIVE)
 
 
 def _time_from_text(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
@@ -367,6 +378,7 @@ def _looks_plain(cells: pa.Array) -> bool:
 def _time_from_epoch(seconds: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
     valid = _bools(seconds.is_valid())
     view = np.where(valid, _view(seconds), 0.0)
+    # beyond this, milliseconds times 1000 would not fit 64 bits of microseconds
     far = ~np.isfinite(view) | (np.abs(view) > 1e15)
     view = np.where(far, 0.0, view)
     scale = np.where(np.abs(view) >= _MILLISECONDS_FROM, 1e3, 1e6)

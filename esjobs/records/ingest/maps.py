@@ -221,6 +221,7 @@ def _sorted(members: _Members, codes: Codes) -> tuple[_Members, _Rows]:
     encoded = members.names.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     rank = np.empty(len(distinct), dtype=np.int64)
+    # few distinct names are sorted once; the members of all rows by the numbers of their names
     rank[sorted(range(len(distinct)), key=distinct.__getitem__)] = np.arange(len(distinct))
     ranks = rank[encoded.indices.to_numpy(zero_copy_only=False)] if len(distinct) else members.rows
     order = np.lexsort((ranks, members.rows))

@@ -87,10 +87,7 @@ def rows_of(
     batch = pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA)
     bad = (code > 0) | late
     if bad.any():
-        for row in np.flatnonzero(code == INFINITE):
-            names = binding.sources[JOB_FIELDS[first[row]].name]
-            if not is_numeric(_offending_cell(block, binding, int(row), names)[1]):
-                code[row] = NOT_NUMBER
+        _tell_words_from_numbers(block, binding, first, code)
         for (reason, field_name), rows in _by_kind(first, code, late).items():
             room = refusals.room(reason, field_name)
             for row in rows[:room].tolist():
@@ -101,6 +98,16 @@ def rows_of(
         batch = batch.filter(pa.array(~bad))
     refused = refusals.take()
     return Parsed(batch, refused, batch.num_rows + len(refused), notes)
+
+
+def _tell_words_from_numbers(
+    block: Block, binding: Binding, first: npt.NDArray[np.uint8], code: npt.NDArray[np.uint8]
+) -> None:
+    # the parser reads inf and 1e400 alike: one is no number, the other is out of range
+    for row in np.flatnonzero(code == INFINITE):
+        names = binding.sources[JOB_FIELDS[first[row]].name]
+        if not is_numeric(_offending_cell(block, binding, int(row), names)[1]):
+            code[row] = NOT_NUMBER
 
 
 def _by_kind(
@@ -140,6 +147,7 @@ def _column(block: Block, binding: Binding, index: int) -> Values:
         if best is None:
             best = converted
         elif best.values.null_count:
+            # a cell that was rejected is not missing: another column does not stand in for it
             missing = _nulls(best.values)
             if best.problems is not None:
                 missing &= best.problems == 0

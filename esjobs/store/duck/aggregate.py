@@ -21,11 +21,14 @@ def aggregate(connection: DuckConnection, query: Query) -> Aggregate:
         + [(metric.name, arrow_type(metric_type(query, metric))) for metric in query.metrics]
     )
     if not query.metrics and not query.books:
+        # distinct names: a small answer that is asked again and again
+        # changes
         names = connection.lookup(compiled.sql, schema, compiled.params)
         return Aggregate(pa.Table.from_batches(names, schema), books_table({}))
     if query.over is not None or not query.books:
         return Aggregate(connection.table(compiled.sql, schema, compiled.params), books_table({}))
     books = compile_books(query)
+    # one snapshot: a load between the two scans would make the books disagree with the table
     with connection.transaction():
         table = connection.table(compiled.sql, schema, compiled.params)
         counted = connection.rows(books.sql, books.params)

@@ -32,9 +32,11 @@ def compact(connection: DuckConnection, others: Iterable[DuckConnection]) -> Non
     copy = file.with_name(f"{file.name}.compact")
     copy.unlink(missing_ok=True)
     try:
+        # the log of the file would be replayed on the copy
         connection.run("CHECKPOINT")
         _copy(connection, copy)
         shutil.copymode(file, copy)
+        # only root may give the copy to the old owner; anybody else is the owner already
         with contextlib.suppress(PermissionError):
             os.chown(copy, file.stat().st_uid, file.stat().st_gid)
     except OSError as error:
@@ -56,6 +58,7 @@ def _copy(connection: DuckConnection, copy: Path) -> None:
         connection.run("CHECKPOINT compacted")
     finally:
         connection.run("DETACH compacted")
+    # on disk before the rename: a crash must not leave an empty file under the old name
     with copy.open("rb+") as stream:
         os.fsync(stream.fileno())
 

@@ -90,6 +90,7 @@ def compile_select(select: Select) -> Compiled:
     sql = f"SELECT\n  {_listed(columns)}\nFROM jobs{where}"
     if select.order:
         first = _job_order(_column(select.sorted_by[0]), descending=select.order.startswith("-"))
+        # ties are broken by identity, as the other engines do: a limit takes the same jobs everywhere
         sql += f"\nORDER BY {first}, source NULLS LAST, job_id"
     if select.limit is not None:
         sql += f"\nLIMIT {bound.bind(select.limit)}"
@@ -110,29 +111,44 @@ def compile_aggregate(query: Query) -> Compiled:
     _refuse_equal_names(query)
     bound = Binding()
     resolve = _columns_of(query.over)
-    joined = ""
-    keys: list[str] = []
-    for key in query.keys:
-        made = query.made_key(key)
-        if isinstance(made, Named):
-            named, join = _named(made, len(keys), bound)
-            joined += join
-        else:
-            named = resolve(key).sql if made is None else _made(made, bound)
-        keys.append(f"{named} AS {quote(key)}")
+    keys, joined = _keys(query, resolve, bound)
     per_job = PerJob(lambda filters: " AND ".join(_filters(filters, resolve, bound)))
-    fractions: dict[str, list[float]] = {}
-    for metric in query.metrics:
-        if isinstance(metric, Quantile):
-            fractions.setdefault(metric.field, []).append(float(metric.fraction))
+    fractions = _fractions(query.metrics)
     metrics = [
         f"{_metric(metric, resolve, per_job, fractions)} AS {quote(metric.name)}" for metric in query.metrics
     ]
     kept = [_keeps(rule, bound) for rule in query.drops]
     where = _where(_window(query.window, bound, query.over) + _filters(query.where, resolve, bound) + kept)
+    # by position: a key may have the name of a stored column, which DuckDB would group by instead
     group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
     rows, where = per_job.rows("jobs" if query.over is None else quote(query.over.name), where)
     return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM {rows}{joined}{where}{group}", bound)
+
+
+def _keys(query: Query, resolve: Resolve, bound: Binding) -> tuple[list[str], str]:
+    """Return the keys as columns, and the joins that supply names."""
+    keys: list[str] = []
+    joined = ""
+    for key in query.keys:
+        made = query.made_key(key)
+        if made is None:
+            column = resolve(key).sql
+        elif isinstance(made, Named):
+            column, join = _named(made, len(keys), bound)
+            joined += join
+        else:
+            column = _made(made, bound)
+        keys.append(f"{column} AS {quote(key)}")
+    return keys, joined
+
+
+def _fractions(metrics: Sequence[Metric]) -> dict[str, list[float]]:
+    """Return all quantiles of a field, which is sorted once for them."""
+    fractions: dict[str, list[float]] = {}
+    for metric in metrics:
+        if isinstance(metric, Quantile):
+            fractions.setdefault(metric.field, []).append(float(metric.fraction))
+    return fractions
 
 
 def _made(key: TimePart | Bins, bound: Binding) -> str:
@@ -143,6 +159,7 @@ def _made(key: TimePart | Bins, bound: Binding) -> str:
             return f"CAST(extract('hour' FROM {column.sql}) AS BIGINT)"
         return f"CAST(date_trunc('{key.part}', CAST({column.sql} AS DATE)) AS DATE)"
     value = _double(_numeric(key.field, _column))
+    # the first edge above a value decides, so the lower bounds need no conditions
     below = [f"WHEN {value} < {bound.bind(edge)} THEN {number}" for number, edge in enumerate(key.edges)]
     unknown = f"WHEN {value} IS NULL OR isnan({value}) THEN NULL"
     return f"CAST(CASE {' '.join([unknown, *below])} ELSE {len(key.edges)} END AS BIGINT)"
@@ -155,6 +172,7 @@ def _named(key: Named, number: int, bound: Binding) -> tuple[str, str]:
         f"SELECT unnest(CAST({bound.bind(values)} AS VARCHAR[])) AS stored_{number}, "
         f"unnest(CAST({bound.bind(names)} AS VARCHAR[])) AS named_{number}"
     )
+    # null-safe: jobs without a value may have a name too
     same = f"{_column(key.field).sql} IS NOT DISTINCT FROM stored_{number}"
     return f"named_{number}", f"\nLEFT JOIN ({pairs}) ON {same}"
 
@@ -290,18 +308,12 @@ def _numeric(name: str, resolve: Resolve) -> Column:
 
 
 def _metric(metric: Metric, resolve: Resolve, per_job: PerJob, fractions: dict[str, list[float]]) -> str:
-    """Return a metric as SQL. ``fractions``: all quantiles per field, which is sorted once for them."""
+    """Return a metric as SQL."""
     match metric:
         case Moment():
             return _moment(metric, resolve, per_job)
         case Quantile(name, fraction):
-            column = _numeric(name, resolve)
-            value = _double(column)
-            if column.type == "number":
-                value = per_job.named(f"CASE WHEN NOT isnan({value}) THEN {value} END")
-            of_field = fractions[name]
-            position = of_field.index(float(fraction)) + 1
-            return f"quantile_cont({value}, {of_field!r})[{position}]"
+            return _quantile(_numeric(name, resolve), float(fraction), fractions[name], per_job)
         case Count():
             return "count(*)"
         case Sum(name):
@@ -317,30 +329,33 @@ def _metric(metric: Metric, resolve: Resolve, per_job: PerJob, fractions: dict[s
             return f"max({resolve(name).sql})"
 
 
+def _quantile(column: Column, fraction: float, of_field: list[float], per_job: PerJob) -> str:
+    value = _double(column)
+    if column.type == "number":
+        # NaN would be the largest number of the field
+        value = per_job.named(f"CASE WHEN NOT isnan({value}) THEN {value} END")
+    return f"quantile_cont({value}, {of_field!r})[{of_field.index(fraction) + 1}]"
+
+
 def _moment(moment: Moment, resolve: Resolve, per_job: PerJob) -> str:
-    columns = {name: _once(resolve(name), per_job) for name in (*moment.factors, *moment.having)}
-    for name in moment.factors:
-        _numeric(name, resolve)
-    rest = [name for name in moment.having if name not in moment.factors]
-    if moment.factors:
-        value = " * ".join(
-            columns[name].sql if len(moment.factors) == 1 else _double(columns[name])
-            for name in moment.factors
-        )
-    else:
+    factors = [_once(_numeric(name, resolve), per_job) for name in moment.factors]
+    required = [_once(resolve(name), per_job) for name in moment.having if name not in moment.factors]
+    if not factors:
         # counting a column is counting where it is not null
-        value = columns[rest.pop()].sql if rest else "1"
-    kept = [f"{columns[name].sql} IS NOT NULL" for name in rest]
+        counted = required.pop().sql if required else "*"
+        return f"count({counted}){_restriction(moment, required, per_job)}"
+    restriction = _restriction(moment, required, per_job)
+    if len(factors) == 1:
+        return _sum(factors[0], restriction)
+    return f"sum({' * '.join(_double(column) for column in factors)}){restriction}"
+
+
+def _restriction(moment: Moment, required: Sequence[Column], per_job: PerJob) -> str:
+    """Return the filter of a moment, applied before the sum: what does not count is not worked out."""
+    kept = [f"{column.sql} IS NOT NULL" for column in required]
     if moment.where:
         kept.append(per_job.condition(moment.where))
-    # a filter before the sum: what does not count is not worked out
-    restriction = f" FILTER (WHERE {' AND '.join(kept)})" if kept else ""
-    if not moment.factors:
-        return f"count({value if value != '1' else '*'}){restriction}"
-    if [columns[name].type for name in moment.factors] == ["integer"]:
-        # Integers are summed exactly and rounded once.
-        return f"CAST(sum({value}){restriction} AS DOUBLE)"
-    return f"sum({value}){restriction}"
+    return f" FILTER (WHERE {' AND '.join(kept)})" if kept else ""
 
 
 def _once(column: Column, per_job: PerJob) -> Column:
@@ -410,6 +425,7 @@ def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
 
 
 def _membership(column: Column, values: Sequence[Value], bound: Binding) -> str:
+    # a value that the type cannot hold equals nothing; the others still count
     usable = [cast for value in values for cast in typed(column.name, column.type, value)]
     if not usable:
         return "FALSE"
@@ -423,12 +439,18 @@ def _range(column: Column, item: Range, bound: Binding) -> str:
         raise UsageError(f"'{column.name}' is not a number; a range of times is a window")
     bounds = [(">", item.gt), (">=", item.ge), ("<", item.lt), ("<=", item.le)]
     limits = [(sign, limit) for sign, limit in bounds if limit is not None]
+    # no number is above or below NaN, but DuckDB sorts it above all of them
     if any(math.isnan(limit) for _, limit in limits):
         return "FALSE"
     parts = [f"{column.sql} {sign} {bound.bind(limit)}" for sign, limit in limits]
     if column.type == "number" and item.lt is None and item.le is None:
         # NaN lies above infinity; unlike isnan(), a bound is held against the statistics of many rows at once
         parts.append(f"{_nan_of(column)} <= 'Infinity'::DOUBLE")
+    return _all_or_present(column, parts)
+
+
+def _all_or_present(column: Column, parts: Sequence[str]) -> str:
+    """Return the condition of a range; one without bounds needs a value."""
     return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
 
 
@@ -446,7 +468,7 @@ def _times(column: Column, item: Times, bound: Binding) -> str:
         raise UsageError(f"'{column.name}' is no time")
     limits = [(">=", item.start), ("<", item.end)]
     parts = [f"{column.sql} {sign} {bound.bind(naive(limit))}" for sign, limit in limits if limit is not None]
-    return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
+    return _all_or_present(column, parts)
 
 
 def _likes(column: Column, patterns: Sequence[str], bound: Binding) -> str:
@@ -472,6 +494,7 @@ def _text(column: Column) -> Column:
 
 
 def _escaped(pattern: str) -> str:
+    # the escape sign first, or it would escape what was escaped before
     for special in (_ESCAPE, "%", "_"):
         pattern = pattern.replace(special, _ESCAPE + special)
     return pattern
@@ -481,6 +504,7 @@ def _keeps(rule: DropRule, bound: Binding) -> str:
     condition = _condition(rule.keep, _column, bound)
     present = f"{_column(rule.keep.field).sql} IS NOT NULL"
     missing = f"{_column(rule.keep.field).sql} IS NULL"
+    # the only condition that holds for null: every other one needs the field
     if isinstance(rule.keep, NotLike):
         return condition if rule.missing == "pass" else f"({present} AND {condition})"
     return f"({missing} OR {condition})" if rule.missing == "pass" else condition

@@ -57,7 +57,9 @@ class DuckConnection:
         self._config: dict[str, Any] = {
             "memory_limit": memory_limit,
             "temp_directory": spill_folder() if in_memory else self._spill_folder(),
+            # rows come in any order; keeping theirs would buffer whole answers
             "preserve_insertion_order": False,
+            # no network: DuckDB would download an extension in the middle of a query
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "allow_community_extensions": False,
@@ -85,6 +87,7 @@ class DuckConnection:
         return take_turn(self._connect_file, file, self._wait_s, read_only=False)
 
     def _connect_file(self) -> duckdb.DuckDBPyConnection:
+        # DuckDB refuses such a file as invalid; nothing was ever committed to it
         if self._is_half_made():
             self._remove_stub()
         self.new = not Path(self.location).exists()
@@ -135,6 +138,7 @@ class DuckConnection:
                 # Read by name from this frame: a registered table would be kept in memory until the commit.
                 self._open().execute(sql, list(params))
                 return
+            # a fenced connection looks up no variables of Python
             self._open().register("incoming", incoming)
             try:
                 self._open().execute(sql, list(params))
@@ -151,6 +155,7 @@ class DuckConnection:
             if not self._fenced:
                 cursor.execute("SET enable_external_access = false")
                 cursor.execute(f"SET max_temp_directory_size = '{self._spill_limit()}B'")
+                # last: it locks the settings above, and itself
                 cursor.execute("SET lock_configuration = true")
                 self._fenced = True
         lent = FencedCursor(cursor)
@@ -209,6 +214,7 @@ class DuckConnection:
             size = file.stat().st_size
             if 0 < size < _SHORTEST_DATABASE and file.is_file():
                 head = file.read_bytes()
+                # zeros: it was made larger, and its creator died before the first header
                 return head[8:12] == _MAGIC or not any(head)
         return False
 

@@ -47,6 +47,7 @@ def holders_of(file: Path) -> list[Holder]:
             lock = re.fullmatch(
                 r"\d+: POSIX +\w+ +\w+ +(?P<pid>\d+) (?P<device>[0-9a-f]+:[0-9a-f]+):(?P<inode>\d+) .*", line
             )
+            # inodes are unique on one device only, so a match is checked against the device below
             if lock is None or int(lock["inode"]) != state.st_ino or int(lock["pid"]) == os.getpid():
                 continue
             # some file systems have another device number there than they tell of their files

@@ -49,12 +49,14 @@ def put_jobs(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load
             "UPDATE internal.load_numbers SET next_row = $1 WHERE number = $2",
             [load.first_row + rows, load.number],
         )
+        # the usual load brings new jobs only: nothing to settle
         if not _find_several(connection, load, identities):
             return PutCounts(rows, 0, SUPERSEDED.empty_table())
         duck_versions.gather(connection, load.number, load.first_row)
         superseded, updated = duck_versions.superseded(connection), duck_versions.updated(connection)
         kept = duck_versions.kept(connection)
         unchanged = duck_unchanged.drop(connection, load.number)
+        # before the versions settle: afterwards nobody knows what readers saw
         duck_versions.remember(connection)
         duck_versions.settle(connection)
         jobs_changed, changed = duck_versions.changed(connection)
@@ -107,9 +109,11 @@ def _find_several(connection: DuckConnection, load: _Load, identities: Hashes) -
 
     Sorting the hashes is several times faster than GROUP BY.
     """
+    # in place: a second copy would double the memory of a large load
     identities.sort()
     repeated = np.unique(identities[1:][identities[1:] == identities[:-1]])
     ((stored,),) = connection.rows("SELECT count(*) FROM jobs")
+    # a first load without repeats needs no look at stored rows
     if stored == len(identities) and not len(repeated):
         return False
     connection.run("CREATE TEMP TABLE several (row_identity UBIGINT)")

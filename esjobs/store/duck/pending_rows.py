@@ -37,6 +37,7 @@ class PendingRows:
             taken.append(rows)
             size += rows.nbytes
             if size > _BYTES or self._bytes + size > _BYTES_OF_ALL:
+                # nothing is read again: the pieces that were taken, then those that are still to come
                 return itertools.chain(taken, pieces)
         # a name that no other store has: published there, it is not found
         generation = Generation(table, partition, f"held {uuid.uuid4().hex}")

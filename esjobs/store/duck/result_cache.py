@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+# bytes of one answer, of all answers, and characters of a question that is worth keeping
 _ANSWER_B = 64 * 1024
 _ALL_B = 4 * 1024 * 1024
 _KEY_CHARACTERS = 4096
@@ -36,6 +37,7 @@ class ResultCache:
         self._answers[key] = answer
         self._bytes += _kept(answer)
         while self._bytes > _ALL_B:
+            # a dict keeps the order of insertion: the first is the oldest
             self._bytes -= _kept(self._answers.pop(next(iter(self._answers))))
 
     def forget(self) -> None:

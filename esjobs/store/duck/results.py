@@ -55,19 +55,25 @@ def _landed(
     generations = [change for change in changes if isinstance(change, Generation)]
     written = [each for each in generations if each not in cached]
     _require_written(connection, written)
-    landed = [(each, int(each.number)) for each in written]
     new = [each for each in generations if each in cached]
-    if new:
-        numbered = list(enumerate(new, _next_number(connection)))
-        _announce(connection, {number: (each.table, each.partition) for number, each in numbered})
-        parts: dict[str, list[pa.Table]] = defaultdict(list)
-        for number, each in numbered:
-            parts[results_name(each.table)] += [_numbered(rows, number) for rows in cached.pieces(each)]
-            landed.append((each, number))
-        for name, rows in parts.items():
-            if rows:
-                _insert(connection, name, pa.concat_tables(rows))
-    return landed
+    return [(each, int(each.number)) for each in written] + _write_cached(connection, new, cached)
+
+
+def _write_cached(
+    connection: DuckConnection, new: Sequence[Generation], cached: PendingRows
+) -> list[tuple[Generation, int]]:
+    if not new:
+        return []
+    numbered = list(enumerate(new, _next_number(connection)))
+    _announce(connection, {number: (each.table, each.partition) for number, each in numbered})
+    # one statement per table, not per partition: each costs as much as thousands of rows
+    parts: dict[str, list[pa.Table]] = defaultdict(list)
+    for number, each in numbered:
+        parts[results_name(each.table)] += [_numbered(rows, number) for rows in cached.pieces(each)]
+    for name, rows in parts.items():
+        if rows:
+            _insert(connection, name, pa.concat_tables(rows))
+    return [(each, number) for number, each in numbered]
 
 
 def _next_number(connection: DuckConnection) -> int:
@@ -123,6 +129,7 @@ def _switch(
 
 def _point(connection: DuckConnection, change: PointLatest) -> None:
     key = [change.table.name, change.length]
+    # no primary keys in the file, so an update is a delete and an insert
     connection.run("DELETE FROM internal.latest WHERE table_name = $1 AND length = $2", key)
     if change.partition is not None:
         connection.run("INSERT INTO internal.latest VALUES ($1, $2, $3)", [*key, change.partition])

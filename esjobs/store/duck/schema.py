@@ -169,20 +169,25 @@ def reading_statements(layout: Layout, tables: Collection[Table], database: str)
     wanted = {"jobs": JOB_COLUMNS}
     for table in tables:
         columns = {column.name: _TYPES[column.type] for column in table.columns}
-        wanted |= dict.fromkeys([table.name, *([latest_name(table)] if table.has_latest else [])], columns)
-    statements: list[str] = []
-    for name, columns in wanted.items():
-        stored = layout.get(f"main.{name}")
-        missing = [
-            f"NULL::{kind} AS {quote(column)}"
-            for column, kind in columns.items()
-            if column not in (stored or ())
-        ]
-        if missing:
-            source = f"FROM {quote(database)}.main.{quote(name)} SELECT *, " if stored else "SELECT "
-            rows = "" if stored else " WHERE FALSE"
-            statements.append(f"CREATE TEMP VIEW {quote(name)} AS {source}{', '.join(missing)}{rows}")
-    return statements
+        wanted[table.name] = columns
+        if table.has_latest:
+            wanted[latest_name(table)] = columns
+    views = (_temp_view(name, columns, layout, database) for name, columns in wanted.items())
+    return [view for view in views if view]
+
+
+def _temp_view(name: str, columns: Mapping[str, str], layout: Layout, database: str) -> str:
+    """Return the view that stands before a table of the file; empty if the file lacks nothing."""
+    stored = layout.get(f"main.{name}")
+    missing = [
+        f"NULL::{kind} AS {quote(column)}" for column, kind in columns.items() if column not in (stored or ())
+    ]
+    if not missing:
+        return ""
+    # named in full: the view has the name of the table that it reads
+    source = f"FROM {quote(database)}.main.{quote(name)} SELECT *, " if stored else "SELECT "
+    rows = "" if stored else " WHERE FALSE"
+    return f"CREATE TEMP VIEW {quote(name)} AS {source}{', '.join(missing)}{rows}"
 
 
 def _lengths(layout: Layout, tables: Iterable[Table]) -> list[str]:

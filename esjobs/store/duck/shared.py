@@ -43,6 +43,7 @@ class SharedConnection(DuckConnection):
         wait_s: float = 0.0,
         prepare: Prepare,
     ) -> None:
+        # reentrant: a question inside a stream takes it again
         self._guard = threading.RLock()
         _CONNECTIONS.add(self)
         self._prepare = prepare
@@ -72,6 +73,7 @@ class SharedConnection(DuckConnection):
             for batch in stream:
                 begun.append(batch)
                 if not self._cache.fits(begun):
+                    # too large to keep: what was read already comes first
                     return chain(begun, stream)
             self._cache.keep(key, begun)
             return iter(begun)
@@ -133,6 +135,7 @@ class SharedConnection(DuckConnection):
     def _watch(self) -> None:
         """Schedule the next idle check."""
         if self._timer is None and not self._closed:
+            # a strong reference would keep a forgotten session, and its file, alive
             self._timer = threading.Timer(IDLE_S, _give_back, [weakref.ref(self)])
             self._timer.daemon = True
             self._timer.start()

@@ -45,9 +45,11 @@ def sweep(folder: Path) -> None:
 
 def _runs(process: int) -> bool:
     try:
+        # signal 0 sends nothing; it only tells whether the process exists
         os.kill(process, 0)
     except ProcessLookupError:
         return False
+    # it belongs to another user, or the number is no process id: not ours to remove
     except (OSError, OverflowError):
         return True
     return True

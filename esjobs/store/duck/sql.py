@@ -19,6 +19,7 @@ from esjobs.core.text import visible
 from esjobs.store.duck.connection import DuckConnection, stop
 from esjobs.store.files.sharing import mask_like, masked
 
+# small, for a timeout is noticed between two batches
 _BATCH_ROWS = 10_000
 _PLAIN = (
     pa.types.is_boolean,
@@ -26,7 +27,10 @@ _PLAIN = (
     pa.types.is_floating,
     pa.types.is_string,
     pa.types.is_date,
+    pa.types.is_binary,
 )
+# unsigned 64-bit integers: half of them fit no signed one
+_AS_DOUBLES = (pa.types.is_uint64, pa.types.is_float32, pa.types.is_float16)
 
 
 def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.RecordBatchReader:
@@ -39,6 +43,7 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
     lent = connection.fenced_cursor()
     cursor = lent.duckdb
     spilling = mask_like(Path(connection.location))
+    # DuckDB has no timeout of its own
     clock = threading.Timer(timeout_s, cursor.interrupt)
     clock.daemon = True
     try:
@@ -80,6 +85,7 @@ def _require_one_select(cursor: duckdb.DuckDBPyConnection, text: str) -> None:
     statements = cursor.extract_statements(text)
     if len(statements) != 1:
         raise UsageError(f"SQL: expected one SELECT, got {len(statements)} statements")
+    # DuckDB's own parser decides: no list of words to get round
     if statements[0].type != duckdb.StatementType.SELECT:
         raise UsageError(
             f"SQL: only SELECT is answered, not {statements[0].type.name}; nothing here changes the store"
@@ -119,18 +125,20 @@ def _type(kind: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", "UTC")
     if pa.types.is_decimal(kind):
         return pa.int64() if kind.scale == 0 and kind.precision <= _INTEGER_DIGITS else pa.float64()
-    if pa.types.is_uint64(kind) or pa.types.is_float32(kind) or pa.types.is_float16(kind):
+    if any(wide(kind) for wide in _AS_DOUBLES):
         return pa.float64()
     if pa.types.is_integer(kind):
         return pa.int64()
-    if pa.types.is_binary(kind) or any(plain(kind) for plain in _PLAIN):
+    if any(plain(kind) for plain in _PLAIN):
         return kind
     return pa.string()
 
 
+# the largest number of digits that every 64-bit integer can hold
 _INTEGER_DIGITS = 18
 
 
+# days since 1970 of the first day that Python knows, and how many it knows
 _FIRST_DAY, _DAYS = date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal()
 _PER_DAY = {unit: 86_400 * per_s for unit, per_s in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items()}
 

@@ -96,6 +96,7 @@ class DuckStore:
             return
         self._absent = Path(path)
         _require_folder(self._absent)
+        # until the first write an empty store in memory answers: reading creates no file
         self._connect(None)
         self._opened.location = os.fspath(path)
 

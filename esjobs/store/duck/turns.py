@@ -25,6 +25,7 @@ from esjobs.store.process import Process
 _log = logging.getLogger(__name__)
 _Opened = TypeVar("_Opened")
 
+# seconds between two attempts
 _PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.25
 
 _LOCKED = "Could not set lock"
@@ -77,6 +78,7 @@ def take_turn(
                         raise StoreBusyError(f"{reason}; gave up after {waited:.0f} s: {advice}") from error
             else:
                 reason, longest = f"{listed([holder(queued)])} waits to write to the store {file}", wait_s
+            # only writers leave a mark: readers do not wait for each other
             if not read_only:
                 mark.touch()
             if not said and waited >= _SAID_AFTER_S:
@@ -129,6 +131,7 @@ class _Mark:
         """Return the id of another waiting process; None without one."""
         with contextlib.suppress(OSError, ValueError):
             state = os.lstat(self._path)
+            # a link would let others choose what is read
             if not stat.S_ISREG(state.st_mode) or abs(self._clock().timestamp() - state.st_mtime) > _STALE_S:
                 return None
             waits = Process.parse(self._path.read_text(encoding="utf-8"))

@@ -180,6 +180,7 @@ def _by_field(counts: Iterable[int | None]) -> dict[str, int]:
 
 def together(claims: str) -> str:
     """Return SQL for the merged mark of each job from rows of ``contested``."""
+    # one number orders rows of all loads: arg_max compares a single value
     columns = "top_load, top_row, (load_number::HUGEINT << 64) + load_row AS merit"
     return f"""
         SELECT top_load, top_row, {ROW_MARK} AS row_mark FROM (

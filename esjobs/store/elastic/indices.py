@@ -30,6 +30,7 @@ def _add_fields(cluster: Cluster, name: str, wanted: Mapping[str, Any]) -> None:
     _require_our_layout(name, mapping)
     mapped = mapping.get("properties", {})
     for field, kind in wanted.items():
+        # an answer omits the type of objects
         stored = mapped.get(field, kind)
         if stored.get("type", "object") != kind.get("type", "object"):
             raise SchemaError(
@@ -47,6 +48,7 @@ def require_layout(cluster: Cluster, name: str) -> bool:
     if mappings is None:
         return False
     for index, mapping in mappings.items():
+        # an alias of ours on an index of somebody else is no layout of ours
         if index.startswith(name):
             _require_our_layout(index, mapping["mappings"])
     return True

@@ -53,6 +53,7 @@ _ROW_TYPES: dict[FieldType, dict[str, Any]] = {
     "text": {"type": "keyword", "index": False, "ignore_above": LONGEST_TERM},
 }
 _LONG, _KEYWORD = {"type": "long"}, {"type": "keyword"}
+# what is only looked up, only summed, or only read back does without the other data structure
 _SOUGHT = {"type": "keyword", "doc_values": False}
 _SUMMED = {"type": "long", "index": False}
 _KEPT = {"type": "long", "index": False, "doc_values": False}
@@ -86,6 +87,7 @@ class IndexSettings:
     def of_index(self, *, monthly: bool = False) -> dict[str, Any]:
         """Return the settings of an index."""
         if self.replicas is None:
+            # a single node would stay yellow with a replica that has no place
             copies: dict[str, Any] = {"auto_expand_replicas": "0-1"}
         else:
             # a template may have asked for the other one

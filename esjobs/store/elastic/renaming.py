@@ -75,16 +75,21 @@ def _give_back(cluster: Cluster, name: str, source: str) -> None:
             f"index {name} is an alias of {source} now, which has not the mappings of esjobs; nothing was "
             "changed: reindex it again with these, or restore it from a snapshot"
         )
+    # a clone needs a source that nobody writes to
     cluster.call("PUT", f"/{source}/_settings", {"index.blocks.write": True})
     aliases: dict[str, Any] = cluster.call("GET", f"/{source}/_alias")[source]["aliases"]
+    # an index and an alias cannot have the same name: the alias goes first, and access stays by another
+    # one
     if name in aliases:
         swap = [
             {"remove": {"index": source, "alias": name}},
             {"add": {"index": source, "alias": f"{name}{_SUFFIX}"}},
         ]
         cluster.call("POST", "/_aliases", {"actions": swap})
+    # an earlier attempt may have broken off after the clone
     if name not in cluster.call("GET", f"/{name}*/_alias"):
         cluster.call("POST", f"/{source}/_clone/{name}", {"settings": {"index.blocks.write": None}})
+    # the clone counts as there before its shards are
     cluster.call("GET", f"/_cluster/health/{name}", params={"wait_for_status": "yellow"})
     before, after = (cluster.call("GET", f"/{index}/_count")["count"] for index in (source, name))
     if after < before:

@@ -77,6 +77,7 @@ class State:
 
     def fence(self) -> Commit:
         """Rewrite the present commit, so that delayed requests are refused."""
+        # requests of the former writer name the version of before: they fail from now on
         for _ in range(_FENCES):
             old = self.commit()
             if self._put(_COMMIT, _commit_body(old), old.version):
@@ -96,6 +97,7 @@ class State:
         if old is None and new is None:
             return True
         version = (document["_seq_no"], document["_primary_term"]) if document else None
+        # the document stays without a value: a deletion would forget its version
         body = {"kind": "value"} if new is None else {"kind": "value", "value": new}
         return self._put(name, body, version)
 
@@ -141,11 +143,7 @@ class State:
         # a document that was read a moment ago has an index
         if version is None or not self._ensured:
             self._ensure()
-        how = (
-            {"op_type": "create"}
-            if version is None
-            else {"if_seq_no": version[0], "if_primary_term": version[1]}
-        )
+        how = _expected(version)
         mark = uuid.uuid4().hex
         try:
             self._cluster.call("PUT", f"/{self._index}/_doc/{name}", {**body, "mark": mark}, params=how)
@@ -154,12 +152,20 @@ class State:
             if not conflict and not error.passing:
                 raise
             document = self._get(name)
+            # our own write: its answer was lost, or a repetition met it
             if document is not None and document["_source"].get("mark") == mark:
                 return True
             if conflict:
                 return False
             raise
         return True
+
+
+def _expected(version: tuple[int, int] | None) -> dict[str, Any]:
+    """Return the condition of a write: the document is as it was read, or absent."""
+    if version is None:
+        return {"op_type": "create"}
+    return {"if_seq_no": version[0], "if_primary_term": version[1]}
 
 
 def _commit_body(commit: Commit) -> dict[str, Any]:
@@ -182,4 +188,5 @@ def _value(document: Any) -> str | None:
 
 
 def _name(key: str) -> str:
+    # a key may have more than the 512 bytes of an id, and slashes
     return "value-" + hashlib.sha256(key.encode()).hexdigest()

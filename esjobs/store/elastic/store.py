@@ -188,9 +188,8 @@ class ElasticStore:
     ) -> Iterator[pa.RecordBatch]:
         self._open()
         require_known(self._tables, table)
-        compile_read(
-            table, where, columns, order, limit
-        )  # refuses what makes no sense before anything is asked
+        # refuses what makes no sense before anything is asked
+        compile_read(table, where, columns, order, limit)
         return self._stream(self._results.read(table, where, columns, order, limit))
 
     def search(self, table: Table | None) -> Any:
@@ -294,6 +293,7 @@ class ElasticStore:
             return
         for stream in list(self._streams):
             stream.close()
+        # other stores of this process may sweep what this one will not publish any more
         self._results.forget()
         self._cluster.close()
         self._cluster = None
@@ -337,20 +337,20 @@ def _state(live: LiveField, n_without: int) -> FieldState:
     foreign = (
         _literal(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
     )
-    # nobody asks for what is inside a map: it is read from documents anyway
-    as_meant = live.state == "unindexed" and live.field.type == "map" and live.type in ("", OBJECT)
-    state: Literal["present", "constant", "wrong type", "absent"] = (
-        "present"
-        if as_meant
-        else "wrong type"
-        if live.state == "unindexed"
-        else "present"
-        if live.state == "mixed"  # the indices that differ are asked one after the other
-        else live.state
-    )
     missing = live.state == "absent" or (live.field.name == "end_time" and not live.askable)
     needed = missing and source.absent == "refuse"
-    return FieldState(live.field.name, foreign, state, live.type, note, needed)
+    return FieldState(live.field.name, foreign, _shown_state(live), live.type, note, needed)
+
+
+def _shown_state(live: LiveField) -> Literal["present", "constant", "wrong type", "absent"]:
+    if live.state == "mixed":
+        # the indices that differ are asked one after the other
+        return "present"
+    if live.state != "unindexed":
+        return live.state
+    # nobody asks for what is inside a map: it is read from documents anyway
+    as_meant = live.field.type == "map" and live.type in ("", OBJECT)
+    return "present" if as_meant else "wrong type"
 
 
 def _literal(constant: str | bool) -> str:

@@ -85,22 +85,14 @@ def template_ailments(
     except RefusedError:
         return  # this user may not see them
     templates = {each["name"]: each["index_template"] for each in answer.get("index_templates", [])}
-    found: dict[str, list[str]] = {}
-    for one in described(names, tables, how, jobs=jobs):
-        ours = names.template(one.name)
+    ours = list(described(names, tables, how, jobs=jobs))
+    for one in ours:
+        name = names.template(one.name)
         own = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
-        if ours in templates and _changed(templates[ours], own):
-            lines = _changed(templates[ours], own)
-            yield Ailment(f"template {ours}", f"somebody has changed it: {_listed(lines)}", "esjobs setup")
-        # the state has one index, which its own pattern names
-        name = one.index if one.patterns == [one.index] else f"{one.patterns[-1][:-2]}000002"
-        winner = _winner(templates, name)
-        if winner is None or winner == ours:
-            continue
-        differing = _differing(_simulated(cluster, name, templates[winner]), one.template_layout)
-        if _priority(templates[winner]) > how.template_priority:
-            found.setdefault(winner, []).append(f"{name}: {_listed(differing) or 'nothing else than ours'}")
-    for winner, lines in found.items():
+        lines = _changed(templates[name], own) if name in templates else []
+        if lines:
+            yield Ailment(f"template {name}", f"somebody has changed it: {_listed(lines)}", "esjobs setup")
+    for winner, lines in _won_by_others(cluster, names, ours, templates, how.template_priority).items():
         theirs = _priority(templates[winner])
         more = f"; and {len(lines) - 1} more indices" if len(lines) > 1 else ""
         yield Ailment(
@@ -108,6 +100,27 @@ def template_ailments(
             f"its priority {theirs} wins over {how.template_priority} of ours; {lines[0]}{more}",
             "raise cluster.template_priority, or narrow its patterns",
         )
+
+
+def _won_by_others(
+    cluster: Cluster,
+    names: Names,
+    ours: Sequence[Described],
+    templates: Mapping[str, Body],
+    priority: int,
+) -> dict[str, list[str]]:
+    """Return the foreign templates that win over ours, with what each does to our indices."""
+    found: dict[str, list[str]] = {}
+    for one in ours:
+        # the state has one index, which its own pattern names
+        name = one.index if one.patterns == [one.index] else f"{one.patterns[-1][:-2]}000002"
+        winner = _winner(templates, name)
+        if winner is None or winner == names.template(one.name):
+            continue
+        differing = _differing(_simulated(cluster, name, templates[winner]), one.template_layout)
+        if _priority(templates[winner]) > priority:
+            found.setdefault(winner, []).append(f"{name}: {_listed(differing) or 'nothing else than ours'}")
+    return found
 
 
 def _winner(templates: Mapping[str, Body], index: str) -> str | None:
@@ -154,12 +167,18 @@ def _differing(found: Body, wanted: Body) -> list[str]:
         for name in sorted({*settings, *needed})
         if settings.get(name) != needed.get(name)
     ]
-    fields, needed_fields = (each.get("mappings", {}).get("properties", {}) for each in (found, wanted))
-    lines += [f"field {n} differs" for n in sorted({*needed_fields}) if fields.get(n) != needed_fields[n]]
-    lines += [f"field {name} added" for name in sorted({*fields} - {*needed_fields})]
-    dynamic, needed_dynamic = (str(each.get("mappings", {}).get("dynamic")) for each in (found, wanted))
-    lines += [f"dynamic {dynamic}, not {needed_dynamic}"] if dynamic != needed_dynamic else []
+    lines += _differing_fields(found.get("mappings", {}), wanted.get("mappings", {}))
     return lines + [f"alias {alias} added" for alias in sorted(found.get("aliases", {}))]
+
+
+def _differing_fields(found: Body, wanted: Body) -> list[str]:
+    fields, needed = (each.get("properties", {}) for each in (found, wanted))
+    lines = [f"field {name} differs" for name in sorted(needed) if fields.get(name) != needed[name]]
+    lines += [f"field {name} added" for name in sorted({*fields} - {*needed})]
+    dynamic, needed_dynamic = (str(each.get("dynamic")) for each in (found, wanted))
+    if dynamic != needed_dynamic:
+        lines.append(f"dynamic {dynamic}, not {needed_dynamic}")
+    return lines
 
 
 def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:

@@ -105,12 +105,14 @@ def _opened(name: str) -> Iterator[BinaryIO]:
         raise InputError(f"cannot write {name!r}: {error}; give another name") from error
     if status is not None and (reason := _REFUSED.get(stat.S_IFMT(status.st_mode))):
         raise InputError(f"cannot write {name}: {reason}")
+    # a regular file behind a descriptor is written in place: the shell that opened it keeps that file
     if handle is None and (status is None or stat.S_ISREG(status.st_mode)):
         _refuse_databases(name)
         with _replacing(name, status) as stream:
             yield stream
         return
     if handle is None:
+        # without O_CREAT and O_TRUNC: a device or pipe exists, and a terminal must not become ours
         handle = os.open(name, os.O_WRONLY | os.O_NOCTTY)
     with os.fdopen(handle, "wb") as stream:
         yield stream
@@ -119,6 +121,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 def refuse_inputs(out: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
     """Raise :class:`InputError` if the output is one of the inputs."""
     for path in inputs:
+        # a missing output is none of the inputs
         with contextlib.suppress(OSError, ValueError):
             if os.path.samefile(out, path) and stat.S_ISREG(os.stat(out).st_mode):
                 raise InputError(f"cannot write {os.fspath(out)}: it is what is read; name another file")
@@ -133,6 +136,7 @@ def write_secret(path: str | os.PathLike[str], text: str) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with open(descriptor, "w", encoding="utf-8") as file:
+                # a umask may have taken rights away from the owner too
                 os.fchmod(file.fileno(), 0o600)
                 file.write(text)
                 file.flush()
@@ -149,6 +153,7 @@ def write_secret(path: str | os.PathLike[str], text: str) -> None:
 
 def _refuse_databases(name: str) -> None:
     """Refuse to replace a DuckDB database by mistake."""
+    # the log of a database has no signature of its own
     for path in {name, name.removesuffix(".wal")}:
         with contextlib.suppress(OSError), open(path, "rb") as stream:
             if stream.read(_MAGIC_AT + len(_MAGIC)).endswith(_MAGIC):
@@ -163,11 +168,13 @@ def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
     """Write beside the target, and rename at the end."""
     if not name or name.endswith(os.sep):
         raise InputError(f"cannot write '{name}': it is no name of a file; give one")
+    # a link stays a link: what it points to is replaced
     target = os.path.realpath(name)
     if old is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     folder, base = os.path.split(target)
     beside = Path(folder, f".{base[:40]}{UNFINISHED}{secrets.token_hex(4)}")
+    # readable by its owner only until the final mode is set
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -189,6 +196,7 @@ def _like(handle: int, old: os.stat_result) -> None:
     """Copy owner, group and mode, as far as permitted."""
     mode = stat.S_IMODE(old.st_mode) & 0o777
     with contextlib.suppress(OSError):
+        # only root may give files away; group and mode are tried on their own
         os.fchown(handle, old.st_uid, -1)
     try:
         os.fchown(handle, -1, old.st_gid)
@@ -216,6 +224,7 @@ def _descriptor(name: str) -> int | None:
 
 def _copy(number: int, name: str) -> int:
     """Duplicate a descriptor that the program was started with; refuse its own files."""
+    # Python opens its own files close-on-exec; what the shell handed over is inheritable
     if stat.S_ISREG(os.fstat(number).st_mode) and not os.get_inheritable(number):
         raise InputError(f"cannot write {name}: it was not open when the program started; name a file")
     if sys.stdout is not None:

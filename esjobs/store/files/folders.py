@@ -38,9 +38,11 @@ def write_folder(
     loaded = {name: text for name, text in texts.items() if name not in opened}
     try:
         make_folder(folder)
+        # two writers at a time would remove each other's loaded files
         with _alone(folder):
             for name in opened:
                 _refuse_foreign(folder / name, mark)
+            # named by content: the same files are there already
             if not (folder / parts).is_dir():
                 _complete(folder, parts, loaded)
             if below:
@@ -48,6 +50,8 @@ def write_folder(
             for name, text in opened.items():
                 with writing_text(folder / name) as stream:
                     stream.write(text)
+            # after the pages, which name the new subfolder by now; a page that is still open may miss the
+            # old one
             _remove_others(folder, parts)
             if below:
                 _remove_stale(folder / below, {Path(name).name for name in opened}, mark)
@@ -62,6 +66,7 @@ def write_folder(
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Lock the folder against other processes."""
+    # flock works on a folder, so no lock file is left behind
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -58,8 +58,10 @@ def make_folder(folder: Path) -> list[Path]:
     for each in reversed(missing):
         try:
             each.mkdir(mode=mode)
+        # another process made it meanwhile, with modes of its own
         except FileExistsError:
             continue
+        # mkdir applies the umask of the process to the mode; this does not
         each.chmod(mode)
     folder.mkdir(exist_ok=True)
     return missing

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dashboards.spec import Entry, Panel, look_of
 from dashboards.targets.html.cells import moment, read
@@ -106,11 +107,15 @@ def _numbers(values: Sequence[Any]) -> Packed:
     numbers = [places.setdefault(value, len(places)) for value in values]
     if len(places) * _SHARED_FROM < len(values):
         return {"d": list(places), "i": counts(numbers)}
-    with np.errstate(over="ignore"):
-        floats = np.array([math.nan if value is None else value for value in values], "<f4")
+    floats = _as_floats(values)
     if np.isfinite(floats).sum() < len(present):  # beyond what four bytes tell
         return {"v": list(values)}
     return {"f": base64.b64encode(floats.tobytes()).decode()}
+
+
+def _as_floats(values: Sequence[Any]) -> npt.NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        return np.array([math.nan if value is None else value for value in values], "<f4")
 
 
 def counts(values: Sequence[int | None]) -> Any:
@@ -123,6 +128,7 @@ def counts(values: Sequence[int | None]) -> Any:
     runs = [item for value, same in groupby(values) for item in (value, sum(1 for _ in same))]
     largest = max((value for value in values if value is not None), default=0)
     width = next(each for each, unknown in _UNKNOWN.items() if largest < unknown)
+    # base 64 takes four letters for three bytes
     if len(runs) * _LETTERS_OF_A_RUN < len(values) * width * 4 / 3:
         return {"r": runs}
     packed = np.array([_UNKNOWN[width] if value is None else value for value in values], f"<u{width}")

@@ -155,8 +155,25 @@ def _marked(drawable: Drawable, spec: Spec, rows: Sequence[Row], more: Mapping[s
 
 def _of_groups(drawable: Drawable) -> Figure:
     """A chart of what is added up over the rows that a reader chose."""
-    panel, view = drawable.panel, drawable.panel.view
+    panel = drawable.panel
     spec = _spec(drawable)
+    figure: Figure = {
+        "spec": spec,
+        "data": {},
+        "rows": places(drawable.rows),
+        "groups": _grouping(drawable),
+    }
+    if panel.joins:  # the same of everything, whatever is chosen
+        figure["every"] = [join.name for join in panel.joins]
+    if panel.kind == "trend":
+        figure["series"] = {"column": panel.entry("label").column, "colours": list(SERIES)}
+        spec["layer"] = [_without_legend(layer) for layer in spec["layer"]]
+    return figure
+
+
+def _grouping(drawable: Drawable) -> dict[str, Any]:
+    """Keys, sums and order by which the script groups rows."""
+    panel, view = drawable.panel, drawable.panel.view
     named = {each.name for each in view.metrics}
     weight = next((field.per for field in panel.fields if field.role == "x"), "")
     # a mean counts by its weight: a name without any has none, and must not take the place of one that has
@@ -173,13 +190,7 @@ def _of_groups(drawable: Drawable) -> Figure:
     if view.first:
         said = f"first of {panel.id}"
         grouping["first"] = drawable.columns.made(said, lambda row: int(keeps(row, view.first)))
-    figure: Figure = {"spec": spec, "data": {}, "rows": places(drawable.rows), "groups": grouping}
-    if panel.joins:  # the same of everything, whatever is chosen
-        figure["every"] = [join.name for join in panel.joins]
-    if panel.kind == "trend":
-        figure["series"] = {"column": panel.entry("label").column, "colours": list(SERIES)}
-        spec["layer"] = [_without_legend(layer) for layer in spec["layer"]]
-    return figure
+    return grouping
 
 
 def _spec(drawable: Drawable) -> Spec:

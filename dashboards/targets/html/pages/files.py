@@ -119,10 +119,7 @@ def _page(
     leads_to = next((each for each in pages if each.id == page.leads_to), None)
     found = []
     for value in values:
-        chosen = {
-            pool.name: pool.kept([row for row in pool.rows if main is None or row[main.column] == value])
-            for pool in pools
-        }
+        chosen = {pool.name: pool.kept(_chosen(pool, main, value)) for pool in pools}
         found.append(_part(page, pools, of_panel, chosen, reader, setting, leads_to))
     description = {
         "id": page.id,
@@ -138,6 +135,11 @@ def _page(
     return description, found
 
 
+def _chosen(pool: Pool, main: Choice | None, value: object) -> list[Row]:
+    """The rows of a pool that have a value of the main choice; all on a page without one."""
+    return pool.rows if main is None else [row for row in pool.rows if row[main.column] == value]
+
+
 def _values(main: Choice, pools: Sequence[Pool]) -> list[Any]:
     """The values of the main choice, that which is chosen at first before the others."""
     able = [pool for pool in pools if main.column in dict(pool.choices)]
@@ -148,17 +150,18 @@ def _values(main: Choice, pools: Sequence[Pool]) -> list[Any]:
 
 def _choice(choice: Choice, pools: Sequence[Pool]) -> dict[str, Any]:
     """A filter: its key in the address, and the pools whose values can be chosen."""
-    able = [pool.name for pool in pools if choice.column in dict(pool.choices)]
-    own = [pool.name for pool in pools if pool.name in able and pool.view.table == choice.table]
-    latest = [pool.name for pool in pools if pool.name in own and pool.view.runs == "latest"]
+    able = [pool for pool in pools if choice.column in dict(pool.choices)]
+    own = [pool for pool in able if pool.view.table == choice.table]
+    # the history has values of long ago
+    latest = [pool for pool in own if pool.view.runs == "latest"]
     return {
         "key": slug(choice.title),
         "title": choice.title,
         "column": choice.column,
         "single": choice.single,
         "chosen": choice.chosen,
-        "first": _first(choice, [pool for pool in pools if pool.name in (latest or own)]),
-        "pools": latest or own or able,
+        "first": _first(choice, latest or own),
+        "pools": [pool.name for pool in latest or own or able],
     }
 
 
@@ -240,6 +243,7 @@ def _call(name: str, number: int, content: dict[str, Any]) -> str:
 def _inside(content: dict[str, Any]) -> str:
     """JSON in which no character can end the element that holds it."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # the last two end a line inside a text of JavaScript
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

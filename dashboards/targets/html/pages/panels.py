@@ -31,25 +31,26 @@ def panel_of(
     ``leads_to``: the page that opens when one of its names is clicked. ``of_jobs``: addresses of pages of
     jobs by source and job_id, to which their ids lead.
     """
-    if drawable.panel.kind in ("table", "rows") and not page.choices and len(drawable.rows) > MOST_ROWS:
-        cut = replace(drawable, rows=drawable.rows[:MOST_ROWS])
-        made = _MAKERS[drawable.panel.kind](cut) | {"of": len(drawable.rows)}
-    else:
-        made = _MAKERS[drawable.panel.kind](drawable)
-    if (
-        drawable.panel.kind == "rows"
-        and drawable.panel.view.most
-        and len(drawable.rows) == drawable.panel.view.most
-    ):
-        made["first"] = drawable.panel.view.most
+    panel = drawable.panel
+    made = _made(drawable, page)
+    if panel.kind == "rows" and panel.view.most and len(drawable.rows) == panel.view.most:
+        made["first"] = panel.view.most
     for column in made.get("columns", ()):
         if column["column"] == "job_id" and of_jobs:
             column["page"] = drawable.columns.made(
                 "page", lambda row: of_jobs.get((row["source"], row["job_id"]))
             )
-    if leads_to is not None and drawable.panel.view.level in (None, "queue"):
-        _lead(made, drawable.panel, leads_to)
+    if leads_to is not None and panel.view.level in (None, "queue"):
+        _lead(made, panel, leads_to)
     return made
+
+
+def _made(drawable: Drawable, page: Page) -> Made:
+    make = _MAKERS[drawable.panel.kind]
+    is_table = drawable.panel.kind in ("table", "rows")
+    if is_table and not page.choices and len(drawable.rows) > MOST_ROWS:
+        return make(replace(drawable, rows=drawable.rows[:MOST_ROWS])) | {"of": len(drawable.rows)}
+    return make(drawable)
 
 
 def words_of(panel: Panel, limit: float) -> Made:

@@ -178,35 +178,45 @@ def _covered(panel: Panel, choices: tuple[tuple[str, str], ...], reader: Reader)
         keys = tuple(dict.fromkeys(own for _, own in kept))
         view = replace(panel.view, by=keys, metrics=(Count(ALL),), sort=())
         every = reader.groups(view, MOST_GROUPS if kept else None)
-        if every is None:
-            continue
-        rows = {tuple(row[key] for key in keys): row for row in every}
-        for entry in panel.fields:
-            name = counted(entry.column)
-            present = replace(view, where=(*view.where, Where(entry.column)), metrics=(Count(name),))
-            found = {tuple(row[key] for key in keys): row for row in reader.groups(present) or []}
-            for group, row in rows.items():
-                row[name] = found.get(group, {}).get(name, 0)
-        return Pool("", view, (*keys, ALL), kept, summed=True, rows=list(rows.values()))
+        if every is not None:
+            rows = _with_counts(panel, view, every, reader)
+            return Pool("", view, (*keys, ALL), kept, summed=True, rows=rows)
     raise LookupError(f"the groups of '{panel.id}' were not given")
+
+
+def _with_counts(panel: Panel, view: View, every: Sequence[Row], reader: Reader) -> list[Row]:
+    """The groups with the number of jobs that have each field of the panel."""
+    rows = {_key(view, row): row for row in every}
+    for entry in panel.fields:
+        name = counted(entry.column)
+        present = replace(view, where=(*view.where, Where(entry.column)), metrics=(Count(name),))
+        found = {_key(view, row): row for row in reader.groups(present) or []}
+        for group, row in rows.items():
+            # no job of the group has it
+            row[name] = found.get(group, {}).get(name, 0)
+    return list(rows.values())
 
 
 def _plain(panels: Sequence[Panel], views: Sequence[View], choices: tuple[tuple[str, str], ...]) -> Pool:
     """Rows as they are; of history those of one panel, of the latest run those of several."""
-    view = views[0]
-    if view.most:
-        pass  # as it is: what is not among the first is nowhere
-    elif not any(each.by or each.over for each in views):
-        levels = {each.level for each in views}
-        every = any(each.types == "every" for each in views)
-        level = levels.pop() if len(levels) == 1 else None
-        view = View(view.table, runs=view.runs, level=level, types="every" if every else "main")
-    else:
-        view = replace(view, metrics=(), sort=(), over="", by=view.by if view.first else ())
     wanted = [column for panel in panels for column in needed(panel)]
     columns = dict.fromkeys([*wanted, *(own for _, own in choices)])
-    names = table(view.table).column_names
-    return Pool("", view, tuple(each for each in names if each in columns), choices)
+    names = table(views[0].table).column_names
+    return Pool("", _together(views), tuple(each for each in names if each in columns), choices)
+
+
+def _together(views: Sequence[View]) -> View:
+    """The view whose rows serve all of some views of one table."""
+    view = views[0]
+    if view.most:
+        # as it is: what is not among the first is nowhere
+        return view
+    if any(each.by or each.over for each in views):
+        return replace(view, metrics=(), sort=(), over="", by=view.by if view.first else ())
+    levels = {each.level for each in views}
+    every = any(each.types == "every" for each in views)
+    level = levels.pop() if len(levels) == 1 else None
+    return View(view.table, runs=view.runs, level=level, types="every" if every else "main")
 
 
 def chosen_by(page: Page, view: View, jobs: JobsIndex) -> tuple[tuple[str, str], ...]:

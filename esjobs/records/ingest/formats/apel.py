@@ -46,6 +46,7 @@ SUMMARY, NORMALISED = "apel-summary-job-message", "apel-normalised-summary-messa
 
 _OF_OTHERS = re.compile(r"(apel-[a-z-]+message)\s*:\s*v?[\d.]+", re.IGNORECASE)
 _END = "%%"
+# rows of a piece: some 20 MB of Python objects
 _ROWS = 50_000
 # Names of benchmarks in lower case; any other one is left out, and said.
 _BENCHMARKS = {"hepspec": "hs06", "hepspec06": "hs06", "hs06": "hs06", "hepscore23": "hs23", "hs23": "hs23"}

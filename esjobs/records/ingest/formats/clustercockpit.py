@@ -44,6 +44,7 @@ _PREFIXES = {
 _SMALLER = {"T": "G", "G": "M", "M": "K", "P": "T"}
 _WORDS = {"kilo": "K", "mega": "M", "giga": "G", "tera": "T", "peta": "P", "milli": "m"}
 
+# a step of 0 s would place all samples at one instant
 _LEAST_STEP_S = 1e-3
 
 _SCOPES = {
@@ -190,10 +191,12 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
         "wall_s": meta.get("duration"),
         "requested_wall_s": meta.get("walltime") or None,
         "nodes": _count(meta.get("numNodes")) or len(meta.get("resources") or ()) or None,
+        # they count hardware threads
         "cores": threads // 2 if threads and smt else threads,
         "gpus": _count(meta.get("numAcc"), least=0),
         "smt": smt,
     }
+    # some clusters write the limit in minutes
     limit, wall = meta.get("walltime"), meta.get("duration")
     if limit and wall and wall > 2 * limit:
         books.repair("jobs that ran more than twice their walltime, which may be in another unit")
@@ -311,29 +314,35 @@ def _lacking(samples: Sequence[_Number], hostname: str, timestep: float) -> str:
 
 def _units(theirs: str, scope: str, metric: _Metric, books: Books) -> Iterator[tuple[msgspec.Raw, _One, str]]:
     # ids that repeat on a node are replaced by their position
-    heads = []
+    heads = list(_heads(theirs, scope, metric, books))
+    repeated = {name for name, count in Counter(name for _, _, name in heads).items() if count > 1}
+    hosts = {one.hostname for _, one, name in heads if name in repeated}
+    positions: Counter[str] = Counter()
+    for raw, one, name in heads:
+        if one.hostname not in hosts:
+            yield raw, one, name
+            continue
+        position = positions[one.hostname]
+        if scope != "node":
+            books.repair("series whose ids repeat on their node, numbered by their order")
+            yield raw, one, f"{one.hostname}/{position}"
+        elif not position:
+            yield raw, one, name
+        else:
+            books.refuse("repeated", theirs, f"'{theirs}' has the node {name} twice", name)
+            continue
+        positions[one.hostname] += 1
+
+
+def _heads(theirs: str, scope: str, metric: _Metric, books: Books) -> Iterator[tuple[msgspec.Raw, _One, str]]:
     for raw in metric.series:
         try:
-            heads.append((raw, msgspec.json.decode(raw, type=_One)))
+            one = msgspec.json.decode(raw, type=_One)
         except msgspec.MsgspecError as error:
             books.refuse("no series", theirs, f"a series of '{theirs}': {error}", str(raw)[:60])
-    names = [
-        one.hostname if scope == "node" or one.id is None else f"{one.hostname}/{one.id}" for _, one in heads
-    ]
-    repeated = {name for name, count in Counter(names).items() if count > 1}
-    hosts = {one.hostname for (_, one), name in zip(heads, names, strict=True) if name in repeated}
-    positions: Counter[str] = Counter()
-    for (raw, one), name in zip(heads, names, strict=True):
-        if one.hostname in hosts:
-            if scope == "node":
-                if positions[name]:
-                    books.refuse("repeated", theirs, f"'{theirs}' has the node {name} twice", name)
-                    continue
-            else:
-                name = f"{one.hostname}/{positions[one.hostname]}"  # noqa: PLW2901
-                books.repair("series whose ids repeat on their node, numbered by their order")
-            positions[one.hostname] += 1
-        yield raw, one, name
+            continue
+        of_host = scope == "node" or one.id is None
+        yield raw, one, one.hostname if of_host else f"{one.hostname}/{one.id}"
 
 
 def _in_base_units(

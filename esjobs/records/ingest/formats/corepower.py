@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +29,25 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     name_column = next(name for name in _NAME_COLUMNS if name in columns)
     try:
         for raw in reader:
-            row = {key: (raw.get(column) or "").strip() for key, column in columns.items()}
-            if not any(row.values()):
-                continue
-            where = f"{path}, line {reader.line_num}"
-            if None in raw:
-                raise InputError(
-                    f"{where}: more cells than the header has columns; "
-                    "write decimals with a point, and text that holds the separator in quotes"
-                )
-            level = row.get("level") or _NAME_COLUMNS[name_column] or options.level or ""
-            yield declared_row(where, {**row, "name": row[name_column], "level": level}, options, path.name)
+            row = _row(raw, columns, f"{path}, line {reader.line_num}")
+            if any(row.values()):
+                level = row.get("level") or _NAME_COLUMNS[name_column] or options.level or ""
+                where = f"{path}, line {reader.line_num}"
+                named = {**row, "name": row[name_column], "level": level}
+                yield declared_row(where, named, options, path.name)
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; expected comma-separated text") from error
+
+
+def _row(raw: Mapping[Any, Any], columns: Mapping[str, str], where: str) -> dict[str, str]:
+    row = {key: (raw.get(column) or "").strip() for key, column in columns.items()}
+    # the reader keeps cells beyond the header under None: a decimal comma splits a number in two
+    if any(row.values()) and None in raw:
+        raise InputError(
+            f"{where}: more cells than the header has columns; "
+            "write decimals with a point, and text that holds the separator in quotes"
+        )
+    return row
 
 
 def _columns(header: Sequence[str], path: Path) -> dict[str, str]:

@@ -18,6 +18,7 @@ from esjobs.records.ingest.formats.declared_values import (
 def _document(text: str, path: Path) -> Any:
     try:
         document = json.loads(text)
+        # json accepts half of a surrogate pair, which no store can write as UTF-8
         if "\\ud" in text.lower():
             json.dumps(document, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -49,27 +50,30 @@ def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
 def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[str, Any]:
     # CRIC serves ``corepower`` to jobs; values of parents are shown beside it, never substituted
     for key in ("name", "nickname", "rc_site", "country"):
-        require_no_nul(where, key, str(queue.get(key) or ""))
+        require_no_nul(where, key, _text(queue, key))
     data = queue.get("corepower_data")
     details: Mapping[str, object] = data if isinstance(data, dict) else {}
     parents = (
         details.get(key) for key in ("parent_rc_site_corepower", "parent_site_corepower", "parent_corepower")
     )
     parent = next((str(value) for value in parents if value is not None), "")
-    since = options.valid_from or str(queue.get("last_modified") or "")
-    served = score(where, "corepower", str(queue.get("corepower") or ""))
+    served = score(where, "corepower", _text(queue, "corepower"))
     return {
         "level": "queue",
-        "name": str(queue.get("name") or queue.get("nickname")),
+        "name": _text(queue, "name") or _text(queue, "nickname"),
         "corepower": served,
         "benchmark": options.benchmark or "HS06",
-        "valid_from": moment(where, "last_modified", since),
-        "site": str(queue.get("rc_site") or "") or None,
+        "valid_from": moment(where, "last_modified", options.valid_from or _text(queue, "last_modified")),
+        "site": _text(queue, "rc_site") or None,
         "parent_corepower": score(where, "parent corepower", parent),
         "served_corepower": served,
         "source": "CRIC",
-        "country": str(queue.get("country") or "") or None,
+        "country": _text(queue, "country") or None,
     }
+
+
+def _text(queue: Mapping[str, object], key: str) -> str:
+    return str(queue.get(key) or "")
 
 
 CRIC_QUEUES = DeclaredValues("cric", "cric", _cric)

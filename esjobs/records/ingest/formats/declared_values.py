@@ -51,6 +51,15 @@ class Options:
         """
         return self.written.format(name, value)
 
+    def require_known(self) -> None:
+        """Raise :class:`UsageError` for a benchmark or level that there is not."""
+        for name, value, values in (
+            ("benchmark", self.benchmark, BENCHMARKS),
+            ("level", self.level, LEVELS),
+        ):
+            if value is not None and value not in values:
+                raise UsageError(f"{name} '{value}' is unknown; there are {', '.join(values)}")
+
 
 Rows = Callable[[str, Path, Options], Iterator[dict[str, Any]]]
 """Text, the file for messages, and what is filled in, to rows made by :func:`declared_row`."""
@@ -83,12 +92,7 @@ class DeclaredValues:
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         path = file if isinstance(file, Path) else Path(file.name)
         options = Options(**_filled(fill), written=self.written)
-        for name, value, values in (
-            ("benchmark", options.benchmark, BENCHMARKS),
-            ("level", options.level, LEVELS),
-        ):
-            if value is not None and value not in values:
-                raise UsageError(f"{name} '{value}' is unknown; there are {', '.join(values)}")
+        options.require_known()
         read = list(self.rows(text_of(file, path, "declared values"), path, options))
         if not read:
             raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
@@ -140,6 +144,7 @@ def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any
 
 
 def _each_once(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
+    # reversed twice: of equal rows the first stays, in the order of the file
     kept = {tuple(row[name] for name in given_schema(COREPOWER).names): row for row in reversed(rows)}
     return list(reversed(kept.values())), len(rows) - len(kept)
 
@@ -165,18 +170,11 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
     level = _level(row["level"])
     if level not in (*LEVELS, ""):
         raise InputError(f"{where}, column level: '{row['level']}' is neither queue nor cpu_model")
-    benchmark = _benchmark(row.get("benchmark") or options.benchmark or "")
-    if benchmark not in BENCHMARKS:
-        named = f"'{benchmark}'" if benchmark else "none"
-        raise InputError(
-            f"{where}: the benchmark must be named, HS06 or HS23; found {named}; "
-            f"add a column benchmark or give {options.hint('benchmark', 'HS06')}"
-        )
     return {
         "level": level,
         "name": row["name"],
         "corepower": score(where, "corepower", row["corepower"]),
-        "benchmark": benchmark,
+        "benchmark": _named_benchmark(where, row, options),
         "valid_from": moment(where, "valid_from", row.get("valid_from") or options.valid_from),
         "site": row.get("site") or None,
         "parent_corepower": score(where, "parent_corepower", row.get("parent_corepower", "")),
@@ -186,6 +184,17 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
         "imported_at": moment(where, "imported_at", row["imported_at"]) if row.get("imported_at") else None,
         "country": row.get("country") or None,
     }
+
+
+def _named_benchmark(where: str, row: Mapping[str, str], options: Options) -> str:
+    benchmark = _benchmark(row.get("benchmark") or options.benchmark or "")
+    if benchmark not in BENCHMARKS:
+        named = f"'{benchmark}'" if benchmark else "none"
+        raise InputError(
+            f"{where}: the benchmark must be named, HS06 or HS23; found {named}; "
+            f"add a column benchmark or give {options.hint('benchmark', 'HS06')}"
+        )
+    return benchmark
 
 
 def require_no_nul(where: str, name: str, text: str) -> None:

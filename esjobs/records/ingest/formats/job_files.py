@@ -45,6 +45,7 @@ def content(file: Input) -> bytes:
     pieces = []
     size = 0
     with reading(file), file.open("rb") as raw:
+        # by its first bytes: many files that end in .gz are not
         zipped = raw.peek(2)[:2] == GZIP
         stream = gzip.GzipFile(fileobj=raw) if zipped else raw
         while chunk := stream.read(_CHUNK):

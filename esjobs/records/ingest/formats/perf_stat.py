@@ -252,11 +252,16 @@ def _of_cells(text: str, separator: str, books: Books) -> Iterator[_Block]:
             # the comma of a fraction is a separator, too
             before -= 1
             value = f"{cells[before]}.{value}"
-        share = cells[position + 2].strip().replace(",", ".") if len(cells) > position + 2 else ""
-        fraction = round(float(share) / 100, 6) if _NUMBER.fullmatch(share) else 1.0
+        fraction = _share_in(cells, position + 2)
         _take(block, cells[position].strip(), value, unit, fraction, books, part=before > 0)
     books.repair("lines that count nothing, left out", uncounted)
     yield block
+
+
+def _share_in(cells: list[str], at: int) -> float:
+    """Return the share of the time that an event was counted; 1 where the cell does not say."""
+    share = cells[at].strip().replace(",", ".") if len(cells) > at else ""
+    return round(float(share) / 100, 6) if _NUMBER.fullmatch(share) else 1.0
 
 
 def _joined_events(cells: list[str], separator: str) -> list[str]:

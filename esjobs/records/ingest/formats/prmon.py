@@ -86,23 +86,13 @@ class Prmon:
 
 
 def _series(text: str, books: Books) -> Iterator[Series]:
-    columns = _columns(text, books)
-    times = columns.pop("time")
-    back = int((np.diff(times) < 0).sum())
-    books.repair("times that go back, sorted", back)
-    order = np.argsort(times, kind="stable")
-    last = np.r_[np.diff(times[order]) > 0, True]
-    books.repair("samples of a time that another one has, left out", int((~last).sum()))
-    order = order[last]
-    times = times[order]
-    columns = {name: values[order] for name, values in columns.items()}
+    times, columns = _in_order(_columns(text, books), books)
     named: dict[str, npt.NDArray[np.float64]] = {}
     for name, values in columns.items():
-        if name in _LEVELS:
-            metric, factor = _LEVELS[name]
+        level = _level(name)
+        if level is not None:
+            metric, factor = level
             named[metric] = values * factor
-        elif name not in _USED:
-            named[other(name)] = values
     for metric, wanted in _COUNTERS.items():
         present = [name for name in wanted if name in columns]
         if present and (len(present) == len(wanted) or metric not in _BOTH):
@@ -113,6 +103,25 @@ def _series(text: str, books: Books) -> Iterator[Series]:
             yield Series(metric, "job", "", laid.start, laid.step_s, values, laid.remark)
         else:
             books.refuse("no samples", metric, f"{metric} has no sample in {len(values):,} instants")
+
+
+def _level(name: str) -> tuple[str, float] | None:
+    """Return the metric of a column of samples, and its factor; None for counters."""
+    return _LEVELS.get(name, None if name in _USED else (other(name), 1.0))
+
+
+def _in_order(
+    columns: Mapping[str, npt.NDArray[np.float64]], books: Books
+) -> tuple[npt.NDArray[np.float64], dict[str, npt.NDArray[np.float64]]]:
+    """Return the times in order, each once, and the other columns likewise."""
+    times = columns["time"]
+    books.repair("times that go back, sorted", int((np.diff(times) < 0).sum()))
+    order = np.argsort(times, kind="stable")
+    # the last sample of a time stays: the monitor writes again after a restart
+    last = np.r_[np.diff(times[order]) > 0, True]
+    books.repair("samples of a time that another one has, left out", int((~last).sum()))
+    order = order[last]
+    return times[order], {name: values[order] for name, values in columns.items() if name != "time"}
 
 
 def _rate(

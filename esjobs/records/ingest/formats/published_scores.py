@@ -113,9 +113,10 @@ def _hs06_row(header: list[str], row: list[str]) -> Mapping[str, Any]:
         raise RowError(NO_VALUE, "cores", f"'{named['Cores (runs)'][:60]}' begins with no number")
     smt = _HS06_SMT.search(cores[2])
     remarks = [_HS06_SMT.sub("", cores[2]).strip(" ()")]
-    memory = next((value for name, value in named.items() if name.startswith("Memory")), "")
+    # units stand behind the names of these columns, and differ from page to page
+    memory = _beginning(named, "Memory")
     remarks += [f"memory {memory} GB"] if memory else []
-    clock = next((value for name, value in named.items() if name.startswith("Clock speed")), "")
+    clock = _beginning(named, "Clock speed")
     return {
         "benchmark": "hs06",
         "cpu_raw": named["CPU"],
@@ -127,6 +128,10 @@ def _hs06_row(header: list[str], row: list[str]) -> Mapping[str, Any]:
         "measured_by": named.get("Site", "").strip("()") or None,
         "remark": "; ".join(filter(None, remarks)) or None,
     }
+
+
+def _beginning(named: Mapping[str, str], begin: str) -> str:
+    return next((value for name, value in named.items() if name.startswith(begin)), "")
 
 
 HEPIX_HS06 = ReferenceScores("hepix-hs06", _hs06_lines)

@@ -135,18 +135,23 @@ def _with_ranges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         scale = row["source"] if row["benchmark"] == "factor" else None
         groups[row["benchmark"], row["cpu_model"], scale].append(row)
     for group in groups.values():
-        values = [row["value_per_core"] for row in group]
-        low, high = min(values), max(values)
+        low, high, differ = _range_of(group)
         apart = high > low * (1 + SAME_SCORE)
-        differ = [called for name, called in _DIFFERING.items() if len({row[name] for row in group}) > 1]
         for row in group:
             row |= {
                 "value_per_core_low": low,
                 "value_per_core_high": high,
                 "ambiguous": bool(apart or row["ambiguous"]),
-                "differ_in": ", ".join(differ) if apart and differ else None,
+                "differ_in": differ if apart and differ else None,
             }
     return rows
+
+
+def _range_of(group: Sequence[Mapping[str, Any]]) -> tuple[float, float, str]:
+    """Return the lowest and highest score of a CPU model, and what its rows differ in."""
+    values = [row["value_per_core"] for row in group]
+    differ = [called for name, called in _DIFFERING.items() if len({row[name] for row in group}) > 1]
+    return min(values), max(values), ", ".join(differ)
 
 
 def cells(

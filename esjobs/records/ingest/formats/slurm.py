@@ -208,18 +208,22 @@ def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> 
     for name, part in _PARTS.items():
         if (texts_of := columns.get(name.partition("/")[0])) is not None:
             made[name] = _each(texts_of, part)
-    if "nodelist" in columns:
-        # who never ran had no nodes, whatever the record counts
-        for name in ("nnodes", "allocnodes"):
-            if name in made:
-                made[name] = [
-                    None if nodes == "None assigned" else count
-                    for nodes, count in zip(columns["nodelist"], made[name], strict=True)
-                ]
+    for name in made.keys() & {"nnodes", "allocnodes"}:
+        made[name] = _of_those_that_ran(made[name], columns.get("nodelist"))
     return made
 
 
+def _of_those_that_ran(counts: list[str | None], node_lists: list[str] | None) -> list[str | None]:
+    if node_lists is None:
+        return counts
+    # who never ran had no nodes, whatever the record counts
+    return [
+        None if nodes == "None assigned" else count for nodes, count in zip(node_lists, counts, strict=True)
+    ]
+
+
 def _each(texts: Sequence[str], part: Callable[[str], str | None]) -> list[str | None]:
+    # once per distinct cell: columns of accounting repeat few of them
     converted = {text: part(text) for text in set(texts)}
     return [converted[text] for text in texts]
 

@@ -84,11 +84,7 @@ def heading_of(line: bytes, requested: object, file: str) -> Heading:
     if "jobid" in names or "jobidraw" in names:
         if requested is not None:
             raise UsageError(f"{file} has a header; leave columns= out")
-        closed = names[-1] == ""
-        names = names[:-1] if closed else names
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise InputError(f"{file}: column {twice} appears {names.count(twice)} times; keep one")
-        return Heading(names, named=True, closed=closed)
+        return _named_heading(names, file)
     if requested is not None:
         return Heading(_requested_names(str(requested)), named=False)
     if _is_bare(first):
@@ -98,6 +94,15 @@ def heading_of(line: bytes, requested: object, file: str) -> Heading:
         "no JobID); print it with sacct --parsable2, without --noheader, or name the columns with "
         "--set columns=jobid,jobidraw,..."
     )
+
+
+def _named_heading(names: tuple[str, ...], file: str) -> Heading:
+    # --parsable ends each line with a bar, --parsable2 does not
+    closed = names[-1] == ""
+    names = names[:-1] if closed else names
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"{file}: column {twice} appears {names.count(twice)} times; keep one")
+    return Heading(names, named=True, closed=closed)
 
 
 def _requested_names(requested: str) -> tuple[str, ...]:

@@ -131,24 +131,27 @@ def _jobs(
     if column is None:
         of_jobs = {job_files.job_id_of(file, fill): rows}
     else:
-        of_jobs = {
-            str(value): rows.filter(pc.equal(rows.column(column), value))
-            for value in rows.column(column).unique()
-            if value.as_py()
-        }
+        of_jobs = _by_job(rows, column)
         if unnamed := pc.sum(pc.equal(rows.column(column), "")).as_py():
             yield _unnamed(file, column, unnamed)
-    for number, (job_id, of_job) in enumerate(of_jobs.items()):
+    # what is left out of the file is counted once, with its first job
+    counts = omitted
+    for job_id, of_job in of_jobs.items():
         books = Books(file.name)
-        if not number:
-            for what, count in omitted.items():
-                books.repair(what, count)
+        for what, count in counts.items():
+            books.repair(what, count)
+        counts = {}
         named = of_job.filter(pc.not_equal(pc.utf8_trim_whitespace(of_job.column("node")), ""))
         books.repair("samples without a node, left out", of_job.num_rows - named.num_rows)
         series = [one for node, of_node in _nodes(named) for one in _of_node(of_node, node, books)]
         if not series and not books.rejects:
             books.refuse("no series", "", f"job {job_id} has no sample with a time and a node")
         yield job_files.series_piece(source, job_id, series, books, fill.get("end_time"))
+
+
+def _by_job(rows: pa.Table, column: str) -> dict[str, pa.Table]:
+    job_ids = rows.column(column)
+    return {str(value): rows.filter(pc.equal(job_ids, value)) for value in job_ids.unique() if value.as_py()}
 
 
 def _unnamed(file: Input, column: str, count: int) -> Parsed:
@@ -180,11 +183,10 @@ def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
     laid = [
         (times[tasks == task], [values[name][tasks == task] for name in columns]) for task in np.unique(tasks)
     ]
-    # tasks are sampled one after the other: their instants are those of the one with most samples
-    instants = np.unique(max(laid, key=lambda one: len(one[0]))[0])
-    step = float(np.median(np.diff(instants))) if len(instants) > 1 else 0.0
+    step = _step_of(laid)
     first, last = float(times.min()), float(times.max())
     length = round((last - first) / step) + 1 if step else 1
+    # a clock that jumped by years would ask for an array of as many steps
     if length > 4 * len(times) + 1000:
         raise InputError(
             f"{books.file}: {len(times):,} samples of {node} in {duration(last - first)} are no profile"
@@ -199,6 +201,13 @@ def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
             continue
         divisor = np.maximum(count, 1) if metric in _MEANS else step if name in _SINCE else 1.0
         yield Series(metric, "node", node, start, step, total * factor / divisor, remark)
+
+
+def _step_of(laid: Sequence[tuple[Floats, Sequence[Floats]]]) -> float:
+    """Return the time (s) between samples; 0 if there is one only."""
+    # tasks are sampled one after the other: their instants are those of the one with most samples
+    instants = np.unique(max((times for times, _ in laid), key=len))
+    return float(np.median(np.diff(instants))) if len(instants) > 1 else 0.0
 
 
 def _added(

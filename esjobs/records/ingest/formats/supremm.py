@@ -203,28 +203,33 @@ def _of_plots(document: Mapping[str, Any], file: Input, fill: Mapping[str, objec
     for metric, host, device, samples, times in _plots(document):
         node = str(_named(hosts, host))
         unit = node if device is None else f"{node}/{device.removeprefix('cpu')}"
-        name, factor = _METRICS.get(metric, (other(metric), 1.0))
-        if _has_no_data(samples):
-            books.refuse("no data", metric, f"{metric} of {unit}: error {samples['error']!r}", unit)
-            continue
-        if not _as_many(samples, times):
-            books.refuse("no series", metric, f"{metric} of {unit} has not as many samples as times", unit)
-            continue
-        at, values = _floats(times), _floats(samples)
-        timed = np.isfinite(at)
-        if not timed.any():
-            books.refuse("no series", metric, f"{metric} of {unit} has no times", unit)
-            continue
-        books.repair("samples that are no number, left as gaps", int(np.isnan(values).sum()))
-        laid = regular(at[timed], [values[timed] * factor])
         scope = "node" if device is None else "core"
-        found.append(Series(name, scope, unit, laid.start, laid.step_s, laid.columns[0], laid.remark))
+        found += _of_plot(metric, scope, unit, samples, times, books)
     if not found and not books.rejects:
         raise InputError(f"{file.name} has neither acct nor series; is it a document of SUPReMM?")
     named = job_files.moment(int(ended), "the time in _id")
     last = max((one.last for one in found), default=named)
+    # samples may go on after the time in the id, and series end with their job
     end = fill.get("end_time") or max(last, named)
     return job_files.series_piece(source, job_id, found, books, end)
+
+
+def _of_plot(metric: str, scope: str, unit: str, samples: Any, times: Any, books: Books) -> Iterator[Series]:
+    name, factor = _METRICS.get(metric, (other(metric), 1.0))
+    if _has_no_data(samples):
+        books.refuse("no data", metric, f"{metric} of {unit}: error {samples['error']!r}", unit)
+        return
+    if not _as_many(samples, times):
+        books.refuse("no series", metric, f"{metric} of {unit} has not as many samples as times", unit)
+        return
+    at, values = _floats(times), _floats(samples)
+    timed = np.isfinite(at)
+    if not timed.any():
+        books.refuse("no series", metric, f"{metric} of {unit} has no times", unit)
+        return
+    books.repair("samples that are no number, left as gaps", int(np.isnan(values).sum()))
+    laid = regular(at[timed], [values[timed] * factor])
+    yield Series(name, scope, unit, laid.start, laid.step_s, laid.columns[0], laid.remark)
 
 
 def _as_many(samples: Any, times: Any) -> bool:

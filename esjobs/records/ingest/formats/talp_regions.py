@@ -80,8 +80,7 @@ def regions_of(document: Mapping[str, Any], part_of: str | None) -> Iterator[Row
         return
     listed = dict(_application(document))
     of_processes = dict(_processes(document))
-    names = [*listed, *(name for name in of_processes if name not in listed)]
-    main = next((name for name in MAIN_REGIONS if name in names), None)
+    main = next((name for name in MAIN_REGIONS if name in {**listed, **of_processes}), None)
     for name, members in listed.items():
         yield _row(name, members, main, level="application")
     for name, processes in of_processes.items():
@@ -208,14 +207,20 @@ def _measured(members: Mapping[str, Any], level: str) -> Row:
     if row["model"] == "summed":
         # what 3.3 and 3.4 print as parallel efficiency has no part but MPI
         row["mpi_parallel_efficiency"] = row["parallel_efficiency"]
-    counters = {name: _number(members, (key,)) for name, key in _COUNTERS.items()}
-    row["counters"] = _state(list(counters.values()))
-    if row["counters"] == "ok":
-        row |= {name: value / 1e9 for name, value in counters.items() if value is not None}
+    row |= _counters(members)
     entered, ranks = row["cpus"], row["ranks"]
     if level == "application" and entered and ranks and entered < ranks:
         row["remark"] = f"entered on {entered} CPUs of an application of {ranks} ranks"
     return row
+
+
+def _counters(members: Mapping[str, Any]) -> Row:
+    counters = {name: _number(members, (key,)) for name, key in _COUNTERS.items()}
+    state = _state(list(counters.values()))
+    if state != "ok":
+        return {"counters": state}
+    # DLB counts, rows have thousands of millions
+    return {"counters": state, **{name: value / 1e9 for name, value in counters.items() if value is not None}}
 
 
 def _model(members: Mapping[str, Any], level: str) -> str:

@@ -11,7 +11,7 @@ from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.json_lines import read_json_lines
 from esjobs.records.ingest.reading.layout import Binding, Layout
 from esjobs.records.ingest.reading.lines import BLOCK, LineFeed
-from esjobs.records.ingest.reading.opening import ACCEPTED, opened
+from esjobs.records.ingest.reading.opening import ACCEPTED, Opened, opened
 from esjobs.records.ingest.refusals import LISTED, Refusals
 from esjobs.records.ingest.validate import Block, Context, rows_of
 
@@ -33,22 +33,7 @@ def parse_file(
     rows = 0
     noted = False
     with opened(file) as source:
-        if source.container == "jsonl":
-            binding: Binding | None = None
-            pieces: Iterable[tuple[Block, Binding]] = read_json_lines(
-                LineFeed(source.stream, file, block), layout, refusals, way
-            )
-        elif source.container == "parquet":
-            parquet, binding = open_parquet(file, layout, filled)
-            pieces = zip(read_parquet(parquet, binding, refusals), repeat(binding))
-        else:
-            feed = LineFeed(source.stream, file, block)
-            first = next(iter(feed), None)
-            if first is None or not first.data.strip():
-                raise InputError(f"{file.name} holds nothing but blank lines; {ACCEPTED}")
-            header = read_header(feed, first, layout, filled)
-            binding = header.binding
-            pieces = zip(read_csv(feed, header, refusals, way), repeat(binding))
+        binding, pieces = _pieces(source, file, layout, filled, refusals, way, block)
         for piece, of_piece in pieces:
             notes = () if noted else of_piece.notes(file.name)
             parsed = rows_of(piece, of_piece, context, refusals, notes)
@@ -62,3 +47,28 @@ def parse_file(
         yield Parsed.of((), notes=(*notes, f"{file.name}: no rows"))
     elif last.rows_in:
         yield last
+
+
+def _pieces(
+    source: Opened,
+    file: Input,
+    layout: Layout,
+    filled: tuple[str, ...],
+    refusals: Refusals,
+    way: Way,
+    block: int,
+) -> tuple[Binding | None, Iterable[tuple[Block, Binding]]]:
+    """Return the binding of the header, if there is one, and the blocks of the file with theirs."""
+    if source.container == "jsonl":
+        # names may change from line to line
+        feed = LineFeed(source.stream, file, block)
+        return None, read_json_lines(feed, layout, refusals, way)
+    if source.container == "parquet":
+        parquet, binding = open_parquet(file, layout, filled)
+        return binding, zip(read_parquet(parquet, binding, refusals), repeat(binding))
+    feed = LineFeed(source.stream, file, block)
+    first = next(iter(feed), None)
+    if first is None or not first.data.strip():
+        raise InputError(f"{file.name} holds nothing but blank lines; {ACCEPTED}")
+    header = read_header(feed, first, layout, filled)
+    return header.binding, zip(read_csv(feed, header, refusals, way), repeat(header.binding))

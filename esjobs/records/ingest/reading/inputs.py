@@ -140,9 +140,11 @@ def _copy(stream: IO[bytes], spooled: Spooled, accept: Accept | None, most: int 
         try:
             left = memoryview(chunk)
             while left:
+                # an unbuffered file may take a part of what it is given
                 left = left[file.write(left) :]
         except OSError as error:
             raise _no_room(spooled.name, size, error.strerror or str(error)) from error
+        # a short stream is over already: its reader says better what is wrong with it
         if not size and accept is not None and len(chunk) == _CHUNK:
             accept(spooled)
             file.seek(0, os.SEEK_END)

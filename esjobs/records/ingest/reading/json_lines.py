@@ -7,7 +7,7 @@ inside it that has one keeps all of them for its reader.
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -221,12 +221,7 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout, refusals: Refusals) -
             continue
         try:
             record = _read_line(line, layout, overlong=lines.overlong)
-            nested = next(
-                (name for name in record if name in read and isinstance(record[name], dict | list)), None
-            )
-            if nested is not None:
-                detail = f"{nested} holds an object or a list; accepted: text or a number"
-                raise RowError("not a plain value", "", detail)
+            _require_plain(record, read)
         except RowError as error:
             refusals.refuse(error, number, excerpt(line[: 8 * EXCERPT]))
             continue
@@ -248,12 +243,20 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout, refusals: Refusals) -
     return block, binding
 
 
+def _require_plain(record: Mapping[str, object], read: Collection[str]) -> None:
+    for name, value in record.items():
+        if name in read and isinstance(value, dict | list):
+            detail = f"{name} holds an object or a list; accepted: text or a number"
+            raise RowError("not a plain value", "", detail)
+
+
 def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, object]:
     if overlong or len(line) > MAX_LINE:
         raise too_long()
     text = decoded(line)
     try:
         value = json.loads(text, parse_constant=str, parse_int=_integer, object_pairs_hook=object_of)
+        # json accepts half of a surrogate pair, which no store can write as UTF-8
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

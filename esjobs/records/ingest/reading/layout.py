@@ -1,6 +1,6 @@
 """Columns of a format as canonical fields: one table per format, read by common code."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,29 +133,26 @@ def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
         by_name.setdefault(name.strip().lower(), []).append(name)
     sources: dict[str, tuple[str, ...]] = {}
     types: dict[str, FieldType] = {}
-    read: set[str] = set()
     for column in layout.columns:
-        present = []
-        for alias in column.names:
-            names = by_name.get(alias, [])
-            if len(names) > 1:
-                raise InputError(
-                    f"{file}: column {alias} appears {len(names)} times ({', '.join(names)}); keep one"
-                )
-            read.add(alias)
-            present += names
-            types.update(dict.fromkeys(names, column.type))
+        present = [name for alias in column.names for name in _at_most_one(by_name, alias, file)]
+        types.update(dict.fromkeys(present, column.type))
         if column.members:
             members = _members(header, column.members, file)
-            read.update(name.strip().lower() for name in members)
-            present += members
             types.update(dict.fromkeys(members, "number"))
+            present += members
         if present:
             sources[column.target] = tuple(present)
-    rest = [(lower, name) for lower, names in by_name.items() if lower not in read for name in names]
+    rest = [(lower, name) for lower, names in by_name.items() for name in names if name not in types]
     computed = tuple(name for lower, name in rest if lower in _COMPUTED)
     unknown = tuple(name for lower, name in rest if lower not in _COMPUTED)
     return Binding(layout, sources, unknown, computed, types)
+
+
+def _at_most_one(by_name: Mapping[str, list[str]], alias: str, file: str) -> list[str]:
+    names = by_name.get(alias, [])
+    if len(names) > 1:
+        raise InputError(f"{file}: column {alias} appears {len(names)} times ({', '.join(names)}); keep one")
+    return names
 
 
 def _members(header: Sequence[str], prefix: str, file: str) -> list[str]:

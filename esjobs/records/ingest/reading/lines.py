@@ -74,6 +74,7 @@ class LineFeed:
                 self._ended = not new
                 data, self._partial = self._partial + new, b""
                 cut = len(data) if self._ended else data.rfind(b"\n") + 1
+                # no line end in all of it: the line is too long, whatever follows
                 if not cut and len(data) > MAX_LINE:
                     if self._pushed:
                         self._partial = data

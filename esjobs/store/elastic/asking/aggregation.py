@@ -7,7 +7,7 @@ disagree, or the index cannot express the question, everything is read.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -60,6 +60,7 @@ def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bo
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
     parts = jobs.parts(query.window, used_fields(query))
     if len(parts) == 1 and not by_reading:
+        # one search is one snapshot anyway; None where the answer needs several
         answer = single_search_answer(cluster, parts[0], query)
         if answer is not None:
             return answer
@@ -87,35 +88,55 @@ def _joined(
     if quantiles_in(query) and None in of_parts:
         # those of some jobs and those of others are not those of all
         of_parts = [None] * len(nonempty)
+    unread = _unread(cluster, jobs, nonempty, of_parts, query)
+    answered = [grouped for grouped in of_parts if grouped is not None]
+    if answered:
+        return _completed(answered, unread, query)
+    with documents_of(unread, query) as documents:
+        return documents.groups(query)
+
+
+def _unread(
+    cluster: Cluster,
+    jobs: JobSource,
+    nonempty: Sequence[tuple[PointInTime, JobIndex]],
+    of_parts: "Sequence[_Grouped | None]",
+    query: Query,
+) -> list[Unread]:
+    """Return the documents that are left to read. Raises :class:`StoreError` above the limit."""
     unread: list[Unread] = []
     for (at, part), grouped in zip(nonempty, of_parts, strict=True):
         if grouped is None and jobs.most_read is not None and is_groupable(part, query):
+            # the cluster was to group them, so they were not counted before
             n_jobs = count_of(cluster, part, part.inside(query.window))
             require_allowed(jobs, n_jobs, ["documents cannot be counted as they are"])
         rest = EVERY if grouped is None else grouped.rest
         if rest != NONE:
             unread.append(Unread(at, part, rest))
-    answered = [grouped for grouped in of_parts if grouped is not None]
-    if not answered:
-        with documents_of(unread, query) as documents:
-            return documents.groups(query)
+    return unread
+
+
+def _completed(answered: "Sequence[_Grouped]", unread: Sequence[Unread], query: Query) -> Aggregate:
+    """Return the groups of the cluster with the unread documents, derived keys and quantiles."""
     plainer = without_made_keys(query) or query
-    counting = with_count(plainer) if quantiles_in(query) else plainer
+    has_quantiles = bool(quantiles_in(query))
+    counting = with_count(plainer) if has_quantiles else plainer
     answers = [grouped.answer for grouped in answered]
     read: pa.Table | None = None
     if unread:
         with documents_of(unread, query) as documents:
             answers.append(documents.groups(counting))
-            if quantiles_in(query):
+            if has_quantiles:
                 read = documents.numbers(plainer)
     answer = _sum_of(answers, counting)
-    made = replace(query, metrics=counting.metrics)
     if query.made:
+        made = replace(query, metrics=counting.metrics)
         answer = replace(answer, table=with_made_keys(answer.table, made))
-    if not quantiles_in(query):
-        return answer
-    of_known = [grouped.distribution for grouped in answered]
-    return replace(answer, table=with_quantiles(answer.table, query, of_known, read))
+    if has_quantiles:
+        # last: their groups are those of the whole answer
+        of_known = [grouped.distribution for grouped in answered]
+        answer = replace(answer, table=with_quantiles(answer.table, query, of_known, read))
+    return answer
 
 
 def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
@@ -224,11 +245,11 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     numbers = distribution_of(at, jobs, query, plainer, clauses)
     if where is None or numbers is None:
         return None
-    if quantiles_in(query):
-        quick = search_groups(partial(_complete_search, at), jobs, query)
-        if quick is not None:
-            grouped = Aggregate(quick.table, books_table({}))
-            return _Grouped(grouped, NONE, numbers.of(quick.kept, quick.n_jobs, quick.first, quick.last))
+    has_quantiles = bool(quantiles_in(query))
+    quick = search_groups(partial(_complete_search, at), jobs, query) if has_quantiles else None
+    if quick is not None:
+        grouped = Aggregate(quick.table, books_table({}))
+        return _Grouped(grouped, NONE, numbers.of(quick.kept, quick.n_jobs, quick.first, quick.last))
     unjudged = jobs.unjudged(used_fields(query))
 
     def answer(keeps: Sequence[Clause], aggregations: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -246,18 +267,26 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     kept = parts.kept(counted)
     by_value = composite.grouping(counting, jobs.live, clauses, by_value=True)
     table = _groups(at, (requested, by_value), kept, counted, _time(jobs))
-    n_jobs = sum(counted.binned.values())
-    if (pc.sum(table.column(COUNT)).as_py() or 0) != n_jobs:
+    if _jobs_in(table) != counted.n_binned:
         return None
     shown = counting
-    if not quantiles_in(query):
+    if not has_quantiles:
         table, shown = table.drop_columns([COUNT]), plainer
     grouped = Aggregate(one_row(table, shown), books_table(counted.books))
+    return _Grouped(grouped, parts.rest(counted), _over_days(numbers, kept, counted))
+
+
+def _jobs_in(groups: pa.Table) -> int:
+    return int(pc.sum(groups.column(COUNT)).as_py() or 0)
+
+
+def _over_days(numbers: Distribution, kept: Clause, counted: "_Counted") -> Distribution:
+    """Return the distribution over the days that have jobs: a sample of empty ones tells nothing."""
     days = [day for day, n_of_day in counted.binned.items() if n_of_day]
-    if days:
-        covered = Window.of_days(min(days), max(days))
-        numbers = numbers.of(kept, n_jobs, covered.start, covered.end)
-    return _Grouped(grouped, parts.rest(counted), numbers)
+    if not days:
+        return numbers
+    covered = Window.of_days(min(days), max(days))
+    return numbers.of(kept, counted.n_binned, covered.start, covered.end)
 
 
 def _complete_search(at: PointInTime, body: Mapping[str, Any], decode: Callable[[bytes | str], Any]) -> Any:
@@ -335,6 +364,11 @@ class _Counted:
     n_doubted: int
     most: float = math.inf
 
+    @property
+    def n_binned(self) -> int:
+        """Number of binned jobs."""
+        return sum(self.binned.values())
+
 
 def _counted(
     at: PointInTime,
@@ -346,13 +380,7 @@ def _counted(
 ) -> _Counted | None:
     """Count the jobs by outcome; None if a field has several values somewhere."""
     rules = parts.rules
-    holds, fails = rules.passed(len(rules.keeps))
-    outcomes: list[tuple[str, Kind, Clause]] = [("binned", "binned", all_of(holds, fails))]
-    for number, rule in enumerate(query.drops):
-        outcomes.append((rule.reason, "dropped", rules.dropped(number)))
-    for rule in noted_rules(query):
-        present = clauses.present(rule.keep.field) or NONE
-        outcomes.append((str(rule.unknown), "note", all_of(holds, [*fails, present])))
+    outcomes = _outcomes(query, rules, clauses)
     named = {str(number): clause for number, (_, _, clause) in enumerate(outcomes)}
     days = per_day(_time(jobs), {"outcomes": {"filters": {"filters": named}}})
     # who wants books wants buckets, of which there are too many anyway
@@ -365,9 +393,8 @@ def _counted(
     }
     answer = at.search(only_aggregations(all_of(parts.base), body))
     counts = answer["aggregations"]
-    for name in counts:
-        if name.startswith(_VALUES) and counts[name]["value"] != counts[_DOCUMENTS + name]["doc_count"]:
-            return None
+    if _has_several_values(counts):
+        return None
     books: Counter[Outcome] = Counter()
     binned: dict[date, int] = {}
     for bucket in counts["sane"]["days"]["buckets"]:
@@ -375,15 +402,31 @@ def _counted(
         for number, (name, kind, _) in enumerate(outcomes):
             books[Outcome(day, name, kind)] += bucket["outcomes"]["buckets"][str(number)]["doc_count"]
         binned[day] = books[Outcome(day, "binned", "binned")]
-    most = math.inf
-    if not query.books:
-        # a missing value is one more
-        most = math.prod(counts["sane"][name]["value"] + 1 for name in distinct)
-        if "day" in requested.query.keys:
-            most *= len(
-                {day if requested.span == "day" else beginning(requested.span, day) for day in binned}
-            )
+    most = math.inf if query.books else _most_groups(requested, counts["sane"], distinct, binned)
     return _Counted(books, binned, counts["unjudged"]["doc_count"], counts["doubted"]["doc_count"], most)
+
+
+def _outcomes(query: Query, rules: _Rules, clauses: Clauses) -> list[tuple[str, Kind, Clause]]:
+    """Return the outcomes of jobs with the documents that certainly have them."""
+    holds, fails = rules.passed(len(rules.keeps))
+    outcomes: list[tuple[str, Kind, Clause]] = [("binned", "binned", all_of(holds, fails))]
+    for number, rule in enumerate(query.drops):
+        outcomes.append((rule.reason, "dropped", rules.dropped(number)))
+    for rule in noted_rules(query):
+        present = clauses.present(rule.keep.field) or NONE
+        outcomes.append((str(rule.unknown), "note", all_of(holds, [*fails, present])))
+    return outcomes
+
+
+def _most_groups(
+    requested: composite.Grouping, sane: Mapping[str, Any], distinct: Iterable[str], days: Iterable[date]
+) -> float:
+    """Estimate the maximum number of groups: the product of the distinct values of each key."""
+    # a missing value is one more
+    most: float = math.prod(sane[name]["value"] + 1 for name in distinct)
+    if "day" in requested.query.keys:
+        most *= len({day if requested.span == "day" else beginning(requested.span, day) for day in days})
+    return most
 
 
 def _distinct(requested: composite.Grouping) -> dict[str, Any]:
@@ -409,6 +452,15 @@ def _values_and_documents(jobs: JobIndex, query: Query) -> dict[str, Any]:
     return aggregations
 
 
+def _has_several_values(counts: Mapping[str, Any]) -> bool:
+    """True if a document has more than one value of a field: its sums would count it more than once."""
+    return any(
+        counts[name]["value"] != counts[_DOCUMENTS + name]["doc_count"]
+        for name in counts
+        if name.startswith(_VALUES)
+    )
+
+
 def _groups(
     at: PointInTime,
     ways: tuple[composite.Grouping, composite.Grouping | None],
@@ -422,7 +474,7 @@ def _groups(
     if counted.most <= partitions.PAGE:
         return composite.few_groups(at, replace(requested, days=time if by_day else ""), kept)
     if not by_day:
-        return composite.groups(at, requested, kept, sum(counted.binned.values()), by_value)
+        return composite.groups(at, requested, kept, counted.n_binned, by_value)
     inner = requested.schema()
     names = [*requested.query.keys, *(metric.name for metric in requested.query.metrics)]
     schema = pa.schema([pa.field("day", pa.date32()) if n == "day" else inner.field(n) for n in names])

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from esjobs.store.elastic.asking.composite import Grouping
 
 
+# gc=False: a page has tens of thousands of these, without cycles; the collector would walk all of them
 class _Value(msgspec.Struct, gc=False):
     value: float | str | None = None
     """A text where a sum went beyond all numbers."""
@@ -60,16 +61,7 @@ def answer_at_once_type(requested: "Grouping") -> type[Any]:
 
 def groups_type(requested: "Grouping") -> type[Any]:
     """Return the type of the groups, or without keys of the single one."""
-    inner: list[tuple[str, Any]] = []
-    filters: dict[str, list[tuple[str, Any]]] = {}
-    for atom in requested.sums.atoms():
-        target = filters.setdefault(requested.sums.filter_name(atom), []) if atom.of_some else inner
-        if atom.kind != "count":
-            target.append((requested.sums.name(atom), _Value))
-    for name, sums in filters.items():
-        kind = msgspec.defstruct("Filtered", [("doc_count", int), *sums], gc=False)
-        inner.append((name, kind))
-    inner += [(name, _Bins) for name in requested.binned]
+    inner = _inside(requested)
     if not requested.has_keys:
         optional = [(name, kind | None, None) for name, kind in inner]
         return msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
@@ -86,6 +78,20 @@ def groups_type(requested: "Grouping") -> type[Any]:
     after = ("after_key", dict[str, Any] | None, None)
     page = msgspec.defstruct("Groups", [("buckets", list[bucket]), after])
     return msgspec.defstruct("Aggregations", [("groups", page)], kw_only=True)
+
+
+def _inside(requested: "Grouping") -> list[tuple[str, Any]]:
+    """Return the members of a bucket beside its key: sums, sums of filtered jobs, bins."""
+    inner: list[tuple[str, Any]] = []
+    filters: dict[str, list[tuple[str, Any]]] = {}
+    for atom in requested.sums.atoms():
+        target = filters.setdefault(requested.sums.filter_name(atom), []) if atom.of_some else inner
+        if atom.kind != "count":
+            target.append((requested.sums.name(atom), _Value))
+    for name, sums in filters.items():
+        kind = msgspec.defstruct("Filtered", [("doc_count", int), *sums], gc=False)
+        inner.append((name, kind))
+    return inner + [(name, _Bins) for name in requested.binned]
 
 
 def _key_type(live: LiveField) -> Any:

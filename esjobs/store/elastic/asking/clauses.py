@@ -40,6 +40,7 @@ NONE: Clause = {"match_none": {}}
 Distinct = Callable[[str], list[Any] | None]
 """The distinct values of a path among the jobs in question; None when they are too many."""
 
+# distinct values against which a pattern is matched here
 _MOST_VALUES = 10_000
 # Values in one clause; both products allow 65 536
 _MOST_TERMS = 50_000
@@ -59,6 +60,7 @@ class Clauses:
     def filters(self, items: Sequence[Filter]) -> list[Clause] | None:
         """Return all filters, to be joined by and; None if one cannot be expressed."""
         clauses = [self.filter(item) for item in items]
+        # one filter that cannot be expressed makes all documents candidates
         exact = [clause for clause in clauses if clause is not None]
         return exact if len(exact) == len(clauses) else None
 
@@ -70,16 +72,14 @@ class Clauses:
         clause = self.filter(item)
         if clause is None and isinstance(item, Range):
             derived = self._field(item.field).derived
-            parts = quotients.possibly(self, derived, item) if isinstance(derived, Quotient) else None
-            return None if parts is None else any_of(parts)
+            return _either(quotients.possibly(self, derived, item) if isinstance(derived, Quotient) else None)
         return clause
 
     def filter(self, item: Filter) -> Clause | None:
         """Return a filter as clause."""
         match item:
             case Either(filters):
-                parts = self.filters(filters)
-                return None if parts is None else any_of(parts)
+                return _either(self.filters(filters))
             case Missing(name):
                 present = self.present(name)
                 return None if present is None else negated(present)
@@ -117,16 +117,19 @@ class Clauses:
                 return self.present(source)
             case CoreClassOf(source):
                 return self.filter(Range(source, ge=1))
-            case Quotient(over, under):
-                parts = self.filters([*(Present(part) for part in (*over, *under))])
-                zero = self.filters([In(part, (0,)) for part in under])
-                return None if parts is None or zero is None else all_of(parts, zero)
+            case Quotient() as quotient:
+                return self._has_quotient(quotient)
         live = self.live[name]
         if live.state in ("constant", "absent"):
             return EVERY if live.state == "constant" else NONE
         if not live.askable:
             return None
         return any_of([has_value(live, path) for path in live.paths])
+
+    def _has_quotient(self, quotient: Quotient) -> Clause | None:
+        parts = self.filters([Present(part) for part in (*quotient.over, *quotient.under)])
+        zero = self.filters([In(part, (0,)) for part in quotient.under])
+        return None if parts is None or zero is None else all_of(parts, zero)
 
     def distinct(self, name: str) -> list[Any] | None:
         """Return the translated distinct values of a stored field; None if too many."""
@@ -146,12 +149,11 @@ class Clauses:
         usable = [cast for value in values for cast in typed(name, item.type, value)]
         match item.derived:
             case DayOf(source):
-                parts = self.filters([_times_of(source, Days(name, day, day)) for day in usable])  # type: ignore[arg-type]
-                return None if parts is None else any_of(parts)
+                days = [_times_of(source, Days(name, day, day)) for day in usable]  # type: ignore[arg-type]
+                return _either(self.filters(days))
             case CoreClassOf(source):
                 ranges = {"single": Range(source, ge=1, le=1), "multi": Range(source, gt=1)}
-                parts = self.filters([ranges[str(value)] for value in usable if value in ranges])
-                return None if parts is None else any_of(parts)
+                return _either(self.filters([ranges[str(value)] for value in usable if value in ranges]))
             case Quotient():
                 return None
         live = self.live[name]
@@ -161,13 +163,7 @@ class Clauses:
             return NONE
         if not live.askable or item.type == "time":
             return None
-        if item.type in ("boolean", "day"):
-            return {"terms": {live.paths[0]: [str(value).lower() for value in usable]}}
-        if item.type == "keyword":
-            wanted = [raw for value in usable for raw in foreign_texts(live, str(value))]
-            return _first_of(live, lambda path: any_of([{"terms": {path: part}} for part in _cut(wanted)]))
-        numbers = [value for value in usable if isinstance(value, int | float) and math.isfinite(value)]
-        return any_of([_first_of(live, _between(live, Range(name, ge=n, le=n))) for n in numbers])
+        return _stored_among(live, usable)
 
     def _range(self, item: Range) -> Clause | None:
         bounds = (item.gt, item.ge, item.lt, item.le)
@@ -175,8 +171,7 @@ class Clauses:
             return NONE
         derived = self._field(item.field).derived
         if isinstance(derived, Quotient):
-            parts = quotients.exactly(self, derived, item)
-            return None if parts is None else any_of(parts)
+            return _either(quotients.exactly(self, derived, item))
         if derived is not None:
             return None
         live = self.live[item.field]
@@ -212,12 +207,27 @@ class Clauses:
         return self.filter(In(name, hit))
 
 
+def _stored_among(live: LiveField, usable: Sequence[Any]) -> Clause:
+    """Return the condition that a stored field has one of some values."""
+    kind = live.field.type
+    if kind in ("boolean", "day"):
+        return {"terms": {live.paths[0]: [str(value).lower() for value in usable]}}
+    if kind == "keyword":
+        wanted = [raw for value in usable for raw in foreign_texts(live, str(value))]
+        return _first_of(live, lambda path: any_of([{"terms": {path: part}} for part in _cut(wanted)]))
+    # a number as the range of all foreign numbers that are translated into it
+    numbers = [value for value in usable if isinstance(value, int | float) and math.isfinite(value)]
+    name = live.field.name
+    return any_of([_first_of(live, _between(live, Range(name, ge=n, le=n))) for n in numbers])
+
+
 # The values of a class of cores
 _CLASSES = ("single", "multi")
 
 
 def _times_of(source: str, days: Days) -> Times:
     start = datetime.combine(days.first, time(0), UTC)
+    # Python has no day after it
     if days.last == date.max:
         return Times(source, start)
     return Times(source, start, datetime.combine(days.last + timedelta(days=1), time(0), UTC))
@@ -245,6 +255,11 @@ def any_of(parts: Sequence[Clause]) -> Clause:
     if not parts:
         return NONE
     return parts[0] if len(parts) == 1 else {"bool": {"should": list(parts), "minimum_should_match": 1}}
+
+
+def _either(parts: Sequence[Clause] | None) -> Clause | None:
+    """Join by or what could be expressed."""
+    return None if parts is None else any_of(parts)
 
 
 def negated(part: Clause) -> Clause:
@@ -277,7 +292,9 @@ def foreign_texts(live: LiveField, value: str) -> list[Any]:
     if value not in values:
         texts.append(value)
     if live.whole_numbers:
+        # no other spelling: "007" is not the number 7, and other digits than ASCII are not read back
         return [int(text) for text in texts if text.lstrip("-").isdecimal() and str(int(text)) == text]
+    # longer texts are not indexed, so no document has them as a term
     return [text for text in texts if len(text) <= LONGEST_TERM]
 
 
@@ -299,6 +316,7 @@ def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
         if bound is None:
             continue
         if math.isinf(bound):
+            # nothing is above infinity, and every number is below it
             if (bound > 0) == key.startswith("g"):
                 return lambda _: NONE
             continue
@@ -327,8 +345,10 @@ def least_raw(live: LiveField, bound: float, *, beyond: bool) -> float:
         return bool(value > bound if beyond else value >= bound)
 
     low, high = sorted(bound / live.source.factor * scale for scale in (1 - 1e-5, 1 + 1e-5))
+    # a count is rounded: half a unit to either side, and as much again
     spread = 1.0 / live.source.factor
     low, high = low - spread, high + spread
+    # halving ends when no float lies between both ends, after some 60 steps
     for _ in range(200):
         middle = low + (high - low) / 2
         if not low < middle < high:

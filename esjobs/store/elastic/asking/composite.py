@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.arrow import arrow_type
@@ -153,6 +154,7 @@ def groups(
     :class:`NotExactError`. Memory: the groups, and a few parts.
     """
     parts, tables = ranges(at, requested, clause, n_jobs), []
+    # the first part tells how many groups there are per job; the others are asked the cheaper way
     if by_value is not None and n_jobs > partitions.SLICE:
         part = next(parts)
         first = _of_part(at, requested, part, decoder_of(requested))
@@ -266,40 +268,51 @@ def columns_of(requested: Grouping, buckets: Sequence[Any]) -> pa.Table:
     raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in requested.requested_columns}
     raw |= {name: [value] * len(buckets) for name, value in requested.fixed.items()}
     named = (*_stored(requested), *requested.sums.constants)
-    keys = {name: _values(requested, name, raw, len(buckets)) for name in named}
-    constants = {name: _floats(keys[name]) for name in requested.sums.constants}
-    atoms = {atom: _numbers(requested.sums, buckets, atom) for atom in requested.sums.atoms()}
-    columns: list[pa.Array] = []
+    stored = {name: _values(requested, name, raw, len(buckets)) for name in named}
     schema = requested.schema()
-    for key in requested.keys:
-        match requested.query.field(key).derived:
-            case CoreClassOf(source):
-                cores = keys.get(source, [None] * len(buckets))
-                values: Sequence[Any] = [
-                    None if c is None or c < 1 else "single" if c == 1 else "multi" for c in cores
-                ]
-            case DayOf():
-                values = [moment_of(bucket.key.day).date() for bucket in buckets]
-            case _:
-                values = keys[key]
-        converted = pa.array(values, arrow_type(requested.query.field(key).type))
-        columns.append(converted.dictionary_encode() if pa.types.is_string(converted.type) else converted)
+    columns = [_key_column(requested, key, stored, buckets) for key in requested.keys]
+    constants = {name: _floats(stored[name]) for name in requested.sums.constants}
+    atoms = {atom: _numbers(requested.sums, buckets, atom) for atom in requested.sums.atoms()}
     for metric in requested.query.metrics:
-        kind = schema.field(metric.name).type
         term = requested.sums.terms.get(metric.name)
         if term is None:
             # the index lacks a field: no job has it
             nothing = 0 if is_count(metric) else None
-            columns.append(pa.array([nothing] * len(buckets), kind))
-            continue
-        numbers, null = requested.sums.values(term, constants, atoms)
-        if not np.isfinite(numbers).all():
-            raise NotExactError("a sum is beyond all numbers")
-        if pa.types.is_integer(kind):
-            columns.append(pa.array(numbers.astype(np.int64)))
+            columns.append(pa.array([nothing] * len(buckets), schema.field(metric.name).type))
         else:
-            columns.append(pa.array(numbers, mask=null))
+            numbers, null = requested.sums.values(term, constants, atoms)
+            columns.append(_metric_column(numbers, null, schema.field(metric.name).type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _metric_column(numbers: Floats, null: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+    if not np.isfinite(numbers).all():
+        raise NotExactError("a sum is beyond all numbers")
+    if pa.types.is_integer(kind):
+        return pa.array(numbers.astype(np.int64))
+    return pa.array(numbers, mask=null)
+
+
+def _key_column(
+    requested: Grouping, key: str, stored: Mapping[str, Sequence[Any]], buckets: Sequence[Any]
+) -> pa.Array:
+    """Return a key of each bucket; derived ones from the stored ones behind them."""
+    field = requested.query.field(key)
+    match field.derived:
+        case CoreClassOf(source):
+            values: Sequence[Any] = list(map(_core_class, stored.get(source, [None] * len(buckets))))
+        case DayOf():
+            values = [moment_of(bucket.key.day).date() for bucket in buckets]
+        case _:
+            values = stored[key]
+    column = pa.array(values, arrow_type(field.type))
+    return column.dictionary_encode() if pa.types.is_string(column.type) else column
+
+
+def _core_class(cores: int | None) -> str | None:
+    if cores is None or cores < 1:
+        return None
+    return "single" if cores == 1 else "multi"
 
 
 def _stored(requested: Grouping) -> list[str]:
@@ -315,20 +328,25 @@ def _values(requested: Grouping, name: str, raw: Mapping[str, Sequence[Any]], ro
     for answered, column in requested.columns.items():
         if column.field != name:
             continue
-        of_source = list(raw[answered])
-        if live.field.type == "day":
-            of_source = [None if value is None else moment_of(value).date() for value in of_source]
-        elif not live.plain or (
-            live.field.type != "number" and live.whole_numbers != (live.field.type == "integer")
-        ):
-            converted = {value: translated(live, value) for value in set(of_source)}
-            of_source = list(map(converted.__getitem__, of_source))
-        if filled is not None:
-            of_source = [
-                other if value is None else value for value, other in zip(filled, of_source, strict=True)
-            ]
-        filled = of_source
+        of_path = _translated(live, raw[answered])
+        if filled is None:
+            filled = of_path
+        else:
+            filled = [other if value is None else value for value, other in zip(filled, of_path, strict=True)]
     return filled or []
+
+
+def _translated(live: LiveField, answered: Sequence[Any]) -> list[Any]:
+    """Return the answered values of a path in our units and words."""
+    if live.field.type == "day":
+        return [None if value is None else moment_of(value).date() for value in answered]
+    # an index of fractions answers 8.0 for a count, one of whole numbers 8 for a text
+    other_kind = live.field.type != "number" and live.whole_numbers != (live.field.type == "integer")
+    if live.plain and not other_kind:
+        return list(answered)
+    # once per distinct value: a page repeats few of them
+    converted = {value: translated(live, value) for value in set(answered)}
+    return list(map(converted.__getitem__, answered))
 
 
 def _numbers(sums: Sums, buckets: Sequence[Any], atom: Atom) -> Floats:

@@ -90,11 +90,7 @@ class IndexNumbers:
         counts = np.zeros((n_groups, len(edges) + 1), np.int64)
         clause, numbers = self.jobs, np.arange(len(edges) + 1)
         if within is not None:
-            former, holds = within
-            clause = self._of(former, holds)
-            lows = np.concatenate([[-np.inf], edges])
-            in_question = np.logical_or.reduce(holds, axis=0)
-            numbers = np.flatnonzero(in_question[np.searchsorted(former, lows, side="right")])
+            clause, numbers = self._of(*within), _bins_inside(*within, edges)
         raw = self._raw(edges)
         binned = Binned(self.form.path, [_ends(raw, number) for number in numbers.tolist()])
         requested = replace(self.requested, binned={"bins": binned})
@@ -106,17 +102,22 @@ class IndexNumbers:
                 raise InconsistentError("bins do not have as many jobs as their group")
             np.add.at(counts, (groups[:, None], numbers[None, :]), inside)
             if first:
-                keys = [*requested.requested_columns, *(["day"] if requested.days else [])]
-                self.rows += [
-                    (group, {name: getattr(bucket.key, name) for name in keys} if keys else {})
-                    for group, bucket in zip(groups.tolist(), buckets, strict=True)
-                ]
+                self._remember(requested, buckets, groups)
         return counts
+
+    def _remember(self, requested: Grouping, buckets: Sequence[Any], groups: Counts) -> None:
+        """Keep the keys of groups: later clauses name the groups that matter."""
+        keys = [*requested.requested_columns, *(["day"] if requested.days else [])]
+        self.rows += [
+            (group, {name: getattr(bucket.key, name) for name in keys} if keys else {})
+            for group, bucket in zip(groups.tolist(), buckets, strict=True)
+        ]
 
     def listed(self, edges: Floats, holds: Mask | None, n_jobs: int) -> Iterator[Listed]:
         requested = replace(self.requested, value=self.form.path)
         clause = self._of(edges, holds)
         parts: Iterator[Part] = iter([Part(clause, EVERY)])
+        # up to a few pages, cutting costs more than collecting the documents again
         if n_jobs > 3 * partitions.PAGE:
             parts = partitions.ranges(self.at, requested, clause, n_jobs)
         for part in parts:
@@ -151,6 +152,13 @@ class IndexNumbers:
     def _between(self, ends: Ends) -> Clause:
         limits = {name: end for name, end in zip(("gte", "lt"), ends, strict=True) if end is not None}
         return {"range": {self.form.path: limits}} if limits else self.form.clause
+
+
+def _bins_inside(former: Floats, holds: Mask, edges: Floats) -> Counts:
+    """Return the bins between finer edges that lie in an open bin of any group."""
+    lows = np.concatenate([[-np.inf], edges])
+    in_question = np.logical_or.reduce(holds, axis=0)
+    return np.flatnonzero(in_question[np.searchsorted(former, lows, side="right")])
 
 
 def _ends(raw: Sequence[float], number: int) -> Ends:

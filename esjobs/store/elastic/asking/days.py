@@ -17,6 +17,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 # The last midnight that 63 bits of nanoseconds reach
 _LAST = datetime(2262, 4, 11, tzinfo=UTC)
 
+# many short stretches rather than one: jobs of one hour are mostly of one task
 _STRETCHES = 16
 
 
@@ -117,6 +118,7 @@ def digits(value: float | None) -> str:
     """Format a number for a mark, without digits that depend on the order of summation."""
     if value is None or not math.isfinite(value):
         return "-"
+    # shards answer in any order, so the last digits of a sum of fractions change from search to search
     return str(int(value)) if value == int(value) else f"{value:.9e}"
 
 

@@ -29,6 +29,7 @@ def with_made_keys(table: pa.Table, query: Query) -> pa.Table:
     """Return the answer with the derived keys."""
     names = [metric.name for metric in query.metrics]
     columns: list[Any] = [*made_columns(table, query), *plain(table.select(names)).columns]
+    # several days or values became one key
     return merged(pa.table(columns, names=[*query.keys, *names]), query.keys)
 
 

@@ -37,6 +37,7 @@ class Reader:
         self.schema = schema
         members: list[tuple[str, Any, Any]] = [("hidden", dict[str, str] | None, None)]
         members += [(f"c{n}", _decoded(item.type) | None, None) for n, item in enumerate(schema)]
+        # names of fields may be no identifiers, or those of Python
         names = {f"c{n}": item.name for n, item in enumerate(schema)} | {"hidden": NOT_FINITE}
         source = msgspec.defstruct("Source", members, gc=False, rename=names)
         hit = msgspec.defstruct(
@@ -76,17 +77,18 @@ class Reader:
             for row, strange in hidden_rows:
                 if item.name in strange:
                     values[row] = float(strange[item.name])
-            if pa.types.is_nested(item.type):
-                arrays.append(pa.array([_members(value) for value in values], item.type))
-                continue
-            if pa.types.is_binary(item.type):
-                # msgspec reads base64 of values that it decodes into bytes
-                arrays.append(pa.array(values, item.type))
-                continue
-            text = _decoded(item.type) is str
-            array = pa.array(values, pa.string() if text else item.type)
-            arrays.append(array.cast(item.type) if text else array)
+            arrays.append(_array(values, item.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_nested(kind):
+        return pa.array([_members(value) for value in values], kind)
+    # msgspec reads base64 of values that it decodes into bytes
+    if pa.types.is_binary(kind) or _decoded(kind) is not str:
+        return pa.array(values, kind)
+    # times and days: Arrow reads their text, a column at a time
+    return pa.array(values, pa.string()).cast(kind)
 
 
 def _decoded(kind: pa.DataType) -> Any:

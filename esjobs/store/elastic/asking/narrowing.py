@@ -31,18 +31,24 @@ def narrowed(
     beside = "day" if requested.days else next((name for name in _columns(requested) if name != by), "")
     pieces = [_pieces(rows, numbers, by, beside) for _, numbers in wanted]
     if sum(map(len, pieces)) > _MOST_PIECES:
+        # by one key alone: more groups than wanted, in fewer pieces
         pieces = [_pieces(rows, numbers, by, "") for _, numbers in wanted]
     said = []
     for (clause, numbers), of_bin in zip(wanted, pieces, strict=True):
         if len(numbers) == len(rows):
             said.append(clause)
-            continue
-        parts = [
+        else:
+            said.append(all_of([clause, _groups(requested, by, beside, of_bin)]))
+    return any_of(said)
+
+
+def _groups(requested: Grouping, by: str, beside: str, of_bin: Mapping[Any, set[Any]]) -> Clause:
+    return any_of(
+        [
             all_of([*_is(requested, beside, value), _among(requested, by, among)])
             for value, among in of_bin.items()
         ]
-        said.append(all_of([clause, any_of(parts)]))
-    return any_of(said)
+    )
 
 
 _ANY = object()

@@ -13,7 +13,7 @@ from esjobs.core import fields
 from esjobs.core.fields import Quotient
 from esjobs.core.query import In
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, has_value, least_raw, translated
-from esjobs.store.elastic.asking.quotients import MOST_CLASSES, reaching
+from esjobs.store.elastic.asking.quotients import reaching, small_classes
 from esjobs.store.elastic.asking.refinement import Floats
 from esjobs.store.elastic.fields.live_fields import LiveField
 
@@ -68,22 +68,18 @@ def _by_classes(free: str, integer: str, clauses: Clauses, *, divided: bool) -> 
         return None
     if "absent" in (number.state, live.state):
         return []
-    classes = clauses.distinct(integer)
-    if (
-        not number.plain
-        or not number.one_kind
-        or classes is None
-        or len(classes) > MOST_CLASSES
-        or any(value < 0 for value in classes)
-    ):
+    classes = small_classes(clauses, integer)
+    if classes is None or not number.plain or not number.one_kind:
         return None
     if 0 in classes and not divided:
+        # every value times 0 is 0: no rising function
         return None
     forms: list[Form] = []
     for value in classes:
         both = clauses.filters([In(integer, (value,))])
         if both is None:
             return None
+        # divided by 0 there is no number
         if value:
             exists = has_value(number, number.paths[0])
             clause = {"bool": {"filter": [*both, exists]}}

@@ -55,6 +55,7 @@ def cells(
         yield from ranges(at, requested, clause, n_jobs)
         return
     path = requested.columns[name].path
+    # no more values than this can have so many jobs
     counts = islice(_counts(at, path, clause, PAGE), n_jobs // LEAST_CELL)
     often = {value: count for value, count in counts if count >= LEAST_CELL}
     for value, count in often.items():
@@ -68,19 +69,24 @@ def cells(
 
 def _longest(requested: "Grouping", sample: pa.Table, n_jobs: int) -> str | None:
     """Return the key with the longest texts and few values; None if none is worthwhile."""
+    if len(requested.columns) <= 1:
+        return None
     cut_by = _cut_by(requested)
     lengths: dict[str, float] = {}
     for name, column in requested.columns.items():
-        live = requested.live[column.field]
-        if column.field not in requested.keys or column.path == cut_by or len(live.paths) != 1:
-            continue
-        if not live.plain or live.field.type != "keyword":
+        if column.path == cut_by or not _is_plain_text(requested, column.field):
             continue
         texts = sample.column(column.field).cast(pa.string())
         if pc.count_distinct(texts).as_py() * LEAST_CELL <= n_jobs:
             lengths[name] = pc.mean(pc.binary_length(texts)).as_py() or 0.0
     longest = max(lengths, key=lengths.__getitem__, default=None)
-    return longest if longest and lengths[longest] >= LONG_KEY and len(requested.columns) > 1 else None
+    return longest if longest and lengths[longest] >= LONG_KEY else None
+
+
+def _is_plain_text(requested: "Grouping", name: str) -> bool:
+    """True if a column is a key that the index has as the text of one path."""
+    live = requested.live[name]
+    return name in requested.keys and len(live.paths) == 1 and live.plain and live.field.type == "keyword"
 
 
 def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
@@ -157,6 +163,8 @@ def paged(
         try:
             buckets, last = ask({"size": size, "sources": list(sources), **more})
         except RefusedError as error:
+            # a cluster may allow fewer buckets than the default; its limit cannot be asked for by
+            # everybody
             if error.kind != _TOO_MANY or size <= _LEAST_PAGE:
                 raise
             size = max(size // 4, _LEAST_PAGE)

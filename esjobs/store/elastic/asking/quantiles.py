@@ -137,13 +137,9 @@ def with_quantiles(
     ``read``: keys and numbers of jobs that were read. Raises :class:`InconsistentError`.
     """
     locate = _locator(table, query)
-    fractions: dict[str, list[float]] = defaultdict(list)
-    for metric in quantiles_in(query):
-        if metric.fraction not in fractions[metric.field]:
-            fractions[metric.field].append(metric.fraction)
     found: dict[tuple[str, float], Floats] = {}
     unordered: dict[str, Mask] = {}
-    for name, of_field in fractions.items():
+    for name, fractions in _fractions(query).items():
         numbers: list[Numbers] = [
             IndexNumbers(part.at, part.requested, part.kept, form, locate, part.few)
             for part in parts
@@ -154,22 +150,36 @@ def with_quantiles(
             of_read, unordered[name] = _read_numbers(read, name, locate(read), table.num_rows)
             numbers.append(of_read)
             n_jobs += len(of_read.groups)
-        answers = quantiles_of(numbers, table.num_rows, n_jobs, of_field)
-        found |= {(name, fraction): values for fraction, values in zip(of_field, answers, strict=True)}
+        answers = quantiles_of(numbers, table.num_rows, n_jobs, fractions)
+        found |= {(name, fraction): values for fraction, values in zip(fractions, answers, strict=True)}
     columns = [table.column(key) for key in query.keys]
     for each in query.metrics:
         quantile = _as_quantile(query, each)
         if quantile is None:
             columns.append(table.column(each.name))
-            continue
-        values = found[quantile.field, quantile.fraction]
-        null = np.isnan(values)
-        if isinstance(each, Minimum | Maximum) and each.field in unordered:
-            # NaN is above all numbers where the largest is asked for, as in the embedded engine
-            nan = unordered[each.field] & (null if isinstance(each, Minimum) else True)
-            values, null = np.where(nan, np.nan, values), null & ~nan
-        columns.append(_column(values, null, integer=metric_type(query, each) == "integer"))
+        else:
+            values = found[quantile.field, quantile.fraction]
+            columns.append(_quantile_column(query, each, values, unordered.get(quantile.field)))
     return pa.table(columns, names=[*query.keys, *(metric.name for metric in query.metrics)])
+
+
+def _fractions(query: Query) -> dict[str, list[float]]:
+    """Return the distinct fractions of each field: its numbers are counted once for all of them."""
+    fractions: dict[str, list[float]] = defaultdict(list)
+    for metric in quantiles_in(query):
+        if metric.fraction not in fractions[metric.field]:
+            fractions[metric.field].append(metric.fraction)
+    return fractions
+
+
+def _quantile_column(query: Query, metric: Metric, values: Floats, with_nan: Mask | None) -> pa.Array:
+    """Return a quantile as column; ``with_nan``: groups in which a read job has NaN."""
+    null = np.isnan(values)
+    if isinstance(metric, Minimum | Maximum) and with_nan is not None:
+        # NaN is above all numbers where the largest is asked for, as in the embedded engine
+        nan = with_nan & (null if isinstance(metric, Minimum) else True)
+        values, null = np.where(nan, np.nan, values), null & ~nan
+    return _column(values, null, integer=metric_type(query, metric) == "integer")
 
 
 def _locator(table: pa.Table, query: Query) -> Locate:
@@ -240,6 +250,7 @@ def _counted(
         counts = measured if counts is None or holds is None else split(edges, counts, holds, finer, measured)
         edges, holds = finer, holding(counts, fractions)
         n_before, n_left = n_left, int(counts[holds].sum())
+        # another pass would not pay: what is left is nearly all equal, or spread evenly
         if 2 * n_left > n_before:
             break
     return edges, counts, holds

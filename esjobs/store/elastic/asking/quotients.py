@@ -6,7 +6,7 @@ condition. Other quotients are bounded from above only.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -21,9 +21,11 @@ MOST_CLASSES = 64
 """Values of a whole number, each with a clause of its own."""
 # Steps of all divisors together, each with a clause of its own
 _MOST_CELLS = 256
+# steps to the next float in which a bound must be found
 _MOST_ULPS = 4096
 # Up to here whole numbers are what they are when they are divided
 _EXACT = 2.0**53
+# ends of the steps of a divisor of any value: seconds of wall time from 1 to 48 days
 FIRST, LAST = 1.0, 2.0**22
 SAFE = 1e-9
 """Relative distance from a limit within which rounding could decide."""
@@ -43,23 +45,30 @@ def exactly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | 
             return None
     if (fields.field(free).type, fields.field(integer).type) != ("number", "integer") or not _finite(bounds):
         return None
-    values = clauses.distinct(integer)
-    if values is None or len(values) > MOST_CLASSES or any(value < 0 for value in values):
+    values = small_classes(clauses, integer)
+    if values is None or (0 in values and not divided):
         return None
     said: list[Clause] = []
     for value in values:
         if value == 0:
-            if divided:
-                continue  # no value at all
-            return None
+            continue  # no value at all
         limits = _limits(free, bounds, float(value), divided=divided)
-        if limits is None:
-            return None
-        both = clauses.filters([In(integer, (value,)), limits])
+        both = None if limits is None else clauses.filters([In(integer, (value,)), limits])
         if both is None:
             return None
         said.append({"bool": {"filter": both}})
     return said
+
+
+def small_classes(clauses: "Clauses", name: str) -> list[int] | None:
+    """Return the values of a whole number, if each can have a clause of its own.
+
+    None for negative values too: they turn the bounds round.
+    """
+    values = clauses.distinct(name)
+    if values is None or len(values) > MOST_CLASSES or any(value < 0 for value in values):
+        return None
+    return values
 
 
 def possibly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | None":
@@ -67,29 +76,37 @@ def possibly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] |
     if len(of.over) != 1 or not of.under or not _finite(bounds):
         return None
     low, high = ends_of(bounds)
-    if (low is not None and low < 0) or (high is not None and high < 0):
+    if any(end is not None and end < 0 for end in (low, high)):
         return None
     steps = [_steps(clauses, name) for name in of.under]
     if math.prod(map(len, steps)) > _MOST_CELLS:
         return None
     said: list[Clause] = []
     for cell in product(*steps):
-        needed: list[Range] = [
-            Range(name, ge=first, lt=last) if first != last else Range(name, ge=first, le=last)
-            for name, (first, last) in zip(of.under, cell, strict=True)
-            if first is not None or last is not None
-        ]
-        least, greatest = (_product(ends) for ends in zip(*cell, strict=True))
-        positive = all(first is not None and first > 0 for first, _ in cell)
-        if positive and high is not None and greatest is not None:
-            needed.append(Range(of.over[0], le=high * greatest * (1 + SAFE)))
-        if positive and low is not None and least is not None:
-            needed.append(Range(of.over[0], ge=low * least * (1 - SAFE)))
-        both = clauses.filters(needed)
+        divisors = [_within(name, step) for name, step in zip(of.under, cell, strict=True)]
+        both = clauses.filters([*divisors, *_dividends(of.over[0], cell, low, high)])
         if both is None:
             return None
         said.append({"bool": {"filter": both}})
     return said
+
+
+def _within(name: str, step: Step) -> Range:
+    """Return the values of a step; one with equal ends is that value alone."""
+    first, last = step
+    return Range(name, ge=first, lt=last) if first != last else Range(name, ge=first, le=last)
+
+
+def _dividends(name: str, cell: Sequence[Step], low: float | None, high: float | None) -> Iterator[Range]:
+    """Yield bounds of the dividend in a cell of divisors, a little too wide."""
+    # a divisor that may be 0 or less bounds nothing
+    if not all(first is not None and first > 0 for first, _ in cell):
+        return
+    least, greatest = (_product(ends) for ends in zip(*cell, strict=True))
+    if high is not None and greatest is not None:
+        yield Range(name, le=high * greatest * (1 + SAFE))
+    if low is not None and least is not None:
+        yield Range(name, ge=low * least * (1 - SAFE))
 
 
 def _finite(bounds: Range) -> bool:

@@ -77,6 +77,7 @@ def possible(jobs: JobIndex, query: Query, at: PointInTime) -> list[Clause]:
     clauses = Clauses(jobs.live, lambda path: partitions.distinct(at, path, base))
     if clauses.filters(query.where) is not None or not (narrow := clauses.narrowing(query.where)):
         return []
+    # documents that no clause can judge may match: they are read in any case
     return [any_of([*jobs.unjudged(used_fields(query)), all_of(narrow)])]
 
 

@@ -46,6 +46,7 @@ def ranks(fractions: Iterable[float], bins: int) -> list[float]:
 
 def edges_at(values: Iterable[float | None], most: int) -> Floats:
     """Return values as finite, ascending, unique edges, at most ``most``."""
+    # plus 0.0 turns -0.0 into 0.0: both are one edge
     finite = sorted({float(value) + 0.0 for value in values if value is not None and math.isfinite(value)})
     if len(finite) > most:
         finite = [finite[step * len(finite) // most] for step in range(most)]
@@ -105,6 +106,7 @@ def quantiles(
     np.add.at(inside, (groups, bins), numbers)
     if not np.array_equal(inside[holds], counts[holds]):
         raise InconsistentError("bins do not have as many values as they count")
+    # by group, then by value
     order = np.lexsort((values, groups))
     groups, values, numbers, bins = groups[order], values[order], numbers[order], bins[order]
     totals = counts.sum(axis=1)
@@ -142,4 +144,5 @@ def interpolated(low: float, high: float, share: float) -> float:
     second = high * share
     if not (math.isfinite(low) and math.isfinite(second)):
         return low * (1.0 - share) + second
+    # Fractions are exact, so the sum is rounded once, like the machine's fused instruction
     return float(Fraction(low) * Fraction(1.0 - share) + Fraction(second))

@@ -1,6 +1,6 @@
 """Visible result rows: the index narrows and sorts, the embedded engine does the rest."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -34,17 +34,15 @@ def row_pages(
     """
     schema = table_schema(table)
     requested = pa.schema([schema.field(name) for name in names]) if names else schema
-    unasked = [
-        item.name for item in table.columns if item.type == "bytes" and item.name not in requested.names
-    ]
+    unasked = _unasked(table, requested.names)
+    is_bounded = bool(order) or limit is not None
     with at:
-        if order or limit is not None:
-            if left or (order and _has_odd(at, query)):
-                with scratch_of_rows(table) as scratch:
-                    for batch in at.batches(query, schema, runs):
-                        scratch.add(batch)
-                    yield from scratch.read(table, left, names, order, limit)
-                return
+        if is_bounded and _needs_all(at, query, left, order):
+            with scratch_of_rows(table) as scratch:
+                for batch in at.batches(query, schema, runs):
+                    scratch.add(batch)
+                yield from scratch.read(table, left, names, order, limit)
+        elif is_bounded:
             yield from at.first(query, requested, [_sorted_by(table, item) for item in order], limit, unasked)
         elif left:
             yield from _passing(at.batches(query, schema, runs), table, left, names)
@@ -62,6 +60,16 @@ def _passing(
             yield from scratch.read(table, left, names)
 
 
+def _unasked(table: Table, names: Collection[str]) -> list[str]:
+    """Return the columns of bytes that nobody asked for: they are most of a document."""
+    return [item.name for item in table.columns if item.type == "bytes" and item.name not in names]
+
+
+def _needs_all(at: PointInTime, query: Clause, left: Sequence[Filter], order: Sequence[str]) -> bool:
+    """True if the first rows cannot be told by the index, which sorts an unjudgeable value as missing."""
+    return bool(left) or (bool(order) and _has_odd(at, query))
+
+
 def _has_odd(at: PointInTime, query: Clause) -> bool:
     body = {"size": 0, "query": all_of([query, UNJUDGED]), "track_total_hits": 1}
     answer = at.search(body)
@@ -71,4 +79,5 @@ def _has_odd(at: PointInTime, query: Clause) -> bool:
 def _sorted_by(table: Table, item: str) -> dict[str, Any]:
     column = table.column(item.removeprefix("-"))
     how = {"order": "desc" if item.startswith("-") else "asc", "missing": "_last"}
+    # an index of an earlier version may lack the column; without a type the search would fail
     return {column.name: how | {"unmapped_type": row_type(column.type)}}

@@ -1,6 +1,6 @@
 """Selection of single jobs: the index narrows, the embedded engine decides."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -23,15 +23,7 @@ from esjobs.store.elastic.transport.scan import PointInTime
 def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.RecordBatch]:
     """Stream jobs as of the call; invalid documents are skipped."""
     names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
-    needed = stored_fields(
-        [
-            *names,
-            *filter_fields(select.where),
-            *(rule.keep.field for rule in select.drops),
-            *select.sorted_by,
-            *(("source", "job_id") if select.order else ()),
-        ]
-    )
+    needed = _needed(select, names)
     anytime = replace(select, window=None)
     is_bounded = bool(select.order) or select.limit is not None
     plain = not select.where and not select.drops and set(names) <= _STORED and not is_bounded
@@ -48,6 +40,7 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
             (stack.enter_context(PointInTime(cluster, part.index)), part)
             for part in jobs.parts(select.window, needed)
         ]
+        # the snapshots are of the call, and are closed by whoever has read the last batch
         open_until_read = stack.pop_all()
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -68,6 +61,14 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
                 yield from scratch.select(anytime)
 
     return batches()
+
+
+def _needed(select: Select, names: Sequence[str]) -> frozenset[str]:
+    """Return the stored fields that a selection reads; an order breaks ties by identity."""
+    wanted = [*names, *filter_fields(select.where), *(rule.keep.field for rule in select.drops)]
+    if select.order:
+        wanted += [*select.sorted_by, "source", "job_id"]
+    return stored_fields(wanted)
 
 
 def _matching(at: PointInTime | None, part: JobIndex, select: Select, needed: frozenset[str]) -> Clause:

@@ -15,6 +15,7 @@ _NAME = "now"
 def server_time(cluster: Cluster, index: str, field: str) -> datetime | None:
     """Return the time to which the cluster resolves ``now``; None without an index."""
     now = {"date_range": {"field": field, "format": "epoch_millis", "ranges": [{"from": "now"}]}}
+    # no document is touched: the cluster resolves "now" when it parses the bounds of the bucket
     body = {"size": 0, "query": {"match_none": {}}, "aggs": {_NAME: now}}
     answer = search_once(cluster, index, body)
     if answer is None:

@@ -4,7 +4,7 @@ The same search counts the documents that the index cannot judge. If there are a
 all groups, the caller falls back to the long way.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -72,12 +72,10 @@ def search_groups(search: _Search, jobs: JobIndex, query: Query) -> SingleSearch
     if "day" in plainer.keys:
         requested = replace(requested, days=time, span=span_of(query))
     base, unjudged = jobs.inside(query.window), jobs.unjudged(used_fields(query))
-    aggregations: dict[str, Any] = {
-        "sane": {"filter": all_of(where, unjudged), "aggs": composite.body_of(requested)},
-        "unjudged": {"filter": any_of(unjudged)},
-    }
+    aggregations = _aggregations(requested, where, unjudged)
     if quantiles_in(query):
         aggregations |= {"first": {"min": {"field": time}}, "last": {"max": {"field": time}}}
+    # outside of the aggregations too: they would look at every job of the window
     possible = [any_of([all_of(where), *unjudged])] if where else []
     body = only_aggregations(all_of([*base, *possible]), aggregations)
     answer = search(body, msgspec.json.Decoder(answer_at_once_type(requested)).decode)
@@ -91,9 +89,19 @@ def search_groups(search: _Search, jobs: JobIndex, query: Query) -> SingleSearch
     return SingleSearch(one_row(table, counting), all_of([*base, *where]), n_jobs, first, last)
 
 
+def _aggregations(
+    requested: composite.Grouping, where: Sequence[Clause], unjudged: Sequence[Clause]
+) -> dict[str, Any]:
+    return {
+        "sane": {"filter": all_of(where, unjudged), "aggs": composite.body_of(requested)},
+        "unjudged": {"filter": any_of(unjudged)},
+    }
+
+
 def _table_of(requested: composite.Grouping, sane: Any) -> pa.Table | None:
     """Return the groups of an answer; None if they are not all there, or not exact."""
     buckets = sane.groups.buckets if requested.has_keys else [sane] if sane.doc_count else []
+    # a full page may have a next one
     if len(buckets) >= requested.page:
         return None
     try:

@@ -6,7 +6,7 @@ If nearly every job is its own group, all numbers become keys and are only count
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,9 +136,11 @@ class Sums:
         null = count == 0
         total = count.astype(np.float64)
         if term.summed:
+            # sum of a x b = sum of b x (mean of a weighted by b)
             first = atoms[Atom("sum", term.summed[-1:], *some)]
             total = first * self._factor(term.summed[-1])
         if len(term.summed) == 2:
+            # weights that add up to 0 have no mean: the sum of the product is 0 then
             mean = np.nan_to_num(atoms[Atom("mean", term.summed, *some)])
             total = total * mean * self._factor(term.summed[0])
         for name, power in term.constants:
@@ -190,9 +192,13 @@ def plan_sums(
     if constants is None:
         return None
     sure = present_in(query)
-    terms = {name: _term(each, where[name], constants, sure, live) for name, each in factors.items()}
-    usable = {name: term for name, term in terms.items() if term is not None}
-    return Sums(tuple(sorted(constants)), usable, live, conditions) if len(usable) == len(terms) else None
+    terms: dict[str, Term] = {}
+    for name, each in factors.items():
+        term = _term(each, where[name], constants, sure, live)
+        if term is None:
+            return None
+        terms[name] = term
+    return Sums(tuple(sorted(constants)), terms, live, conditions)
 
 
 def _constants(
@@ -202,21 +208,34 @@ def _constants(
     used = {name for each in factors for name in each.fields}
     if any(live[name].state != "present" for name in used):
         return None
-    integers = {name for name in used if query.field(name).type == "integer"}
     constants = {name for name in _needed_by_keys(query) if live[name].state != "absent"}
-    constants |= {name for name in integers if not (live[name].plain and live[name].whole_numbers)}
-    for each in factors:
-        constants |= each.nonzero | {name for name, power in each.powers.items() if power < 0}
+    constants.update(_leaving_the_sum(query, live, factors))
     if by_value:
         constants |= used
         if not all(live[name].one_kind for name in constants):
             return None
+    integers = {name for name in used if query.field(name).type == "integer"}
     for each in factors:
+        # the index sums one number, or the product of two
         if sum(power for name, power in each.powers.items() if name not in constants) > 2:
             constants |= integers & each.powers.keys()
     kinds = ("integer", "number") if by_value else ("integer",)
     exact = all(query.field(name).type in kinds and live[name].askable for name in constants)
     return constants if exact else None
+
+
+def _leaving_the_sum(
+    query: Query, live: Mapping[str, LiveField], factors: Sequence[_Factors]
+) -> Iterator[str]:
+    """Yield divisors, and whole numbers that are rounded only after the index has answered."""
+    for each in factors:
+        yield from each.nonzero
+        for name, power in each.powers.items():
+            if power < 0:
+                yield name
+        for name in each.fields:
+            if query.field(name).type == "integer" and not (live[name].plain and live[name].whole_numbers):
+                yield name
 
 
 # Filters that no missing value passes
@@ -274,14 +293,18 @@ def _factors(query: Query, metric: Metric) -> _Factors | None:
             return None
     powers: Counter[str] = Counter()
     for name in names:
-        derived = query.field(name).derived
-        over, under = (derived.over, derived.under) if isinstance(derived, Quotient) else ((name,), ())
+        over, under = _over_and_under(query, name)
         powers.update(over)
         powers.subtract(under)
         if any(powers[part] >= 0 for part in under):
             return None  # the divisor cancels, and with it the test that it is not 0
     having = frozenset(part for other in others for part in _behind(query, other))
     return _Factors(powers, having, _divisors(query, others))
+
+
+def _over_and_under(query: Query, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    derived = query.field(name).derived
+    return (derived.over, derived.under) if isinstance(derived, Quotient) else ((name,), ())
 
 
 def _divisors(query: Query, having: Sequence[str]) -> frozenset[str]:
@@ -298,15 +321,16 @@ def _term(
     live: Mapping[str, LiveField],
 ) -> Term | None:
     variable = {name: power for name, power in factors.powers.items() if name not in constants}
-    summed = [name for name, power in variable.items() for _ in range(power)]
+    summed = tuple(Counter(variable).elements())
     needed = factors.fields - constants
     if len(summed) > 2 or any(power < 0 for power in variable.values()):
         return None
+    # which of several paths has the value of a job is not known to a sum
     if any(len(live[name].paths) > 1 for name in needed):
         return None
     fixed = [(name, power) for name, power in factors.powers.items() if name in constants]
     fixed += [(name, 0) for name in factors.having & constants if name not in factors.powers]
-    return Term(tuple(fixed), tuple(summed), frozenset(needed - sure), where, factors.nonzero)
+    return Term(tuple(fixed), summed, frozenset(needed - sure), where, factors.nonzero)
 
 
 def _atoms(term: Term) -> list[Atom]:

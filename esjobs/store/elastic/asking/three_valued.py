@@ -10,7 +10,7 @@ from typing import Any
 
 from esjobs.core import fields
 from esjobs.core.fields import Quotient
-from esjobs.core.query import DropRule, Range
+from esjobs.core.query import DropRule, Filter, Present, Range
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.quotients import FIRST, LAST, SAFE, Step, ends_of
 from esjobs.store.elastic.fields.live_fields import LiveField
@@ -40,22 +40,13 @@ def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer
     """
     if not isinstance(rule.keep, Range) or rule.missing != "drop":
         return None
-    derived = fields.field(rule.keep.field).derived
-    if not isinstance(derived, Quotient) or len(derived.over) != 1 or len(derived.under) != 2:
+    parts = _parts(rule.keep.field)
+    if parts is None:
         return None
-    (over,), (steps, classes) = derived.over, derived.under
-    kinds = [fields.field(name).type for name in (over, steps, classes)]
-    counts = clauses.distinct(classes) if kinds == ["number", "number", "integer"] else None
-    present = clauses.present(rule.keep.field)
-    if counts is None or present is None:
+    over, steps, classes = parts
+    counts, keep = clauses.distinct(classes), _possible(rule.keep, over, clauses)
+    if counts is None or keep is None:
         return None
-    low, high = ends_of(rule.keep)
-    keep = [present]
-    if low is not None and low >= 0:
-        positive = clauses.filter(Range(over, gt=0) if rule.keep.gt == 0 else Range(over, ge=0))
-        if positive is None:
-            return None
-        keep.append(positive)
     grid = _Grid(list(_steps(steps, earlier)), list(_groups([int(count) for count in counts if count >= 1])))
     of_steps = clauses.filters([Range(steps, ge=step[0], lt=step[1]) for step in grid.steps])
     of_groups = clauses.filters([Range(classes, ge=group[0], le=group[1]) for group in grid.groups])
@@ -63,16 +54,32 @@ def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer
         return None
     ends = _ends(clauses.live[over], of_steps, of_groups, answer)
     undecided: list[Clause] = []
-    for number, step in enumerate(grid.steps):
-        for column, group in enumerate(grid.groups):
-            for limit in _uncertain(over, (low, high), step, group):
-                if not _reached(limit, ends.get((number, column))):
-                    continue
-                beyond = clauses.filter(limit)
-                if beyond is None:
-                    return None
-                undecided.append(all_of([of_steps[number], of_groups[column], beyond]))
+    for (number, column), limit in grid.limits(over, ends_of(rule.keep)):
+        if not _reached(limit, ends.get((number, column))):
+            continue
+        beyond = clauses.filter(limit)
+        if beyond is None:
+            return None
+        undecided.append(all_of([of_steps[number], of_groups[column], beyond]))
     return Judged(all_of(keep), any_of(undecided))
+
+
+def _parts(name: str) -> tuple[str, str, str] | None:
+    """Return dividend, number and integer of a quotient; None for other fields."""
+    match fields.field(name).derived:
+        case Quotient((over,), (steps, classes)):
+            kinds = [fields.field(part).type for part in (over, steps, classes)]
+            return (over, steps, classes) if kinds == ["number", "number", "integer"] else None
+    return None
+
+
+def _possible(bounds: Range, over: str, clauses: Clauses) -> list[Clause] | None:
+    """Return what every kept document meets: it has the quotient, whose sign is that of the dividend."""
+    low, _ = ends_of(bounds)
+    needed: list[Filter] = [Present(bounds.field)]
+    if low is not None and low >= 0:
+        needed.append(Range(over, gt=0) if bounds.gt == 0 else Range(over, ge=0))
+    return clauses.filters(needed)
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,13 @@ class _Grid:
 
     steps: Sequence[Step]
     groups: Sequence[tuple[int, int]]
+
+    def limits(self, over: str, bounds: Step) -> Iterator[tuple[tuple[int, int], Range]]:
+        """Yield cells with dividends whose quotient could lie outside the bounds."""
+        for number, step in enumerate(self.steps):
+            for column, group in enumerate(self.groups):
+                for limit in _uncertain(over, bounds, step, group):
+                    yield (number, column), limit
 
 
 _Ends = tuple[float, float]

@@ -1,10 +1,12 @@
 """First jobs in some order: the index supplies the last value, and only these are read."""
 
 from datetime import timedelta
+from typing import Any
 
 from esjobs.core.query import Select
 from esjobs.store.elastic.asking.clauses import NONE, Clause
 from esjobs.store.elastic.asking.days import between, moment_of
+from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.jobs.job_index import JobIndex
 from esjobs.store.elastic.transport.scan import PAGE, PointInTime
 
@@ -25,14 +27,26 @@ def top_k(at: PointInTime, part: JobIndex, select: Select, sane: Clause) -> list
     if limit == 0:
         return [NONE]
     path, descending = live.paths[0], select.order.startswith("-")
-    is_time = live.field.type == "time"
+    value = _value_at(at, live, sane, limit, descending=descending)
+    if value is None:
+        return []
+    if live.field.type == "time":
+        # known to the millisecond here: what is finer is read with it
+        moment = moment_of(value)
+        return [between(path, moment, None) if descending else between(path, None, moment + _MILLISECOND)]
+    return [{"range": {path: {"gte" if descending else "lte": value}}}]
+
+
+def _value_at(at: PointInTime, live: LiveField, sane: Clause, place: int, *, descending: bool) -> Any:
+    """Return the value of the job at a place in the order; None if fewer have one."""
+    path = live.paths[0]
     how = {"order": "desc" if descending else "asc", "missing": "_last"}
-    how |= {"numeric_type": "date"} if is_time else {"unmapped_type": "double"}
+    how |= {"numeric_type": "date"} if live.field.type == "time" else {"unmapped_type": "double"}
     # jobs without a value come last: they would have to be read when there are fewer than the limit with one
     query = {"bool": {"filter": [sane, {"exists": {"field": path}}]}}
     body = {
         "size": 1,
-        "from": limit - 1,
+        "from": place - 1,
         "query": query,
         "sort": [{path: how}],
         "_source": False,
@@ -40,11 +54,4 @@ def top_k(at: PointInTime, part: JobIndex, select: Select, sane: Clause) -> list
     }
     answer = at.search(body)
     hits = answer["hits"]["hits"] if answer else []
-    if not hits:
-        return []
-    value = hits[0]["sort"][0]
-    if is_time:
-        # known to the millisecond here: what is finer is read with it
-        moment = moment_of(value)
-        return [between(path, moment, None) if descending else between(path, None, moment + _MILLISECOND)]
-    return [{"range": {path: {"gte" if descending else "lte": value}}}]
+    return hits[0]["sort"][0] if hits else None

@@ -167,4 +167,5 @@ def _can_be_constant(kind: str, constant: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
+    # true is an integer to Python
     return isinstance(value, int | float) and not isinstance(value, bool)

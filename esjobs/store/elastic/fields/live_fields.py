@@ -31,6 +31,7 @@ _CALLED = {
     "boolean": "a boolean",
     "map": "an object",
 }
+# where indices keep a text that can be grouped: itself, dynamic mappings, Logstash
 _SUB_FIELDS = ("", ".keyword", ".raw")
 
 
@@ -136,47 +137,56 @@ def _live(item: Field, source: Source, mappings: Mappings, *, loose: bool) -> Li
         return LiveField(item, source, "constant")
     if item.type == "map" and source.names and _may_be_objects(source.names, mappings):
         return LiveField(item, source, "unindexed", (), source.names, type=OBJECT, note=_NOT_TOLD)
-    paths: list[str] = []
-    read: list[str] = []
-    types: list[str] = []
-    notes: list[str] = []
-    state: State = "present"
-    for name in source.names:
-        having = mappings.kinds.get(name)
-        if not having:
-            continue
-        read.append(name)
-        ways = {_way(item, name, mappings, index, loose=loose) for index in having}
-        asked_as = {way.path for way in ways if way is not None}
-        own = ", ".join(sorted({kind.type for kind in having.values()}))
-        path = asked_as.pop() if len(ways) == 1 else None
-        if path is None:
-            types.append(own)
-            state = "unindexed" if None in asked_as or len(ways) == 1 or state == "unindexed" else "mixed"
-            notes.append(_what_is_wrong(item, name, own, n_ways=len(ways)))
-        else:
-            types.append(own if path == name else f"{own} with {path.removeprefix(f'{name}.')}")
-            paths.append(path)
+    read = tuple(name for name in source.names if mappings.kinds.get(name))
     if not read:
         expected = " or ".join(source.names)
         return LiveField(
             item, source, "absent", note=f"{expected} is not mapped" if expected else "not in the map"
         )
-    integral = bool(paths) and all(
-        kind.type in _INTEGERS for path in paths for kind in mappings.kinds[path].values()
-    )
-    kinds = [{_class(kind.type) for kind in mappings.kinds[path].values()} for path in paths]
+    found = [_access(item, name, mappings, loose=loose) for name in read]
+    paths = tuple(each.path for each in found if each.path is not None)
+    types = [{kind.type for kind in mappings.kinds[path].values()} for path in paths]
     return LiveField(
         item,
         source,
-        state,
-        tuple(paths),
-        tuple(read),
-        integral,
-        ", ".join(types),
-        "; ".join(notes),
-        all(len(of_path) == 1 for of_path in kinds),
+        _worst(each.state for each in found),
+        paths,
+        read,
+        bool(paths) and all(of_path <= _INTEGERS for of_path in types),
+        ", ".join(each.type for each in found),
+        "; ".join(each.note for each in found if each.note),
+        all(len(set(map(_class, of_path))) == 1 for of_path in types),
     )
+
+
+@dataclass(frozen=True)
+class _Access:
+    """Access of a group of indices to one foreign field; ``path`` None: from documents only."""
+
+    path: str | None
+    state: State
+    type: str
+    note: str = ""
+
+
+def _access(item: Field, name: str, mappings: Mappings, *, loose: bool) -> _Access:
+    having = mappings.kinds[name]
+    ways = {_way(item, name, mappings, index, loose=loose) for index in having}
+    paths = {way.path for way in ways if way is not None}
+    own = ", ".join(sorted({kind.type for kind in having.values()}))
+    path = next(iter(paths)) if len(ways) == 1 else None
+    if path is not None:
+        return _Access(
+            path, "present", own if path == name else f"{own} with {path.removeprefix(f'{name}.')}"
+        )
+    # every index can be asked, but in different ways
+    state: State = "unindexed" if None in paths else "mixed"
+    return _Access(None, state, own, _what_is_wrong(item, name, own, n_ways=len(ways)))
+
+
+def _worst(states: Iterable[State]) -> State:
+    """Return the state of a field of several sources: the index answers as its worst source does."""
+    return max(states, key=("present", "mixed", "unindexed").index)
 
 
 def _may_be_objects(names: Iterable[str], mappings: Mappings) -> bool:
@@ -231,6 +241,7 @@ def _asked_as(item: Field, kind: str, *, loose: bool) -> str:
 
 def _class(kind: str) -> str:
     """Return the class of types that can be keys of one question."""
+    # an unsigned_long is compared differently from every other whole number
     if kind in _NUMBERS - {"unsigned_long"}:
         return "whole" if kind in _INTEGERS else "fraction"
     return kind

@@ -50,6 +50,7 @@ class Mappings:
 
 def mappings_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mappings:
     """Return the mappings of some fields; no indices if none matches."""
+    # include_unmapped: otherwise a field that some indices lack looks as if all had it
     params = {"fields": ",".join(sorted(names)), "include_unmapped": "true"}
     try:
         answer = cluster.call("GET", f"/{quote(index, safe=PATTERN)}/_field_caps", params=params)

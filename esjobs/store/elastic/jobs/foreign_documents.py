@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
@@ -25,22 +26,24 @@ def jobs_of(
     bad = [False] * len(documents)
     for live in wanted:
         values = [_value(live, document) for document in documents]
-        is_judged = live.field.name in judged
-        for row, value in enumerate(values):
-            if value is _INVALID:
-                values[row] = None
-            if values[row] is None and (live.field.required or (value is _INVALID and is_judged)):
-                bad[row] = True
-        columns[live.field.name] = values
+        columns[live.field.name] = [None if value is _INVALID else value for value in values]
+        bad = list(map(or_, bad, _disqualifying(live, values, is_judged=live.field.name in judged)))
     times = _times(columns["end_time"])
-    invalid = Counter(_day(moment) for moment, wrong in zip(times.to_pylist(), bad, strict=True) if wrong)
+    of_days = Counter(_day(moment) for moment, wrong in zip(times.to_pylist(), bad, strict=True) if wrong)
     good = pa.array([not wrong for wrong in bad], pa.bool_())
     arrays = []
     for item in PUT_SCHEMA:
         values = columns.get(item.name, [None] * len(documents))
         column = _times(values) if pa.types.is_timestamp(item.type) else pa.array(values, item.type)
         arrays.append(column.filter(good))
-    return Documents(pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA), invalid)
+    return Documents(pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA), of_days)
+
+
+def _disqualifying(live: LiveField, values: Sequence[Any], *, is_judged: bool) -> list[bool]:
+    """Return the mask of values with which a document is no job."""
+    if live.field.required:
+        return [value is None or value is _INVALID for value in values]
+    return [is_judged and value is _INVALID for value in values]
 
 
 class _Invalid:
@@ -57,6 +60,7 @@ def _value(live: LiveField, document: Mapping[str, list[Any]]) -> Any:
     for name in live.read:
         values = document.get(name) or ()
         first = values[0] if values else None
+        # a list of equal values is one value that was written several times
         if any(value != first for value in values):
             return _INVALID
         value = _typed(live, first)
@@ -73,17 +77,23 @@ def _typed(live: LiveField, raw: Any) -> Any:
         return _truth(raw)
     if kind == "map":
         return _members(raw, bounded=live.field.bounded)
-    if kind in ("integer", "number") and not isinstance(raw, int | float):
-        try:
-            raw = float(raw)
-        except (TypeError, ValueError):
+    if kind in ("integer", "number"):
+        raw = _finite(raw)
+        if raw is _INVALID:
             return _INVALID
-    if kind in ("integer", "number") and not math.isfinite(raw):
-        return _INVALID
     value = translated(live, raw)
+    # a negative number that stands for "not measured" has become None by now
     if live.field.bounded and value is not None and value < 0:
         return _INVALID
     return value
+
+
+def _finite(raw: Any) -> Any:
+    try:
+        number = raw if isinstance(raw, int | float) else float(raw)
+    except (TypeError, ValueError):
+        return _INVALID
+    return number if math.isfinite(number) else _INVALID
 
 
 def _truth(raw: Any) -> Any:
@@ -123,6 +133,7 @@ def _count(value: Any) -> float:
 def _times(values: Sequence[str | None]) -> pa.Array:
     return (
         pa.array(values, pa.string())
+        # indices may keep nanoseconds; microseconds are what a job has, and the rest is cut off
         .cast(pa.timestamp("ns", "UTC"))
         .cast(pa.timestamp("us", "UTC"), safe=False)
     )

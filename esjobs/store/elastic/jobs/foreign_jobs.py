@@ -72,8 +72,9 @@ class ForeignJobs:
         """
         require_usable(self.live, self.index)
         found = None if window is None or self._is_one else self._having_jobs(window)
-        if found is not None and not found:
+        if found == []:
             return []
+        # a pattern may match indices without jobs of the window, which differ from the others
         mappings = self._mappings_by_name(found) if found is not None else None
         apart = mappings is not None
         if mappings is None:
@@ -83,6 +84,7 @@ class ForeignJobs:
             apart = nameable(self._cluster, self._expression, mappings.indices)
         if not apart:
             return [self._part(self._expression, mappings, {*summed, "end_time"})]
+        # what has no end time is no job
         dated = [group for group in groups if mappings.kind(self._time, group[0]) is not None]
         pieces = [piece for group in dated for piece in addresses(group)]
         return [self._part(",".join(piece), mappings.of(piece), summed) for piece in pieces]
@@ -117,6 +119,7 @@ class ForeignJobs:
             {
                 "size": 0,
                 "query": all_of(within(self._time, window)),
+                # one job per shard is enough to know the index
                 "terminate_after": 1,
                 "track_total_hits": False,
                 "aggs": {"indices": {"terms": {"field": "_index", "size": _MOST_INDICES}}},
@@ -176,6 +179,7 @@ class ForeignJobs:
 
     def _marks(self, part: ForeignPart, window: Window | None) -> Iterator[tuple[date, str, int, str]]:
         """Yield day, index, number of documents and mark."""
+        # the sum moves when an old document is written again, the maximum when a new one comes
         numbers = {kind: {kind: {"field": "_seq_no"}} for kind in ("max", "sum")}
         for name in _USED:
             live = part.live[name]

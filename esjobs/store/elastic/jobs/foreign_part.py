@@ -96,6 +96,7 @@ def _source_objects(source: Mapping[str, Any], objects: Sequence[str]) -> dict[s
     """Return objects of a document from its source, which the index does not hold."""
     found = {}
     for name in objects:
+        # a document may have the dotted name as it is, or objects inside each other
         value: Any = source.get(name)
         if value is None:
             value = source

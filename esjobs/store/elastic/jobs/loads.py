@@ -81,6 +81,7 @@ class Jobs:
         try:
             counts, new = self._put(old, batches, load_id)
             refresh(self._cluster, self.index)
+            # the switch is the point of no return: nobody may have taken over meanwhile
             self._lease.keep()
             self._state.advance(old, new)
         except BaseException:
@@ -111,6 +112,7 @@ class Jobs:
                         self._months.ensure(month=month)
                         made.add(index)
                     duplicates = pa.array(brought.elsewhere(some, index))
+                    # only months that had documents before the load can have older versions
                     if any(other != index for other in filled):
                         duplicates = pc.or_(
                             duplicates, pc.is_in(some["identity"], self._months.elsewhere(some, index))
@@ -266,6 +268,7 @@ class Jobs:
         try:
             covered = self._covered(old, load_ids)
             if covered.versions:
+                # before anything is deleted: afterwards these loads cannot be undone exactly
                 self._state.advance(old, replace(old, pruned=old.pruned | covered.loads))
                 write(self._cluster, covered.actions, before=self._lease.keep)
                 refresh(self._cluster, self.index)
@@ -292,6 +295,8 @@ class Jobs:
             with PointInTime(self._cluster, self.index) as at:
                 for hits in at.pages(containing(text)):
                     for written, gone in changes(hits, rewrite):
+                        # new ids before old ones go: a killed process leaves a version twice, never not
+                        # at all
                         write(self._cluster, written, before=self._lease.keep)
                         write(self._cluster, gone, before=self._lease.keep)
                         changed += len(written)

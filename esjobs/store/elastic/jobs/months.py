@@ -92,6 +92,7 @@ class JobMonths:
     def _reaches(self, index: str, window: Window) -> bool:
         months = (moment.isoformat()[:7] for moment in (window.start, window.end))
         first, last = map(self._names.jobs_of, months)
+        # names of months sort like the months
         return first <= index <= last
 
     def prepare(self) -> None:

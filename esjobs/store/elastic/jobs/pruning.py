@@ -5,7 +5,7 @@ Undoing any other load then gives the same result.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from esjobs.store.elastic.jobs.orphans import emptied
@@ -38,10 +38,13 @@ class Covered:
             if version.stored and version.load != MERGED and version.load in loads:
                 of_jobs[version.identity].append(version)
         for of_job in of_jobs.values():
-            ordered = sorted(of_loads(of_job), key=lambda version: version.merit, reverse=True)
-            kept = contributing([each for each in ordered if each.end_time == ordered[0].end_time])
-            gone = [each for each in ordered if each not in kept]
-            self.versions += len(gone)
-            for each in gone:
+            self._add(sorted(of_loads(of_job), key=lambda version: version.merit, reverse=True))
+
+    def _add(self, ordered: Sequence[Version]) -> None:
+        """Add the covered versions of a job, given best first."""
+        kept = contributing([each for each in ordered if each.end_time == ordered[0].end_time])
+        for each in ordered:
+            if each not in kept:
+                self.versions += 1
                 self.loads.update(better.load for better in ordered if better.merit > each.merit)
                 self.actions.append(emptied(each))

@@ -27,6 +27,7 @@ def containing(text: str) -> dict[str, Any]:
     """Return the query of versions that may contain a text, in any case."""
     literal = "".join(f"\\{character}" if character in "*?\\" else character for character in text)
     inside = {"value": f"*{literal}*", "case_insensitive": True}
+    # documents with a text that is too long for the index may contain it too
     wildcards: list[dict[str, Any]] = [{"wildcard": {name: inside}} for name in _TEXTS]
     return {"bool": {"should": [*wildcards, {"term": {SCAN_ONLY: True}}]}}
 
@@ -41,21 +42,28 @@ def changes(
         before = pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA)
         after = rewrite(before)
         made = documents(stamped(after, 0), {"load": 0})
-        identities = [document.pop("identity") for document in made]
-        texts = (
-            zip(*(batch.column(name).to_pylist() for name in _TEXTS), strict=True)
-            for batch in (before, after)
-        )
         written: list[Action] = []
         gone: list[Action] = []
-        for hit, document, identity, old, new in zip(some, made, identities, *texts, strict=True):
+        for hit, document, old, new in zip(some, made, _texts(before), _texts(after), strict=True):
             if old == new:
                 continue
-            control = {name: hit["_source"][name] for name in _CONTROL if name in hit["_source"]}
-            if "identity" in control:
-                control["identity"] = identity
-            name = hit["_id"].removesuffix(identity_of(hit)) + identity
-            written.append(index(hit["_index"], name, {**document, **control}))
+            action, name = _rewritten(hit, document)
+            written.append(action)
             if name != hit["_id"]:
                 gone.append(delete(hit["_index"], hit["_id"]))
         yield written, gone
+
+
+def _rewritten(hit: Mapping[str, Any], document: dict[str, Any]) -> tuple[Action, str]:
+    """Return the action that writes a changed document with its visibility, and its id."""
+    identity = document.pop("identity")
+    control = {name: hit["_source"][name] for name in _CONTROL if name in hit["_source"]}
+    if "identity" in control:
+        control["identity"] = identity
+    # an id ends with the identity; what stands before tells versions of a job apart
+    name = hit["_id"].removesuffix(identity_of(hit)) + identity
+    return index(hit["_index"], name, {**document, **control}), name
+
+
+def _texts(batch: pa.RecordBatch) -> list[tuple[str | None, ...]]:
+    return list(zip(*(batch.column(name).to_pylist() for name in _TEXTS), strict=True))

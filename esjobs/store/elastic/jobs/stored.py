@@ -66,6 +66,7 @@ def rows_by_job(again: Sequence[pa.RecordBatch], common: Mapping[str, int]) -> I
     for batch in rows:
         for start in range(0, batch.num_rows, CHUNK):
             for document in documents(batch.slice(start, CHUNK), common):
+                # versions of a job stay in one piece: together they decide which one is shown
                 if len(of_job) >= CHUNK and document["identity"] != of_job[-1]["identity"]:
                     yield of_job
                     of_job = []

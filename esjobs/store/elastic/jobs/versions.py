@@ -91,6 +91,7 @@ def together(versions: Sequence[Version]) -> Values:
     """Merge versions of one end time, best first."""
     values: Values = {}
     for version in reversed(versions):
+        # best last: its known values overwrite those of the others
         values |= version.values
     return values
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, PointLatest
+from esjobs.store.base import Change, Generation, Hide, PointLatest
 from esjobs.store.checks import LENGTH
 from esjobs.store.elastic.layout import Names, listed
 from esjobs.store.elastic.transport.cluster import Cluster, ask
@@ -88,35 +88,43 @@ def _listed_in(of_index: Mapping[str, Shown], alias: str) -> Shown:
 def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable[Change]) -> Aliases:
     """Return the aliases of a table after a publication; others are removed."""
     alias = names.alias(table)
+    ours = [change for change in changes if change.table == table]
     shown = {index: _listed_in(of_index, alias) for index, of_index in before.items()}
-    first = names.rows(table)
-    of_first = before.get(first, {})
-    latest = {name: next(iter(seen)) for name, seen in of_first.items() if name != alias}
-    if table.has_latest:
-        latest.setdefault(names.latest(table), _NOTHING)
-    for change in changes:
-        if change.table != table:
-            continue
-        if isinstance(change, PointLatest):
-            name = names.latest(table, change.length)
-            if change.partition is None and change.length:
-                latest.pop(name, None)
-            else:
-                latest[name] = _NOTHING if change.partition is None else change.partition
-            continue
-        index = names.rows(table, change.partition)
+    for change in ours:
         if isinstance(change, Generation):
-            shown[index][change.partition] = change.number
-        else:
-            shown.get(index, {}).pop(change.partition, None)
+            shown[names.rows(table, change.partition)][change.partition] = change.number
+        elif isinstance(change, Hide):
+            shown.get(names.rows(table, change.partition), {}).pop(change.partition, None)
+    first = names.rows(table)
     after: Aliases = {
         # an index that another process is just filling is not ours to show
         index: {alias: seen or NOTHING_SHOWN} if seen or index == first or before[index] else {}
         for index, seen in shown.items()
     }
     if first in after:
+        points = [change for change in ours if isinstance(change, PointLatest)]
+        latest = _latest_after(before[first], names, table, points)
         after[first] |= {name: {one: shown[first].get(one, _NOTHING)} for name, one in latest.items()}
     return after
+
+
+def _latest_after(
+    of_first: Mapping[str, Shown], names: Names, table: Table, points: Iterable[PointLatest]
+) -> dict[str, str]:
+    """Return the partition that each latest alias shows after a publication."""
+    latest = {name: next(iter(seen)) for name, seen in of_first.items() if name != names.alias(table)}
+    if table.has_latest:
+        latest.setdefault(names.latest(table), _NOTHING)
+    for change in points:
+        name = names.latest(table, change.length)
+        if change.partition is not None:
+            latest[name] = change.partition
+        elif change.length:
+            latest.pop(name, None)
+        else:
+            # dashboards ask the alias of the latest run: it stays, and shows nothing
+            latest[name] = _NOTHING
+    return latest
 
 
 def switch(before: Aliases, after: Aliases) -> list[dict[str, dict[str, Any]]]:
@@ -139,6 +147,8 @@ def filter_of(shown: Shown) -> dict[str, Any]:
     """Return the filter of some generations; markers have no partition and never match."""
     of_partitions = shown or NOTHING_SHOWN
     generations = {"terms": {"generation": list(of_partitions.values())}}
+    # a generation is of one partition, so the second clause excludes no row; it makes the filter readable
+    # again
     return {"bool": {"filter": [generations, {"terms": {"partition": list(of_partitions)}}]}}
 
 

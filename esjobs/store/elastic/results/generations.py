@@ -99,6 +99,7 @@ class Results:
         def requests() -> Iterator[tuple[list[bytes], None]]:
             nonlocal row
             for rows in blocks(batches, schema, f"rows of '{table.name}'", PIECE_ROWS, PIECE_BYTES):
+                # ids by count: a repeated request meets its own rows
                 counted = pa.array(range(row + 1, row + 1 + rows.num_rows), pa.int64())
                 row += rows.num_rows
                 names = pc.binary_join_element_wise(number, counted.cast(pa.string()), ".")
@@ -110,6 +111,7 @@ class Results:
             with contextlib.closing(sent(self._cluster, requests())) as answers:
                 for _ in answers:
                     pass
+            # last: without this mark nobody publishes the rows
             self._markers.end(generation, row)
         except BaseException:
             # what cannot be deleted now is collected later
@@ -171,17 +173,14 @@ class Results:
 
     def _publish(self, changes: Sequence[Change]) -> None:
         tables = {change.table.name: change.table for change in changes}
+        written = [change for change in changes if isinstance(change, Generation)]
         for table in tables.values():
-            written = [one for one in changes if isinstance(one, Generation) and one.table == table]
-            if written:
-                indices = {self._names.rows(table, generation.partition) for generation in written}
-                refresh(self._cluster, self._names.target(table, sorted(indices)))
-                self._markers.require_written(table, written)
+            self._require_written(table, [one for one in written if one.table == table])
         last = self._shown.recover()
         requested = [(table, _months(changes, table)) for table in tables.values()]
         shown, wanted = self._shown.settled(requested)
-        for change in changes:
-            if isinstance(change, Generation) and not shown[change.table.name]:
+        for change in written:
+            if not shown[change.table.name]:
                 raise StoreError(f"the indices of '{change.table.name}' are gone; run the step again")
         # a table that nothing was ever written to has nothing to take out of sight
         after = {
@@ -192,9 +191,15 @@ class Results:
         # months that are written to were mentioned when that began
         with self._garbage_months.mention(_retired_months(changes)):
             self._shown.switch(last, shown, wanted, after, self._turn.keep)
-        for change in changes:
-            if isinstance(change, Generation):
-                self._pending.pop(change.number, None)
+        for change in written:
+            self._pending.pop(change.number, None)
+
+    def _require_written(self, table: Table, written: Sequence[Generation]) -> None:
+        if written:
+            indices = {self._names.rows(table, generation.partition) for generation in written}
+            # no index refreshes by itself: rows count from here on
+            refresh(self._cluster, self._names.target(table, sorted(indices)))
+            self._markers.require_written(table, written)
 
     def check(self) -> None:
         """Raise :class:`PublishedError` if aliases and record differ."""

@@ -42,6 +42,7 @@ def create_lines(
     """
     action = f'{{"create":{{"_index":{_json(index)},"_id":'
     shared = f"}}}}\n{_json(common)[:-1]}"
+    # rows per piece, as if all were equally long
     size = max(1, int(PIECE_BYTES * rows.num_rows / max(rows.nbytes, 1)))
     for start in range(0, rows.num_rows, size):
         piece = rows.slice(start, size)

@@ -143,6 +143,7 @@ class Markers:
     def _documents(self, places: Sequence[Location]) -> dict[str, Mapping[str, Any]]:
         documents: dict[str, Mapping[str, Any]] = {}
         for some in chunks(places):
+            # by id, which needs no refresh
             docs = [{"_index": location.index, "_id": location.number} for location in some]
             answer = self._cluster.call("POST", "/_mget", {"docs": docs})
             documents |= {doc["_id"]: doc["_source"] for doc in answer["docs"] if doc.get("found")}

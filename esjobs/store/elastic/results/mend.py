@@ -1,6 +1,6 @@
 """Repair of aliases from the record, or of the record from rows."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from esjobs.core.errors import PublishedError
@@ -50,43 +50,46 @@ class Mend:
         shown = {name: aliases_of(self._cluster, self._names, table) for name, table in tables.items()}
         recorded = self._published.records.every()
         found = self._published.survey(tables.values(), shown, recorded)
-        left = {each.table.name for each in found if each.kind == "taken"}
+        # an index with the name of an alias: nothing of its table can be switched
+        taken = {each.table.name for each in found if each.kind == "taken"}
         after: dict[str, Aliases] = {}
         gone: list[str] = []
         strangers: list[Difference] = []
         for each in found:
             if each.kind == "taken":
                 self._lost.append(f"{each.what}: {each.to_do}")
-            elif each.kind == "stranger":
-                missing = sorted(one.index for one in found if (one.table, one.kind) == (each.table, "gone"))
-                if missing:
-                    self._lost.append(
-                        f"{each.what}, and {missing[0]} is gone: if it has these rows give it the alias "
-                        f"{missing[0]}, else take that alias from it (POST /_aliases), and mend again"
-                    )
-                else:
-                    strangers.append(each)
-                    self._lines.append(f"{each.what}: taken from it")
+            elif each.kind == "stranger" and self._is_replaceable(each, found):
+                strangers.append(each)
             elif each.kind == "gone":
                 lost = {*seen_of(recorded[each.index]).get(self._names.alias(each.table), {})}
                 if self._is_struck(each.table, each.index, lost):
                     gone.append(each.index)
-            elif each.kind == "alias" and each.table.name not in left:
+            elif each.kind == "alias" and each.table.name not in taken:
                 wanted = self._wanted(each.table, each.index, shown[each.table.name], recorded)
                 if wanted is not None:
                     after.setdefault(each.table.name, {})[each.index] = wanted
         if not dry_run:
             self._take_from(strangers)
-            before = {name: {i: shown[name].get(i, {}) for i in indices} for name, indices in after.items()}
-            recorded_now = {
-                name: {i: recorded.get(i, {}) for i in indices} for name, indices in after.items()
-            }
+            before = _of_indices(shown, after)
+            recorded_now = _of_indices(dict.fromkeys(after, recorded), after)
             self._published.switch(last, before, recorded_now, after, keep)
             for index in gone:
                 self._published.forget(index)
         if self._lost:
             raise PublishedError("; ".join([*self._lines, *self._lost]))
         return self._lines
+
+    def _is_replaceable(self, stranger: Difference, found: Sequence[Difference]) -> bool:
+        """True if our alias may be taken from a foreign index: it has no rows that are missing elsewhere."""
+        missing = sorted(one.index for one in found if (one.table, one.kind) == (stranger.table, "gone"))
+        if missing:
+            self._lost.append(
+                f"{stranger.what}, and {missing[0]} is gone: if it has these rows give it the alias "
+                f"{missing[0]}, else take that alias from it (POST /_aliases), and mend again"
+            )
+            return False
+        self._lines.append(f"{stranger.what}: taken from it")
+        return True
 
     def _take_from(self, strangers: Collection[Difference]) -> None:
         """Remove our aliases from foreign indices."""
@@ -149,6 +152,13 @@ class Mend:
         else:
             self._lines.append(f"{text}, {min(missing)} to {max(missing)}: make them again ({table.made_by})")
         return True
+
+
+def _of_indices(
+    aliases: Mapping[str, Mapping[str, dict[str, Shown]]], after: Mapping[str, Aliases]
+) -> dict[str, Aliases]:
+    """Return the aliases of the indices that change, empty where an index has none."""
+    return {name: {i: aliases[name].get(i, {}) for i in indices} for name, indices in after.items()}
 
 
 def _newest(complete: Collection[Marker]) -> dict[str, Marker]:

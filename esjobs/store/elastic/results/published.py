@@ -228,8 +228,9 @@ class Published:
         shown = {name: self._now(self._tables[name], after) for name, after in last.after.items()}
         indices = {index: of_index for aliases in shown.values() for index, of_index in aliases.items()}
         recorded = self.records.of(last.indices)
-        if any(not agree(indices.get(index, {}), after) for index, after in last.indices.items()):
+        if not _all_agree(indices, last.indices):
             if all(agree(indices.get(index, {}), recorded.get(index, {})) for index in last.indices):
+                # never switched: the state of before still holds
                 return self.records.finish(last)
             _log.warning("aliases were changed by somebody else while results were published; switched again")
             restorable = {name: _restricted(after, shown[name]) for name, after in last.after.items()}
@@ -260,21 +261,16 @@ class Published:
         # half of a publication is not made: rows, state and aliases are all of these
         indices = {index for aliases in after.values() for index in aliases}
         require_unblocked(self._cluster, self._names, {*indices, self._names.state})
-        over: list[Location] = []
-        for name, aliases in after.items():
-            seen = (published_in(each, self._names, self._tables[name]) for each in (wanted[name], aliases))
-            gone, still = (set(published.values()) for published in seen)
-            over += sorted((one for one in gone - still if one.index in aliases), key=lambda one: one.number)
+        over = self._hidden_by(wanted, after)
         begun = self.records.begin(last, {name: each for name, each in changed.items() if each}, over)
         try:
             self._switch(actions)
         except PassingError as error:
-            # the answer may be lost and the switch made
             if not error.passing:
                 self._give_up(begun)
                 raise
-            now = {name: self._now(self._tables[name], after[name]) for name in after}
-            if any(not agree(now[n].get(i, {}), each) for n in after for i, each in after[n].items()):
+            # the answer may be lost and the switch made
+            if not self._is_switched(after):
                 raise
         except StoreError:
             self._give_up(begun)
@@ -285,6 +281,21 @@ class Published:
         except StoreError as error:
             # readers are switched over; the next publication completes the record
             _log.warning("results are published, and the record of it will be completed later: %s", error)
+
+    def _hidden_by(self, wanted: Mapping[str, Aliases], after: Mapping[str, Aliases]) -> list[Location]:
+        """Return the generations that a switch takes out of sight."""
+        over: list[Location] = []
+        for name, aliases in after.items():
+            seen = (published_in(each, self._names, self._tables[name]) for each in (wanted[name], aliases))
+            gone, still = (set(published.values()) for published in seen)
+            over += sorted((one for one in gone - still if one.index in aliases), key=lambda one: one.number)
+        return over
+
+    def _is_switched(self, after: Mapping[str, Aliases]) -> bool:
+        """True if the cluster shows the next state."""
+        return all(
+            _all_agree(self._now(self._tables[name], aliases), aliases) for name, aliases in after.items()
+        )
 
     def _give_up(self, begun: Publication) -> None:
         """Cancel a publication that the cluster refused."""
@@ -300,6 +311,10 @@ class Published:
         self.records.write(begun.indices, begun.number)
         self._markers.end_of(begun.over)
         return self.records.finish(begun)
+
+
+def _all_agree(shown: Aliases, wanted: Aliases) -> bool:
+    return all(agree(shown.get(index, {}), each) for index, each in wanted.items())
 
 
 def _restricted(after: Aliases, shown: Aliases) -> Aliases:

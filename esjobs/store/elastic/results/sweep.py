@@ -52,16 +52,7 @@ class Sweep:
         deleted = 0
         left: dict[str, set[str]] = {}
         months = {table.name: listed.months(table) if is_monthly(table) else None for table in tables}
-        aliases, recorded, differing = self._surveyed(tables, months)
-        lacking = any(index not in recorded for of_table in aliases.values() for index in of_table)
-        if differing or lacking or not self._published.records.publication().done:
-            # somebody may just have published, or was killed while publishing
-            with self._alone():
-                self._published.recover()
-                aliases, recorded, differing = self._surveyed(tables, months)
-                apart = {each.index for each in differing}
-                sound = [{i: each for i, each in a.items() if i not in apart} for a in aliases.values()]
-                self._published.adopt(sound, recorded)
+        aliases, recorded, differing = self._settled(tables, months)
         apart = {each.index for each in differing} | self._published.adopted
         for table in tables:
             present = {i: of_index for i, of_index in aliases[table.name].items() if i not in apart}
@@ -74,6 +65,23 @@ class Sweep:
         if differing:
             raise difference_error(differing)
         return deleted
+
+    def _settled(
+        self, tables: Collection[Table], months: Mapping[str, Collection[str] | None]
+    ) -> tuple[dict[str, Aliases], Recorded, list[Difference]]:
+        """Survey, after an interrupted publication was completed and lost records were adopted."""
+        aliases, recorded, differing = self._surveyed(tables, months)
+        lacking = any(index not in recorded for of_table in aliases.values() for index in of_table)
+        if not differing and not lacking and self._published.records.publication().done:
+            return aliases, recorded, differing
+        # somebody may just have published, or was killed while publishing
+        with self._alone():
+            self._published.recover()
+            aliases, recorded, differing = self._surveyed(tables, months)
+            apart = {each.index for each in differing}
+            sound = [{i: each for i, each in a.items() if i not in apart} for a in aliases.values()]
+            self._published.adopt(sound, recorded)
+        return aliases, recorded, differing
 
     def _surveyed(
         self, tables: Collection[Table], months: Mapping[str, Collection[str] | None]
@@ -92,22 +100,31 @@ class Sweep:
         seen = _numbers(recorded.get(index, {}) for index in aliases)
         # a target that is a pattern has others, too
         unseen = [one for one in self._markers.unseen(indices, seen) if one.index in aliases]
-        over = [marker.location for marker in unseen if marker.over]
-        left = [marker.location for marker in unseen if not marker.over and self._is_garbage(table, marker)]
-        if left:
-            # nobody publishes meanwhile, and afterwards nobody can
-            with self._alone():
-                self._published.recover()
-                still = _numbers(self._published.records.of({location.index for location in left}).values())
-                left = [location for location in left if location.number not in still]
-                self._markers.end_of(left)
-        writing = {marker.index for marker in unseen} - {location.index for location in (*over, *left)}
+        garbage = self._garbage(table, unseen)
+        writing = {marker.index for marker in unseen} - {location.index for location in garbage}
         empty = [index for index in self._empty(table, aliases) if index not in writing]
         dropped = self._dropped(table, empty) if empty else {}
-        gone = [location for location in (*over, *left) if location.index not in dropped]
-        deleted = {location.number for location in (*over, *left)}
+        gone = [location for location in garbage if location.index not in dropped]
+        deleted = {location.number for location in garbage}
         unsettled = {marker.index for marker in unseen if marker.number not in deleted}
         return sum(dropped.values()) + remove(self._cluster, gone), unsettled
+
+    def _garbage(self, table: Table, unseen: Sequence[Marker]) -> list[Location]:
+        over = [marker.location for marker in unseen if marker.over]
+        left = [marker for marker in unseen if not marker.over and self._is_garbage(table, marker)]
+        return over + self._ended([marker.location for marker in left])
+
+    def _ended(self, left: Sequence[Location]) -> list[Location]:
+        """Return the generations whose writers are gone, now marked as over."""
+        if not left:
+            return []
+        # nobody publishes meanwhile, and afterwards nobody can
+        with self._alone():
+            self._published.recover()
+            published = _numbers(self._published.records.of({location.index for location in left}).values())
+            ended = [location for location in left if location.number not in published]
+            self._markers.end_of(ended)
+        return ended
 
     def _is_garbage(self, table: Table, marker: Marker) -> bool:
         """True if an unrecorded generation may go; of entered tables only incomplete ones."""
@@ -157,6 +174,7 @@ def remove(cluster: Cluster, places: Sequence[Location]) -> int:
                 for hits in at.pages({"bool": {"filter": chosen}}, False):
                     write(cluster, (delete(index, hit["_id"]) for hit in hits))
                     deleted += len(hits)
+            # markers last: rows without one are found by no later sweep
             write(cluster, (delete(index, number) for number in some))
             if deleted:
                 refresh(cluster, index)

@@ -39,6 +39,7 @@ class Access:
     retries: int = 3
 
     def __post_init__(self) -> None:
+        # first of all: messages show no secret that is remembered
         self._remember()
         credentials = [name for name in ("api_key", "token", "user") if getattr(self, name) is not None]
         if len(credentials) > 1:
@@ -46,12 +47,8 @@ class Access:
                 f"{' and '.join(credentials)} are given for {self.location}; leave all but one out"
             )
         for one, other in (("user", "password"), ("certificate", "key")):
-            for name, lacking in ((one, other), (other, one)):
-                if getattr(self, name) is not None and getattr(self, lacking) is None:
-                    raise SettingsError(
-                        f"{name} is given for {self.location}, {lacking} is not; "
-                        f"set {lacking}, too (ESJOBS_CLUSTER__{lacking.upper()})"
-                    )
+            self._require_with(one, other)
+            self._require_with(other, one)
         if self.certificate is not None and not self.location.startswith("https:"):
             raise SettingsError(
                 f"certificate is given for {self.location}, which is not asked for one; "
@@ -60,12 +57,22 @@ class Access:
         if self.user is not None and ":" in self.user:
             raise SettingsError(f"user {self.user!r} has a colon, which cannot be sent; name another user")
         for name in ("api_key", "token"):
-            secret: Secret | None = getattr(self, name)
-            if secret is not None and not _SENDABLE.fullmatch(secret.get_secret_value()):
-                raise SettingsError(
-                    f"{name} is empty or holds a space, a line break or another character that cannot be "
-                    "sent; set it again, as the cluster gave it out"
-                )
+            self._require_sendable(name)
+
+    def _require_with(self, name: str, other: str) -> None:
+        if getattr(self, name) is not None and getattr(self, other) is None:
+            raise SettingsError(
+                f"{name} is given for {self.location}, {other} is not; "
+                f"set {other}, too (ESJOBS_CLUSTER__{other.upper()})"
+            )
+
+    def _require_sendable(self, name: str) -> None:
+        secret: Secret | None = getattr(self, name)
+        if secret is not None and not _SENDABLE.fullmatch(secret.get_secret_value()):
+            raise SettingsError(
+                f"{name} is empty or holds a space, a line break or another character that cannot be "
+                "sent; set it again, as the cluster gave it out"
+            )
 
     def _remember(self) -> None:
         for secret in (self.api_key, self.token, self.password):

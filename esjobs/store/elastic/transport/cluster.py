@@ -130,6 +130,7 @@ class Cluster(ABC):
             try:
                 return self._read(read, self._send(method, path, body, headers, params))
             except UnreachableError as error:
+                # a wrong address never answers: waiting for it would only delay the message
                 error.passing = error.passing and self._answered
                 raise
             except RefusedError:
@@ -139,6 +140,7 @@ class Cluster(ABC):
         try:
             answer = self.patiently(once)
         except PassingError as error:
+            # the cluster is down: the requests of a clean-up do not wait as long again
             self._gave_up = self._gave_up or error.passing
             raise
         self._answered, self._gave_up = True, False
@@ -285,16 +287,18 @@ def _described(error: object) -> tuple[str, str]:
         except orjson.JSONDecodeError:
             text = error.decode(errors="replace") if isinstance(error, bytes) else error
             return NO_JSON, excerpt(text, 200)
-    if isinstance(error, Mapping):
-        cause = error.get("error", error)
-        if isinstance(cause, Mapping):
-            causes = cause.get("root_cause") or []
-            first = causes[0] if causes and isinstance(causes[0], Mapping) else {}
-            kind = str(cause.get("type") or first.get("type") or "error")
-            if kind == "search_phase_execution_exception":
-                # the cause of a failed reduction stands beside the empty list of causes in shards
-                first = first or cause.get("caused_by") or {}
-                kind = str(first.get("type") or kind)
-            return kind, str(first.get("reason") or cause.get("reason") or "")
-        return "error", str(cause)
-    return NO_JSON, excerpt(str(error), 200)
+    if not isinstance(error, Mapping):
+        return NO_JSON, excerpt(str(error), 200)
+    cause = error.get("error", error)
+    return _of_cause(cause) if isinstance(cause, Mapping) else ("error", str(cause))
+
+
+def _of_cause(cause: Mapping[str, Any]) -> tuple[str, str]:
+    causes = cause.get("root_cause") or []
+    first = causes[0] if causes and isinstance(causes[0], Mapping) else {}
+    kind = str(cause.get("type") or first.get("type") or "error")
+    if kind == "search_phase_execution_exception":
+        # the cause of a failed reduction stands beside the empty list of causes in shards
+        first = first or cause.get("caused_by") or {}
+        kind = str(first.get("type") or kind)
+    return kind, str(first.get("reason") or cause.get("reason") or "")

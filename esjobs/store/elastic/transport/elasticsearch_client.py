@@ -17,6 +17,7 @@ from esjobs.store.elastic.transport.tls import context
 # What it warns of comes back as an error, or was resolved by a retry.
 logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 
+# plain JSON: the client's own media type is refused by servers of another major version
 _ACCEPT = {"accept": "application/json"}
 
 
@@ -62,6 +63,7 @@ class ElasticsearchCluster(Cluster):
         }
         self._client = elasticsearch.Elasticsearch(
             access.location,
+            # our own retries wait, and honour Retry-After
             max_retries=0,
             retry_on_timeout=False,
             retry_on_status=(),

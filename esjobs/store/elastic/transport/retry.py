@@ -46,6 +46,7 @@ def pause_s(attempt: int, asked_for: float | None = None) -> float:
     >>> pause_s(1, asked_for=4.0), pause_s(1, asked_for=86400.0)
     (4.0, 30.0)
     """
+    # scattered, so that many clients of one cluster do not come back together
     scattered = FIRST_PAUSE_S * 2.0 ** min(attempt - 1, 10) * random.uniform(0.5, 1.0)  # noqa: S311
     return min(max(scattered, asked_for or 0.0), LONGEST_PAUSE_S)
 

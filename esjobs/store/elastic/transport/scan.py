@@ -206,16 +206,11 @@ class PointInTime:
         body = {"size": page, "query": query, "sort": self._order(), "track_total_hits": False}
         body |= _lighter(without)
         first = self._answer(reader, {**body, "track_total_hits": True})
-        left: list[Mapping[str, Any]] = []
-        total = first.total or 0
-        if total > page and total > len(runs) * _LONG_RUN > 0:
-            left += [{**body, "query": {"bool": {"filter": [query, run]}}} for run in runs]
-        elif self._elastic and total > _WORTH_SLICING:
-            left += [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
-        else:
+        left = self._parts(body, first.total or 0, page, runs)
+        if not left:
+            yield first
             if len(first.rows) == page:
                 left.append({**body, "search_after": first.after})
-            yield first
         running: dict[Future[Answer], Mapping[str, Any]] = {}
         pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-read")
         try:
@@ -232,6 +227,16 @@ class PointInTime:
                 yield answer
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _parts(
+        self, body: Mapping[str, Any], total: int, page: int, runs: Sequence[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """Return the requests of a large answer that is read in parts; empty if the first page goes on."""
+        if total > page and total > len(runs) * _LONG_RUN > 0:
+            return [{**body, "query": {"bool": {"filter": [body["query"], run]}}} for run in runs]
+        if self._elastic and total > _WORTH_SLICING:
+            return [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
+        return []
 
     def _answer(self, reader: Reader, body: Mapping[str, Any]) -> Answer:
         answer = self.decoded_search(body, reader.decode)

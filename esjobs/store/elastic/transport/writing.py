@@ -152,6 +152,7 @@ def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | 
         if error.status != _TOO_LARGE or len(left) < 2:
             raise
         half = len(left) // 2
+        # a proxy or the cluster takes smaller requests only: halves, until they fit
         return [*present, *send(cluster, left[:half], before), *send(cluster, left[half:], before)]
     return present
 
