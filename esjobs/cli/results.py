@@ -335,7 +335,9 @@ def _rows_out(
     return Table.from_batches(list(pseudonyms.batches(rows.to_batches(), columns)), rows.schema)
 
 
-@example("esjobs report --out report.html", "esjobs report --usage --window 2025-06 --out usage.html")
+@example(
+    "esjobs report --out report.html", "esjobs report --usage --window 2025-06-01/2025-07-01 --out usage.html"
+)
 @click.command()
 @click.option(
     "--out", "-o", required=True, metavar="FILE", help="Output: HTML file, or - for standard output."
