@@ -54,6 +54,8 @@ def mark_cut_off(
     """
     failed_jobs = (*where, NotIn("state", rules.finished_states), Range("wall_s", gt=rules.min_wall_s))
     n = len(rows)
+    if not n:
+        return rows
     failed = _cells(store, rows, Query(_KEY, _COUNTED, window, failed_jobs, books=False))
     n_failed, wall_failed = (failed.spread(name, n) for name in ("n_jobs", "wall_s"))
     many = (n_failed >= LEAST_FAILED) & (n_failed >= LEAST_SHARE * (n_failed + rows.sums["n_jobs"]))
