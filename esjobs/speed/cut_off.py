@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import fitters
+from esjobs.core.numbers import amount
 from esjobs.core.query import Count, Days, Filter, In, NotIn, Quantile, Query, Range, Sum
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
@@ -77,7 +78,7 @@ def mark_cut_off(
     cut = longer & (q50 > long) & (q90 - q10 < PILED * q50) & (longest <= BEYOND * q50)
     reason: list[str | None] = [None] * n
     for row in np.flatnonzero(cut).tolist():
-        reason[row] = f"cut off at {q50[row]:,.0f} s"
+        reason[row] = f"cut off at {amount(float(q50[row]))} s"
     return replace(rows, cut=fitters.factorise(reason, "cut")) if cut.any() else rows
 
 

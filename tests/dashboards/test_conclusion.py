@@ -148,7 +148,7 @@ def models_with_scores(data: ReportData) -> ReportData:
     flags.loc[mine, "benchmark"] = "HS06"
     flags.loc[mine, "deviation"] = 0.05
     flags.loc[mine, "verdict"] = "ok"
-    lines = data.lines.assign(level="cpu_model", n_entries=25, n_groups=25, tau=0.05)
+    lines = data.lines.assign(level="cpu_model", n_entries=25, n_groups=25, tau=0.02)
     return replace(data, flags=flags, lines=lines)
 
 
@@ -156,7 +156,7 @@ def test_reference_scores_are_no_declarations_of_sites(data: ReportData) -> None
     (figure,) = block_of(models_with_scores(data), "corepower-cpu-model").parts
     assert isinstance(figure, FigurePart)
     assert "from the reference scores of 25 CPU models." in figure.caption
-    assert "5.0 %, the least that is assumed" in figure.caption
+    assert "2.0 %, the least that is assumed" in figure.caption
     (sites,) = block_of(data, "corepower-site").parts
     assert isinstance(sites, FigurePart)
     assert "declared values of" in sites.caption
