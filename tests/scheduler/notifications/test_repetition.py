@@ -200,7 +200,9 @@ def test_sites_are_not_written_to_before_a_date(store: DuckStore, server: MailSe
     clock = Clock()
     night = NIGHT + 2 * DAY
     clock.on(night)
-    rows = [event("CERN-PROD_B", kind, night, place=place) for place, kind in ((1, "opened"), (2, "closed"))]
+    rows = [
+        event("CERN-PROD_B", kind, night, position=number) for number, kind in ((1, "opened"), (2, "closed"))
+    ]
     events(store, *rows, night=night)
     preview = Notifier(lambda: store, office(made, clock)).preview(night, tmp_path).to_pylist()
     assert ["sites_from" in row["note"] for row in preview] == [True, False]
