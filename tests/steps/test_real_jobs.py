@@ -118,7 +118,8 @@ def test_raw_verdicts_are_those_of_a_second_implementation(one_task: Session) ->
     mine = buckets[buckets["task_id"] == "15350577"].groupby("queue")[["events", "cpu_s"]].sum()
     expected = mine["events"] / mine["cpu_s"]
     expected *= len(expected) / expected.sum()
-    assert (factors["k"] / expected - 1).abs().max() < 1e-10
+    # MIGRAD ends within its tolerance of the minimum: a millionth of the errors of 10 %
+    assert (factors["k"] / expected - 1).abs().max() < 1e-7
     assert (factors["k_err_int"] / factors["k"]).between(0.09, 0.105).all()
     fit = one_task.tables.fits(level="queue", type="all", method="paper").to_pandas().iloc[0]
     assert (fit["dof"], fit["sigma_int"], fit["sigma_int_kind"]) == (0, 0.10, "assumed")
