@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fitters.layout.arrays import grouped_median
     from fitters.layout.buckets import Buckets
     from fitters.layout.columns import Labels, factorise
+    from fitters.line.declarations import LEAST_HONEST, OtherGroup
     from fitters.line.line import LineResult, fit_line
     from fitters.mixture.results import Mixtures
     from fitters.mixture.search import find_mixtures
@@ -44,6 +45,7 @@ __all__ = [
     "ASSUMED_SIGMA_INT",
     "LEAST_DOF",
     "LEAST_ESTIMATES",
+    "LEAST_HONEST",
     "LEAST_LINKING_JOBS",
     "Bridges",
     "BucketSlopes",
@@ -66,6 +68,7 @@ __all__ = [
     "MixedEffects",
     "Mixtures",
     "Nearest",
+    "OtherGroup",
     "Ranking",
     "Series",
     "SettingError",
@@ -133,6 +136,7 @@ _MODULES = {
     "layout.arrays": "grouped_median",
     "layout.buckets": "Buckets",
     "layout.columns": "Labels factorise",
+    "line.declarations": "LEAST_HONEST OtherGroup",
     "line.line": "LineResult fit_line",
     "mixture.results": "Mixtures",
     "mixture.search": "find_mixtures",

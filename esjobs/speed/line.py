@@ -17,7 +17,6 @@ from esjobs.schema.speed import LINES
 from esjobs.speed.factors import Factors
 from esjobs.speed.judging.verdicts import MIN_LINE_SITES
 from fitters.layout.arrays import Floats, Ints
-from fitters.line.declarations import LEAST_HONEST, OtherGroup
 
 Declarations = Mapping[str, Mapping[str, Declared]]  # Level, then name, to what the name declares
 
@@ -104,7 +103,7 @@ def _doubt(factors: Factors, chosen: Ints, those: Sequence[Declared], line: fitt
         return _two_groups(factors, chosen, those, line.others)
     if line.doubt == "few honest":
         return (
-            f"Declarations scatter so widely that fewer than {percent(LEAST_HONEST)} of the {whose} agree on "
+            f"Declarations scatter so widely that fewer than {percent(fitters.LEAST_HONEST)} of the {whose} agree on "
             "a line, so no verdict may be sent."
         )
     if line.doubt == "wide line":
@@ -115,7 +114,7 @@ def _doubt(factors: Factors, chosen: Ints, those: Sequence[Declared], line: fitt
     return ""
 
 
-def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], others: OtherGroup) -> str:
+def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], others: fitters.OtherGroup) -> str:
     sides: dict[bool, set[str]] = {True: set(), False: set()}
     for index, item in zip(chosen, those, strict=True):
         if item.corepower is not None and factors.comparable[index]:
