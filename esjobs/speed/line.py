@@ -103,8 +103,8 @@ def _doubt(factors: Factors, chosen: Ints, those: Sequence[Declared], line: fitt
         return _two_groups(factors, chosen, those, line.others)
     if line.doubt == "few honest":
         return (
-            f"Declarations scatter so widely that fewer than {percent(fitters.LEAST_HONEST)} of the {whose} agree on "
-            "a line, so no verdict may be sent."
+            f"Declarations scatter so widely that fewer than {percent(fitters.LEAST_HONEST)} of the {whose} "
+            "agree on a line, so no verdict may be sent."
         )
     if line.doubt == "wide line":
         return (
