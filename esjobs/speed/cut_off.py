@@ -95,5 +95,5 @@ def _cells(store: JobStore, rows: TaskSums, query: Query) -> _Cells:
     own = rows.task.names[rows.task.codes].astype(np.int64) << 32 | rows.name.codes
     order = np.argsort(own)
     row = order[np.minimum(np.searchsorted(own, cell, sorter=order), len(own) - 1)]
-    known = own[row] == cell
-    return _Cells(row[known], table.filter(pa.array(known)))
+    found = own[row] == cell
+    return _Cells(row[found], table.filter(pa.array(found)))

@@ -11,7 +11,7 @@ LARGEST_CORE_USE = 1.1  # CPU time over wall time x cores: above it core counts 
 _LEAST_JOBS = 20  # Of a name in a core class, for its core use to count
 
 
-def doubts(rows: TaskSums, outliers: Texts) -> Texts:
+def record_doubts(rows: TaskSums, outliers: Texts) -> Texts:
     """Return why the records of each name are in doubt, by its code; empty where they are not.
 
     ``outliers``: the same for names whose jobs contradict their tasks, which come last.

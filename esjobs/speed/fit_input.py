@@ -12,7 +12,7 @@ from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.sums import TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
-from esjobs.speed.doubtful_records import doubts
+from esjobs.speed.doubtful_records import record_doubts
 from esjobs.speed.fixed_costs import common_error, correct
 from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
 from esjobs.speed.outlier_records import FoundCosts, costs_without_outliers
@@ -166,7 +166,7 @@ class FitInputs:
             n_jobs_unnamed=self.n_jobs(ALL_TYPES) - int(n_jobs.sum()),
             keys=rows.keys,
             rho_err=_rho_err(costs, len(rows.keys)),
-            outlier_records=doubts(rows, self._outliers[level]) if n else self._outliers[level],
+            outlier_records=record_doubts(rows, self._outliers[level]) if n else self._outliers[level],
             **corrected,
         )
 

@@ -55,7 +55,7 @@ class RecordedValue:
     """Benchmark per core implied by the jobs of one queue that have normalised work, wall time and cores.
 
     ``work``: sum of hs06_s, ``core_s``: of wall x cores; the others are sums of squares and of the product.
-    ``at_once``: ratio of two values on the same days, in jobs of different core counts; None without.
+    ``both_values``: ratio of two values on the same days, in jobs of different core counts; None without.
     """
 
     n_jobs: int
@@ -64,7 +64,7 @@ class RecordedValue:
     work_sq: float
     work_core_s: float
     core_s_sq: float
-    at_once: float | None = None
+    both_values: float | None = None
 
     @property
     def value(self) -> float:
@@ -90,7 +90,7 @@ class Declared:
     """The declared corepower of a name in one window; None if there is none.
 
     ``from_records`` is set where it differs from the imported value by more than 1 %. ``parent`` is shown
-    beside a default and never replaces it. ``at_once``: of a value that follows from records, the ratio of
+    beside a default and never replaces it. ``both_values``: of a value that follows from records, the ratio of
     the two values that its jobs carry on the same days, where wrong core counts explain it.
     """
 
@@ -104,7 +104,7 @@ class Declared:
     parent: float | None = None
     source: str = ""
     country: str | None = None
-    at_once: float | None = None
+    both_values: float | None = None
 
     def settles(self, row: Mapping[str, object]) -> bool:
         """True if an imported row is the one in force."""
@@ -182,9 +182,9 @@ def declare(
         return Declared(name, None, None, "none", site, guessed, parent=parent)
     from_records_only = recorded if source == RECORDS else None
     origin = _origin(value, parent, from_records_only)
-    at_once = None if from_records_only is None else from_records_only.at_once
+    both_values = None if from_records_only is None else from_records_only.both_values
     return Declared(
-        name, value, benchmark, origin, site, guessed, from_records, parent, source, at_once=at_once
+        name, value, benchmark, origin, site, guessed, from_records, parent, source, both_values=both_values
     )
 
 
@@ -193,7 +193,7 @@ def _origin(value: float, parent: float | None, recorded: RecordedValue | None) 
     per_job = None if recorded is None else recorded.core_s / recorded.n_jobs
     if is_default(value, per_job):
         return "default"
-    if recorded is not None and recorded.at_once is None and recorded.spread > CHANGED_SPREAD:
+    if recorded is not None and recorded.both_values is None and recorded.spread > CHANGED_SPREAD:
         return "changed"
     return "inherited" if same_value(value, parent) else "own"
 

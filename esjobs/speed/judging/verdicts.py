@@ -155,8 +155,11 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     value = evidence.declared.corepower
     if evidence.declared.origin == "none" or value is None:
         return "undeclared", "no declared corepower"
-    if evidence.declared.at_once is not None:
-        return "implausible", f"two values at once, ratio {evidence.declared.at_once:.2f}: check core counts"
+    if evidence.declared.both_values is not None:
+        return (
+            "implausible",
+            f"two values at once, ratio {evidence.declared.both_values:.2f}: check core counts",
+        )
     if evidence.declared.origin == "default":
         return "undeclared", f"the declared {declared(value)} is a default, not a measurement"
     return None
