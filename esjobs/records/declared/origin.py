@@ -55,7 +55,7 @@ class RecordedValue:
     """Benchmark per core implied by the jobs of one queue that have normalised work, wall time and cores.
 
     ``work``: sum of hs06_s, ``core_s``: of wall x cores; the others are sums of squares and of the product.
-    ``both_values``: ratio of two values on the same days, in jobs of different core counts; None without.
+    ``values_ratio``: ratio of two values on the same days, in jobs of different core counts; None without.
     """
 
     n_jobs: int
@@ -64,7 +64,7 @@ class RecordedValue:
     work_sq: float
     work_core_s: float
     core_s_sq: float
-    both_values: float | None = None
+    values_ratio: float | None = None
 
     @property
     def value(self) -> float:
@@ -90,8 +90,8 @@ class Declared:
     """The declared corepower of a name in one window; None if there is none.
 
     ``from_records`` is set where it differs from the imported value by more than 1 %. ``parent`` is shown
-    beside a default and never replaces it. ``both_values``: of a value that follows from records, the ratio of
-    the two values that its jobs carry on the same days, where wrong core counts explain it.
+    beside a default and never replaces it. ``values_ratio``: of a value that follows from records, the ratio
+    of the two values that its jobs carry on the same days, where wrong core counts explain it.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Declared:
     parent: float | None = None
     source: str = ""
     country: str | None = None
-    both_values: float | None = None
+    values_ratio: float | None = None
 
     def settles(self, row: Mapping[str, object]) -> bool:
         """True if an imported row is the one in force."""
@@ -182,9 +182,9 @@ def declare(
         return Declared(name, None, None, "none", site, guessed, parent=parent)
     from_records_only = recorded if source == RECORDS else None
     origin = _origin(value, parent, from_records_only)
-    both_values = None if from_records_only is None else from_records_only.both_values
+    values_ratio = None if from_records_only is None else from_records_only.values_ratio
     return Declared(
-        name, value, benchmark, origin, site, guessed, from_records, parent, source, both_values=both_values
+        name, value, benchmark, origin, site, guessed, from_records, parent, source, values_ratio=values_ratio
     )
 
 
@@ -193,7 +193,7 @@ def _origin(value: float, parent: float | None, recorded: RecordedValue | None) 
     per_job = None if recorded is None else recorded.core_s / recorded.n_jobs
     if is_default(value, per_job):
         return "default"
-    if recorded is not None and recorded.both_values is None and recorded.spread > CHANGED_SPREAD:
+    if recorded is not None and recorded.values_ratio is None and recorded.spread > CHANGED_SPREAD:
         return "changed"
     return "inherited" if same_value(value, parent) else "own"
 

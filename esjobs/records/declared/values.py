@@ -163,14 +163,14 @@ def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]
         for name, values in sums.items():
             totals[site][name] += float(values[position])
     days = table.column("day").to_pylist()
-    both_values = _both_values(zip(queues, days, sums["work"], sums["core_s"], strict=True))
+    values_ratio = _values_ratio(zip(queues, days, sums["work"], sums["core_s"], strict=True))
     return {
-        site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total, both_values=both_values.get(site))
+        site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total, values_ratio=values_ratio.get(site))
         for site, total in totals.items()
     }
 
 
-def _both_values(cells: Iterable[tuple[str, date, float, float]]) -> dict[str, float]:
+def _values_ratio(cells: Iterable[tuple[str, date, float, float]]) -> dict[str, float]:
     """Return the ratio of two values on the same days, of queues that have them on most of their days.
 
     ``cells``: queue, day, normalised work and core seconds, one cell for each core count. On a day the values

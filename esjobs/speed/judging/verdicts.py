@@ -155,10 +155,10 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     value = evidence.declared.corepower
     if evidence.declared.origin == "none" or value is None:
         return "undeclared", "no declared corepower"
-    if evidence.declared.both_values is not None:
+    if evidence.declared.values_ratio is not None:
         return (
             "implausible",
-            f"two values at once, ratio {evidence.declared.both_values:.2f}: check core counts",
+            f"two values at once, ratio {evidence.declared.values_ratio:.2f}: check core counts",
         )
     if evidence.declared.origin == "default":
         return "undeclared", f"the declared {declared(value)} is a default, not a measurement"
