@@ -97,8 +97,8 @@ class _Attempt:
             self._fail(str(error))
         except Exception as error:
             # a defect: the ledger names its kind alone, for its text may hold anything
-            _log.exception("night %s: a defect", self._work.night)
-            self._fail(f"a defect in esjobs, {type(error).__name__}; see the log, and report it")
+            _log.exception("night %s: internal error", self._work.night)
+            self._fail(f"internal error in esjobs ({type(error).__name__}); see the log and report it")
         return self._row
 
     def prepare(self) -> None:
@@ -228,7 +228,7 @@ class _Attempt:
             raise
         except StoreError as error:
             # what failed first has to be repaired; that it cannot be written is often its consequence
-            also = "" if str(error) == reason else f"; nor could this be written down: {error}"
+            also = "" if str(error) == reason else f"; the failure could not be recorded: {error}"
             raise StoreError(f"night {night} failed: {reason}{also}") from error
         for step in self._steps:
             name = step.name
@@ -237,7 +237,7 @@ class _Attempt:
                 try:
                     self._do(position, name, step, self._work)
                 except EsjobsError as error:
-                    _log.warning("night %s: %s failed, too: %s", self._work.night, name, error)
+                    _log.warning("night %s: step %s failed as well: %s", self._work.night, name, error)
 
     def _end(self, state: str, reason: str | None) -> None:
         self._row |= {
@@ -275,7 +275,7 @@ def why_missing(work: NightWork) -> str:
         [
             NO_JOBS,
             *(
-                f"no file {name}"
+                f"file not found: {name}"
                 for name in lacking(work.settings.section(NightsSettings).ingest, work.night)
             ),
         ]

@@ -55,7 +55,7 @@ METHOD = Panel(
             "kinds of work is split where the records name them, else set aside.",
         ),
         (
-            "Fixed cost per job",
+            "Start-up time per job",
             "A job of n events takes CPU time in proportion to n + ρ. Each task's ρ, in events, is estimated "
             "inside queues from jobs of different length and taken out where it matters, so that k does not "
             "reward long jobs. k raw and raw deviations are shown beside: without this correction.",

@@ -31,8 +31,8 @@ SENTENCE = Entry("sentence", "In words", "sentence")
 FINDING = Entry("finding", "In words", "sentence")
 ADVICE = Entry("advice", "Asked of", "shared")
 K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")
-K_RAW = Entry("k_raw", "k raw", "number", note="without correction for fixed cost per job")
-RHO = Entry("rho", "ρ, events", "number", note="fixed cost per job that was taken out, mean over its jobs")
+K_RAW = Entry("k_raw", "k raw", "number", note="without correction for start-up time per job")
+RHO = Entry("rho", "ρ, events", "number", note="start-up time per job that was taken out, mean over its jobs")
 VIA = Entry(
     "sole_link", "Via only", "name", note="the one name through which it hangs on the others, or few jobs"
 )

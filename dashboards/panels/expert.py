@@ -28,7 +28,7 @@ _TASK = (
 _EVENTS = Entry("events_per_job", "Events per job", "number", "x")
 _MEASURED = Entry("cpu_s_per_event", "CPU s per event", "number", "y", note="as it was recorded")
 _EXPECTED = Entry(
-    "expected_cpu_s_per_event", "Expected s", "number", note="what the fit expects, fixed cost included"
+    "expected_cpu_s_per_event", "Expected s", "number", note="what the fit expects, start-up time included"
 )
 _RESIDUAL = Entry("deviation", "Deviation", "percent", note=_FASTER)
 _PULL = Entry(
@@ -51,7 +51,7 @@ TASK_CURVES = Panel(
         sort=("-n_jobs", "name"),
     ),
     "One chart per task, one mark per queue, larger with more jobs. Queues with a fast processor lie lower. "
-    "The curve is what the task's fixed cost per job makes of one and the same processor: proportional to "
+    "The curve is what the task's start-up time per job makes of one and the same processor: proportional to "
     "1 + ρ / events per job, through the median queue. Where marks follow it, short jobs are the reason, "
     "not the machine; that part is taken out of k.",
     fields=(
@@ -73,7 +73,7 @@ TASK_CURVES = Panel(
 
 TASK_TABLE = Panel(
     "tasks",
-    "All tasks, their fixed cost, and what was decided",
+    "All tasks, their start-up time, and what was decided",
     "table",
     SECTION,
     View("tasks", sort=("-n_jobs", "task_id")),
@@ -82,7 +82,7 @@ TASK_TABLE = Panel(
     fields=(
         *_TASK,
         Entry("decision", "Decision", "name"),
-        Entry("rho", "ρ, events", "number", error="rho_err", note="fixed cost of a job, with standard error"),
+        Entry("rho", "ρ, events", "number", error="rho_err", note="start-up time, with standard error"),
         Entry("slope", "Slope", "number", error="slope_err", note="with standard error"),
         JOBS,
         Entry("n_queues", "Queues", "count", note="queues with enough jobs to enter"),
@@ -141,14 +141,14 @@ ERRORS = Panel(
         where=(Where("verdict", JUDGED),),
         sort=("-level", "rank"),
     ),
-    "Above 0 ran faster than declared. Raw is the deviation before the fixed cost per job was taken out. The "
+    "Above 0 ran faster than declared. Raw is the deviation without correction for start-up time. The "
     "three parts of the error add in quadrature to one standard error; verdicts use "
     f"{HALF_WIDTH_90} of it.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,
         VERDICT,
-        Entry("deviation_raw", "Raw", "percent", note="without correction for fixed cost per job"),
+        Entry("deviation_raw", "Raw", "percent", note="without correction for start-up time per job"),
         DEVIATION,
         Entry("deviation_err", "Error", "size", note="one standard error, all parts"),
         Entry("deviation_err_stat", "Statistics", "size", note="from the scatter of jobs"),
@@ -211,7 +211,7 @@ FIT_QUALITY = Panel(
             "n_jobs_set_aside",
             "Jobs not used",
             "count",
-            note="of tasks with the decision mixed task or fixed cost unknown",
+            note="of tasks with the decision mixed task or start-up time unknown",
         ),
     ),
     empty="No fit has a factor.",
@@ -271,7 +271,7 @@ SIBLINGS = Panel(
     fields=(
         Entry("site", "Site", "name", "group"),
         Entry("name", "Queue", "name", "label"),
-        Entry("k", "k", "number", "y", error="k_err", note="fixed cost taken out, with standard error"),
+        Entry("k", "k", "number", "y", error="k_err", note="start-up time taken out, with standard error"),
         K_RAW,
         RHO,
         Entry("corepower", "Declared", "declared", unit="benchmark", table="flags"),
@@ -366,7 +366,7 @@ UNSTABLE = Panel(
         LEVEL,
         VERDICT,
         Entry("unstable_under", "Changes under"),
-        Entry("deviation_raw", "Raw", "percent", note="without correction for fixed cost per job"),
+        Entry("deviation_raw", "Raw", "percent", note="without correction for start-up time per job"),
         DEVIATION,
         JOBS,
         TASKS,

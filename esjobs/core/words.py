@@ -29,7 +29,7 @@ CANDIDATE = "candidate"
 """Displayed word for every other ``deviates``."""
 STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
 """Every word that people read for a verdict; see :func:`status_shown`."""
-VARIED: tuple[str, ...] = ("objective", "fixed cost", "one type", "one core class", "task left out")
+VARIED: tuple[str, ...] = ("objective", "start-up time", "single type", "single core class", "task left out")
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
 
 INVALID = "invalid record"

@@ -47,7 +47,7 @@ class Flags(Facade):
         from esjobs.flags.overview import open_flags
 
         chosen = STANDING_OPEN if states is None else listed(states)
-        named = spelling.as_stored("there is no state", chosen, STATES)
+        named = spelling.as_stored("unknown state", chosen, STATES)
         return Answer(open_flags(self._context.store, named))
 
     def events(

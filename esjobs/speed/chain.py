@@ -137,7 +137,7 @@ class Chain:
             correlated, flagged = judged()
             again = [item for item in (correlated, flagged) if item.report.step in wanted]
             made = " and ".join({"correlate": "lines", "flag": "verdicts"}[step] for step in wanted)
-            notes = [f"this run had {made} already: they were made again and published with it"]
+            notes = [f"this run already had {made}; they were computed again and published with it"]
             notes += changed_declarations(self._store, outcome.report.run, correlated, flagged)
         # another process may have published some meanwhile: they are of other factors
         outdated = [step for step in later if step not in wanted]
@@ -169,15 +169,15 @@ class Chain:
         behind = days_behind(self._store, window, question.rules)
         if behind:
             yield (
-                f"{len(behind)} of the days have jobs that are not in the buckets yet, the first is "
-                f"{behind[0]}; bring them in: esjobs aggregate --window {window}"
+                f"{len(behind)} days have jobs that are not aggregated yet, first {behind[0]}; run: esjobs "
+                f"aggregate --window {window}"
             )
         latest = latest_run(self._store, SPEED)
         complete = self._steps_of(question.run) >= set(SPEED.steps)
         if latest is not None and latest.run != question.run and not complete:
             yield (
-                f"the latest remains {latest.title} until this one has its lines and flags; "
-                f"see its factors: esjobs show factors --run {question.run}"
+                f"{latest.title} remains the latest run until this one has lines and flags; its factors: "
+                f"esjobs show factors --run {question.run}"
             )
 
     def _checked(self, question: SpeedQuestion) -> CheckedBuckets:
@@ -199,7 +199,7 @@ class Chain:
         restriction = question.restriction
         counted = counts_of_books(self._store, window, question.rules)
         if not counted.total:
-            return f"no buckets in {window}; make them first: esjobs aggregate --window {window}"
+            return f"no buckets in {window}; run: esjobs aggregate --window {window}"
         chosen = ""
         if counted.binned and restriction:
             where = job_filters(self._store, restriction, window)
@@ -207,15 +207,18 @@ class Chain:
             chosen = f" with {', '.join(restriction)}"
             if not counted.total:
                 names = ",".join(parse_conditions(restriction))
-                return f"no bucket in {window} has {', '.join(restriction)}; see: esjobs query --by {names}"
+                return (
+                    f"no bucket in {window} has {', '.join(restriction)}; list the values: esjobs query --by "
+                    f"{names}"
+                )
         if counted.binned:
             return (
-                f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules and are in no bucket; "
-                f"bring them in: esjobs aggregate --window {window}"
+                f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules but are in no bucket; "
+                f"run: esjobs aggregate --window {window}"
             )
         return (
-            f"nothing to fit in {window}: all {counted.total} jobs{chosen} were dropped: {counted.reasons}; "
-            f"see: esjobs show day_books --window {window}, and the cleaning rules in the settings"
+            f"no fit for {window}: cleaning rejected all {counted.total} jobs{chosen} ({counted.reasons}). "
+            f"Details: esjobs show day_books --window {window}"
         )
 
     def _stored(self, window: Window) -> tuple[StoredRun, SpeedQuestion, list[Factors]]:

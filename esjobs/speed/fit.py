@@ -116,12 +116,12 @@ def _decisions(tasks: pa.Table) -> dict[str, int]:
 def _notes(fits: Sequence[Factors], checked: CheckedBuckets) -> Iterator[str]:
     if checked.n_not_read:
         yield (
-            f"{checked.n_not_read} suspicious tasks were judged by their sums alone: more than "
-            f"{MAX_JOBS_READ:,} jobs are not read one by one"
+            f"{checked.n_not_read} suspicious tasks were judged by their sums only: at most "
+            f"{MAX_JOBS_READ:,} jobs are read individually"
         )
     for item in fits:
         if item.level == "cpu_model" and item.processing_type == ALL_TYPES and not len(item.name):
-            yield "no record names a CPU model, so no CPU model has a factor"
+            yield "no job record names a CPU model, so no CPU model has a factor"
             return
 
 

@@ -33,20 +33,20 @@ class FitInput:
     events: Floats
     cpu_s: Floats
     core_s: Floats  # wall x cores
-    rho: Floats  # fixed cost corrected for, in events per job; 0 if none
+    rho: Floats  # start-up time corrected for, in events per job; 0 if none
     events_eff: Floats  # events + rho x jobs
     # squared relative standard error of CPU time per event with and without the correction; NaN if unknown
     rel_var: Floats
     rel_var_raw: Floats
     mixed: Labels  # why the task is excluded as mixed; missing if it is not
-    unknown: Labels  # why its fixed cost is required and unknown; missing if it is not
-    cost_doubt: Floats  # error of the name's fixed cost, as an error of ln k common to all its tasks
+    unknown: Labels  # why its start-up time is required and unknown; missing if it is not
+    cost_doubt: Floats  # error of the name's start-up time, as an error of ln k common to all its tasks
     cost_common: Floats  # the same of the error that tasks of a kind share
     n_jobs_unnamed: int  # Binned jobs that carry no name on this level (no CPU model)
     keys: TaskKeys
-    # Standard error of the fixed cost of each task key, shape (n_keys,); NaN where there is none
+    # Standard error of the start-up time of each task key, shape (n_keys,); NaN where there is none
     rho_err: Floats
-    # Fixed costs of names beside those of their tasks, over all types; by code of the name
+    # Start-up times of names beside those of their tasks, over all types; by code of the name
     name_costs: NameCosts | None = None
     # Why the records of a name are in doubt, empty where they are not; by code of the name
     outlier_records: Texts | None = None
@@ -77,11 +77,11 @@ class FitInput:
 class FitInputs:
     """Columns of every fit of a window, made on request: one level is cached at a time.
 
-    ``costs``: fixed costs of all task keys per level; None if nothing has a name.
+    ``costs``: start-up times of all task keys per level; None if nothing has a name.
     """
 
     def __init__(self, sums: WindowSums, min_bucket_jobs: int, of_sites: FoundCosts | None = None) -> None:
-        """``of_sites``: the fixed costs from queues, if already found."""
+        """``of_sites``: the start-up times from queues, if already found."""
         self._sums = sums
         found = {
             level: of_sites

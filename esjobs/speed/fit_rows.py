@@ -82,7 +82,7 @@ def _shared_parts(item: Fit) -> list[dict[str, object]]:
 
 
 def _mean_rho(item: Fit, position: Codes, count: int) -> Floats:
-    # Per name, the mean fixed cost of the jobs that were corrected; NaN if none was.
+    # Per name, the mean start-up time of the jobs that were corrected; NaN if none was.
     taken = item.entered & (item.data.rho > 0) & METHODS[item.factors.method].corrected
     jobs = np.bincount(position, item.data.n_jobs * taken, count)
     total = np.bincount(position, item.data.n_jobs * item.data.rho * taken, count)
@@ -167,8 +167,8 @@ def _set_aside(item: Fit) -> Mask:
 
 def _why_none(item: Fit) -> str:
     if not len(item.data):
-        return "no CPU model in the records" if item.data.level == "cpu_model" else "no buckets"
-    return "no two names share a task with enough jobs at both"
+        return "no job record names a CPU model" if item.data.level == "cpu_model" else "no buckets"
+    return "no two names share a task with enough jobs in both"
 
 
 def component_rows(item: Fit) -> Iterator[dict[str, object]]:

@@ -25,7 +25,7 @@ class Comparison:
     """Names of one fit with a common benchmark, and their line.
 
     ``places``: positions in the factors, aligned with the points of ``line`` and of ``raw``, the line without
-    correction for fixed cost. Only names with a factor in the largest component take part; names without a
+    correction for start-up time. Only names with a factor in the largest component take part; names without a
     declaration are compared with the line of most names. ``reason``: why no verdict may rest on the line, or
     None. ``groups``: both groups, if declarations fall into two; then no verdict is cleared to send.
     """
@@ -107,11 +107,11 @@ def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], line:
     ratio = line.groups.ratio if declares_more else 1 / line.groups.ratio
     named = ", ".join(sorted(few)[:_MOST_NAMED])
     named += f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
-    whose, have = ("sites", "declare") if factors.level == "queue" else ("CPU models", "have a score")
+    whose, have = ("sites", "declare") if factors.level == "queue" else ("CPU models", "have scores")
     return (
-        f"Declarations fall into two groups: {len(few)} {whose} ({named}) {have} {ratio:.2f} times of what "
-        f"{len(many)} others {have} for the same speed. Which group is right cannot be known, so no verdict "
-        "may be sent."
+        f"Declared values form two groups: {len(few)} {whose} ({named}) {have} {ratio:.2f} times as much as "
+        f"the other {len(many)} at equal speed. It is unclear which group is right, so no verdict is cleared "
+        "to send."
     )
 
 
@@ -123,7 +123,7 @@ def _too_few(level: str, benchmark: str, count: int) -> str:
     else:
         those = f"{count} {noun(level, count)} with a speed factor"
         have = "has a reference score" if one else "have a reference score"
-    return f"{those} {have}{unit}, a line that verdicts rest on needs {MIN_LINE_SITES}"
+    return f"{those} {have}{unit}; verdicts require a line of {MIN_LINE_SITES}"
 
 
 def no_comparison(factors: Factors) -> str:
@@ -155,7 +155,7 @@ def correlate(
         time.perf_counter() - began,
         rows_are="factor rows",
         rows_become="lines",
-        counts={"lines that verdicts rest on": sum(row["status"] == "ok" for row in rows)},
+        counts={"lines that support verdicts": sum(row["status"] == "ok" for row in rows)},
         window=str(window),
     )
     return compared, Outcome(report, {LINES: table})

@@ -1,10 +1,10 @@
 """Tasks with several kinds of work: split if the records name the kind, excluded otherwise.
 
 Sums cannot show a site that ran merge jobs only; single jobs can. They are read for suspicious tasks alone: a
-fixed cost that no line explains, a wide scatter inside a site, sites that are far apart.
+start-up time that no line explains, a wide scatter inside a site, sites that are far apart.
 
 Sums cannot see a site that ran merge jobs only; single jobs can. They are read for the tasks that the sums
-make suspicious, and for no others: a fixed cost that no line explains, a wide scatter inside a site, sites
+make suspicious, and for no others: a start-up time that no line explains, a wide scatter inside a site, sites
 that are far apart.
 """
 
@@ -69,7 +69,7 @@ class CheckedBuckets:
     """Sums of a window with mixed tasks split by kind of work, or marked as excluded.
 
     ``looked_at``: by number of the task key, before any split. ``n_not_read``: suspicious tasks with too many
-    jobs to read. ``costs``: fixed costs from queues, if no task was split.
+    jobs to read. ``costs``: start-up times from queues, if no task was split.
     """
 
     sums: WindowSums
@@ -184,10 +184,10 @@ def _look(
             continue
         left_out = without.get(number, ()) if decision == "set aside" else ()
         if left_out:
-            decision, reason = "part", f"{reason}; not without its jobs at {', '.join(left_out)}"
+            decision, reason = "part", f"{reason}; kept without its jobs at {', '.join(left_out)}"
         if decision in ("split", "part") and table.n_jobs[index] != n_jobs.get(number):
             decision = "set aside"
-            reason += "; its jobs changed since they were aggregated, so that it cannot be taken apart"
+            reason += "; its jobs have changed since aggregation, so the task cannot be split"
         evidence = float(table.ratio[index]), float(table.share[index])
         tasks[number] = MixedTask(int(table.n_jobs[index]), decision, reason, *evidence, left_out)
     return tasks, kinds

@@ -1,4 +1,4 @@
-"""Correction of bucket sums and jobs for the fixed cost."""
+"""Correction of bucket sums and jobs for the start-up time."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class CorrectedSums:
     """Columns for `Buckets.from_columns`, in the order of the input rows."""
 
     use: Mask  # False where the task is set aside or the row is no measurement
-    corrected: Mask  # True if a fixed cost was taken out
+    corrected: Mask  # True if a start-up time was taken out
     rho: Floats  # What was taken out per job, in events; 0 where nothing was. NaN where `use` is false.
     # Events + rho x jobs; the corrected mean is cpu_s / events_eff. NaN where `use` is false.
     events_eff: Floats
@@ -39,7 +39,7 @@ def correct_fixed_cost(
     cpu_s_sq: object = None,
     events_cpu_s: object = None,
 ) -> CorrectedSums:
-    """Correct bucket sums for the fixed cost of the tasks with decision ``apply``.
+    """Correct bucket sums for the start-up time of the tasks with decision ``apply``.
 
     Sums as in `estimate_fixed_cost`, one row per (task, unit); the units may be others than in ``costs``.
     rel_var = N / (N - 1) (S_cc - 2 L S_nc + L^2 S_nn) / C^2 + (d_i - mean d)^2 rho_err^2 with L = C / (E +
@@ -65,7 +65,7 @@ def correct_fixed_cost(
     numbers = {name: index for index, name in enumerate(table.name.tolist())}
     missing = [name for name in rows.task_names[np.unique(rows.task)].tolist() if name not in numbers]
     if missing:
-        raise UnknownNameError(f"there is no fixed cost of task {missing[0]!r}")
+        raise UnknownNameError(f"there is no start-up time of task {missing[0]!r}")
     lookup = np.array([numbers.get(name, 0) for name in rows.task_names.tolist()], np.intp)
     cost = lookup[scatter.task]
     applied, aside = table.decision[cost] == "apply", table.decision[cost] == "set aside"
@@ -93,7 +93,7 @@ def correct_fixed_cost(
 
 
 def fixed_cost_residuals(costs: FixedCosts, task: object, events: object, cpu_s: object) -> Floats:
-    """Return ln(c / (n + rho)) of each job (or mean job), rho being the fixed cost, 0 if unknown.
+    """Return ln(c / (n + rho)) of each job (or mean job), rho being the start-up time, 0 if unknown.
 
     rho is subtracted whatever the decision. NaN for events or CPU time not positive, or a task not in
     `costs`.

@@ -1,7 +1,7 @@
-"""Decision on a task's fixed cost: correct for it, leave it because it changes nothing, or exclude the task.
+"""Decision on a task's start-up time: correct, leave (it changes nothing), or exclude the task.
 
-A fixed cost that cannot be told from none is not none. What decides is by how much an estimate and its error
-can move the ratio of two factors, never whether the estimate differs from 0.
+A start-up time that cannot be told from none is not none. What decides is by how much an estimate and its
+error can move the ratio of two factors, never whether the estimate differs from 0.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ SIGNIFICANCE = 3.0
 MOST_TRIMMED = 1 / 3
 LEAST_JOBS = 50  # Jobs that an estimate needs to stand alone
 LEAST_JOBS_TOGETHER = 20  # Jobs that it needs to count among those of other tasks of its kind
-CANNOT_BE_ESTIMATED = "events per job differ and fixed cost unknown"
-SMALLEST_REST = 1e-3  # A share above 1 - 0.001 is all fixed cost; the correction no longer depends on it
+CANNOT_BE_ESTIMATED = "events per job differ and start-up time unknown"
+SMALLEST_REST = 1e-3  # A share above 1 - 0.001 is all start-up time; the correction no longer depends on it
 
 
 def decide(columns: dict[str, NDArray[Any]]) -> dict[str, Texts]:
@@ -35,7 +35,7 @@ def decide(columns: dict[str, NDArray[Any]]) -> dict[str, Texts]:
 
 
 def in_events(share: Floats, share_err: Floats, mean_events: Floats) -> tuple[Floats, Floats]:
-    """rho and its error from the share f = rho / (m + rho) of the fixed cost in a mean job of m events."""
+    """rho and its error from the share f = rho / (m + rho) of the start-up time in a mean job of m events."""
     with np.errstate(invalid="ignore"):
         rest = 1.0 - np.clip(share, 0.0, 1.0 - SMALLEST_REST)
         return mean_events / rest - mean_events, mean_events * share_err / rest**2

@@ -27,8 +27,8 @@ def find_mixtures(task: object, unit: object, ln_residual: object, *, kind: obje
     """Look for mixed tasks among single jobs.
 
     ``task``, ``unit``: labels; core classes are tasks of their own, units may be fine (site and CPU model).
-    ``ln_residual``: ln of CPU time per event without fixed cost, see `fixed_cost_residuals`. ``kind``: label
-    of the kind of work, None or missing if unknown.
+    ``ln_residual``: ln of CPU time per event without start-up time, see `fixed_cost_residuals`. ``kind``:
+    label of the kind of work, None or missing if unknown.
 
     Residuals are relative to the mode of their unit. A task is mixed if the pooled ones have two modes more
     than a factor of two apart with 5 % of the jobs each and a valley of 3 sigma between them (units of 5 jobs

@@ -51,7 +51,8 @@ class Wording:
         folders = [folder / self._language for folder in (*own, OURS)]
         if not any(folder.is_dir() for folder in folders):
             raise SettingsError(
-                f"no templates of language '{self._language}' for '{recipient.name}'; make {folders[0]}"
+                f"no templates for language '{self._language}' (recipient '{recipient.name}'); create "
+                f"{folders[0]}"
             )
         # what a language lacks is taken in English
         self._environment = _environment((*folders, *(folder / FALLBACK for folder in (*own, OURS))))
@@ -89,9 +90,9 @@ class Wording:
             )
         except jinja2.TemplateSyntaxError as error:
             where = f"{error.filename or name}, line {error.lineno}"
-            raise SettingsError(f"a template is broken: {where}: {error.message}") from error
+            raise SettingsError(f"template error in {where}: {error.message}") from error
         except jinja2.TemplateError as error:
-            raise SettingsError(f"template {self._language}/{name} cannot be used: {error}") from error
+            raise SettingsError(f"template {self._language}/{name} failed: {error}") from error
         except (
             TypeError,
             ValueError,
@@ -100,7 +101,7 @@ class Wording:
             LookupError,
             UnicodeDecodeError,
         ) as error:
-            raise SettingsError(f"template {self._language}/{name} cannot be used: {error}") from error
+            raise SettingsError(f"template {self._language}/{name} failed: {error}") from error
 
 
 @lru_cache(maxsize=16)

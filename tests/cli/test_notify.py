@@ -105,7 +105,7 @@ def test_from_a_look_to_the_log(config: Path, store: Path, server: MailServer, t
         ("chat", "failed", "2"),
         ("coordinators", "sent", "1"),
     ]
-    assert rows(notify(config, store, "log", "--state", "given up", "--format", "csv")) == []
+    assert rows(notify(config, store, "log", "--state", "abandoned", "--format", "csv")) == []
     table = notify(config, store, "log", "--recipient", "cern")
     assert "31 % below declared corepower: CERN-PROD_UCORE" in " ".join(table.stdout.split())
     shown = run("--store", f"duckdb:{store}", "show", "notifications")

@@ -102,7 +102,7 @@ def test_the_tasks_with_most_jobs_have_a_chart_each(data: ReportData) -> None:
     first = jobs.sort_values(ascending=False).index[0]
     assert figure.titles[0].name == task_label(None if pd.isna(part) else part for part in first)
     assert re.search(r"ρ .* ± .* events, slope −.* ± .*: corrected", figure.titles[0].words)
-    assert any(title.words == "ρ not estimated: fixed cost unknown" for title in figure.titles)
+    assert any(title.words == "ρ not estimated: start-up time unknown" for title in figure.titles)
 
 
 def test_the_curve_is_the_fixed_cost_through_the_median_site() -> None:
@@ -272,7 +272,7 @@ def test_siblings_carry_the_origin_of_their_declaration(data: ReportData) -> Non
         assert row["k_raw"] is not None
     block, _ = block_of(data, "siblings")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
-    power = r"to the power −?0\.\d\d, −?0\.\d\d before the fixed cost was taken out"
+    power = r"to the power −?0\.\d\d \(−?0\.\d\d without correction\)"
     assert re.search(power, figure.caption)
     assert set(cells_of(block, "Origin")) <= {"own", "inherited", "default", "–"}
     assert all(row["origin"] is None for row in Composer(replace(data, flags=None)).rows(SIBLINGS, "all"))

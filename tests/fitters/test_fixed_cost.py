@@ -1,4 +1,4 @@
-"""Fixed cost per job: real queues as judges, toys with planted costs, decisions, bad input."""
+"""Start-up time per job: real queues as judges, toys with planted costs, decisions, bad input."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -315,7 +315,7 @@ def test_unknown_costs_are_no_numbers_and_set_aside_rows_are_not_used() -> None:
     gone = columns["task"] == 1
     assert found.use.tolist() == (~gone).tolist()
     assert np.isnan(found.events_eff[gone]).all()
-    assert all("fixed cost unknown" in reason for reason in found.reason[gone])
+    assert all("start-up time unknown" in reason for reason in found.reason[gone])
 
 
 def test_rows_of_days_are_added_up() -> None:

@@ -53,7 +53,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("corrected", [True, False])
 def test_the_real_mixed_task_is_found_among_jobs(jobs: pd.DataFrame, corrected: bool) -> None:
-    """Even with the fixed cost left in, which makes the scatter of one good task twice as wide."""
+    """Even with the start-up time left in, which makes the scatter of one good task twice as wide."""
     residual = np.log(jobs["cpu_s"].to_numpy() / jobs["events"].to_numpy())
     if corrected:
         costs = estimate_fixed_cost(**sum_jobs(jobs))
@@ -95,7 +95,7 @@ def test_the_real_mixed_task_is_split_where_its_kinds_are_named(jobs: pd.DataFra
 
 
 def rate(toys: MixedJobs) -> float:
-    """Share of tasks that are not kept, with the fixed cost estimated as it would be."""
+    """Share of tasks that are not kept, with the start-up time estimated as it would be."""
     costs = estimate_fixed_cost(**toys.sums())
     residual = fixed_cost_residuals(costs, toys.task, toys.events, toys.cpu_s)
     found = decisions(find_mixtures(toys.task, toys.unit, residual))

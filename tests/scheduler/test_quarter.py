@@ -122,7 +122,7 @@ def assert_mails_follow_the_flags(
         subjects = [subject for address, subject in mails if address.startswith(recipient)]
         assert len(subjects) <= 2, subjects
     # each message was sent once; late records moved events to other nights, which nobody is told of again
-    assert {row["state"] for row in rows["notifications"]} <= {"sent", "known", "same"}
-    known = {night_of(row["night"]) for row in rows["notifications"] if row["state"] == "known"}
+    assert {row["state"] for row in rows["notifications"]} <= {"sent", "duplicate", "repetition"}
+    known = {night_of(row["night"]) for row in rows["notifications"] if row["state"] == "duplicate"}
     assert known <= set(range(LATE_OF, LATE_ON + 1))
     assert len(mails) == sum(row["state"] == "sent" for row in rows["notifications"])

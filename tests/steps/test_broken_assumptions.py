@@ -65,7 +65,7 @@ def test_a_fixed_cost_that_cannot_be_told_from_none_accuses_nobody() -> None:
 
 @pytest.mark.parametrize("lengths", [1.0, 3.0])
 def test_fixed_costs_that_differ_by_site_are_seen_and_accuse_nobody(lengths: float) -> None:
-    """ln(fixed cost) scatters by 0.6: 25 % of the honest were accused, pulls were 12 wide."""
+    """ln(start-up time) scatters by 0.6: 25 % of the honest were accused, pulls were 12 wide."""
     tally, _, found = judged(SMALL.but(rho=1.0, lengths=lengths, rho_scatter=0.6))
     fit = headline(found, "fits").iloc[0]
     assert fit.sigma_cost == pytest.approx(0.6, abs=0.25)
@@ -172,10 +172,10 @@ def test_a_run_that_uses_less_than_half_of_its_jobs_says_why(tmp_path: Path) -> 
 def test_a_run_that_sets_most_tasks_aside_says_so_in_its_conclusion() -> None:
     """Lengths 11x apart and jobs that do not tell what starting costs."""
     _, _, found = judged(SMALL.but(rho=2.0, lengths=11.0, jobs=8, length_scatter=0.06))
-    assert (found["tasks"].decision == "fixed cost unknown").mean() > 0.5
+    assert (found["tasks"].decision == "start-up time unknown").mean() > 0.5
     sentence = headline(found, "fit_summaries").sentence.iloc[0]
     assert "not in it:" in sentence or "tasks were set aside:" in sentence
-    assert "fixed cost is unknown" in sentence
+    assert "start-up time is unknown" in sentence
 
 
 def test_names_behind_a_link_of_few_jobs_are_not_compared(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_fixed_cost_beyond_doubt_is_not_left_in_to_test_a_verdict(tmp_path: Pa
             headline({"flags": session.tables.flags().to_pandas()}, "flags"),
         )
         factors = headline({"factors": session.tables.factors().to_pandas()}, "factors").set_index("name")
-    moved = headline({"variants": table}, "variants").query("change == 'fixed cost'").set_index("name")
+    moved = headline({"variants": table}, "variants").query("change == 'start-up time'").set_index("name")
     raw = np.log((factors.k_raw / factors.k).astype(float))
     assert len(moved) == len(factors)
     assert np.log((moved.k_high / moved.k_low).astype(float)).max() < 0.25 * (raw.max() - raw.min())

@@ -51,7 +51,7 @@ from dashboards.view.rows import (
     values,
 )
 from esjobs.core.freshness import Freshness
-from esjobs.core.numbers import count, exact_percent
+from esjobs.core.numbers import MINUS, count, exact_percent
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT, LEVELS
 
@@ -359,11 +359,15 @@ def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
     if power is None:
         return ""
     corrected = any(row["k"] != row["k_raw"] for row in rows)
-    before = f", {raw:z.2f} before the fixed cost was taken out" if corrected and raw is not None else ""
+    before = f" ({_exponent(raw)} without correction)" if corrected and raw is not None else ""
     return (
-        f"Within sites, k grows like events per job to the power {power:z.2f}{before}".replace("-", "−")
-        + " (0: no fixed cost left; 1: nothing but fixed cost)."
+        f"Within sites, k grows like events per job to the power {_exponent(power)}{before}. "
+        "0: no start-up time left; 1: nothing but start-up time."
     )
+
+
+def _exponent(power: float) -> str:
+    return f"{power:z.2f}".replace("-", MINUS)
 
 
 def _power(related: Sequence[tuple[Any, ...]]) -> float | None:

@@ -49,7 +49,7 @@ def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts:
     if not numbers:
         text = f"Nothing to compare: each of {count(alone)} tasks ran at one queue only."
         return [TextPart((text,))] if alone else []
-    caption = "Dashed curves: the fixed cost was estimated, but not taken out. Both axes are logarithmic."
+    caption = "Dashed curves: the start-up time was estimated, but not taken out. Both axes are logarithmic."
     if alone:
         caption += (
             f" Left out: {count(alone)} {'task that' if alone == 1 else 'tasks that'} ran at one queue only."

@@ -43,10 +43,10 @@ def short(name: str, letters: int = _LETTERS) -> str:
 
 
 def task_curve(panel: Panel, rows: Sequence[Row], task: Row | None) -> Drawing:
-    """One task: its queues on logarithmic axes, larger with more jobs, and the curve of its fixed cost.
+    """One task: its queues on logarithmic axes, larger with more jobs, and the curve of its start-up time.
 
     ``rows``: with positive values of both quantities. ``task``: its row of ``tasks``; the curve is dashed
-    unless the fixed cost was taken out, and left out when none is known.
+    unless the start-up time was taken out, and left out when none is known.
     """
     across, up = panel.entry("x"), panel.entry("y")
     axes = [log_axis([row[field.column] for row in rows]) for field in (across, up)]

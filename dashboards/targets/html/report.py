@@ -28,7 +28,7 @@ __all__ = ["ReportData", "render"]
 _HERE = Path(__file__).parent
 _HEADING = "Speed factors of queues against their declared corepower"
 _METHODS = {
-    "gamma": "gamma (quasi-likelihood, robust, fixed cost per job taken out)",
+    "gamma": "gamma (quasi-likelihood, robust, start-up time per job taken out)",
     "paper": "paper (the article's, as it was published, nothing corrected)",
 }
 
@@ -82,7 +82,7 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
     method = str(composer.method)
     facts.append(("Method", _METHODS.get(method, visible(method))))
     if not composer.is_headline:
-        left_out = "its report has what is left out here: fixed costs, residuals, the shift between methods"
+        left_out = "its report also shows start-up times, residuals and the shift between methods"
         facts.append(("Headline of the run", f"{visible(str(composer.data.headline))}; {left_out}"))
     return facts
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import fitters
-from esjobs.core.numbers import percent, signed_percent
+from esjobs.core.numbers import percent, signed_percent, speed
 from esjobs.core.query import Days, In, Present, Query, Sum
 from esjobs.flags.drift.series import Change, day_of
 from esjobs.publish.publication import read_table
@@ -227,25 +227,25 @@ def described(
     if queue is not None:
         cause = f"changed at {queue[0]}"
         said.append(
-            f"{queue[0]}, which has {percent(queue[1])} of its CPU time, changed with it: look there first"
+            f"{queue[0]}, with {percent(queue[1])} of its CPU time, changed as well; check this queue first"
         )
     if mix is not None and explains(mix, step.size):
         cause = MIX_CHANGED
         said.append(
-            f"{cause} on {day}: {mix.model} from {percent(mix.share_before)} to "
-            f"{percent(mix.share_after)} of its CPU time; its models' factors predict "
-            f"{signed_percent(math.expm1(mix.change))} ± {percent(math.exp(mix.change) * mix.error)}"
+            f"{cause} ({mix.model}: {percent(mix.share_before)} to {percent(mix.share_after)} of the CPU "
+            f"time); the new mix predicts {signed_percent(math.expm1(mix.change))} "
+            f"± {percent(math.exp(mix.change) * mix.error)}"
         )
     if not said:
-        said.append(f"unexplained: {_not_told(change, mix)}")
-    beside = "" if edit is None else f"; {_edited(edit)}"
+        said.append(f"unknown; {_unexplained(change, mix)}")
+    beside = "" if edit is None else f" {_edited(edit)}"
     head = (
-        f"From {day} on {change.name} ran {percent(abs(size))} {'faster' if size > 0 else 'slower'} than "
-        f"before (± {percent(error)}{_interval(step.day_low, step.day_high)})"
+        f"{change.name} runs {speed(size)} (± {percent(error)}) since {day}"
+        f"{_interval(step.day_low, step.day_high)}"
     )
     return {
         "cause": cause,
-        "sentence": f"{head}: {'; '.join(reversed(said))}{beside}.",
+        "sentence": f"{head}. Cause: {'; '.join(reversed(said))}.{beside}",
         "change": size,
         "change_err": error,
         "mix_change": None if mix is None else math.expm1(mix.change),
@@ -256,14 +256,17 @@ def described(
     }
 
 
-def _not_told(change: Change, mix: MixChange | None) -> str:
+def _unexplained(change: Change, mix: MixChange | None) -> str:
     if change.level == "cpu_model":
-        return "no queue with much of its CPU time changed with it"
-    return "its CPU models are not known" if mix is None else "its mix of CPU models does not tell why"
+        return "no queue with much of its CPU time changed as well"
+    return "its CPU models are not recorded" if mix is None else "its CPU mix does not explain the change"
 
 
 def _edited(edit: Edit) -> str:
-    return f"declared {_said(edit.before)} -> {_said(edit.after)} on {edit.day}, the same week"
+    return (
+        f"The declared value changed from {_said(edit.before)} to {_said(edit.after)} on {edit.day}, in the "
+        "same week."
+    )
 
 
 def _said(value: float | None) -> str:
@@ -271,4 +274,4 @@ def _said(value: float | None) -> str:
 
 
 def _interval(low: int, high: int) -> str:
-    return "" if low == high else f"; between {day_of(low)} and {day_of(high)}"
+    return "" if low == high else f" (between {day_of(low)} and {day_of(high)})"

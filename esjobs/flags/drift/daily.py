@@ -1,4 +1,4 @@
-"""Factors of one day: a fit of its buckets with the fixed costs of a run.
+"""Factors of one day: a fit of its buckets with the start-up times of a run.
 
 Tasks of one day are linked by common names, as those of a window; each day is fitted alone, so that days are
 independent.

@@ -57,8 +57,8 @@ class DriftQuestion(Question):
 def drift(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
     """Find change points in the days up to the end of a window, and publish them.
 
-    ``window``: of an unrestricted run; None: the latest. Days are fitted with the fixed costs of that run. A
-    day is fitted once, and again if its jobs change, not for a later run: nights can be repeated. Raises
+    ``window``: of an unrestricted run; None: the latest. Days are fitted with the start-up times of that run.
+    A day is fitted once, and again if its jobs change, not for a later run: nights can be repeated. Raises
     :class:`NoResultError` without such a run.
 
     Cost: the buckets of the fitted days, one by one; the daily factors of the period; two small queries per
@@ -103,9 +103,9 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         rows_are="daily factors",
         rows_become="changes",
         counts={
-            "names looked at": sum(search.n_names for search in searches.values()),
+            "names examined": sum(search.n_names for search in searches.values()),
             "names with too few days": sum(search.n_short for search in searches.values()),
-            "changes too small to matter": sum(search.n_small for search in searches.values()),
+            "changes below the relevance limit": sum(search.n_small for search in searches.values()),
         },
         window=str(question.window),
     )

@@ -60,7 +60,7 @@ def unstable_under(
 
 
 # What no verdict survives: with the other group for a line, most would be others
-TWO_GROUPS = "declarations fall into two groups"
+TWO_GROUPS = "declared values form two groups"
 
 
 def unstable_names(
