@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         NoJobsError,
         NoResultError,
+        NothingToFitError,
         PartialAnswerError,
         PublishedError,
         ReadOnlyError,
@@ -52,6 +53,7 @@ __all__ = [
     "MissingExtraError",
     "NoJobsError",
     "NoResultError",
+    "NothingToFitError",
     "PartialAnswerError",
     "PublishedError",
     "ReadOnlyError",
@@ -68,13 +70,13 @@ __all__ = [
     "__version__",
     "open",
 ]
+# Sources of lazily imported names; every other name is an error
 _HOMES = {
     "open": "esjobs.entry",
     "Session": "esjobs.api.session",
     "Settings": "esjobs.entry",
     "Window": "esjobs.core.window",
 }
-"""Sources of lazily imported names; every other name is an error."""
 
 
 def _check_neighbours() -> None:

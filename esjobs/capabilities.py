@@ -7,6 +7,7 @@ from esjobs.core.capability import Capability
 from esjobs.core.plugins import broken, warn
 from esjobs.schema.catalogue import FOREIGN, NAMES
 
+# Packages of capabilities that are not ``esjobs.NAME``
 _ELSEWHERE = {
     "jobs": "esjobs.records",
     "decomposition": "esjobs.flags.decomposition",
@@ -14,7 +15,6 @@ _ELSEWHERE = {
     "nights": "scheduler",
     "notifications": "scheduler.notifications",
 }
-"""Packages of capabilities that are not ``esjobs.NAME``."""
 
 
 def _capability(name: str) -> Capability:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fitters.change.steps import Series, Step, find_steps
     from fitters.change.student import student_width
     from fitters.effects.effects import Effects, fit_effects
+    from fitters.effects.mixed import MixedEffects, fit_mixed
+    from fitters.effects.shares import Variance, VarianceShares, shrink, variance_shares
     from fitters.errors import FitError, InputError, SettingError, UnknownNameError
     from fitters.fit.bridges import Bridges, find_bridges
     from fitters.fit.comparison import compare
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from fitters.line.significance import benjamini_hochberg
     from fitters.mixture.results import Mixtures
     from fitters.mixture.search import find_mixtures
+    from fitters.ranking.grades import Ranking, rank_estimates
     from fitters.variance.of_estimates import LEAST_ESTIMATES
     from fitters.variance.of_jobs import JobScatter, job_scatter, unit_scatter
     from fitters.variance.of_kinds import KindScatter, inner_scatter, kind_scatter
@@ -59,14 +62,18 @@ __all__ = [
     "Labels",
     "LineResult",
     "LinearResponse",
+    "MixedEffects",
     "Mixtures",
     "Nearest",
+    "Ranking",
     "Series",
     "SettingError",
     "Step",
     "UnitCosts",
     "Units",
     "UnknownNameError",
+    "Variance",
+    "VarianceShares",
     "WarpedSeries",
     "align_days",
     "benjamini_hochberg",
@@ -83,6 +90,7 @@ __all__ = [
     "find_steps",
     "fit_effects",
     "fit_line",
+    "fit_mixed",
     "fit_speed_factors",
     "fixed_cost_residuals",
     "grouped_median",
@@ -91,10 +99,13 @@ __all__ = [
     "kind_scatter",
     "kind_shares",
     "linked_groups",
+    "rank_estimates",
     "shared",
+    "shrink",
     "student_width",
     "unit_costs",
     "unit_scatter",
+    "variance_shares",
 ]
 # names by the module that defines them
 _MODULES = {
@@ -103,6 +114,8 @@ _MODULES = {
     "change.steps": "Series Step find_steps",
     "change.student": "student_width",
     "effects.effects": "Effects fit_effects",
+    "effects.mixed": "MixedEffects fit_mixed",
+    "effects.shares": "Variance VarianceShares shrink variance_shares",
     "errors": "FitError InputError SettingError UnknownNameError",
     "fit.bridges": "Bridges find_bridges",
     "fit.comparison": "compare",
@@ -123,6 +136,7 @@ _MODULES = {
     "line.significance": "benjamini_hochberg",
     "mixture.results": "Mixtures",
     "mixture.search": "find_mixtures",
+    "ranking.grades": "Ranking rank_estimates",
     "variance.of_estimates": "LEAST_ESTIMATES",
     "variance.of_jobs": "JobScatter job_scatter unit_scatter",
     "variance.of_kinds": "KindScatter inner_scatter kind_scatter",

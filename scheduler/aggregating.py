@@ -21,7 +21,7 @@ def aggregate_night(work: NightWork) -> NightAccount:
     """Make the buckets of the night, of changed days before it, and of days without buckets."""
     window = aggregated_days(work)
     rules = work.settings.section(CleaningRules)
-    before = _marks(work, window)
+    before = _fingerprints(work, window)
     try:
         outcome = aggregate(work.store, window, rules, run="night")
     except NoJobsError:
@@ -31,7 +31,7 @@ def aggregate_night(work: NightWork) -> NightAccount:
         work.store.publish(outcome.written)
         tidy(work.store)
     report = outcome.report
-    after = _marks(work, window)
+    after = _fingerprints(work, window)
     made = sorted(day for day in after if before.get(day) != after[day])
     _log.info("night %s: aggregated %s days: %s", work.night, len(made), ", ".join(map(str, made)) or "-")
     dropped = [f"{count} {reason}" for reason, count in report.dropped.items()]
@@ -50,16 +50,16 @@ def aggregate_inputs(work: NightWork) -> str:
     return content_id(
         {
             "window": str(window),
-            "days": [[str(row["day"]), row["n_jobs"], row["mark"]] for row in prints],
+            "days": [[str(row["day"]), row["n_jobs"], row["fingerprint"]] for row in prints],
             "rules": work.settings.section(CleaningRules).digest,
             "resolver": buckets_version(),
         }
     )
 
 
-def _marks(work: NightWork, window: Window) -> dict[date, tuple[Any, ...]]:
-    rows = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "mark", "rules", "resolver"])
-    return {row["day"]: (row["mark"], row["rules"], row["resolver"]) for row in rows.to_pylist()}
+def _fingerprints(work: NightWork, window: Window) -> dict[date, tuple[Any, ...]]:
+    rows = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "fingerprint", "rules", "resolver"])
+    return {row["day"]: (row["fingerprint"], row["rules"], row["resolver"]) for row in rows.to_pylist()}
 
 
 AGGREGATE = NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True)

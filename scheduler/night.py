@@ -145,6 +145,9 @@ class _Attempt:
             elif step.idle or not idle:
                 self._do(position, name, step, work)
         self._row["steps_done"] = self._n_done
+        if self._work.unfitted:
+            fitted = [window for window in self._work.windows if window not in self._work.unfitted]
+            self._row["runs"] = ",".join(question_of(self._work, window).run for window in fitted) or None
         self._end("missing" if idle else "done", why_missing(self._work) if idle else None)
 
     def _planned(self) -> Iterator[tuple[str, NightStep, NightWork]]:

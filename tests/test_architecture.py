@@ -127,6 +127,7 @@ ROOMS = {
     "fitters.mixture": {"fitters.layout", "fitters.mixture", *FITTERS_GROUND},
     "fitters.change": {"fitters.layout", "fitters.change", *FITTERS_GROUND},
     "fitters.effects": {"fitters.layout", "fitters.effects", *FITTERS_GROUND},
+    "fitters.ranking": {"fitters.layout", "fitters.ranking", *FITTERS_GROUND},
     **{ground: {ground} for ground in FITTERS_GROUND},
     "fitters.warping": {"fitters.layout", "fitters.warping", *FITTERS_GROUND},
     "fitters": {
@@ -140,6 +141,7 @@ ROOMS = {
         "fitters.variance",
         "fitters.change",
         "fitters.effects",
+        "fitters.ranking",
     }
     | FITTERS_GROUND,
     "dashboards.spec": {"dashboards.spec", *_TABLES},
@@ -204,6 +206,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "fitters.variance": {"numpy", "scipy"},
     "fitters.change": {"numpy", "scipy"},
     "fitters.effects": {"numpy", "scipy"},
+    "fitters.ranking": {"numpy", "scipy"},
     "fitters.warping": {"numpy"},
     "fitters.errors": set(),
     "fitters.robust": set(),

@@ -284,7 +284,7 @@ def detected(folder: Path, name: str) -> tuple[list[float], set[str | None], str
         return (
             [round(value, 2) for value in found],
             set(measures["reason"].to_pylist()),
-            str(session.tables.issue_days().rows["mark"].to_pylist()),
+            str(session.tables.issue_days().rows["fingerprint"].to_pylist()),
         )
 
 

@@ -12,8 +12,8 @@ MOST_ROWS = 1000
 """Most rows of a table."""
 
 _OF_APPLICATION = (Where("level", ("application",)),)
+# Rows of whole runs; adding their regions would count time twice
 _RUNS = (*_OF_APPLICATION, Where("main", (True,)))
-"""Rows of whole runs; adding their regions would count time twice."""
 _MEASURED = (Where("useful_s"), Where("active_s", above=0))
 
 

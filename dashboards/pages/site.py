@@ -127,7 +127,7 @@ MIX = Panel(
     "Which CPUs do the work?",
     "amounts",
     "One site",
-    View("cpu_mix", level="queue", by=("cpu_model",), metrics=(Sum("core_s", "core_s"),), sort=("-core_s",)),
+    View("cpu_mix", by=("cpu_model",), metrics=(Sum("core_s", "core_s"),), sort=("-core_s",)),
     "Core-hours in the latest run. Jobs without a CPU model are excluded.",
     fields=(
         Entry("cpu_model", "CPU model", "name", "label"),

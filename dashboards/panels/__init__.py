@@ -27,6 +27,7 @@ from dashboards.panels.factors import (
 from dashboards.panels.flags import OPEN_FLAGS
 from dashboards.panels.profiles import PROFILES, TRENDS
 from dashboards.panels.reasons import REASONS
+from dashboards.panels.shares import RESTS, SHARES
 from dashboards.panels.verdicts import (
     CANDIDATES,
     CONCLUSION,
@@ -56,6 +57,8 @@ REPORT: tuple[Panel, ...] = (
     FLAGS_TABLE,
     TRENDS,
     PROFILES,
+    SHARES,
+    RESTS,
     FACTORS_SITE,
     FACTORS_SITE_TABLE,
     FACTORS_MODEL,

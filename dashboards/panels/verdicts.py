@@ -363,7 +363,9 @@ UNDECLARED = Panel(
     "No declared value, or one that is a default of the information system: drawn, never fitted.",
     fields=(
         *_LIST_COLUMNS[:3],
-        Entry("corepower_records", "In records", "declared", note="found in the records", unit="benchmark"),
+        Entry(
+            "corepower_from_records", "In records", "declared", note="found in the records", unit="benchmark"
+        ),
         Entry(
             "corepower_parent",
             "Of the site",

@@ -13,8 +13,8 @@ import urllib3
 from esjobs.core.errors import DashboardsError, UsageError
 from esjobs.core.redact import excerpt
 
+# Bytes. An export of our objects is a few megabytes; what answers more is no such server.
 _LARGEST_ANSWER = 64 << 20
-"""Bytes. An export of our objects is a few megabytes; what answers more is no such server."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from esjobs.core.errors import DashboardsError, UsageError
 
 Target = Literal["portable", "kibana"]
 
+# Kibana below refuses a dashboard with the stamp 8.9.0
 _PORTABLE_FROM = (8, 9)
-"""Kibana below refuses a dashboard with the stamp 8.9.0."""
+# Kibana below has no links panels as the bundle writes them
 _LENS_FROM = (8, 12)
-"""Kibana below has no links panels as the bundle writes them."""
 _OPENSEARCH_FROM = (2, 0)
 
 

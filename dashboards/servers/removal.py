@@ -10,8 +10,8 @@ from dashboards.servers.present import present
 from dashboards.servers.product import Server
 from dashboards.servers.spaces import path_of
 
+# Users before what they use: a removal that breaks off leaves no dashboard with broken panels
 _ORDER = ("dashboard", "links", "lens", "visualization", "search", "tag", "index-pattern")
-"""Users before what they use: a removal that breaks off leaves no dashboard with broken panels."""
 
 
 def plan_removal(

@@ -15,6 +15,7 @@ JOBS = Table(
     "source",
     fields.JOB_FIELDS,
     time="end_time",
+    named="queue",
 )
 """No result table: a store keeps it in its own way, and it may be an index of others."""
 

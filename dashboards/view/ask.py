@@ -136,8 +136,8 @@ def columns_read(view: View, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(column for column in table(view.table).column_names if column in wanted)
 
 
+# Columns by which the rows of every view are chosen, where its table has them
 _OF_ALL = ("level", "processing_type", "method")
-"""Columns by which the rows of every view are chosen, where its table has them."""
 
 
 def _rows(store: Readable, view: View, conditions: Sequence[Filter], columns: Sequence[str]) -> Iterator[Row]:

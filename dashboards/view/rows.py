@@ -217,8 +217,8 @@ def _measured(metric: Metric | Mean, rows: Sequence[Row]) -> Any:
             return float(sum(value for value, *_ in present))
 
 
+# Columns that identify rows of names
 _OF_NAMES = ("level", "name", "processing_type", "method")
-"""Columns that identify rows of names."""
 
 
 def joined(

@@ -284,17 +284,40 @@ class Session:
         return Page(story, partial(job_html, story))
 
     def report(
-        self, out: str | Path | None = None, *, run: str | None = None, method: str | None = None
+        self,
+        out: str | Path | None = None,
+        *,
+        run: str | None = None,
+        method: str | None = None,
+        usage: WindowLike | bool = False,
     ) -> "Page[Any]":
         """Report of a run (None: the latest) as one HTML file; written to ``out``, if named.
 
-        ``method``: method whose results it shows; None: the default method of the run.
+        ``method``: method whose results it shows; None: the default method of the run. ``usage``: report
+        hours, people, failures, waiting, scores and issues of a window instead (True: of all jobs); so does
+        a store without any run, as where records carry no events.
         """
-        from dashboards.targets.html.report import render
-        from esjobs.render.report import report_data
-
-        data = report_data(self.store, run, method, self._context.clock())
-        page = Page(data, partial(render, data))
+        if isinstance(usage, bool):
+            page = self._usage(None) if usage else self._speed_report(run, method)
+        else:
+            page = self._usage(usage)
         if out is not None:
             page.save(out)
         return page
+
+    def _speed_report(self, run: str | None, method: str | None) -> "Page[Any]":
+        from dashboards.targets.html.report import render
+        from esjobs.publish.stored import stored_runs
+        from esjobs.render.report import report_data
+        from esjobs.schema.speed import SPEED
+
+        if run is None and method is None and not stored_runs(self.store, SPEED):
+            return self._usage(None)
+        data = report_data(self.store, run, method, self._context.clock())
+        return Page(data, partial(render, data))
+
+    def _usage(self, window: WindowLike) -> "Page[Any]":
+        from esjobs.render.usage_report import usage_html
+
+        days = self._context.days(window)
+        return Page(days, partial(usage_html, self.store, days))

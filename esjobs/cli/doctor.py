@@ -20,6 +20,7 @@ from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import count_rows, read_table
 from esjobs.publish.stored import stored_runs
 from esjobs.records.jobs.field_check import FAILED, OK, check_fields
+from esjobs.records.jobs.job_counts import has_events
 from esjobs.schema.catalogue import KINDS, TABLES
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.jobs import LOADS
@@ -108,9 +109,17 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
             f"{load_id} never ended",
             f"ingest the files again, or esjobs ingest --undo {load_id}",
         )
+    yield from _run_findings(session)
+    yield from _night_findings(session)
+
+
+def _run_findings(session: Session) -> Iterator[_Finding]:
     runs = {kind: stored_runs(session.store, kind) for kind in KINDS}
     if not any(runs.values()):
-        yield "last run", "missing", "", "esjobs run"
+        if has_events(session.store):
+            yield "last run", "missing", "", "esjobs run"
+        else:
+            yield "speed factors", "ok", "none: no stored job records its events", ""
         return
     newest = max((run for some in runs.values() for run in some), key=lambda run: run.newest)
     yield "last run", "ok", f"{newest.run} of {newest.window}, {format_time(newest.newest)}", ""
@@ -125,7 +134,6 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         else:
             yield what, "ok", latest.title.removeprefix("run "), ""
     yield from _result_findings(session)
-    yield from _night_findings(session)
 
 
 def _night_findings(session: Session) -> Iterator[_Finding]:

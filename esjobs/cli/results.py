@@ -21,6 +21,7 @@ from esjobs.cli.options import (
     where_option,
     window_option,
 )
+from esjobs.core.errors import UsageError
 from esjobs.core.text import visible
 from esjobs.core.words import METHODS
 from esjobs.schema import catalogue as capabilities
@@ -334,7 +335,7 @@ def _rows_out(
     return Table.from_batches(list(pseudonyms.batches(rows.to_batches(), columns)), rows.schema)
 
 
-@example("esjobs report --out report.html", "esjobs report --method paper --out paper.html")
+@example("esjobs report --out report.html", "esjobs report --usage --window last-month --out usage.html")
 @click.command()
 @click.option(
     "--out", "-o", required=True, metavar="FILE", help="Output: HTML file, or - for standard output."
@@ -345,10 +346,20 @@ def _rows_out(
     type=click.Choice(METHODS, case_sensitive=False),
     help="Whose results: a method of the fit; default: that of the run.",
 )
+@click.option(
+    "--usage",
+    is_flag=True,
+    help="Hours, people, failures, waiting, scores, issues instead; also without any run.",
+)
+@window_option
 @click.pass_obj
-def report(obj: Context, out: str, run_id: str | None, method: str | None) -> None:
+def report(
+    obj: Context, out: str, run_id: str | None, method: str | None, usage: bool, window: str | None
+) -> None:
     """Write a self-contained HTML report: who deviates, by how much, on what evidence."""
+    if window is not None and not usage:
+        raise UsageError("--window belongs to --usage; a report of speed factors has the window of its --run")
     with obj.session() as session:
-        session.report(out, run=run_id, method=method)
+        session.report(out, run=run_id, method=method, usage=(window or True) if usage else False)
     if out != "-" and not obj.quiet:
         click.echo(f"report written to {visible(out)}", err=True)

@@ -20,8 +20,8 @@ GRACE_S = 5.0
 """Seconds that an interrupt has to be heeded in, before the process is ended."""
 
 _SPARE_BYTES = 10**9
+# Beside the data: the libraries, what answers are copied to, and what malloc reserves for each thread
 _SPARE_BYTES_A_THREAD = 128 * 2**20
-"""Beside the data: the libraries, what answers are copied to, and what malloc reserves for each thread."""
 
 _LEAST_FILES, _MOST_FILES = 256, 65_536
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+# In the environment of the second process: its descriptors for messages and for its exit code
 _SUPERVISED = "ESJOBS_SUPERVISED"
-"""In the environment of the second process: its descriptors for messages and for its exit code."""
 
 _ALLOCATORS = {"DUCKDB_JE_MALLOC_CONF": "narenas:1", "OPENBLAS_NUM_THREADS": "1"}
 _M_ARENA_MAX = -8
@@ -28,6 +28,7 @@ _PR_SET_PDEATHSIG = 1
 
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
+# Texts of errors that lack memory, besides :class:`MemoryError`
 _LACKING = (
     "can't start new thread",
     "failed to map segment",
@@ -40,21 +41,20 @@ _LACKING = (
     "cannot create thread",
     "resource temporarily unavailable",
 )
-"""Texts of errors that lack memory, besides :class:`MemoryError`."""
 
 OUT_OF_MEMORY = (
     "esjobs: out of memory; nothing half-written is visible: give the process more (ulimit -v, the limit of "
     "its container or unit), or read less at a time"
 )
 
+# Seconds after which a process is given up that only repeats a request for memory
 _GIVEN_UP_AFTER_S = 15
-"""Seconds after which a process is given up that only repeats a request for memory."""
 
+# Signals that end a process without memory
 _DEADLY = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
-"""Signals that end a process without memory."""
 
+# Descriptors for messages, and for the exit code if anybody waits for it
 _messages, _account = 2, -1
-"""Descriptors for messages, and for the exit code if anybody waits for it."""
 
 
 def program() -> None:

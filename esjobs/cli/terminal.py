@@ -55,8 +55,8 @@ def print_report(report: RunReport) -> None:
         say(f"    note: {note}")
 
 
+# Explanations of ambiguous counts
 _EXPLAINED = {"state unknown": ": kept, for their records do not say how they ended"}
-"""Explanations of ambiguous counts."""
 
 
 def print_conclusion(conclusions: pa.Table) -> None:

@@ -16,6 +16,7 @@
     │   └── SchemaError         the store was laid out by another version
     ├── ClockError              the clock of this machine runs ahead of what the store knows, or years behind
     ├── NoResultError           a step needs a result that no earlier step has published
+    │   └── NothingToFitError   no job of the window can be fitted, as where records carry no events
     ├── TooLargeError           what is asked does not fit into the memory that is free
     ├── BooksError              counts that must agree do not; nothing was published
     ├── DashboardsError         Kibana or OpenSearch Dashboards refused or failed
@@ -100,6 +101,10 @@ class ClockError(EsjobsError):
 
 class NoResultError(EsjobsError):
     """Result that a step or reader requires and no earlier step has published."""
+
+
+class NothingToFitError(NoResultError):
+    """Window whose jobs were all dropped, so that no speed factor can be fitted; a night goes on."""
 
 
 class TooLargeError(EsjobsError):

@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 
 MISSING = "–"
 MINUS = "−"
+# Limit below which a number is a zero with rounding error
 _ROUND_OFF = 1e-12
-"""Limit below which a number is a zero with rounding error."""
+# Shares from here on are whole percents
 _WHOLE_FROM = 0.0995
-"""Shares from here on are whole percents."""
 
 
 def count(value: float | None) -> str:

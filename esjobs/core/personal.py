@@ -50,12 +50,12 @@ KEPT = frozenset(
         *columns("time_used_reason cores_from"),
         # of factors and verdicts
         *columns(
-            "level name method verdict status origin outcome kind decision pair sole_link cause rules "
-            "resolver"
+            "level name method verdict status origin outcome kind decision sole_link cause rules resolver"
         ),
         *columns("estimate_benchmark sigma_cost_kind sigma_int_kind sigma_type_kind"),
         # of runs, loads, nights and notices: made by esjobs itself
-        *columns("run run_before run_step speed_run step mark inputs load_id import_id format field windows"),
+        *columns("run run_before run_step speed_run step search_step fingerprint inputs load_id import_id"),
+        *columns("format field windows"),
         *columns("table_name program_version event ack_id last_event from_state note_id notification bundle"),
         "channel",
         # of reports of TALP: known by their hashes

@@ -11,12 +11,12 @@ from functools import cache
 from urllib.parse import unquote
 
 HIDDEN = "[hidden]"
+# Characters. Anything shorter occurs in every text.
 _SHORTEST = 3
-"""Characters. Anything shorter occurs in every text."""
+# Characters of base64 that identify a secret inside a longer text
 _SHORTEST_INSIDE = 5
-"""Characters of base64 that identify a secret inside a longer text."""
+# Characters of a secret that are looked for in one go; a longer one is looked for in pieces
 _LONGEST = 4096
-"""Characters of a secret that are looked for in one go; a longer one is looked for in pieces."""
 
 _remembered: set[str] = set()
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]")

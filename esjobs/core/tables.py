@@ -26,7 +26,7 @@ class Table:
     replaced by a run. ``time``: column that a window filters; empty if none. ``shown``: columns of a
     terminal; empty: all. ``order``: sort columns, descending with ``-``; empty: the first six. ``key``:
     identity of a row inside a run. ``before``: columns whose value in the previous run stands in
-    ``NAME_before``.
+    ``NAME_before``. ``named``: column that a dashboard's filter on ``name`` means.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Table:
     order: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
+    named: str = "name"
 
     def __post_init__(self) -> None:
         ordered = (item.removeprefix("-") for item in self.order)
@@ -107,5 +108,5 @@ def columns(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
 
+# Types that queries over results may group by: their values compare equal identically in every engine
 _GROUPABLE = ("keyword", "integer", "boolean", "day")
-"""Types that queries over results may group by: their values compare equal identically in every engine."""

@@ -3,17 +3,16 @@
 import re
 import unicodedata
 
+# Categories of Unicode without a sign of their own: controls, formats (direction, zero width, soft
+# hyphen, tags), surrogates, private use, unassigned, and separators of lines and paragraphs
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Categories of Unicode without a sign of their own: controls, formats (direction, zero width, soft hyphen,
-tags), surrogates, private use, unassigned, and separators of lines and paragraphs."""
 
+# Letters, marks and symbols that are drawn as nothing: joiners, fillers, variation selectors, empty
+# Braille. Source: the property Default_Ignorable_Code_Point of Unicode, as far as the categories do not
+# have it.
 _ALSO_UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Letters, marks and symbols that are drawn as nothing: joiners, fillers, variation selectors, empty Braille.
-
-Source: the property Default_Ignorable_Code_Point of Unicode, as far as the categories do not have it.
-"""
 
 
 def visible(text: str) -> str:
@@ -38,8 +37,8 @@ def _visible(character: str) -> str:
 
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# Text that a spreadsheet reads as a formula; some also split cells at semicolons
 _FORMULA = re.compile(r"(^|;)(\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""Text that a spreadsheet reads as a formula; some also split cells at semicolons."""
 
 
 def spreadsheet_cell(text: str) -> str:

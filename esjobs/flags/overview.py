@@ -75,5 +75,5 @@ def flag_history(
         ("processing_type",): tuple(processing_types),
     }
     rows = chosen_rows(FLAG_EVENTS, chosen, read)
-    order = [(column, "ascending") for column in ("night", "level", "processing_type", "place")]
+    order = [(column, "ascending") for column in ("night", "level", "processing_type", "position")]
     return rows.sort_by(order)

@@ -218,7 +218,7 @@ class Night:
                 "confirmed": concerns_open,
                 "sentence": sentence,
                 "evidence": evidence,
-                "place": len(self.events) + 1,
+                "position": len(self.events) + 1,
                 **{name: getattr(flag, name) for name in _OF_FLAG},
                 **more,
             }
@@ -422,7 +422,7 @@ def _answers(at: Night, notes: Sequence[Note]) -> None:
 def folded(events: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], State]:
     """Return the state of every flag from its events, in any order."""
     states: dict[tuple[str, str, str], State] = {}
-    for event in sorted(events, key=lambda row: (row["night"], row["place"])):
+    for event in sorted(events, key=lambda row: (row["night"], row["position"])):
         states[event["level"], event["processing_type"], event["name"]] = event["to_state"]
     return states
 

@@ -12,6 +12,7 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, Days, Query
 from esjobs.core.window import Window
 from esjobs.issues.facts import Facts
+from esjobs.issues.finest_load import user_is_finer, with_finest_load
 from esjobs.issues.footprints import footprint_rows, footprints
 from esjobs.issues.in_force import Judging
 from esjobs.issues.series_jobs import with_records
@@ -23,10 +24,13 @@ from esjobs.store.base import JobStore
 
 @dataclass(frozen=True)
 class BlockJobs:
-    """Jobs of a block. ``jobs``: leading columns of all tables (day, source, job_id, end_time);
-    ``footprints``: their rows; ``lacking``: number of jobs without a record.
+    """Jobs of a block. ``block``: its series, the load from the finest metric.
+
+    ``jobs``: leading columns of all tables (day, source, job_id, end_time); ``footprints``: their rows;
+    ``lacking``: number of jobs without a record.
     """
 
+    block: Block
     jobs: dict[str, pa.Array]
     footprints: list[pa.RecordBatch]
     facts: Facts
@@ -43,13 +47,17 @@ def day_blocks(store: JobStore, judging: Judging, day: date) -> Iterator[Block]:
 
 
 def split_by_metrics(block: Block) -> Iterator[Block]:
-    """Yield blocks of jobs that have the same metrics, with as many units as these need."""
+    """Yield blocks of jobs that have the same metrics, with as many units as these need.
+
+    Jobs whose load follows from a finer metric stand in blocks of their own.
+    """
     metrics = tuple(block.values)
     n_units = np.array([[len(units) for units in block.units[metric]] for metric in metrics], np.int64)
-    kinds, kind = np.unique((n_units > 0).T, axis=0, return_inverse=True)
+    traits = np.vstack([n_units > 0, user_is_finer(block)])
+    kinds, kind = np.unique(traits.T, axis=0, return_inverse=True)
     for number, has_metric in enumerate(kinds):
         rows = np.flatnonzero(kind.reshape(-1) == number)
-        present = [metric for metric, has in zip(metrics, has_metric, strict=True) if has]
+        present = [metric for metric, has in zip(metrics, has_metric, strict=False) if has]
         if present:
             yield _part(block, rows, present)
 
@@ -76,6 +84,7 @@ def _part(block: Block, rows: npt.NDArray[np.int64], metrics: list[str]) -> Bloc
 def block_jobs(store: JobStore, judging: Judging, day: date, names: Sequence[str], block: Block) -> BlockJobs:
     """Return records, footprints and facts of the jobs of a block; ``names``: record fields."""
     records, lacking = with_records(store, block.jobs, names, day)
+    block = with_finest_load(block, records.column("cores").cast(pa.float64()).to_numpy())
     jobs = {
         "day": pa.array([day] * records.num_rows, pa.date32()),
         **{name: block.jobs.column(name).combine_chunks() for name in ("source", "job_id")},
@@ -88,4 +97,4 @@ def block_jobs(store: JobStore, judging: Judging, day: date, names: Sequence[str
     ]
     table = pa.Table.from_batches(used, table_schema(FOOTPRINTS))
     facts = Facts(records, judging.clusters, table, np.maximum(block.step_s * block.n_samples, 0))
-    return BlockJobs(jobs, used, facts, lacking)
+    return BlockJobs(block, jobs, used, facts, lacking)

@@ -72,43 +72,45 @@ def detect(
     """
     began = time.perf_counter()
     window.require_whole_days("detect")
-    marks = marks_of(store, judging, window)
-    stored = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day", "mark"])
-    made = {row["day"]: row["mark"] for row in stored.to_pylist()}
-    stale = [day for day, mark in sorted(marks.items()) if rebuild or made.get(day) != mark]
+    fingerprints = fingerprints_of(store, judging, window)
+    stored = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day", "fingerprint"])
+    made = {row["day"]: row["fingerprint"] for row in stored.to_pylist()}
+    stale = [
+        day for day, fingerprint in sorted(fingerprints.items()) if rebuild or made.get(day) != fingerprint
+    ]
     total = _Balance()
     for number, day in enumerate(stale):
         if progress:
             progress("detecting", number, len(stale))
-        balance, changes = _day(store, judging, day, marks[day])
+        balance, changes = _day(store, judging, day, fingerprints[day])
         store.publish(changes)
         total.add(balance)
     if progress:
         progress("detecting", len(stale), len(stale))
-    gone = sorted(set(made) - set(marks))
+    gone = sorted(set(made) - set(fingerprints))
     emptied: list[Change] = [Hide(table, str(day)) for day in gone for table in TABLES]
     if emptied:
         store.publish(emptied)
     if stale or emptied:
         tidy(store)
-    return _report(judging, window, total, len(stale), len(marks), began)
+    return _report(judging, window, total, len(stale), len(fingerprints), began)
 
 
-def marks_of(store: JobStore, judging: Judging, window: Window) -> dict[date, str]:
+def fingerprints_of(store: JobStore, judging: Judging, window: Window) -> dict[date, str]:
     """Return by day with jobs or series a digest of everything its rows depend on.
 
     Adjacent days matter, too: a job is judged on the day on which its series end, with a record of a day
     before or after.
     """
     wider = Window.of_days(window.first_day - timedelta(days=1), window.last_day + timedelta(days=1))
-    prints = {row["day"]: str(row["mark"]) for row in store.day_fingerprints(wider).to_pylist()}
+    prints = {row["day"]: str(row["fingerprint"]) for row in store.day_fingerprints(wider).to_pylist()}
     sums = (Count("n"), Sum("n_samples", "samples"))
     query = Query(("day", "load_id"), sums, where=(Days.of_window(wider),), over=SERIES)
     series: dict[date, list[list[object]]] = {}
     for row in store.aggregate(query).table.to_pylist():
         series.setdefault(row["day"], []).append([row["load_id"], row["n"], row["samples"]])
 
-    def mark(day: date) -> str:
+    def fingerprint(day: date) -> str:
         beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
         parts = {
             "by": judging.digest,
@@ -118,10 +120,10 @@ def marks_of(store: JobStore, judging: Judging, window: Window) -> dict[date, st
         }
         return content_id(parts)
 
-    return {day: mark(day) for day in {*prints, *series} if window.first_day <= day <= window.last_day}
+    return {day: fingerprint(day) for day in {*prints, *series} if window.first_day <= day <= window.last_day}
 
 
-def _day(store: JobStore, judging: Judging, day: date, mark: str) -> tuple[_Balance, Sequence[Change]]:
+def _day(store: JobStore, judging: Judging, day: date, fingerprint: str) -> tuple[_Balance, Sequence[Change]]:
     """Write the rows of a day, unpublished."""
     balance = _Balance()
     with ExitStack() as stack:
@@ -139,7 +141,7 @@ def _day(store: JobStore, judging: Judging, day: date, mark: str) -> tuple[_Bala
         ]
     row = {
         "day": day,
-        "mark": mark,
+        "fingerprint": fingerprint,
         "rules": judging.rules.digest,
         **{name: balance.n[name] for name in _COUNTED},
         "not_eligible": json.dumps(dict(sorted(balance.not_eligible.items())), ensure_ascii=False),
@@ -160,6 +162,7 @@ def _of_block(
 ) -> None:
     """Add footprints, measures and issues of the jobs of a block."""
     of_block = block_jobs(store, judging, day, names, block)
+    block = of_block.block
     jobs, facts = of_block.jobs, of_block.facts
     for batch in of_block.footprints:
         spools[FOOTPRINTS].add(batch)

@@ -2,7 +2,7 @@
 
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days
-from esjobs.issues.detect import detect, marks_of
+from esjobs.issues.detect import detect, fingerprints_of
 from esjobs.issues.in_force import in_force
 from esjobs.issues.settings import DetectSettings
 from esjobs.publish.publication import read_table
@@ -27,7 +27,7 @@ def detect_inputs(work: NightWork) -> str:
     """Return a digest of jobs, series and rules of the night's days."""
     if not work.settings.section(DetectSettings).nightly:
         return "left out"
-    marks = marks_of(work.store, in_force(work.settings), late_days(work))
+    marks = fingerprints_of(work.store, in_force(work.settings), late_days(work))
     return content_id({str(day): mark for day, mark in marks.items()})
 
 

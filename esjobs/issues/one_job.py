@@ -114,7 +114,7 @@ def _stories(store: JobStore, jobs: Sequence[Identity], points: int) -> Iterator
 
 def _missing_only(predictions: Sequence[Row], scores: Row) -> tuple[Row, ...]:
     """Return predictions of missing scores that are as new as the job's scores."""
-    current = (row for row in predictions if row["mark"] == scores["mark"])
+    current = (row for row in predictions if row["fingerprint"] == scores["fingerprint"])
     return tuple(row for row in current if scores.get(row["score_name"]) is None)
 
 

@@ -52,6 +52,7 @@ def _measured(store: JobStore, judging: Judging, day: date, wanted: Collection[K
     rows: list[pa.RecordBatch] = []
     for block in day_blocks(store, judging, day):
         of_block = block_jobs(store, judging, day, names, block)
+        block = of_block.block  # noqa: PLW2901
         # whether its findings count is worked out again from the rules
         eligible = np.ones(of_block.facts.n, np.bool_)
         why_not = [None] * of_block.facts.n

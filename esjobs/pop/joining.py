@@ -40,24 +40,26 @@ def join(
     Cost: four small queries, the reports of recomputed days, and the runs of their applications.
     """
     began = time.perf_counter()
-    marks = _marks(store)
+    fingerprints = _fingerprints(store)
     stored = _stored_marks(store)
     waiting = {day for (day,) in _groups(store, ORPHANS, "day")}
     touched: set[str | None] = set()
     stale = sorted(
-        day for day in {*marks, *stored} if rebuild or day in waiting or stored.get(day) != marks.get(day)
+        day
+        for day in {*fingerprints, *stored}
+        if rebuild or day in waiting or stored.get(day) != fingerprints.get(day)
     )
     changes: list[Change] = []
     n_in = n_pop = n_joined = n_orphans = 0
     for day in stale:
-        rows = _reports_of(store, day) if day in marks else []
+        rows = _reports_of(store, day) if day in fingerprints else []
         records = _records(store, sorted({row["job_id"] for row in rows}))
         joined, orphans = _matched(rows, records)
-        mark = {"mark": marks.get(day)}
+        fingerprint = {"fingerprint": fingerprints.get(day)}
         touched |= {name for (name,) in _groups(store, POP, "application", where=(Days("day", day, day),))}
         touched |= {record["application"] for _, record in joined}
-        pop = [{**row, **mark} for row in _pop(joined)]
-        aside = [{**row, **mark} for row in _aside(orphans)]
+        pop = [{**row, **fingerprint} for row in _pop(joined)]
+        aside = [{**row, **fingerprint} for row in _aside(orphans)]
         changes += _change(store, POP, day, pop) + _change(store, ORPHANS, day, aside)
         n_in += len(rows)
         n_pop += len(pop)
@@ -87,7 +89,7 @@ def is_used(store: JobStore) -> bool:
     return any(_groups(store, table, "day") for table in (POP_REPORTS, POP, ORPHANS))
 
 
-def _marks(store: JobStore) -> dict[date, str]:
+def _fingerprints(store: JobStore) -> dict[date, str]:
     """Return for each day with reports a digest that changes with them."""
     made_of: dict[date, list[list[str]]] = defaultdict(list)
     for day, load_id, n in _groups(store, POP_REPORTS, "day", "load_id", count=True):
@@ -104,9 +106,9 @@ def day_mark(loads: Iterable[list[str]]) -> str:
 def _stored_marks(store: JobStore) -> dict[date, str | None]:
     found: dict[date, str | None] = {}
     for table in (POP, ORPHANS):
-        for day, mark in _groups(store, table, "day", "mark"):
-            # two marks of a day: a switch that was half made cannot be, but if it were the day is made again
-            found[day] = mark if found.get(day, mark) == mark else None
+        for day, fingerprint in _groups(store, table, "day", "fingerprint"):
+            # two fingerprints of a day cannot be, but if they were the day is made again
+            found[day] = fingerprint if found.get(day, fingerprint) == fingerprint else None
     return found
 
 
@@ -214,7 +216,8 @@ def _missing_applications(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _row(row: Row, record: Row) -> dict[str, Any]:
-    kept = {name: row[name] for name in POP.column_names if name in row and name not in ("load_id", "mark")}
+    left_out = ("load_id", "fingerprint")
+    kept = {name: row[name] for name in POP.column_names if name in row and name not in left_out}
     metrics = judged(row)
     mpi = metrics["mpi_parallel_efficiency"]
     wall, cores = record["wall_s"], record["cores"]

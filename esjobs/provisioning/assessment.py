@@ -88,7 +88,7 @@ def _rows(questionnaire: Questionnaire, answers: Sequence[Measured], now: dateti
         rows += [{**of_area, **_input_row(each, one)} for each, one in mine]
     index = {"kind": "index", "name": "index", "label": f"{questionnaire.centre} {period}: index"}
     rows.insert(0, {**index, **_points(index_points(areas, questionnaire.weights))})
-    return [{**common, **row, "place": order} for order, row in enumerate(rows)]
+    return [{**common, **row, "position": order} for order, row in enumerate(rows)]
 
 
 def _points(points: Points) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def indexed(store: JobStore, assessment: str) -> pa.Table:
     """Return the rows of an index in the columns for people, the index first."""
     rows = read_table(store, QUALITY_INDEX, [In("assessment", (assessment,))])
     shown = ("kind", "area", "name", "origin", "value", "points", "points_low", "points_high")
-    return rows.sort_by("place").select([*shown, "weight", "coverage"])
+    return rows.sort_by("position").select([*shown, "weight", "coverage"])
 
 
 def compare(store: JobStore, first: str, second: str) -> Answer:
@@ -203,4 +203,4 @@ def _stored(store: JobStore, query: str) -> list[dict[str, Any]]:
         which = "several indices are" if fitting else "no index is"
         raise NoResultError(f"{which} called '{query}'; there are {listed}")
     rows = read_table(store, QUALITY_INDEX, [In("assessment", (fitting[0]["assessment"],))]).to_pylist()
-    return sorted(rows, key=lambda row: int(row["place"]))
+    return sorted(rows, key=lambda row: int(row["position"]))

@@ -71,6 +71,6 @@ def count_rows(report: RunReport) -> Iterator[dict[str, object]]:
     """Yield counts and notes of a report, one row each."""
     for kind, counted in (("dropped", report.dropped), ("count", report.counts)):
         for position, (name, n) in enumerate(counted.items(), 1):
-            yield {"kind": kind, "place": position, "name": name, "n": n}
+            yield {"kind": kind, "position": position, "name": name, "n": n}
     for position, note in enumerate(report.notes, 1):
-        yield {"kind": "note", "place": position, "text": note}
+        yield {"kind": "note", "position": position, "text": note}

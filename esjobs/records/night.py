@@ -35,7 +35,8 @@ class NightWork:
     ``night``: the day that is aggregated. ``windows``: fitted this night, shortest first; empty before
     ``aggregate`` and for a day without jobs. ``headline``: the one whose verdicts are shown. ``window``: of a
     step that runs per window. ``fitted_from``: digest of the inputs of each fit of this attempt; set once by
-    the fit, so that later steps agree with it.
+    the fit, so that later steps agree with it. ``unfitted``: windows of this attempt without a fit, because
+    no job can be fitted or because the settings ask for none.
     """
 
     context: Context
@@ -45,6 +46,7 @@ class NightWork:
     headline: Window | None = None
     window: Window | None = None
     fitted_from: dict[Window, str] = field(default_factory=dict, compare=False)
+    unfitted: set[Window] = field(default_factory=set, compare=False)
 
     @property
     def store(self) -> "JobStore":
@@ -61,6 +63,11 @@ class NightWork:
         """The clock of the session."""
         return self.context.clock
 
+    @property
+    def has_factors(self) -> bool:
+        """True if the headline window of this night was fitted."""
+        return self.headline is not None and self.headline not in self.unfitted
+
 
 @dataclass(frozen=True)
 class NightAccount:
@@ -70,6 +77,10 @@ class NightAccount:
     rows_out: int = 0
     notes: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+
+
+NO_FACTORS = NightAccount(notes=("no speed factors this night",))
+"""Account of a step that follows from speed factors, in a night without any."""
 
 
 def _always(work: NightWork) -> str | None:

@@ -17,8 +17,8 @@ from esjobs.schema.catalogue import table
 
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
 
+# Columns that go into the title when every row says the same
 _TITLED = ("level", "processing_type", "method")
-"""Columns that go into the title when every row says the same."""
 
 
 def for_people(

@@ -23,10 +23,10 @@ from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import launches
 from esjobs.render.text.job import found, plot_title, record_lines, score_lines
 
+# Of a plot, in units of its box
 _WIDTH, _BOTTOM, _TOP = 480, 96, 14
-"""Of a plot, in units of its box."""
+# Heights below the axis: of the times at its ends, of the row of a rule
 _TICKS, _TRACK = 16, 20
-"""Heights below the axis: of the times at its ends, of the row of a rule."""
 _FIGURES = ("mean", "max", "min", "sd", "p05", "p95", "imbalance", "total", "n_units", "gap_frac")
 
 

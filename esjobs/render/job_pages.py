@@ -20,19 +20,19 @@ FOLDER = "jobs"
 """Folder of the job pages, beside the other pages."""
 USUAL_JOBS = 300
 """Default number of job pages."""
+# Jobs that have one whether or not an issue was found: the first by these columns of their scores
 _WORST = (("score_sum", 25), ("idle_core_h", 25))
-"""Jobs that have one whether or not an issue was found: the first by these columns of their scores."""
+# The pages to which each leads back
 _WAYS = (
     ("Efficiency", "../efficiency.html"),
     ("Projects and users", "../people.html"),
     ("Job issues", "../issues.html"),
 )
-"""The pages to which each leads back."""
 _KEYS = ("source", "job_id")
+# The worst issues first, as their table has them
 _BADLY = ("-severity_rank", "-idle_core_h", *_KEYS)
-"""The worst issues first, as their table has them."""
+# Values that a plot has at most: a page is looked at, not calculated with
 _POINTS = 120
-"""Values that a plot has at most: a page is looked at, not calculated with."""
 
 
 @dataclass(frozen=True)

@@ -38,13 +38,13 @@ from esjobs.render.rows import cell_text
 from esjobs.schema.speed import FLAGS
 from esjobs.store.base import JobStore
 
+# Of the figure of deviations, and how high a row of it is; in units of its box
 _WIDTH, _LEFT, _ROW = 860, 250, 22
-"""Of the figure of deviations, and how high a row of it is; in units of its box."""
+# Deviations are drawn up to this; what lies beyond is drawn at the edge, and its text says how far
 _WIDEST = 1.5
-"""Deviations are drawn up to this; what lies beyond is drawn at the edge, and its text says how far."""
 _COURSE_HEIGHT, _COURSE_LEFT = 230, 66
+# Queues that are drawn over time, those of most jobs; the table has them all
 _MOST_COURSES = 6
-"""Queues that are drawn over time, those of most jobs; the table has them all."""
 
 
 def profile_html(profile: Profile, now: datetime | None = None) -> str:
@@ -109,13 +109,13 @@ def trends(store: JobStore, run: StoredRun) -> Part | None:
     if len(rows) < _LEAST_WEEKS:
         return None
     figures: list[Whiskers | Course | Curve] = [
-        _curve(title, [(row["week"], row[name]) for row in rows if row[name] is not None])
+        curve(title, [(row["week"], row[name]) for row in rows if row[name] is not None])
         for name, title in _CURVES
     ]
     for profile in profiles(store, _confirmed(store, run), run, run.window):
         figures += _courses(profile)
     headers = ["ISO week", "jobs", *(title for _, title in _CURVES), "mean waiting, s"]
-    return Part("Over time", "", [], figures, _columns(table.rename_columns(headers)))
+    return Part("Over time", "", [], figures, columns_of(table.rename_columns(headers)))
 
 
 def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
@@ -125,16 +125,16 @@ def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
     return [Named("queue", row["name"], (row["name"],), row["site"]) for row in found[:_MOST_COURSES]]
 
 
-def _curve(title: str, values: Sequence[tuple[str, float]]) -> Curve:
-    """A number by week; its axis begins at 0 unless it varies little."""
+def curve(title: str, values: Sequence[tuple[str, float]], step: str = "ISO week") -> Curve:
+    """Number over time, a value per ``step``; its axis begins at 0 unless it varies little."""
     numbers = [value for _, value in values] or [0.0]
     high = max(numbers)
     low = min(numbers) if high and min(numbers) > 0.5 * high else 0.0
     margin = 0.1 * (high - low or high or 1.0)
     low, high = max(0.0, low - margin), high + margin
     bottom, width = _COURSE_HEIGHT - 44, _WIDTH
-    step = (width - _COURSE_LEFT - 110) / max(1, len(values) - 1)
-    places = [round(_COURSE_LEFT + 30 + number * step, 1) for number in range(len(values))]
+    gap = (width - _COURSE_LEFT - 110) / max(1, len(values) - 1)
+    places = [round(_COURSE_LEFT + 30 + number * gap, 1) for number in range(len(values))]
 
     def y(value: float) -> float:
         return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
@@ -146,7 +146,7 @@ def _curve(title: str, values: Sequence[tuple[str, float]]) -> Curve:
     shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 5)).round().astype(int))
     return Curve(
         title,
-        f"{title} of all jobs, by ISO week.",
+        f"{title} of all jobs, by {step}.",
         width,
         bottom + 24,
         _COURSE_LEFT,
@@ -183,11 +183,12 @@ def _part(profile: Profile, section: Section) -> Part:
         visible(section.about),
         [visible(sentence) for sentence in section.sentences],
         figures,
-        None if section.table is None else _columns(section.table),
+        None if section.table is None else columns_of(section.table),
     )
 
 
-def _columns(table: pa.Table) -> Columns:
+def columns_of(table: pa.Table) -> Columns:
+    """Return a table as the cells of a page."""
     numeric = frozenset(
         place
         for place, column in enumerate(table.schema)

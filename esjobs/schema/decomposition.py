@@ -49,10 +49,9 @@ CPU_SPEED_BY_QUEUE = Table(
     "run",
     (
         RUN,
-        LEVEL,
-        column("name", "keyword", "canonical CPU model"),
+        column("cpu_model", "keyword", "canonical CPU model"),
         TYPE,
-        column("queue", "keyword", "queue"),
+        column("queue", "keyword", "queue, as jobs name it"),
         column(
             "relative",
             "number",
@@ -64,18 +63,79 @@ CPU_SPEED_BY_QUEUE = Table(
         column("n_jobs", "integer", "jobs of this queue on this model", "jobs"),
         column("n_tasks", "integer", "tasks behind it", "tasks"),
         column("cpu_share", "number", "of the CPU time of the queue that this model did"),
-        column("pair", "keyword", "queue and CPU model, as a label"),
+        column("label", "keyword", "queue and CPU model, as a label"),
         column("speed_run", "keyword", "the run of speed factors that this follows from"),
         *PROVENANCE,
         *SCOPE,
     ),
     time="window_end",
     made_by="decompose",
-    shown=columns("name queue relative relative_err n_queues n_jobs n_tasks"),
-    order=columns("name -relative queue"),
+    shown=columns("cpu_model queue relative relative_err n_queues n_jobs n_tasks"),
+    order=columns("cpu_model -relative queue"),
+    named="cpu_model",
 )
 
-DECOMPOSITION_VERSION = "2"
+SHARE_PARTS = ("cpu models", "site", "sorting", "all")
+"""Parts of the variance between queues, in reading order."""
+
+VARIANCE_SHARES = Table(
+    "variance_shares",
+    "hardware or site: by what the speeds of queues scatter, corrected for errors; a row per part",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        TYPE,
+        column(
+            "part",
+            "keyword",
+            "cpu models, site (the queue beside its CPU models), sorting (twice their covariance), all",
+            values=SHARE_PARTS,
+        ),
+        column("share", "number", "of the variance of ln k between queues; they add up to 1; below 0: none"),
+        column("share_err", "number", "its standard error, by leaving out groups of tasks"),
+        column("variance", "number", "variance of ln k, of sorting twice a covariance"),
+        column("variance_err", "number", "its standard error"),
+        column("uncorrected", "number", "the variance of the estimates, errors and all"),
+        column("n_queues", "integer", "queues that can be compared", "queues"),
+        column("n_clusters", "integer", "queues at tasks behind it", "buckets"),
+        column("sentence", "text", "in the row of all: what queues differ by"),
+        column("speed_run", "keyword", "the run of speed factors that this follows from"),
+        *PROVENANCE,
+        *SCOPE,
+    ),
+    time="window_end",
+    made_by="decompose",
+    shown=columns("part share share_err variance variance_err n_queues sentence"),
+    order=columns("-share part"),
+)
+
+QUEUE_RESTS = Table(
+    "queue_rests",
+    "speed of a queue beside the same CPU models elsewhere, drawn to 0 as far as its error reaches",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "queue"),
+        TYPE,
+        column("rest", "number", "speed over that of its CPU models at the median queue, minus 1"),
+        column("rest_err", "number", "its standard error"),
+        column("likely", "number", "the same, drawn to 0 by how much queues scatter"),
+        column("likely_low", "number", "lower end of its 90 % interval"),
+        column("likely_high", "number", "upper end of its 90 % interval"),
+        column("n_jobs", "integer", "jobs that name a CPU model", "jobs"),
+        column("speed_run", "keyword", "the run of speed factors that this follows from"),
+        *PROVENANCE,
+        *SCOPE,
+    ),
+    time="window_end",
+    made_by="decompose",
+    shown=columns("name likely likely_low likely_high rest rest_err n_jobs"),
+    order=columns("likely name"),
+)
+
+DECOMPOSITION_VERSION = "3"
 """Raised when a change of method changes numbers; part of every run id."""
 
 
@@ -86,7 +146,7 @@ def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 
 DECOMPOSED = Kind(
     "decomposition",
-    (DECOMPOSITION, CPU_SPEED_BY_QUEUE),
+    (DECOMPOSITION, CPU_SPEED_BY_QUEUE, VARIANCE_SHARES, QUEUE_RESTS),
     sections=("rules", "fit"),
     versions={"decomposition_version": DECOMPOSITION_VERSION, **SPEED.versions},
     preferred=_preferred,

@@ -25,7 +25,7 @@ DAILY_FACTORS = Table(
         column("k_err_int", "number", "part that lasts as long as tasks: queue x task interaction"),
         column("n_units", "integer", "units of A that determine it", "units"),
         column("n_jobs", "integer", "jobs in the fit of the day", "jobs"),
-        column("mark", "keyword", "what the factors of the day were made from; moves when that does"),
+        column("fingerprint", "keyword", "what the factors of the day were made from; moves when that does"),
         SPEED_RUN,
         column("fit_until", "time", "end of the window of that run", "UTC"),
         column(

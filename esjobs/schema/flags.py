@@ -126,7 +126,7 @@ FLAG_EVENTS = Table(
         column("sentence", "text", "what happened, in words"),
         column("evidence", "text", "which jobs say so"),
         column("window_days", "integer", "length of the window", "days"),
-        column("place", "integer", "place among the events of its flag in this night, from 1"),
+        column("position", "integer", "place among the events of its flag in this night, from 1"),
         column("since", "day", "night on which the deviation was first seen"),
         column("nights", "integer", "nights since then whose verdict was 'deviates'", "nights"),
         column("verdict", "keyword", "verdict of the night in the followed window"),
@@ -140,7 +140,7 @@ FLAG_EVENTS = Table(
     time="night",
     made_by="watch",
     shown=columns("night level processing_type name kind from_state to_state deviation sentence"),
-    order=("-night", *columns("level name processing_type place")),
+    order=("-night", *columns("level name processing_type position")),
 )
 
 FLAG_NOTES = Table(

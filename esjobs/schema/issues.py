@@ -141,7 +141,7 @@ ISSUE_DAYS = Table(
     "day",
     (
         _DAY,
-        column("mark", "keyword", "fingerprint of jobs, series, rules and descriptions when it was made"),
+        column("fingerprint", "keyword", "digest of the jobs, series, rules and descriptions behind it"),
         column("rules", "keyword", "digest of the rules"),
         column("n_jobs", "integer", "jobs that were looked at", "jobs"),
         column("n_with_series", "integer", "of these with time series", "jobs"),

@@ -37,7 +37,7 @@ DAYS = Table(
         column("outcome", "keyword", "binned, a drop reason, or a note such as 'state unknown'"),
         column("kind", "keyword", "binned, dropped, or note (a note counts jobs that are also binned)"),
         column("n_jobs", "integer", "jobs", "jobs"),
-        column("mark", "keyword", "fingerprint of the day's jobs when they were aggregated"),
+        column("fingerprint", "keyword", "digest of the day's jobs when they were aggregated"),
         column("rules", "keyword", "digest of the cleaning rules"),
         column("resolver", "keyword", "version of the CPU model resolver, and of the columns of the buckets"),
         column(

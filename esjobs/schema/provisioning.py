@@ -36,12 +36,12 @@ QUALITY_INDEX = Table(
         column("coverage", "number", "part of the weight that is known: 1 is everything"),
         column("reason", "text", "why an input is missing"),
         column("label", "keyword", "centre, period and area in one text, for charts"),
-        column("place", "integer", "place in the order of the questionnaire"),
+        column("position", "integer", "place in the order of the questionnaire"),
         column("made_at", "time", "when the index was made", "UTC"),
     ),
     made_by="provision index",
     shown=columns("centre period kind area name origin value points points_low points_high weight coverage"),
-    order=columns("centre period place"),
+    order=columns("centre period position"),
 )
 """A row an index, an area, an input."""
 

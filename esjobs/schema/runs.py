@@ -48,7 +48,7 @@ RUN_COUNTS = Table(
         RUN,
         column("step", "keyword", "the step, as in runs"),
         column("kind", "keyword", "dropped, count, or note (what a reader should know)", values=COUNT_KINDS),
-        column("place", "integer", "place among those of its kind, from 1"),
+        column("position", "integer", "place among those of its kind, from 1"),
         column("name", "keyword", "why rows were dropped, or what was counted; null for a note"),
         column("n", "integer", "how many; null for a note"),
         column("text", "text", "the note; null for a count"),
@@ -58,7 +58,7 @@ RUN_COUNTS = Table(
     time="window_end",
     made_by="every step",
     shown=columns("run step window_end kind name n text"),
-    order=("-window_end", "run", "step", "kind", "place"),
+    order=("-window_end", "run", "step", "kind", "position"),
 )
 
 ACCOUNT: tuple[Table, ...] = (RUNS, RUN_COUNTS)

@@ -87,7 +87,7 @@ SCORES = Table(
             column(f"{name}_from", "integer", f"the ten per cent in which {name} lies: from here on", "%")
             for name in MEASURES
         ),
-        column("mark", "keyword", "what the scores of the day were made from; moves when that does"),
+        column("fingerprint", "keyword", "what the scores of the day were made from; moves when that does"),
         column("time_used_reason", "keyword", "why time_used_frac is missing"),
         column(
             "cores_from",

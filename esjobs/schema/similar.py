@@ -53,11 +53,11 @@ PREDICTED_SCORES = Table(
         column("spread", "number", "weighted standard deviation of their scores; null of a single one", "%"),
         column("nearest", "number", "distance of the nearest of them, in spreads of the knowledge base"),
         column("approach", "keyword", "which jobs it is predicted from", values=APPROACHES),
-        column("step", "keyword", "A: jobs of programs that are alike, B: any", values=("A", "B")),
+        column("search_step", "keyword", "A: jobs of programs that are alike, B: any", values=("A", "B")),
         column("aggregation", "keyword", "what was made of their scores", values=AGGREGATIONS),
         column("static", "number", "static similarity from which on programs are alike; null: not asked"),
-        column("coarse", "number", "limit of the distance in step A; null: not asked"),
-        column("fine", "number", "limit of the distance in step B; null: no distance is small enough"),
+        column("distance_limit_a", "number", "limit of the distance in step A; null: not asked"),
+        column("distance_limit_b", "number", "limit of the distance in step B; null: none is small enough"),
         column(
             "variant", "keyword", "definition of the scores of the neighbours; several: they differ in it"
         ),
@@ -75,12 +75,13 @@ PREDICTED_SCORES = Table(
         column("core_h", "number", "wall-clock time x cores", "core h"),
         column("value_sq", "number", "square of value: for spreads over jobs"),
         column("day", "day", "day of the end time", "UTC"),
-        column("mark", "keyword", "that of the scores of the day among which this one was missing"),
+        column("fingerprint", "keyword", "that of the scores of the day among which this one was missing"),
     ),
     time="end_time",
     made_by="similar predict",
     shown=columns(
-        "source job_id end_time score_name value error_68 error_95 n_neighbours spread nearest step variant"
+        "source job_id end_time score_name value error_68 error_95 n_neighbours spread nearest search_step "
+        "variant"
     ),
     order=columns("end_time source job_id score_name"),
 )

@@ -299,8 +299,7 @@ CPU_MIX = Table(
     "run",
     (
         RUN,
-        LEVEL,
-        column("name", "keyword", "queue"),
+        column("queue", "keyword", "queue, as jobs name it"),
         column("site", "keyword", "site of the queue"),
         column("cpu_model", "keyword", "canonical CPU model; null: the records name none"),
         column("n_jobs", "integer", "binned jobs", "jobs"),
@@ -318,8 +317,9 @@ CPU_MIX = Table(
     ),
     time="window_end",
     made_by="fit",
-    shown=columns("name site cpu_model share core_s n_jobs k k_err"),
-    order=columns("name -core_s cpu_model"),
+    shown=columns("queue site cpu_model share core_s n_jobs k k_err"),
+    order=columns("queue -core_s cpu_model"),
+    named="queue",
 )
 
 PULL_HISTOGRAMS = Table(
@@ -457,7 +457,9 @@ FLAGS = Table(
         column("n_jobs", "integer", "jobs", "jobs"),
         column("component", "integer", "component"),
         column("site", "keyword", "site of a queue"),
-        column("corepower_records", "number", "value found in the records when it differs by more than 1 %"),
+        column(
+            "corepower_from_records", "number", "value found in the records when it differs by more than 1 %"
+        ),
         column("corepower_parent", "number", "value of the parent or site, shown, never substituted"),
         column(
             "unstable_under",

@@ -90,7 +90,7 @@ def _thin(seen: pa.Table) -> npt.NDArray[np.bool_]:
     return thin
 
 
-def marks_of(store: JobStore, window: Window) -> dict[date, str]:
+def fingerprints_of(store: JobStore, window: Window) -> dict[date, str]:
     """Return by day a digest that changes with the data behind :func:`findings_of`."""
     days = Days.of_window(window)
     areas = In("area", tuple(SCORED_AREAS.values()))

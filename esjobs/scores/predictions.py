@@ -57,7 +57,7 @@ def predicted_notes(chosen: Selection) -> tuple[str, ...]:
         share = 100 * guessed / (measured + guessed)
         hours = WEIGHTS[chosen.weight]
         notes.append(f"{share:.0f} % of the {hours} with {column} are predicted, not measured")
-    stale = set(_marks(chosen, PREDICTED_SCORES)) - set(_marks(chosen, SCORES))
+    stale = set(_fingerprints(chosen, PREDICTED_SCORES)) - set(_fingerprints(chosen, SCORES))
     if stale:
         n_days = len({day for day, _ in stale})
         notes.append(
@@ -69,12 +69,14 @@ def predicted_notes(chosen: Selection) -> tuple[str, ...]:
 
 def _current(chosen: Selection) -> tuple[Filter, ...]:
     """Return filters for predictions of the score that are as new as the scores."""
-    stored, predicted = ({mark for _, mark in _marks(chosen, each)} for each in (SCORES, PREDICTED_SCORES))
-    # a list of no marks would not filter at all
-    marks = tuple(sorted(stored & predicted)) or ("none",)
-    return (In("score_name", (chosen.column,)), In("mark", marks), *chosen.days)
+    stored, predicted = (
+        {fingerprint for _, fingerprint in _fingerprints(chosen, each)} for each in (SCORES, PREDICTED_SCORES)
+    )
+    # a list of no fingerprints would not filter at all
+    fingerprints = tuple(sorted(stored & predicted)) or ("none",)
+    return (In("score_name", (chosen.column,)), In("fingerprint", fingerprints), *chosen.days)
 
 
-def _marks(chosen: Selection, table: Table) -> list[tuple[Any, str]]:
-    query = Query(("day", "mark"), (Count("n"),), where=chosen.days, over=table)
-    return [(row["day"], row["mark"] or "") for row in chosen.store.aggregate(query).table.to_pylist()]
+def _fingerprints(chosen: Selection, table: Table) -> list[tuple[Any, str]]:
+    query = Query(("day", "fingerprint"), (Count("n"),), where=chosen.days, over=table)
+    return [(row["day"], row["fingerprint"] or "") for row in chosen.store.aggregate(query).table.to_pylist()]

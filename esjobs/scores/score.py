@@ -25,7 +25,14 @@ from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.scores import MEASURES, RANKED, SCORE_NAMES, SCORES
 from esjobs.schema.similar import PREDICTED_SCORES
 from esjobs.scores.families import EVENTS_VERSION
-from esjobs.scores.findings import Findings, findings_of, gpu_load_of, job_keys, marks_of, scores_of_issues
+from esjobs.scores.findings import (
+    Findings,
+    findings_of,
+    fingerprints_of,
+    gpu_load_of,
+    job_keys,
+    scores_of_issues,
+)
 from esjobs.scores.formulas import Floats
 from esjobs.scores.nodes import Nodes, nodes_of
 from esjobs.scores.reasons import NONE, Reasons
@@ -90,33 +97,35 @@ def score(
     began = time.perf_counter()
     window.require_whole_days("score")
     weights, clusters = settings.section(EfficiencySettings), _clusters(settings)
-    marks = day_marks(store, window, weights, _digest(clusters))
+    fingerprints = fingerprints_of_days(store, window, weights, _digest(clusters))
     stored = _stored_marks(store, window)
-    emptied = set(stored) - set(marks)
+    emptied = set(stored) - set(fingerprints)
     # scores outlive jobs that an archive has dropped
     emptied -= set() if rebuild else forgotten_days(store, emptied)
     gone = [Hide(SCORES, str(day)) for day in sorted(emptied)]
-    if not marks:
+    if not fingerprints:
         store.publish(gone)
         raise NoJobsError(f"no jobs in {window}, so none to score; esjobs doctor says what is stored")
-    stale = [day for day in sorted(marks) if rebuild or stored.get(day) != {marks[day]}]
+    stale = [day for day in sorted(fingerprints) if rebuild or stored.get(day) != {fingerprints[day]}]
     changes: list[Change] = [*gone]
     for number, day in enumerate(stale):
         if progress:
             progress("scoring", number, len(stale))
-        rows = _scored_day(store, day, marks[day], weights, clusters)
+        rows = _scored_day(store, day, fingerprints[day], weights, clusters)
         changes.append(store.replace(SCORES, str(day), rows))
     if progress:
         progress("scoring", len(stale), len(stale))
     store.publish(changes)
     tidy(store)
-    return _report(store, window, len(marks), len(stale), began)
+    return _report(store, window, len(fingerprints), len(stale), began)
 
 
 def score_digest(store: JobStore, window: Window, settings: Sections) -> str:
     """Return a digest of everything the scores of a window depend on."""
-    marks = day_marks(store, window, settings.section(EfficiencySettings), _digest(_clusters(settings)))
-    return content_id({"days": {str(day): mark for day, mark in marks.items()}})
+    fingerprints = fingerprints_of_days(
+        store, window, settings.section(EfficiencySettings), _digest(_clusters(settings))
+    )
+    return content_id({"days": {str(day): fingerprint for day, fingerprint in fingerprints.items()}})
 
 
 def _clusters(settings: Sections) -> Clusters:
@@ -127,7 +136,7 @@ def _digest(clusters: Clusters) -> str:
     return content_id({"parts": sorted(map(repr, clusters.parts))})
 
 
-def day_marks(
+def fingerprints_of_days(
     store: JobStore, window: Window, settings: EfficiencySettings, clusters: str
 ) -> dict[date, str]:
     """Return for each day with jobs a digest of everything its scores depend on."""
@@ -137,9 +146,12 @@ def day_marks(
         "versions": [SCORES_VERSION, EVENTS_VERSION, RESOLVER_VERSION],
         "layouts": [SCORES.layout, PREDICTED_SCORES.layout],
     }
-    prints = {row["day"]: row["mark"] for row in store.day_fingerprints(window).to_pylist()}
-    found = marks_of(store, window)
-    return {day: content_id({**made_of, "of": [mark, found.get(day, "")]}) for day, mark in prints.items()}
+    prints = {row["day"]: row["fingerprint"] for row in store.day_fingerprints(window).to_pylist()}
+    found = fingerprints_of(store, window)
+    return {
+        day: content_id({**made_of, "of": [fingerprint, found.get(day, "")]})
+        for day, fingerprint in prints.items()
+    }
 
 
 def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: float) -> RunReport:
@@ -187,26 +199,26 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
 
 
 def _stored_marks(store: JobStore, window: Window) -> dict[date, set[str]]:
-    query = Query(("day", "mark"), (Count("n"),), where=(Days.of_window(window),), over=SCORES)
-    marks: dict[date, set[str]] = {}
+    query = Query(("day", "fingerprint"), (Count("n"),), where=(Days.of_window(window),), over=SCORES)
+    fingerprints: dict[date, set[str]] = {}
     for row in store.aggregate(query).table.to_pylist():
-        marks.setdefault(row["day"], set()).add(row["mark"])
-    return marks
+        fingerprints.setdefault(row["day"], set()).add(row["fingerprint"])
+    return fingerprints
 
 
 def _scored_day(
-    store: JobStore, day: date, mark: str, settings: EfficiencySettings, clusters: Clusters
+    store: JobStore, day: date, fingerprint: str, settings: EfficiencySettings, clusters: Clusters
 ) -> Iterator[pa.RecordBatch]:
     findings = findings_of(store, day, settings)
     for batch in store.select(Select(FIELDS, Window.of_days(day, day))):
         if batch.num_rows:
-            yield scored_jobs(batch, day, mark, findings, settings, clusters)
+            yield scored_jobs(batch, day, fingerprint, findings, settings, clusters)
 
 
 def scored_jobs(
     jobs: pa.RecordBatch,
     day: date,
-    mark: str,
+    fingerprint: str,
     findings: Findings,
     settings: EfficiencySettings,
     clusters: Clusters,
@@ -255,7 +267,7 @@ def scored_jobs(
         "time_used_reason": reasons.column(time_share.codes),
         "cores_from": cores_from,
         "day": pa.repeat(pa.scalar(day), jobs.num_rows),
-        "mark": pa.repeat(pa.scalar(mark), jobs.num_rows),
+        "fingerprint": pa.repeat(pa.scalar(fingerprint), jobs.num_rows),
     }
     beyond = scored["cpu_efficiency"].codes == reasons.code(BEYOND)
     columns["cores_used_frac"] = np.where(beyond, np.nan, columns["cores_used_frac"])

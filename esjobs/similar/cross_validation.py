@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from esjobs.core.errors import NoResultError
 from esjobs.similar.knowledge import KnowledgeBase, Near
-from esjobs.similar.limits import TOLERATED_COARSE, TOLERATED_FINE, farthest_similar, least_static
+from esjobs.similar.limits import TOLERATED_A, TOLERATED_B, farthest_similar, least_static
 from esjobs.similar.neighbours import Limits, neighbours, predicted
 from esjobs.similar.settings import SimilarSettings
 
@@ -63,23 +63,23 @@ def limits_of(
     least = None
     if similarities:
         least = settings.static if settings.static is not None else _least_static(base, similarities)
-    fine = settings.fine
-    if fine is None:
-        fine = farthest_similar(*_pairs(base, score, targets, None), TOLERATED_FINE)
-    if fine is None:
+    limit_b = settings.distance_limit_b
+    if limit_b is None:
+        limit_b = farthest_similar(*_pairs(base, score, targets, None), TOLERATED_B)
+    if limit_b is None:
         raise NoResultError(
             f"too few jobs with a measured {score} and comparable others of other runs to say how near is "
-            "near; set similar.fine"
+            "near; set similar.distance_limit_b"
         )
     if least is None:
-        return Limits(None, None, fine)
-    coarse = settings.coarse
-    if coarse is None:
+        return Limits(None, None, limit_b)
+    limit_a = settings.distance_limit_a
+    if limit_a is None:
         candidates = {index: np.flatnonzero(found >= least) for index, found in similarities.items()}
-        found = farthest_similar(*_pairs(base, score, targets, candidates), TOLERATED_COARSE)
+        found = farthest_similar(*_pairs(base, score, targets, candidates), TOLERATED_A)
         # too few pairs of programs that are alike: no further than any others
-        coarse = fine if found is None else max(fine, found)
-    return Limits(least, coarse, fine)
+        limit_a = limit_b if found is None else max(limit_b, found)
+    return Limits(least, limit_a, limit_b)
 
 
 def left_out(

@@ -30,7 +30,7 @@ EVALUATION = pa.schema(
         *(("aggregation", pa.string()), ("n_jobs", pa.int64()), ("predicted_frac", pa.float64())),
         *(("mae", pa.float64()), ("mse", pa.float64()), ("over_10_frac", pa.float64())),
         *(("cover_68", pa.float64()), ("cover_95", pa.float64()), ("static", pa.float64())),
-        *(("coarse", pa.float64()), ("fine", pa.float64()), ("reason", pa.string())),
+        *(("distance_limit_a", pa.float64()), ("distance_limit_b", pa.float64()), ("reason", pa.string())),
     ]
 )
 """``over_10_frac``: of predicted jobs; ``cover``: share within errors calibrated on others."""
@@ -83,7 +83,10 @@ def _of_score(
             groups = base.runs if group == "run" else base.users
             found = left_out(base, name, near, limits, approach, how, groups, static)
             row |= {"static": limits.static}
-            row |= {"coarse": shown_limit(limits.coarse), "fine": shown_limit(limits.fine)}
+            row |= {
+                "distance_limit_a": shown_limit(limits.limit_a),
+                "distance_limit_b": shown_limit(limits.limit_b),
+            }
             row |= _accuracy(found) | _coverage(found, _folds(base, found.places))
         rows.append(row)
     return rows

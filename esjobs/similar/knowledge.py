@@ -42,7 +42,7 @@ Row = Mapping[str, Any]
 _COMMON = 0.8
 _FACTS = (
     *("source", "job_id", "queue", "user", "project", "application", "processing_type", "cpu_model"),
-    *("end_time", "node_h", "core_h", "nodes", "variant", "day", "mark", *PREDICTED_NAMES),
+    *("end_time", "node_h", "core_h", "nodes", "variant", "day", "fingerprint", *PREDICTED_NAMES),
 )
 
 

@@ -9,9 +9,9 @@ FAR_APART = 10.0
 """Difference from which scores are not similar, as in the paper."""
 NONE_SIMILAR = -1.0
 """Limit if even the nearest jobs differ in score."""
-TOLERATED_FINE = 0.04
-"""Tolerated share of differing pairs in a group within the fine limit."""
-TOLERATED_COARSE = 0.1
+TOLERATED_B = 0.04
+"""Tolerated share of differing pairs in a group within limit B."""
+TOLERATED_A = 0.1
 GROUP = 50
 """Pairs per group."""
 USUAL_STATIC = 0.8

@@ -17,20 +17,20 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of similarity: ``static`` of programs; ``coarse`` distance for jobs of similar programs,
-    ``fine`` for any.
+    """Limits of similarity: ``static`` of programs; ``limit_a``: distance of jobs of similar programs,
+    ``limit_b``: of any.
 
     The first two are None if programs are unknown. A negative distance excludes everything.
     """
 
     static: float | None
-    coarse: float | None
-    fine: float
+    limit_a: float | None
+    limit_b: float
 
     @property
     def farthest(self) -> float:
         """Largest distance of any neighbour."""
-        return max(self.fine, self.coarse or 0.0)
+        return max(self.limit_b, self.limit_a or 0.0)
 
 
 def shown_limit(limit: float | None) -> float | None:
@@ -67,15 +67,15 @@ def neighbours(
     (array([False,  True]), 'B')
     """
     if approach != "dynamic":
-        if similarities is None or limits.static is None or limits.coarse is None:
+        if similarities is None or limits.static is None or limits.limit_a is None:
             raise UsageError(f"nothing is known of programs, which {approach} needs; take dynamic")
         similar = similarities >= limits.static
         if similar.any():
-            near = similar & (distances <= limits.coarse)
+            near = similar & (distances <= limits.limit_a)
             return near, "A" if near.any() else TOO_FAR
         if approach == "combined-2":
             return similar, NO_SIMILAR_PROGRAM
-    near = distances <= limits.fine
+    near = distances <= limits.limit_b
     return near, "B" if near.any() else TOO_FAR
 
 

@@ -30,7 +30,7 @@ from esjobs.store.base import Change, Hide, JobStore
 _CALIBRATED = 1000
 _COPIED = (
     *("source", "job_id", "queue", "user", "project", "application", "processing_type", "cpu_model"),
-    *("end_time", "node_h", "core_h", "day", "mark"),
+    *("end_time", "node_h", "core_h", "day", "fingerprint"),
 )
 
 
@@ -197,11 +197,11 @@ def _predicted_score(
         "spread": finite(found.spread),
         "nearest": found.nearest,
         "approach": settings.approach,
-        "step": step,
+        "search_step": step,
         "aggregation": settings.aggregation,
         "static": way.limits.static,
-        "coarse": shown_limit(way.limits.coarse),
-        "fine": shown_limit(way.limits.fine),
+        "distance_limit_a": shown_limit(way.limits.limit_a),
+        "distance_limit_b": shown_limit(way.limits.limit_b),
         "variant": variants.pop() if len(variants) == 1 else "several",
         "metrics": ",".join(base.metrics),
         "n_known": way.n_measured,
@@ -228,10 +228,10 @@ def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) ->
 
 def _said(name: str, way: Way, settings: SimilarSettings) -> str:
     """Return a note on the limits and the number of jobs behind a score."""
-    fine, coarse = shown_limit(way.limits.fine), shown_limit(way.limits.coarse)
-    within = [] if coarse is None else [f"{coarse:.4g} of jobs of programs that are alike"]
-    if settings.approach != "combined-2" and fine is not None:
-        within.append(f"{fine:.4g}{' of any' if within else ''}")
+    limit_b, limit_a = shown_limit(way.limits.limit_b), shown_limit(way.limits.limit_a)
+    within = [] if limit_a is None else [f"{limit_a:.4g} of jobs of programs that are alike"]
+    if settings.approach != "combined-2" and limit_b is not None:
+        within.append(f"{limit_b:.4g}{' of any' if within else ''}")
     if not within:
         return f"the jobs that behave most alike differ in {name}: it is predicted from none"
     return (

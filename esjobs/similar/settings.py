@@ -26,9 +26,9 @@ class SimilarSettings(BaseModel):
     """Comparison of programs: docs/similar.md#by-program. ``doc2vec`` needs an extra."""
     static: _Fraction | None = None
     """Least program similarity of similar programs."""
-    coarse: _Distance | None = None
+    distance_limit_a: _Distance | None = None
     """Largest distance of similar jobs of similar programs."""
-    fine: _Distance | None = None
+    distance_limit_b: _Distance | None = None
     """Largest distance of any other similar jobs, much smaller."""
     metrics: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     """Metrics compared; none: those of four of five jobs of the knowledge base."""
@@ -43,7 +43,10 @@ class SimilarSettings(BaseModel):
         return metrics
 
     @model_validator(mode="after")
-    def _fine_within_coarse(self) -> "SimilarSettings":
-        if self.fine is not None and self.coarse is not None and self.fine > self.coarse:
-            raise PydanticCustomError("fine", "expected fine, the limit of any jobs, up to coarse")
+    def _b_within_a(self) -> "SimilarSettings":
+        limit_a, limit_b = self.distance_limit_a, self.distance_limit_b
+        if limit_a is not None and limit_b is not None and limit_b > limit_a:
+            raise PydanticCustomError(
+                "distance_limit_b", "expected distance_limit_b, the limit of any jobs, up to distance_limit_a"
+            )
         return self

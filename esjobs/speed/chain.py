@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.clock import Clock
-from esjobs.core.errors import NoResultError
+from esjobs.core.errors import NoResultError, NothingToFitError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
@@ -157,7 +157,7 @@ class Chain:
             require_buckets(self._store, question.window)
         checked = self._checked(question)
         if not checked.sums.n_buckets:
-            raise NoResultError(self._no_buckets(question))
+            raise self._no_buckets(question)
         sites = imported_sites(self._store, question.window)
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
         factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
@@ -193,13 +193,13 @@ class Chain:
             question.fit.min_bucket_jobs,
         )
 
-    def _no_buckets(self, question: SpeedQuestion) -> str:
+    def _no_buckets(self, question: SpeedQuestion) -> NoResultError:
         """Return the error for an empty fit, with its remedy."""
         window = question.window
         restriction = question.restriction
         counted = counts_of_books(self._store, window, question.rules)
         if not counted.total:
-            return f"no buckets in {window}; run: esjobs aggregate --window {window}"
+            return NoResultError(f"no buckets in {window}; run: esjobs aggregate --window {window}")
         chosen = ""
         if counted.binned and restriction:
             where = job_filters(self._store, restriction, window)
@@ -207,16 +207,16 @@ class Chain:
             chosen = f" with {', '.join(restriction)}"
             if not counted.total:
                 names = ",".join(parse_conditions(restriction))
-                return (
-                    f"no bucket in {window} has {', '.join(restriction)}; list the values: esjobs query --by "
-                    f"{names}"
+                return NoResultError(
+                    f"no bucket in {window} has {', '.join(restriction)}; list the values: "
+                    f"esjobs query --by {names}"
                 )
         if counted.binned:
-            return (
+            return NoResultError(
                 f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules but are in no bucket; "
                 f"run: esjobs aggregate --window {window}"
             )
-        return (
+        return NothingToFitError(
             f"no fit for {window}: cleaning rejected all {counted.total} jobs{chosen} ({counted.reasons}). "
             f"Details: esjobs show day_books --window {window}"
         )

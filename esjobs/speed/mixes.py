@@ -36,8 +36,7 @@ def mix_rows(
     for (name, model), sums in mix.items():
         k, k_err = factors.get(model or "", (None, None)) if scale and name in queues else (None, None)
         yield {
-            "level": "queue",
-            "name": name,
+            "queue": name,
             "site": site_of(name, imported_sites).name,
             "cpu_model": model,
             "n_jobs": int(sums["n_jobs"]),

@@ -1,5 +1,6 @@
 """Fits, lines and verdicts as a step of the nightly run."""
 
+from esjobs.core.errors import NothingToFitError
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days
 from esjobs.core.window import Window
@@ -11,14 +12,26 @@ from esjobs.schema.declared import COREPOWER
 from esjobs.schema.jobs import DAYS
 from esjobs.schema.speed import SPEED
 from esjobs.speed.question import SpeedQuestion
+from esjobs.speed.settings import FitSettings
 
 
 def fit_window(work: NightWork) -> NightAccount:
-    """Fit, correlate and flag one window, from the existing buckets; published in one switch."""
+    """Fit, correlate and flag one window, from the existing buckets; published in one switch.
+
+    A window without a job that can be fitted is a note: records of many centres carry no events.
+    """
     from esjobs.speed.chain import Chain
 
+    window = _window(work)
+    if not work.settings.section(FitSettings).nightly:
+        work.unfitted.add(window)
+        return NightAccount(notes=("fits are switched off (fit.nightly)",))
     prefer_length(work.store, SPEED, work.schedule.headline)
-    fitted, *_, flagged = Chain(work.store, work.clock).judge(question_of(work, _window(work)))
+    try:
+        fitted, *_, flagged = Chain(work.store, work.clock).judge(question_of(work, window))
+    except NothingToFitError as error:
+        work.unfitted.add(window)
+        return NightAccount(notes=(str(error),))
     return NightAccount(fitted.rows_in, flagged.rows_out, (f"run {fitted.run}", *flagged.notes))
 
 
@@ -31,15 +44,15 @@ def fit_inputs(work: NightWork) -> str:
 
 
 def _inputs_of(work: NightWork, window: Window) -> str:
-    days = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "mark", "rules", "resolver"])
-    marks = sorted({tuple(map(str, row.values())) for row in days.to_pylist()})
+    days = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "fingerprint", "rules", "resolver"])
+    fingerprints = sorted({tuple(map(str, row.values())) for row in days.to_pylist()})
     declared = [
         {name: str(value) for name, value in row.items()}
         for row in read_table(work.store, COREPOWER).to_pylist()
         if row["valid_from"] is None or row["valid_from"] < window.end
     ]
     declared.sort(key=lambda row: sorted(row.items()))
-    return content_id({"run": question_of(work, window).run, "days": marks, "declared": declared})
+    return content_id({"run": question_of(work, window).run, "days": fingerprints, "declared": declared})
 
 
 def fit_stands(work: NightWork) -> bool:

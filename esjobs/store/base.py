@@ -201,7 +201,7 @@ class JobStore(Protocol):
         """Return the number of jobs and the span of their end times."""
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Return columns day, n_jobs, mark; the mark changes with any change of the day's jobs."""
+        """Return columns day, n_jobs, fingerprint, which changes with any change of the day's jobs."""
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition, invisible until published."""

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from esjobs.core.errors import UsageError
 
+# Rows of a DuckDB row group: whole ones are compressed once and written at once, on every processor
 _BLOCK_ROWS = 122_880
-"""Rows of a DuckDB row group: whole ones are compressed once and written at once, on every processor."""
 
 _BLOCKS = 2
 _BYTES = 128 * 1024 * 1024

@@ -15,7 +15,7 @@ from esjobs.store.base import Change, PointLatest
 SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
 """Incoming rows that lost, as ``put_jobs`` names them."""
 
-FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark", pa.string())])
+FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("fingerprint", pa.string())])
 """Schema of ``day_fingerprints``."""
 
 

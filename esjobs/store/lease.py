@@ -26,11 +26,11 @@ _TURN_S = 60.0
 
 _PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 
+# Allowed difference of the clocks of two machines; more, and one takes a lease that the other holds
 _SKEW = timedelta(hours=1)
-"""Allowed difference of the clocks of two machines; more, and one takes a lease that the other holds."""
 
+# Tokens of this process: a lease that names it with another token is left over from a failed write
 _OWN_TOKENS: set[str] = set()
-"""Tokens of this process: a lease that names it with another token is left over from a failed write."""
 
 
 class NamedValues(Protocol):

@@ -16,11 +16,11 @@ _STEP = np.uint64(0xFF51AFD7ED558CCD)
 _STIR = np.uint64(0xC4CEB9FE1A85EC53)
 _SHIFT = np.uint64(33)
 _NOTHING = np.uint64(0)
+# Strings of more than 16 words of 8 bytes are rare and hashed one by one
 _WORDS = 16
-"""Strings of more than 16 words of 8 bytes are rare and hashed one by one."""
 
+# Rows hashed at a time: small enough that every intermediate array stays in the processor's cache
 _BLOCK = 16_384
-"""Rows hashed at a time: small enough that every intermediate array stays in the processor's cache."""
 
 Hashes = npt.NDArray[np.uint64]
 

@@ -188,7 +188,7 @@ def test_undoing_a_load_that_lost_changes_nothing_to_see(store: JobStore) -> Non
 
 def test_a_fingerprint_moves_with_every_change(store: JobStore) -> None:
     def marks() -> dict[object, object]:
-        return {row["day"]: row["mark"] for row in store.day_fingerprints(None).to_pylist()}
+        return {row["day"]: row["fingerprint"] for row in store.day_fingerprints(None).to_pylist()}
 
     put(store, "a", job(1), job(2, end_time=hours(30)))
     seen = [marks()]

@@ -9,9 +9,10 @@ out exactly; all effects are fitted together, so that their errors know of each 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse import csgraph
 
+from fitters.effects.reduced import Reduced, solve_reduced, two_way
 from fitters.errors import InputError
 from fitters.layout.arrays import Codes, Floats, Mask
 from fitters.threads import one_blas_thread
@@ -20,7 +21,6 @@ _SWEEPS = 6
 _STRAY = 4.0
 _LEAST_DOF = 10
 _ASSUMED_INTERACTION = 0.1
-_RANK = 1e-9
 _MANY = 4
 _MOST_WIDENING = 4.0  # Of variances from few clusters; the assumed interaction stands beside them
 
@@ -67,18 +67,21 @@ def fit_effects(
     """
     if not len(value) or not (np.isfinite(value).all() and np.isfinite(variance).all()):
         raise InputError("effects need buckets with finite values and variances")
-    kept = _comparable(task, unit, of_class)
+    kept = comparable(task, unit, of_class)
     rejected = 0
     interaction = _ASSUMED_INTERACTION
-    columns = (task, unit, of_class, value, variance)
-    solution, residual, weight = _solved(*columns, interaction, kept, n_units, n_classes)
+    weight = np.where(kept, 1.0 / (variance + interaction**2), 0.0)
+    design = two_way(unit, of_class, n_units, n_classes)
+    solution = solve_reduced(task, design, value, weight)
     for sweep in range(_SWEEPS):
-        interaction = _interaction(residual, variance, kept, solution.rank + len(np.unique(task[kept])))
+        n_fitted = solution.rank + len(np.unique(task[kept]))
+        interaction = _interaction(solution.residual, variance, kept, n_fitted)
         if sweep == 1:
-            stray = kept & (np.abs(residual) > _STRAY * np.sqrt(variance + interaction**2))
+            stray = kept & (np.abs(solution.residual) > _STRAY * np.sqrt(variance + interaction**2))
             kept, rejected = kept & ~stray, int(stray.sum())
-        solution, residual, weight = _solved(*columns, interaction, kept, n_units, n_classes)
-    clustered = _clustered(solution, task, unit, residual, weight, kept)
+        weight = np.where(kept, 1.0 / (variance + interaction**2), 0.0)
+        solution = solve_reduced(task, design, value, weight)
+    clustered = _clustered(solution, task, unit, kept)
     known_units = np.bincount(unit[kept], minlength=n_units) > 0
     known_classes = np.bincount(of_class[kept], minlength=n_classes) > 0
     effect = np.where(known_units, solution.effects[:n_units], np.nan)
@@ -87,15 +90,15 @@ def fit_effects(
         np.where(known_classes, solution.effects[n_units:], np.nan),
         interaction,
         rejected,
-        residual,
+        solution.residual,
         weight,
         (clustered,) if _are_many(task, unit, kept, solution.rank) else (solution.covariance, clustered),
     )
 
 
-def _comparable(task: Codes, unit: Codes, of_class: Codes) -> Mask:
-    # Units in the largest set that both tasks and classes link. Dropping units for one kind of link may cut
-    # the other, so both are taken in turn.
+def comparable(task: Codes, unit: Codes, of_class: Codes) -> Mask:
+    """Return the mask of the buckets of units in the largest set that both tasks and classes link."""
+    # dropping units for one kind of link may cut the other, so both are taken in turn
     kept = np.ones(len(unit), np.bool_)
     while True:
         before = int(kept.sum())
@@ -117,47 +120,6 @@ def _largest(unit: Codes, link: Codes) -> Mask:
     return np.asarray(label[unit] == int(np.argmax(size)), np.bool_)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Solution:
-    effects: Floats
-    covariance: Floats
-    rank: int
-    design: sparse.csr_matrix
-    means: sparse.csr_matrix  # Weighted mean of the design in each task
-
-
-def _solved(
-    task: Codes,
-    unit: Codes,
-    of_class: Codes,
-    value: Floats,
-    variance: Floats,
-    interaction: float,
-    kept: Mask,
-    n_units: int,
-    n_classes: int,
-) -> tuple[_Solution, Floats, Floats]:
-    n = len(value)
-    weight = np.where(kept, 1.0 / (variance + interaction**2), 0.0)
-    rows = np.concatenate([np.arange(n)] * 2)
-    columns = np.concatenate([unit, n_units + of_class])
-    design = sparse.csr_matrix((-np.ones(2 * n), (rows, columns)), shape=(n, n_units + n_classes))
-    tasks = sparse.csr_matrix((weight, (task, np.arange(n))))
-    total = np.asarray(tasks.sum(axis=1)).ravel()
-    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    means = (sparse.diags(inverse) @ (tasks @ design)).tocsr()
-    normal = (design.T @ sparse.diags(weight) @ design - means.T @ sparse.diags(total) @ means).toarray()
-    level = inverse * (tasks @ value)
-    right = design.T @ (weight * value) - means.T @ (total * level)
-    eigen, vectors = linalg.eigh(normal)
-    good = eigen > _RANK * max(eigen[-1], 1.0)
-    covariance = (vectors[:, good] / eigen[good]) @ vectors[:, good].T
-    effects = covariance @ right
-    fitted = design @ effects
-    residual = value - fitted - (level - inverse * (tasks @ fitted))[task]
-    return _Solution(effects, covariance, int(good.sum()), design, means), residual, weight
-
-
 def _interaction(residual: Floats, variance: Floats, kept: Mask, n_fitted: int) -> float:
     dof = int(kept.sum()) - n_fitted
     if dof < _LEAST_DOF:
@@ -176,12 +138,10 @@ def _are_many(task: Codes, unit: Codes, kept: Mask, rank: int) -> bool:
     return n_clusters - len(np.unique(task[kept])) >= _MANY * rank
 
 
-def _clustered(
-    solution: _Solution, task: Codes, unit: Codes, residual: Floats, weight: Floats, kept: Mask
-) -> Floats:
+def _clustered(solution: Reduced, task: Codes, unit: Codes, kept: Mask) -> Floats:
     # Clustered by (task, unit): the effect of a unit on a task is one draw for all its classes.
     pairs, cluster = np.unique(task.astype(np.int64) << 32 | unit, return_inverse=True)
-    score = np.where(kept, weight * residual, 0.0)
+    score = np.where(kept, solution.weight * solution.residual, 0.0)
     sums = sparse.csr_matrix((score, (cluster, np.arange(len(score)))))
     scores = (
         sums @ solution.design

@@ -68,7 +68,7 @@ def history_of(store: JobStore, notices: Iterable[Notice], last: date) -> Histor
         return History()
     where = [In("name", tuple(sorted({name for _, name in names})))]
     rows = read_table(store, FLAG_EVENTS, where).to_pylist()
-    rows.sort(key=lambda row: (row["night"], row["place"] or 0))
+    rows.sort(key=lambda row: (row["night"], row["position"] or 0))
     changes = [change for change in flag_notices(rows) if name_of(change) in names]
     if not changes:
         return History()

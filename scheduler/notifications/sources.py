@@ -39,7 +39,7 @@ def notices_of(
             row["level"],
             row["name"],
             row["processing_type"],
-            row.get("place") or 0,
+            row.get("position") or 0,
         )
     )
     gathered = [

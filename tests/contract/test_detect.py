@@ -25,7 +25,7 @@ def made(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
     rows = {name: _sorted(session.tables.read(name).rows.to_pylist()) for name in TABLES}
     for row in rows["issue_days"]:
         # how an engine marks the jobs of a day is its own
-        del row["mark"]
+        del row["fingerprint"]
     replayed = session.issues.replay(rules).to_pandas().to_dict(orient="records")
     rows["replay"] = [{str(name): value for name, value in row.items()} for row in replayed]
     story = session.job("stops")

@@ -106,14 +106,14 @@ def test_no_table_and_no_job_names_the_person_any_more(store: JobStore) -> None:
 def test_a_pseudonym_keeps_what_belongs_together(store: JobStore) -> None:
     _put(store)
     _publish(store, table("scores"))
-    marks = store.day_fingerprints(None).column("mark").to_pylist()
+    marks = store.day_fingerprints(None).column("fingerprint").to_pylist()
     forget_user(store, TABLES, NAME, pseudonymise=True)
     users = {row["user"] for row in _jobs(store)} - {OTHER}
     (pseudonym,) = users
     assert str(pseudonym).startswith("user-")
     assert read_table(store, table("scores")).column("user").to_pylist() == [pseudonym]
     # the next night sees that the day has changed
-    assert store.day_fingerprints(None).column("mark").to_pylist() != marks
+    assert store.day_fingerprints(None).column("fingerprint").to_pylist() != marks
 
 
 def test_a_dry_run_changes_nothing_and_counts_the_same(store: JobStore) -> None:

@@ -82,7 +82,7 @@ def test_rankings_are_what_the_definition_says(store: JobStore) -> None:
     for row in rows:
         for name, value in expected[row["job_id"]].items():
             same = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
-            assert name == "mark" or row[name] == same, name
+            assert name == "fingerprint" or row[name] == same, name
     for by in BY:
         for score in SCORES:
             for weight in ("node_h", "core_h"):

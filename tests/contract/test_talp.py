@@ -52,7 +52,7 @@ def test_every_engine_keeps_the_same(store: JobStore, shared_data: Path, tmp_pat
 
 
 def without_mark(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "mark"}
+    return {name: value for name, value in row.items() if name != "fingerprint"}
 
 
 ODD = ["../../etc", "a b/c", '"quoted"', "Ω" * 200, "*", "x\ny", "-", "%2e"]

@@ -48,7 +48,7 @@ def test_every_engine_leaves_the_same_rows(store: JobStore, tmp_path: Path) -> N
         for row, other in zip(found[name], expected[name], strict=True):
             assert row.keys() == other.keys()
             for column, value in other.items():
-                if column == "mark":  # an engine's own fingerprint of a day
+                if column == "fingerprint":  # an engine's own fingerprint of a day
                     continue
                 if isinstance(value, float):
                     assert row[column] == pytest.approx(value, rel=1e-6, abs=1e-9), (name, column)

@@ -55,7 +55,7 @@ def _predicted(session: Session, end: datetime) -> Change:
             "n_neighbours": 5,
             "nearest": 0.4,
             "approach": "combined-1",
-            "step": "A",
+            "search_step": "A",
             "aggregation": "softmax",
             "n_known": 800,
             "n_errors": 400,
@@ -63,7 +63,7 @@ def _predicted(session: Session, end: datetime) -> Change:
             "node_h": 12.5,
             "core_h": 400.0,
             "day": end.date(),
-            "mark": "-",
+            "fingerprint": "-",
         }
         for number in range(3)
         for name in ("score_cpu", "score_mem")

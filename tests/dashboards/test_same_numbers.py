@@ -151,6 +151,6 @@ def test_factors_of_cpu_models_have_the_scale_of_what_they_predict(demo: Session
     ]
     factors = [row for row in demo.tables.factors().to_pandas().to_dict("records") if row["mix_k"] > 0]
     predicted = {row["name"]: row["mix_k"] for row in factors if row["processing_type"] == "all"}
-    alone = {str(row["name"]): row["k"] for row in mixes}
+    alone = {str(row["queue"]): row["k"] for row in mixes}
     assert alone
     assert {name: predicted[name] for name in alone} == pytest.approx(alone, rel=1e-3)

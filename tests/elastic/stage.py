@@ -79,7 +79,7 @@ def act(session: Session, step: str, file: Path) -> None:
 def visible(session: Session) -> Contents:
     """What is to be seen, with the account of each load, without marks, which are a store's own."""
     found = contents(session)
-    found["day_books"] = found["day_books"].drop(columns="mark")
+    found["day_books"] = found["day_books"].drop(columns="fingerprint")
     loads = session.tables.loads().to_pandas()[
         ["load_id", "state", "rows_in", "stored", "updated", "rejected"]
     ]

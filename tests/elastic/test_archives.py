@@ -347,7 +347,7 @@ def test_marks_do_not_depend_on_which_indices_are_asked_together(
 
     def marks(window: Window | None) -> dict[date, tuple[int, str]]:
         found = store.day_fingerprints(window).to_pylist()
-        return {row["day"]: (row["n_jobs"], row["mark"]) for row in found}
+        return {row["day"]: (row["n_jobs"], row["fingerprint"]) for row in found}
 
     together = marks(None)
     assert sum(n_jobs for n_jobs, _ in together.values()) == len(jobs)

@@ -180,14 +180,14 @@ def test_marks_tell_documents_apart_without_the_right_to_ask_for_an_index(
     documents = [{**_cms(number), "_id": f"{number}"} for number in range(3)]
     make_index(server, name, CMS, documents)
     store = reader(server, index_prefix, name, load_field_map("cms-htcondor"))
-    (before,) = store.day_fingerprints(None).column("mark").to_pylist()
+    (before,) = store.day_fingerprints(None).column("fingerprint").to_pylist()
     server.json("DELETE", name)
     make_index(server, name, CMS, documents)
-    assert store.day_fingerprints(None).column("mark").to_pylist() == [before]
+    assert store.day_fingerprints(None).column("fingerprint").to_pylist() == [before]
     for field in ("CpuTimeHr", "WallClockHr", "KEvents", "RequestCpus"):
         server.json("DELETE", name)
         make_index(server, name, CMS, [{**documents[0], field: 8}, *documents[1:]])
-        assert store.day_fingerprints(None).column("mark").to_pylist() != [before], field
+        assert store.day_fingerprints(None).column("fingerprint").to_pylist() != [before], field
     store.close()
 
 

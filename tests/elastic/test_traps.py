@@ -205,4 +205,4 @@ def test_a_job_that_is_changed_in_place_moves_the_mark_of_its_day(server: Server
     write(server, name, [{**plain(job(1, cpu_s=1.0)), "_id": "1"}])
     (after,) = store.day_fingerprints(None).to_pylist()
     assert after["n_jobs"] == before[0]["n_jobs"] == 2
-    assert after["mark"] != before[0]["mark"]
+    assert after["fingerprint"] != before[0]["fingerprint"]

@@ -49,13 +49,13 @@ def states(store: JobStore) -> dict[str, str]:
 
 
 def kinds(store: JobStore, number: int | None = None) -> list[str]:
-    rows = sorted(read_table(store, FLAG_EVENTS).to_pylist(), key=lambda row: (row["night"], row["place"]))
+    rows = sorted(read_table(store, FLAG_EVENTS).to_pylist(), key=lambda row: (row["night"], row["position"]))
     return [row["kind"] for row in rows if number is None or row["night"] == night(number)]
 
 
 def sorted_events(store: JobStore) -> list[dict[str, Any]]:
     rows = read_table(store, FLAG_EVENTS).to_pylist()
-    return sorted(rows, key=lambda row: (row["night"], row["name"], row["place"]))
+    return sorted(rows, key=lambda row: (row["night"], row["name"], row["position"]))
 
 
 def both(number: int, rows: Sequence[Mapping[str, Any]], nights: VerdictNights) -> None:
@@ -184,7 +184,7 @@ def test_a_rerun_of_an_old_night_moves_what_follows_and_removes_nothing_else(nig
     assert kinds(nights.store).count("opened") == 2
     nights.replace(1, [verdict("A", BAD), verdict("B", BAD)], [verdict("A", BAD), verdict("B", BAD)])
     nights.watch(1)
-    events = sorted(told(nights.store)["flag_events"], key=lambda row: (row["night"], row["place"]))
+    events = sorted(told(nights.store)["flag_events"], key=lambda row: (row["night"], row["position"]))
     assert [row for row in told(nights.store)["flag_events"] if row["name"] == "B"] == others
     assert [(row["night"], row["kind"]) for row in events if row["name"] == "A"] == [
         (night(1), "noticed"),

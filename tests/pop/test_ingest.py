@@ -147,7 +147,9 @@ def test_the_same_report_twice_is_one(session: Session, shared_data: Path, tmp_p
     session.ingest("talp", [copy])
     again = rows(session)
     assert [row["report"] for row in again] == [row["report"] for row in before]
-    assert again == [{**row, "mark": other["mark"]} for row, other in zip(before, again, strict=True)]
+    assert again == [
+        {**row, "fingerprint": other["fingerprint"]} for row, other in zip(before, again, strict=True)
+    ]
 
 
 def test_two_launches_of_a_job_are_two(session: Session, shared_data: Path, tmp_path: Path) -> None:

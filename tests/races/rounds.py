@@ -280,7 +280,7 @@ def _compared(session: Session) -> dict[str, pd.DataFrame]:
     """What both stores must hold, however it came there."""
     everything = contents(session)
     kept = {name: everything[name] for name in ("jobs", "buckets", *RESULTS)}
-    kept["day_books"] = everything["day_books"].drop(columns="mark")
+    kept["day_books"] = everything["day_books"].drop(columns="fingerprint")
     declared = session.tables.corepower().to_pandas().drop(columns=["imported_at", "source"])
     kept["corepower"] = declared.sort_values(["valid_from", "name"], ignore_index=True)
     return kept

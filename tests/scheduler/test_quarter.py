@@ -79,7 +79,7 @@ def assert_flags_are_the_planted_ones(
     rows: Mapping[str, Sequence[Mapping[str, Any]]], quarter: Quarter
 ) -> None:
     events: dict[str, list[tuple[str, int]]] = {}
-    for row in sorted(rows["flag_events"], key=lambda row: (row["night"], row["place"])):
+    for row in sorted(rows["flag_events"], key=lambda row: (row["night"], row["position"])):
         if (row["level"], row["processing_type"]) == ("queue", ALL_TYPES):
             events.setdefault(row["name"], []).append((row["kind"], night_of(row["night"])))
     changes = {

@@ -179,6 +179,31 @@ def test_warps_are_no_shares() -> None:
     assert score(HASWELL, HSW, smt=True)["score_gpu_reason"] == "no counters of GPUs"
 
 
+@pytest.mark.parametrize(
+    ("counters", "value", "reason"),
+    [
+        ({"achieved_occupancy": -1.0, "eligible_warps_per_cycle": 0.0}, 100.0, None),
+        ({"eligible_warps_per_cycle": -1.0}, None, "impossible count: eligible_warps_per_cycle"),
+        (
+            {"eligible_warps_per_cycle": 0.0, "gpu_theoretical_warps": -1.0},
+            None,
+            "impossible count: gpu.theoretical_warps",
+        ),
+        (
+            {"eligible_warps_per_cycle": 0.0, "gpu_theoretical_warps": math.nan, "achieved_occupancy": -1.0},
+            None,
+            "occupancy is a share, not warps: theoretical warps",
+        ),
+    ],
+)
+def test_an_impossible_counter_is_unknown_and_spoils_only_what_it_enters(
+    counters: dict[str, float], value: float | None, reason: str | None
+) -> None:
+    """No score uses an occupancy, whatever its value."""
+    row = score({"gpu_theoretical_warps": 1.0} | counters, None)
+    assert (row["score_gpu"], row["score_gpu_reason"]) == (value, reason)
+
+
 def test_issues_add_up_in_two_ways() -> None:
     weights, shares = np.array([1.0, 0.6, 0.3]), np.array([0.5, 0.5, 1.0])
     of_job = np.array([0, 0, 2])

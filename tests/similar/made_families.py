@@ -83,7 +83,7 @@ def row_of(job: MadeJob, mark: str = "made") -> dict[str, Any]:
         "application": f"app{job.family}",
         "end_time": END,
         "day": END.date(),
-        "mark": mark,
+        "fingerprint": mark,
         "nodes": 1,
         "node_h": 4.0,
         "core_h": 16.0,

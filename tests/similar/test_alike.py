@@ -109,9 +109,9 @@ def test_jobs_that_behave_alike_are_told_apart_by_their_programs(session: Sessio
     for name in mine:
         row = by_job[name]
         assert abs(row["value"] - expected[name]) < 5 * NOISE
-        assert (row["approach"], row["step"]) == (approach, "A")
+        assert (row["approach"], row["search_step"]) == (approach, "A")
         assert row["static"] >= 0.5
-        assert row["fine"] is None  # no distance alone is small enough
+        assert row["distance_limit_b"] is None  # no distance alone is small enough
         assert abs(row["value"] - expected[name]) < 2 * row["error_95"]
     assert report.rows_in == report.rows_out + report.n_dropped
     if approach == "combined-2":
@@ -140,7 +140,7 @@ def test_every_combination_is_evaluated(session: Session) -> None:
     for what in ("run", "user"):
         for how in ("softmax", "median", "mean"):
             assert told[what, "dynamic", how]["predicted_frac"] == 0
-            assert told[what, "dynamic", how]["fine"] is None
+            assert told[what, "dynamic", how]["distance_limit_b"] is None
             for approach in ("combined-1", "combined-2"):
                 row = told[what, approach, how]
                 assert row["reason"] is None

@@ -59,9 +59,9 @@ def test_planted_scores_are_recovered_and_what_is_novel_gets_none(families: Sess
         inside += error <= row["error_95"]
         assert 0 < row["error_68"] < row["error_95"] < 10 * NOISE
         assert row["n_neighbours"] >= 15
-        assert (row["step"], row["approach"], row["variant"]) == ("B", "dynamic", "skx")
-        assert row["static"] is row["coarse"] is None
-        assert row["nearest"] <= row["fine"]
+        assert (row["search_step"], row["approach"], row["variant"]) == ("B", "dynamic", "skx")
+        assert row["static"] is row["distance_limit_a"] is None
+        assert row["nearest"] <= row["distance_limit_b"]
         assert row["metrics"] == "cpu_load,read_b_s"
     assert inside >= 0.8 * len(rows)
     assert report.rows_in == 2 * (len(TARGETS) + len(NOVEL)) == report.rows_out + report.n_dropped
@@ -191,12 +191,14 @@ def test_jobs_of_one_user_do_not_vouch_for_each_other() -> None:
 
 
 def test_settings_overrule_the_knowledge_base(families: Session) -> None:
-    none = with_settings(families, fine=0.0).similar.predict(WINDOW)
+    none = with_settings(families, distance_limit_b=0.0).similar.predict(WINDOW)
     assert none.rows_out == 0
-    every = with_settings(families, fine=1000.0, aggregation="mean").similar.predict(WINDOW)
+    every = with_settings(families, distance_limit_b=1000.0, aggregation="mean").similar.predict(WINDOW)
     assert every.rows_out == every.rows_in
     rows = families.tables.predicted_scores().rows.to_pylist()
-    assert {(row["fine"], row["aggregation"], row["n_neighbours"]) for row in rows} == {(1000.0, "mean", 100)}
+    assert {(row["distance_limit_b"], row["aggregation"], row["n_neighbours"]) for row in rows} == {
+        (1000.0, "mean", 100)
+    }
     one = with_settings(families, metrics=("cpu_load",)).similar.predict(WINDOW)
     assert one.rows_out > 0
     families.similar.predict(WINDOW)
@@ -223,12 +225,12 @@ def test_what_cannot_be_done_is_said(families: Session, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "fine = 0.5\ncoarse = 0.1",
+        "distance_limit_b = 0.5\ndistance_limit_a = 0.1",
         'metrics = ["cpu_load", "read_b_s", "cpu_load"]',
-        "fine = nan",
+        "distance_limit_b = nan",
         "static = 1.1",
-        "coarse = -0.1",
-        "fine = true",
+        "distance_limit_a = -0.1",
+        "distance_limit_b = true",
         "most_jobs = 0",
     ],
 )
@@ -241,10 +243,10 @@ def test_limits_that_make_no_sense_are_refused(text: str, tmp_path: Path) -> Non
 
 def test_limits_of_which_one_alone_is_set_are_taken(tmp_path: Path) -> None:
     given = tmp_path / "esjobs.toml"
-    given.write_text("[similar]\nfine = 0.5\n")
-    assert load(given).section(SimilarSettings).fine == 0.5
-    given.write_text("[similar]\nfine = 0.1\ncoarse = 0.1\n")
-    assert load(given).section(SimilarSettings).coarse == 0.1
+    given.write_text("[similar]\ndistance_limit_b = 0.5\n")
+    assert load(given).section(SimilarSettings).distance_limit_b == 0.5
+    given.write_text("[similar]\ndistance_limit_b = 0.1\ndistance_limit_a = 0.1\n")
+    assert load(given).section(SimilarSettings).distance_limit_a == 0.1
 
 
 def test_the_commands(tmp_path: Path) -> None:

@@ -88,9 +88,9 @@ def test_shares_of_core_time_add_up() -> None:
     queues = factors("queue", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
     rows = list(mix_rows(MIX, [queues, MODELS], {"new": "THE-SITE"}))
     assert len(rows) == len(MIX)
-    for name in {row["name"] for row in rows}:
-        assert sum(float(str(row["share"])) for row in rows if row["name"] == name) == pytest.approx(1.0)
-    by_key = {(row["name"], row["cpu_model"]): row for row in rows}
+    for name in {row["queue"] for row in rows}:
+        assert sum(float(str(row["share"])) for row in rows if row["queue"] == name) == pytest.approx(1.0)
+    by_key = {(row["queue"], row["cpu_model"]): row for row in rows}
     assert by_key["new", "fast"]["site"] == "THE-SITE"
     assert (by_key["new", "fast"]["k"], by_key["unknown", None]["k"]) == (3.0, None)
     # a queue of one model alone is predicted to have the factor that its only row shows
@@ -129,7 +129,7 @@ def test_mixes_are_the_sums_of_the_buckets(demo: Session) -> None:
             total[0] += row["core_s"]
             total[1] += row["n_jobs"]
     named = [row for row in mixes.to_dict("records") if isinstance(row["cpu_model"], str)]
-    found = {(row["name"], row["cpu_model"]): [row["core_s"], row["n_jobs"]] for row in named}
+    found = {(row["queue"], row["cpu_model"]): [row["core_s"], row["n_jobs"]] for row in named}
     assert found.keys() == wanted.keys()
     assert all(found[key] == pytest.approx(wanted[key]) for key in found)
     assert mixes["n_jobs"].sum() == buckets["n_jobs"].sum()

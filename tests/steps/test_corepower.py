@@ -268,10 +268,10 @@ def test_both_values_are_shown_when_they_differ(
     flags = site_flags(session)
     np.testing.assert_allclose(flags["corepower"], DECLARED)
     if shown:
-        np.testing.assert_allclose(flags["corepower_records"], DECLARED * off, rtol=1e-6)
+        np.testing.assert_allclose(flags["corepower_from_records"], DECLARED * off, rtol=1e-6)
         assert flags["sentence"].str.contains("the records carry").all()
     else:
-        assert flags["corepower_records"].isna().all()
+        assert flags["corepower_from_records"].isna().all()
         assert not flags["sentence"].str.contains("the records carry").any()
 
 
@@ -280,7 +280,7 @@ def test_a_named_queue_without_a_value_takes_that_of_its_records(session: Sessio
     imported(session, tmp_path, table_of(dict.fromkeys(HONEST, "")))
     flags = site_flags(session)
     np.testing.assert_allclose(flags["corepower"], DECLARED, rtol=1e-6)
-    assert flags["corepower_records"].isna().all()
+    assert flags["corepower_from_records"].isna().all()
 
 
 def test_origins(session: Session, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_bars_of_pulls_are_rows(ran: Session) -> None:
 
 
 def counted(rows: pd.DataFrame, kind: str) -> dict[str, int]:
-    chosen = rows[rows["kind"] == kind].sort_values("place")
+    chosen = rows[rows["kind"] == kind].sort_values("position")
     return dict(zip(chosen["name"], chosen["n"].astype(int), strict=True))
 
 
@@ -61,7 +61,7 @@ def test_counts_and_notes_of_steps_are_rows(ran: Session) -> None:
         assert set(mine["run"]) <= {report["run"]}
         assert counted(mine, "dropped") == json.loads(report["dropped"])
         assert counted(mine, "count") == json.loads(report["counts"])
-        notes = mine[mine["kind"] == "note"].sort_values("place")
+        notes = mine[mine["kind"] == "note"].sort_values("position")
         assert notes["text"].tolist() == json.loads(report["notes"])
         assert notes["n"].isna().all()
     assert counts["kind"].isin(("dropped", "count")).any()

@@ -28,15 +28,15 @@ Marks = Callable[[Session], Mapping[date, str]]
 
 def of_scores(session: Session) -> Mapping[date, str]:
     settings = session.settings.section(EfficiencySettings)
-    return esjobs.scores.score.day_marks(session.store, WINDOW, settings, "")
+    return esjobs.scores.score.fingerprints_of_days(session.store, WINDOW, settings, "")
 
 
 def of_findings(session: Session) -> Mapping[date, str]:
-    return esjobs.issues.detect.marks_of(session.store, in_force(session.settings), WINDOW)
+    return esjobs.issues.detect.fingerprints_of(session.store, in_force(session.settings), WINDOW)
 
 
 def of_daily_factors(session: Session) -> Mapping[date, str]:
-    return esjobs.flags.drift.drift.day_marks(session.store, Days.of_window(WINDOW))
+    return esjobs.flags.drift.drift.fingerprints_of_days(session.store, Days.of_window(WINDOW))
 
 
 def of_pop(session: Session) -> Mapping[date, str]:
@@ -81,7 +81,7 @@ def test_another_column_moves_the_mark_of_every_day(
 
 
 def test_every_table_with_a_mark_is_among_them() -> None:
-    marked = {table.name for table in TABLES if "mark" in table.column_names}
+    marked = {table.name for table in TABLES if "fingerprint" in table.column_names}
     # the books of days mark the buckets
     assert marked - {"day_books"} <= STEPS.keys()
 

@@ -65,7 +65,8 @@ def filled(store: DuckStore, tasks: int) -> int:
     total = 0
     for day in DAYS:
         buckets = buckets_of(day, tasks, rng)
-        book = {"day": day, "outcome": "binned", "kind": "binned", "n_jobs": buckets.num_rows, "mark": ""}
+        book = {"day": day, "outcome": "binned", "kind": "binned", "n_jobs": buckets.num_rows}
+        book["fingerprint"] = ""
         generations = [
             store.replace(job_tables.BUCKETS, str(day), buckets.to_batches()),
             store.replace(job_tables.DAYS, str(day), rows_table(job_tables.DAYS, [book]).to_batches()),

@@ -6,8 +6,8 @@ from dashboards.view.rows import Row
 from esjobs.core.numbers import count, number, percent
 from esjobs.core.text import visible
 
+# The line takes no smaller scatter of declarations than this; see the method
 _LEAST_SCATTER = 0.05
-"""The line takes no smaller scatter of declarations than this; see the method."""
 
 
 def line_caption(line: Row | None, benchmark: Any, level: object) -> str:

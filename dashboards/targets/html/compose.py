@@ -55,13 +55,13 @@ from esjobs.core.numbers import MINUS, count, exact_percent
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT, LEVELS
 
+# Counts in the summary of a processing type, by column of its conclusion
 _SUMMARY = (
     ("n_confirmed", CONFIRMED),
     ("n_candidates", CANDIDATE),
     ("n_undecided", "undecided"),
     ("n_ok", "ok"),
 )
-"""Counts in the summary of a processing type, by column of its conclusion."""
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
 
 

@@ -25,8 +25,8 @@ from esjobs.core.numbers import count, number
 from esjobs.core.text import visible
 
 _TITLE_LETTERS = 44
+# Pixels of a matrix beside its cells, and of each column; columns for which there is always room
 _MATRIX_NAMES, _MATRIX_CELL, _MATRIX_LEAST = 270, 38, 9
-"""Pixels of a matrix beside its cells, and of each column; columns for which there is always room."""
 
 NOISE = 1e-6
 """A residual, pull or shift of no more than this is a zero that was rounded."""

@@ -15,8 +15,8 @@ Side = Literal["right", "left"]
 _CHARACTER, _LINE, _GAP, _MARK = 6.4, 13.0, 9.0, 5.0
 _SIDES: tuple[Side, Side] = ("right", "left")
 _SPOTS = tuple((lift, side) for lift in (0, 1, -1, 2, -2, 3, -3) for side in _SIDES)
+# Per pixel out of the frame: a name that is cut reads worse than one that covers marks
 _CUT_COST = 300
-"""Per pixel out of the frame: a name that is cut reads worse than one that covers marks."""
 _LIFT_COST = np.array([8.0 * abs(lift) for lift, _ in _SPOTS])
 
 

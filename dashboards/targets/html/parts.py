@@ -18,8 +18,8 @@ from esjobs.core.text import visible
 
 _LONG = {"name": 48, "sentence": 600}
 _FILTER_FROM = 10
+# Keys that differ between similar charts
 _OWN = ("height", "description", "datasets")
-"""Keys that differ between similar charts."""
 
 
 @dataclass(frozen=True)

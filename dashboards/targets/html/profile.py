@@ -11,12 +11,12 @@ from dashboards.spec import LOOKS, look_of
 from dashboards.targets.html.theme import SHAPES, palette_css, series_css
 
 _HERE = Path(__file__).parent
+# Letters up to which a cell stands on one line
 _SHORT = 32
-"""Letters up to which a cell stands on one line."""
+# Letters of a column of text when it is as narrow as it gets, and of the longest word that is not broken
 _LETTERS, _WORD = 34, 70
-"""Letters of a column of text when it is as narrow as it gets, and of the longest word that is not broken."""
+# Measured sizes of a letter and of the gap between columns, rounded down
 _LETTER_PX, _GAP_PX = 7.0, 13.5
-"""Measured sizes of a letter and of the gap between columns, rounded down."""
 
 
 @dataclass(frozen=True)

@@ -87,11 +87,11 @@ def tile(panel: Panel, shown: Tile, method: str, prefix: str = PREFIX) -> Attrib
     return lens(panel, shown.label, "lnsMetric", {"number": column}, visualization, method, prefix)
 
 
+# The ground of numbers that a verdict has a colour for, as pale as a page is calm
 _GROUND = {"confirmed": "#f6d9cb", "ok": "#d6e6f2"}
-"""The ground of numbers that a verdict has a colour for, as pale as a page is calm."""
 
+# Pixels of columns of names, which are not to be cut
 _WIDE = {"name": 190, "site": 150}
-"""Pixels of columns of names, which are not to be cut."""
 
 
 def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:

@@ -222,5 +222,5 @@ def _axes(title: str) -> dict[str, Any]:
     }
 
 
+# Kinds of panel that are visualizations of aggregations
 _KINDS = {"tiles": _tiles, "table": _table, "bars": _bars}
-"""Kinds of panel that are visualizations of aggregations."""

@@ -16,6 +16,8 @@ from dashboards.targets.vegalite.index import hits
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
 from dashboards.targets.vegalite.sources import ANSWER, ROWS, groups_in
 
+# Colours of the page by those that are seen on light and dark ground alike. Of text: 4.5 to 1 against
+# white and nearly 4 to 1 against the dark theme of Kibana; no grey has 4.5 to 1 against both.
 _ON_BOTH = {
     PAPER: "transparent",
     INK: "#6f7783",
@@ -24,17 +26,15 @@ _ON_BOTH = {
     BAND: "rgba(105,125,150,0.16)",
     GRID: "rgba(105,125,150,0.22)",
 }
-"""Colours of the page by those that are seen on light and dark ground alike. Of text: 4.5 to 1 against white
-and nearly 4 to 1 against the dark theme of Kibana; no grey has 4.5 to 1 against both."""
 
+# Colours of axes and legends that a server sets
 _GUIDES = frozenset({"labelColor", "titleColor", "gridColor", "domainColor", "tickColor"})
-"""Colours of axes and legends that a server sets."""
 
 _SIZED = ("width", "height", "autosize")
 
 
+# Of a legend: a panel may be half as wide as a page of 900 pixels
 _COLUMNS = "width < 430 ? 2 : 3"
-"""Of a legend: a panel may be half as wide as a page of 900 pixels."""
 
 
 def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> Spec:

@@ -32,6 +32,7 @@ INTERNAL = (
 )
 """Fields of the index that are no columns; hidden."""
 
+# Relative numbers that people read in percent
 _PERCENT = {
     *("deviation", "deviation_err", "deviation_raw", "deviation_err_stat", "deviation_err_int"),
     *("deviation_err_line", "efficiency", "jobs_share", "share", "share_err", "kinds_share", "method_shift"),
@@ -47,29 +48,28 @@ _PERCENT = {
         "cost_factor_err",
     ),
 }
-"""Relative numbers that people read in percent."""
 
+# Columns with a sign
 _SIGNED = {"deviation", "deviation_raw", "deviation_low", "deviation_high", "method_shift"}
-"""Columns with a sign."""
 
 PLAIN_PERCENT, SIGNED_PERCENT = "0.0 %", "+0.0 %"
 """Patterns of the servers, one for all sizes of a number; their minus is a hyphen."""
 
+# Speed factors and their errors, which are near 1
 _FACTORS = {
     *("k", "k_err", "k_err_stat", "k_err_sandwich", "k_err_int", "k_err_model", "k_err_type", "k_err_class"),
     *("k_err_cost", "k_raw", "k_low", "k_high", "expected_k", "k_before", "mix_k", "mix_k_err"),
 }
-"""Speed factors and their errors, which are near 1."""
 
+# Benchmark scores per core
 _SCORES = {
-    *("corepower", "corepower_before", "corepower_records", "corepower_parent", "served_corepower"),
+    *("corepower", "corepower_before", "corepower_from_records", "corepower_parent", "served_corepower"),
     *("parent_corepower", "proposed_corepower", "proposed_corepower_err"),
     *("estimate", "estimate_low", "estimate_high"),
 }
-"""Benchmark scores per core."""
 
+# Times of the clock; every other time is the end of a day
 _MOMENTS = {"at", "loaded_at", "imported_at", "first_end", "last_end"}
-"""Times of the clock; every other time is the end of a day."""
 
 
 def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
@@ -113,8 +113,8 @@ def label_of(column: Field) -> str:
     return column.name.replace("_", " ") + unit
 
 
+# Units that a label tells; counts say themselves what they count
 _UNITS = ("s", "core s", "B", "s²", "events s", "events²")
-"""Units that a label tells; counts say themselves what they count."""
 
 _LABELS = {
     "site": "Site",

@@ -57,12 +57,12 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
     return SavedObject("index-pattern", "jobs", attributes, prefix=prefix)
 
 
+# Labels of computed fields
 _MEANINGS = {
     "cpu_efficiency": "CPU efficiency: CPU time over wall-clock time x cores",
     "cpu_s_per_event": "CPU time per event, s",
     "core_h": "core-hours: wall-clock time x cores, h",
 }
-"""Labels of computed fields."""
 
 _FORMS = {
     "cpu_efficiency": {"id": "percent", "params": {"pattern": PLAIN_PERCENT}},

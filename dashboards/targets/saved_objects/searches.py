@@ -11,8 +11,8 @@ from dashboards.targets.saved_objects.objects import (
 )
 from dashboards.targets.vegalite.index import index_of
 
+# Pixels of columns that need more than their share
 _WIDE = {"name": 190, "sentence": 480, "reason": 420, "unstable_under": 220}
-"""Pixels of columns that need more than their share."""
 
 
 def search(panel: Panel, method: str, prefix: str = PREFIX, *, plain: bool = True) -> SavedObject:

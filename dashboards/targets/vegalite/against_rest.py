@@ -15,13 +15,14 @@ from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, LEAST_ALIKE, NOISE_SIGM
 
 DIFFERS, LIKE_REST = "differs", "like the rest"
 
+# True where enough jobs are left when the names that lie apart are left out of the rest
 _ENOUGH = f"datum.alike_n_jobs - datum.like_n_jobs >= {LEAST_ALIKE!r} * (datum.all_n_jobs - datum.n_jobs)"
-"""True where enough jobs are left when the names that lie apart are left out of the rest."""
 _REST = "datum.enough ? datum.alike_{0} - datum.like_{0} : datum.all_{0} - datum.{0}"
 
+# True where a name has something that it can be held against
 _COMPARABLE = f"isValid(datum.rest) && datum.n_jobs >= {FEW_JOBS}"
-"""True where a name has something that it can be held against."""
 
+# The sums of a mean over jobs; a ratio has others in place of those over the number of jobs
 _RATIO = {
     "over": "datum.over",
     "under": "datum.n_jobs",
@@ -30,7 +31,6 @@ _RATIO = {
     "under_squares": "datum.n_jobs",
     "n_jobs": "datum.n_jobs",
 }
-"""The sums of a mean over jobs; a ratio has others in place of those over the number of jobs."""
 
 
 @dataclass(frozen=True)

@@ -131,8 +131,8 @@ def _of_jobs(panel: Panel, paint: Paint, prefix: str, jobs: JobsIndex) -> Spec:
     return CHARTS[panel.kind](panel, source, joins, paint)
 
 
+# Kinds of chart for which ``Panel.most`` is a number of names
 _FEW: tuple[Kind, ...] = (
     *("trend", "shares", "waste", "statement", "light", "as-of"),
     *("worst", "of-jobs"),
 )
-"""Kinds of chart for which ``Panel.most`` is a number of names."""

@@ -37,8 +37,8 @@ _TICKS = {
     SHIFT: "(datum.value === 0 ? '0' : format(datum.value, '+,.6~r'))",
     SIGNED: "(datum.value === 0 ? '0' : format(100 * datum.value, '+,.6~r')) + ' %'",
 }
+# Labels of an axis: ticks are round, and have the digits that tell them apart
 _TICK = "format(datum.value, ',.6~r')"
-"""Labels of an axis: ticks are round, and have the digits that tell them apart."""
 
 
 def text_of(value: str, form: str) -> str:

@@ -191,8 +191,8 @@ def _daily(panel: Panel, whose: str) -> list[Step]:
     ]
 
 
+# CPU terms in the sum of scores, with labels for a narrow legend
 _PARTS = (("score_cpu", "cpu"), ("score_mem", "mem"), ("communication", "mpi + io"))
-"""CPU terms in the sum of scores, with labels for a narrow legend."""
 
 
 def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:

@@ -113,6 +113,7 @@ def columns_of(panel: Panel, *, tooltips: bool = False) -> list[str]:
     return list(dict.fromkeys([*named, *_look_columns(panel), *_ALSO.get(panel.kind, ())]))
 
 
+# Columns of charts besides the fields of their panel, by kind
 _ALSO: dict[Kind, tuple[str, ...]] = {
     "statement": ("window_end",),
     "task-curves": ("n_jobs", "rho", "decision"),
@@ -122,7 +123,6 @@ _ALSO: dict[Kind, tuple[str, ...]] = {
     "worst": ("source", "job_id", "user"),
     "sizes": ("source", "region"),
 }
-"""Columns of charts besides the fields of their panel, by kind."""
 
 
 def _look_columns(panel: Panel) -> tuple[str, ...]:
@@ -275,6 +275,7 @@ def _opacity(paint: Paint) -> Spec:
     return {"condition": {"param": "chosen", "value": 1}, "value": 0.12}
 
 
+# Number formats by kind
 _FORMS = {
     "count": COUNT,
     "number": NUMBER,
@@ -285,7 +286,6 @@ _FORMS = {
     "shift": SIGNED,
     "size": PERCENT,
 }
-"""Number formats by kind."""
 
 
 def tooltips(panel: Panel, paint: Paint) -> list[Spec]:

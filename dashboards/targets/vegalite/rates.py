@@ -195,8 +195,8 @@ def _drawn(panel: Panel, source: Source, rate: Rate, manner: _Manner, paint: Pai
     return assembled(source, steps, layers, paint)
 
 
+# An expression: what takes a text apart into lines as long as the chart is wide
 _LINES = "regexp('(.{1,' + max(24, floor(width / 5.6)) + '})( +|$)', 'g')"
-"""An expression: what takes a text apart into lines as long as the chart is wide."""
 
 
 def _sentence(panel: Panel) -> Spec:

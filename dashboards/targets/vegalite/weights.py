@@ -8,8 +8,8 @@ from dashboards.targets.vegalite.marks import INK, Paint, Spec, across, assemble
 from dashboards.targets.vegalite.sources import Source, Step
 from dashboards.targets.vegalite.sums import BAR
 
+# Per cent of a bar of a distribution
 _WIDTH = 10
-"""Per cent of a bar of a distribution."""
 
 
 def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:

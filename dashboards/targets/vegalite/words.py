@@ -42,11 +42,11 @@ def statement(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pa
     return assembled(source, steps, layers, paint)
 
 
+# Sentence about a conclusion with an old window
 _STALE = (
     f"(datum.age > {STALE_DAYS} ? 'Data as of ' + utcFormat(toDate(datum.window_end) - 1, '%Y-%m-%d') + "
     f"' (' + {text_of('datum.age', COUNT)} + ' days ago). Too old to send.' : '')"
 )
-"""Sentence about a conclusion with an old window."""
 
 
 def _lines(column: str, size: int, colour: str, y: Spec) -> Spec:
@@ -70,8 +70,8 @@ def caption(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     return assembled(source, steps, [{**layer, "name": "marks"}], paint)
 
 
+# A night that failed counts as long as no later day is in the numbers
 _FAILED = "(datum.failed_night !== null && toDate(datum.failed_night) >= toDate(datum.data_end))"
-"""A night that failed counts as long as no later day is in the numbers."""
 _NEWEST = "(datum.data_end ? utcFormat(toDate(datum.data_end) - 1, '%Y-%m-%d') : 'unknown')"
 _AGO = (
     "(!isValid(datum.age) ? '' : datum.age >= 0.5 && datum.age < 1.5 ? ' (1 day ago)' : "

@@ -9,10 +9,12 @@ from typing import Any
 from esjobs.core.clock import Clock
 from esjobs.core.query import Days, In, Present, Query, Sum
 from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, JUDGED
 from esjobs.flags.decomposition.machines import LEAST_KNOWN, Machines, read_machines
 from esjobs.flags.decomposition.parts import Facts, in_one_sentence, largest, shares, take_apart
+from esjobs.flags.decomposition.shares import rest_rows, share_rows, shares_of
 from esjobs.flags.decomposition.smt import SmtStates, against_others, in_declaration, read_states
 from esjobs.flags.evidence import of_headline
 from esjobs.publish.finding import run_of_everything
@@ -24,7 +26,13 @@ from esjobs.records.names.cpu_models import RESOLVER
 from esjobs.records.references.values import ReferenceScore, reference_scores
 from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.declared import COREPOWER
-from esjobs.schema.decomposition import CPU_SPEED_BY_QUEUE, DECOMPOSED, DECOMPOSITION
+from esjobs.schema.decomposition import (
+    CPU_SPEED_BY_QUEUE,
+    DECOMPOSED,
+    DECOMPOSITION,
+    QUEUE_RESTS,
+    VARIANCE_SHARES,
+)
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
@@ -54,9 +62,9 @@ def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcom
     where = of_headline(run, "queue")
     flags = sorted(read_table(store, FLAGS, where, _FLAG_COLUMNS).to_pylist(), key=lambda row: row["name"])
     deviating = [row for row in flags if _deviation(row) is not None]
-    machines = read_machines(store, run.window, KnownOfTasks.of_run(store, run)) if deviating else None
+    machines = read_machines(store, run.window, KnownOfTasks.of_run(store, run)) if flags else None
     reader = _FactReader(store, run, machines, deviating)
-    rows = [row for flag in deviating for row in _rows(reader.of(flag), flag, run)]
+    rows = [row for flag in deviating for row in _rows(reader.of(flag), flag)]
     report = RunReport(
         "decompose",
         question.run,
@@ -73,23 +81,24 @@ def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcom
         },
         window=str(question.window),
     )
+    made: dict[Table, list[dict[str, Any]]] = {DECOMPOSITION: rows}
+    if machines is not None:
+        shares = shares_of(machines)
+        made[CPU_SPEED_BY_QUEUE] = list(_machine_rows(machines, reader.shared))
+        made[VARIANCE_SHARES] = list(share_rows(shares))
+        made[QUEUE_RESTS] = list(rest_rows(machines, shares, reader.shared))
     tables = {
-        DECOMPOSITION: rows_table(DECOMPOSITION, rows),
-        CPU_SPEED_BY_QUEUE: rows_table(
-            CPU_SPEED_BY_QUEUE, [] if machines is None else list(_machine_rows(machines, run, reader.shared))
-        ),
+        table: rows_table(table, [{**row, "speed_run": run.run} for row in made.get(table, ())])
+        for table in DECOMPOSED.tables
     }
     return Outcome(report, tables, last_data=None)
 
 
-def _machine_rows(
-    machines: Machines, run: StoredRun, shared: Mapping[str, float]
-) -> Iterator[dict[str, Any]]:
+def _machine_rows(machines: Machines, shared: Mapping[str, float]) -> Iterator[dict[str, Any]]:
     for pair in machines.pairs:
         error = math.hypot(pair.error, shared.get(pair.queue, 0.0))
         yield {
-            "level": "cpu_model",
-            "name": pair.model,
+            "cpu_model": pair.model,
             "processing_type": ALL_TYPES,
             "queue": pair.queue,
             "relative": math.expm1(pair.relative),
@@ -99,8 +108,7 @@ def _machine_rows(
             "n_jobs": pair.n_jobs,
             "n_tasks": pair.n_tasks,
             "cpu_share": machines.mix.get(pair.queue, {}).get(pair.model),
-            "pair": f"{pair.queue} · {pair.model}",
-            "speed_run": run.run,
+            "label": f"{pair.queue} · {pair.model}",
         }
 
 
@@ -240,7 +248,7 @@ def _first_day(store: JobStore) -> date | None:
     return None if first is None else first.date()
 
 
-def _rows(facts: Facts, flag: Mapping[str, Any], run: StoredRun) -> Iterator[dict[str, Any]]:
+def _rows(facts: Facts, flag: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     parts = take_apart(facts)
     total = math.log1p(facts.deviation)
     first, of_all = largest(parts), shares(parts)
@@ -262,5 +270,4 @@ def _rows(facts: Facts, flag: Mapping[str, Any], run: StoredRun) -> Iterator[dic
             "origin": facts.origin,
             "verdict": flag["verdict"],
             "reason": in_one_sentence(facts, parts) if part is first else None,
-            "speed_run": run.run,
         }

@@ -3,10 +3,6 @@
 With two threads per core a job slot is a thread: slower than a core alone, by the ratio in the tables for
 each CPU model. A queue in another state than others with the same models is faster or slower by that; a queue
 that declares the tables' value for the other state deviates by that.
-
-With two threads a core a job slot is a thread: slower than a core alone, as the tables have it for each CPU
-model. A queue whose jobs run in another state than those of other queues on the same models is faster or
-slower by that; one that declares what the tables give for the other state deviates by that.
 """
 
 import math

@@ -26,7 +26,7 @@ _LEAST_NAMES = 5  # Names of a day below which no factor of it says anything of 
 
 
 def factors_of_day(
-    store: JobStore, day: date, mark: str, solved: KnownOfTasks
+    store: JobStore, day: date, fingerprint: str, solved: KnownOfTasks
 ) -> Iterator[dict[str, object]]:
     """Yield the rows of ``daily_factors`` of a day; its buckets are read once."""
     sums = read_sums(store, Window.of_days(day, day))
@@ -36,7 +36,7 @@ def factors_of_day(
                 "day": day,
                 "level": level,
                 **row,
-                "mark": mark,
+                "fingerprint": fingerprint,
                 "speed_run": solved.run.run,
                 "fit_until": solved.run.window.end,
             }

@@ -42,7 +42,7 @@ from esjobs.schema.speed import FACTORS, SPEED
 from esjobs.store.base import Generation, JobStore
 
 # What of the factors of days that are stored a search looks at
-_LOOKED_AT = ("day", "level", "name", "k", "k_err_stat", "k_err_int", "mark", "tasks", "task_parts")
+_LOOKED_AT = ("day", "level", "name", "k", "k_err_stat", "k_err_int", "fingerprint", "tasks", "task_parts")
 
 
 class DriftQuestion(Question):
@@ -78,15 +78,17 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     solved = KnownOfTasks.of_run(store, run)
     first = question.window.last_day - timedelta(days=question.drift.days - 1)
     looked_at = Days("day", first, question.window.last_day)
-    marks = day_marks(store, looked_at)
+    fingerprints = fingerprints_of_days(store, looked_at)
     stored = read_table(store, DAILY_FACTORS, [looked_at], _LOOKED_AT)
     # without its tasks nobody knows what a day has in common with others: it is made again, or left out
-    stored = stored.filter(pc.and_(_of_days(stored, marks), pc.is_valid(stored["tasks"])))
-    wanted = _wanted(stored, {day: mark for day, mark in marks.items() if day >= run.window.first_day})
+    stored = stored.filter(pc.and_(_of_days(stored, fingerprints), pc.is_valid(stored["tasks"])))
+    wanted = _wanted(
+        stored, {day: fingerprint for day, fingerprint in fingerprints.items() if day >= run.window.first_day}
+    )
     made: list[dict[str, Any]] = []
     written = []
     for day in wanted:
-        rows = list(factors_of_day(store, day, marks[day], solved))
+        rows = list(factors_of_day(store, day, fingerprints[day], solved))
         made += rows
         written.append(_replaced(store, day, rows))
     fresh = rows_table(DAILY_FACTORS, made).select(stored.column_names)
@@ -113,21 +115,23 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     return Outcome(report, {DRIFTS: rows_table(DRIFTS, found)}, written, moment)
 
 
-def day_marks(store: JobStore, days: Days) -> dict[date, str]:
+def fingerprints_of_days(store: JobStore, days: Days) -> dict[date, str]:
     """Return, by day with buckets, a digest of the inputs of its factors except the run."""
-    rows = read_table(store, DAYS, [days, In("kind", ("binned",))], ["day", "mark"]).to_pylist()
-    return {row["day"]: content_id({"jobs": row["mark"], "layout": DAILY_FACTORS.layout}) for row in rows}
+    rows = read_table(store, DAYS, [days, In("kind", ("binned",))], ["day", "fingerprint"]).to_pylist()
+    return {
+        row["day"]: content_id({"jobs": row["fingerprint"], "layout": DAILY_FACTORS.layout}) for row in rows
+    }
 
 
 def _of_days(rows: pa.Table, days: Iterable[date]) -> pa.ChunkedArray:
     return pc.is_in(rows["day"], value_set=pa.array(list(days), pa.date32()))
 
 
-def _wanted(stored: pa.Table, marks: Mapping[date, str]) -> list[date]:
-    # Days without factors, or with other jobs than when they were made. `marks`: of days in the window of the
-    # run, which covers no others.
-    fitted = dict(zip(stored["day"].to_pylist(), stored["mark"].to_pylist(), strict=True))
-    return [day for day, mark in sorted(marks.items()) if fitted.get(day) != mark]
+def _wanted(stored: pa.Table, fingerprints: Mapping[date, str]) -> list[date]:
+    # Days without factors, or with other jobs than when they were made. `fingerprints`: of days in the window
+    # of the run, which covers no others.
+    fitted = dict(zip(stored["day"].to_pylist(), stored["fingerprint"].to_pylist(), strict=True))
+    return [day for day, fingerprint in sorted(fingerprints.items()) if fitted.get(day) != fingerprint]
 
 
 def _replaced(store: JobStore, day: date, rows: Sequence[Mapping[str, Any]]) -> Generation:

@@ -112,6 +112,7 @@ class Source(Protocol):
 
     - ``settable``: the fields that ``--set`` may fill; without it, those of a job, and a load that brings no
       jobs takes none;
+    - ``with_events = False``: its jobs carry no events, so a load does not mention what only fits need;
     - ``accept(file)``: raises :class:`InputError` when the first bytes of a long stream show that the rest
       need not be read;
     - ``most``: bytes after which a stream is not read on;

@@ -75,8 +75,8 @@ def aggregate(
     window.require_whole_days("aggregate")
     prints = store.day_fingerprints(window).to_pylist()
     existing = read_table(store, DAYS, [Days.of_window(window)]).to_pylist()
-    marks = {row["day"]: row["mark"] for row in prints}
-    days = sorted(marks)
+    current = {row["day"]: row["fingerprint"] for row in prints}
+    days = sorted(current)
     lost = lost_days(store, window, existing)
     without_jobs = {row["day"] for row in existing} - set(days)
     kept = set() if rebuild else forgotten_days(store, without_jobs) - set(lost)
@@ -84,8 +84,8 @@ def aggregate(
     if not prints and not kept:
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
-    lost = [day for day in lost if day in marks]
-    fresh = set() if rebuild else _fresh_days(existing, marks, rules) - set(lost)
+    lost = [day for day in lost if day in current]
+    fresh = set() if rebuild else _fresh_days(existing, current, rules) - set(lost)
     stale = [day for day in days if day not in fresh]
     books = [row for row in existing if row["day"] in fresh | kept]
     changes: list[Change] = [*emptied]
@@ -114,10 +114,12 @@ def aggregate(
 
 
 def _fresh_days(
-    existing: Iterable[Mapping[str, Any]], marks: Mapping[date, str], rules: CleaningRules
+    existing: Iterable[Mapping[str, Any]], current: Mapping[date, str], rules: CleaningRules
 ) -> set[date]:
     return {
-        row["day"] for row in existing if row["mark"] == marks.get(row["day"]) and _is_current(row, rules)
+        row["day"]
+        for row in existing
+        if row["fingerprint"] == current.get(row["day"]) and _is_current(row, rules)
     }
 
 
@@ -181,11 +183,11 @@ def lost_days(store: JobStore, window: Window, books: Iterable[Mapping[str, Any]
 
 def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:
     """The days of the window whose buckets are missing or do not hold the jobs that are stored now."""
-    columns = ["day", "mark", "rules", "resolver"]
+    columns = ["day", "fingerprint", "rules", "resolver"]
     made = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
-    fresh = {row["day"]: row["mark"] for row in made if _is_current(row, rules)}
+    fresh = {row["day"]: row["fingerprint"] for row in made if _is_current(row, rules)}
     prints = store.day_fingerprints(window).to_pylist()
-    return [row["day"] for row in prints if fresh.get(row["day"]) != row["mark"]]
+    return [row["day"] for row in prints if fresh.get(row["day"]) != row["fingerprint"]]
 
 
 def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:
@@ -294,12 +296,12 @@ def _aggregate_span(
 
 def _balance(
     day: date,
-    fingerprint: Mapping[str, Any] | None,
+    stored: Mapping[str, Any] | None,
     buckets: pa.Table,
     account: list[dict[str, object]],
     rules: CleaningRules,
 ) -> list[dict[str, object]]:
-    n_stored, mark = (fingerprint["n_jobs"], fingerprint["mark"]) if fingerprint is not None else (0, "")
+    n_stored, fingerprint = (0, "") if stored is None else (stored["n_jobs"], stored["fingerprint"])
     binned = pc.sum(buckets.column("n_jobs")).as_py() or 0
     booked = {
         kind: sum(_count(row) for row in account if row["kind"] == kind) for kind in ("binned", "dropped")
@@ -310,7 +312,7 @@ def _balance(
             f"{booked['binned']} counted as binned, {booked['dropped']} as dropped; nothing was published, "
             "run again (jobs may have arrived meanwhile)"
         )
-    made_from = {"mark": mark, "rules": rules.digest, "resolver": buckets_version()}
+    made_from = {"fingerprint": fingerprint, "rules": rules.digest, "resolver": buckets_version()}
     return [{**row, **made_from, **_shares(row)} for row in account]
 
 

@@ -20,8 +20,9 @@ COUNTED: Mapping[str, str] = {
 class Gaps:
     """Counts, over the accepted rows of a load, those that lack a field when all is filled that can be."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, for_fits: bool = True) -> None:
         self._rows: Counter[str] = Counter()
+        self._for_fits = for_fits
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the rows of a batch of ``PUT_SCHEMA``."""
@@ -33,12 +34,15 @@ class Gaps:
         return {f"without_{name}": self._rows[name] for name in COUNTED}
 
     def notes(self) -> list[str]:
-        """Return one sentence per missing field."""
+        """Return one sentence per missing field.
+
+        Fields that only fits need are not mentioned for formats without events.
+        """
         reasons = {rule.keep.field: rule.reason for rule in CleaningRules().drops() if rule.missing == "drop"}
         notes = []
         for name, words in COUNTED.items():
             rows = self._rows[name]
-            if not rows:
+            if not rows or not (self._for_fits or name == "cores"):
                 continue
             cost = "a job without counts for its queue, not for any CPU model"
             if name in reasons:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from typing import Any
 
-from esjobs.core.query import Count, Days, Filter, Query
+from esjobs.core.query import Count, Days, Filter, Present, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
@@ -52,6 +52,12 @@ def count_jobs(store: JobStore, window: Window, rules: CleaningRules, where: tup
     """Count the stored jobs that match filters, as cleaning would sort them; one query."""
     query = Query((), (Count(),), window, where=where, drops=rules.drops())
     return _added(store.aggregate(query).books.to_pylist(), rules)
+
+
+def has_events(store: JobStore) -> bool:
+    """True if a stored job records its events, so that speed factors can be fitted; one query."""
+    counted = store.aggregate(Query((), (Count(),), where=(Present("events"),))).table
+    return bool(counted.num_rows and counted.column("n_jobs")[0].as_py())
 
 
 def _added(books: Iterable[Mapping[str, Any]], rules: CleaningRules) -> JobCounts:

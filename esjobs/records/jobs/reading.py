@@ -61,7 +61,7 @@ class Reading:
         self.tables: dict[Table, TableRows] = {}
         self.notes: dict[str, None] = {}
         self.repaired: Counter[str] = Counter()
-        self.gaps = Gaps()
+        self.gaps = Gaps(for_fits=getattr(source, "with_events", True))
         self.first: datetime | None = None
         self.last: datetime | None = None
         self.first_refused: Reject | None = None

@@ -19,6 +19,7 @@ from esjobs.render.text.chart import marks
 MOST = 12
 """Applications of a picture."""
 
+# Column, name, colour (told apart with every common kind of colour blindness) and shape
 _SERIES: tuple[tuple[str, str, str, str], ...] = (
     ("parallel_efficiency", "parallel efficiency", "#0072b2", "circle"),
     ("mpi_load_balance", "MPI load balance", "#56b4e9", "square"),
@@ -28,7 +29,6 @@ _SERIES: tuple[tuple[str, str, str, str], ...] = (
     ("global_efficiency", "global efficiency", "#000000", "cross"),
     ("speedup_efficiency", "speedup efficiency", "#8a6d00", "stroke"),
 )
-"""Column, name, colour (told apart with every common kind of colour blindness) and shape."""
 
 _Set = list[dict[str, Any]]
 

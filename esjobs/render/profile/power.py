@@ -14,8 +14,8 @@ from typing import Any
 from esjobs.core.numbers import exact_percent, percent
 from esjobs.core.words import HALF_WIDTH_90
 
+# Factors above this are no advice any more
 _MOST = 50
-"""Factors above this are no advice any more."""
 
 
 def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: float) -> str:

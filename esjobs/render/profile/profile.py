@@ -14,6 +14,7 @@ from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
+from esjobs.records.jobs.job_counts import has_events
 from esjobs.render.profile.named import Named, named
 from esjobs.render.profile.percentiles import Percentile, percentiles
 from esjobs.render.profile.power import needed
@@ -41,7 +42,8 @@ class Profile:
     row. ``flags``: of all processing types together, a row a name; ``types``: of each type. ``mixes``: CPU
     models of a queue, or queues of a CPU model. ``tasks``: what the factors rest on, most jobs first.
     ``needs``: by name, what would decide a verdict that claims nothing. ``percentiles``: among all others.
-    ``history``: flags of all windows as long as that of the run, oldest first.
+    ``history``: flags of all windows as long as that of the run, oldest first. ``has_events``: False if no
+    stored job records its events, so that none of them can be fitted.
     """
 
     named: Named
@@ -63,6 +65,7 @@ class Profile:
     drifts: Sequence[Row] = ()
     states: Sequence[Row] = ()
     references: Sequence[Row] = ()
+    has_events: bool = True
 
 
 def profile(store: JobStore, level: Level, name: str) -> Profile:
@@ -87,8 +90,9 @@ def profiles(
         return []
     places = percentiles(store, meant, window)
     if run is None:
+        fitted = has_events(store)
         return [
-            Profile(each, None, window, "", DEVIATION_LIMIT, percentiles=here)
+            Profile(each, None, window, "", DEVIATION_LIMIT, percentiles=here, has_events=fitted)
             for each, here in zip(meant, places, strict=True)
         ]
     read = _Read(store, run, meant[0].level, tuple(sorted({name for each in meant for name in each.names})))
@@ -110,10 +114,9 @@ class _Read:
         of_method = In("method", (self._method,))
         self._flags = _by(_rows(store, FLAGS, [*of_run, of_method]), "name")
         self._factors = _by(_rows(store, FACTORS, [*of_run, of_method]), "name")
-        here = "name" if level == "queue" else "cpu_model"
-        self._mixes = _by(_rows(store, CPU_MIX, [In("run", (run.run,)), In(here, names)]), here)
-        beside = "queue" if level == "queue" else "name"
-        self._machines = _by(_following(store, CPU_SPEED_BY_QUEUE, run, [In(beside, names)]), beside)
+        mine = In(level, names)
+        self._mixes = _by(_rows(store, CPU_MIX, [In("run", (run.run,)), mine]), level)
+        self._machines = _by(_following(store, CPU_SPEED_BY_QUEUE, run, [mine]), level)
         self._reasons = _by(_following(store, DECOMPOSITION, run, of_names), "name")
         self._links = {row["component"]: row for row in self._rows_of_components()}
         self._history = _by(self._windows_as_long(of_names), "name")
@@ -133,10 +136,10 @@ class _Read:
         needs = {row["name"]: needed(row, factor_of.get(row["name"]), self._limit) for row in flags}
         mixes = sorted(
             _all(self._mixes, meant),
-            key=lambda row: (-(row["core_s"] or 0.0), row["name"], row["cpu_model"] or ""),
+            key=lambda row: (-(row["core_s"] or 0.0), row["queue"], row["cpu_model"] or ""),
         )
         if meant.level == "queue":
-            mixes.sort(key=lambda row: str(row["name"]))
+            mixes.sort(key=lambda row: str(row["queue"]))
         apart = {row["component"] for row in flags if row["component"] not in (None, 0)}
         return Profile(
             meant,
@@ -149,7 +152,7 @@ class _Read:
             factors=factors,
             mixes=mixes,
             machines=sorted(
-                _all(self._machines, meant), key=lambda row: (-row["n_jobs"], row["name"], row["queue"])
+                _all(self._machines, meant), key=lambda row: (-row["n_jobs"], row["cpu_model"], row["queue"])
             ),
             reasons=_all(self._reasons, meant),
             tasks=self._tasks_of(meant),
@@ -175,15 +178,14 @@ class _Read:
         ]
 
     def _read_tasks(self, names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
-        key = "queue" if self._level == "queue" else "cpu_model"
         query = Query(
-            (key, *_TASK),
+            (self._level, *_TASK),
             (Sum("n_jobs", "n_jobs"),),
             None,
-            (Days.of_window(self._run.window), In(key, names)),
+            (Days.of_window(self._run.window), In(self._level, names)),
             over=BUCKETS,
         )
-        return _by(self._store.aggregate(query).table.to_pylist(), key)
+        return _by(self._store.aggregate(query).table.to_pylist(), self._level)
 
     def _tasks_of(self, meant: Named) -> list[dict[str, Any]]:
         """The tasks of most jobs: jobs here, queues they run at, and how fast they ran here.

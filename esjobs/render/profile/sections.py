@@ -43,7 +43,9 @@ def source(profile: Profile, now: datetime | None = None) -> str:
     """Return the origin of the numbers and, at a time, their age."""
     if profile.run is None:
         where = f"jobs of {profile.window}" if profile.window else "no jobs"
-        return f"{where}; no speed factors yet: esjobs run"
+        return (
+            f"{where}; {'no speed factors yet: esjobs run' if profile.has_events else 'no events recorded'}"
+        )
     age = Freshness(profile.run.reach, now)
     return f"{profile.run.title}, method {profile.method}; {age.sentence}" + (
         "; too old to send" if age.stale else ""
@@ -173,7 +175,7 @@ def _mixes(profile: Profile) -> Section | None:
     total = sum(row["core_s"] or 0.0 for row in profile.mixes) or 1.0
     rows = [
         {
-            **({"queue": row["name"]} if of_cpu else _named(profile, row)),
+            **({"queue": row["queue"]} if of_cpu else _named(profile, {"name": row["queue"]})),
             **({} if of_cpu else {"CPU model": row["cpu_model"] or "not named"}),
             "share of core hours": _share((row["core_s"] or 0.0) / total if of_cpu else row["share"]),
             "core hours": (row["core_s"] or 0.0) / 3600,
@@ -210,7 +212,7 @@ def _machines(profile: Profile) -> Section | None:
     rows = [
         {
             **({"queue": row["queue"]} if of_cpu else _named(profile, {"name": row["queue"]})),
-            **({} if of_cpu else {"CPU model": row["name"]}),
+            **({} if of_cpu else {"CPU model": row["cpu_model"]}),
             "against the model elsewhere (90 %)": _interval(row["relative"], row["relative_err"]),
             "queues with it": row["n_queues"],
             "jobs": row["n_jobs"],
@@ -231,7 +233,7 @@ def _references(profile: Profile) -> Section | None:
             "highest": row["value_per_core_high"],
             "ambiguous": row["ambiguous"],
             "SMT": row["smt"],
-            "measured by": row["queue"],
+            "measured by": row["measured_by"],
             "source": row["source"],
         }
         for row in profile.references

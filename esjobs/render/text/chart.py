@@ -16,8 +16,8 @@ _LONGEST_NAME = 32
 _LINE_ROWS = 10
 _MARK_ROWS = 21
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# Bits of the dots of a braille character, by row and column
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""Bits of the dots of a braille character, by row and column."""
 
 
 def bars(names: Sequence[str], values: Floats, texts: Sequence[str], width: int) -> list[str]:

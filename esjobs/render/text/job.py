@@ -15,8 +15,8 @@ from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import tree_lines
 from esjobs.schema.scores import SCORE_NAMES
 
+# Columns of a sparkline
 _LEAST, _MOST = 20, 100
-"""Columns of a sparkline."""
 _AS_IS: dict[str, Any] = {"drop_whitespace": True, "break_long_words": False, "break_on_hyphens": False}
 
 

@@ -10,13 +10,13 @@ from rich.cells import cell_len, set_cell_size
 
 _GAP = "  "
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+# Columns of prose are not made narrower than this, unless they are
 _NARROWEST_PROSE = 24
-"""Columns of prose are not made narrower than this, unless they are."""
+# Width of a line of prose if lines pass the edge anyway
 _WIDEST_PROSE = 80
-"""Width of a line of prose if lines pass the edge anyway."""
 
+# No column but one of prose is made wider than this. The longest names of CPU models have about 60.
 _WIDEST_NAME = 100
-"""No column but one of prose is made wider than this. The longest names of CPU models have about 60."""
 
 
 def write_text_table(

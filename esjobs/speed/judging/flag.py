@@ -325,7 +325,7 @@ def _flag_rows(
             "component": item.component,
             "site": declared.site if factors.level == "queue" else None,
             "country": declared.country if factors.level == "queue" else None,
-            "corepower_records": declared.from_records,
+            "corepower_from_records": declared.from_records,
             "corepower_parent": declared.parent,
             "unstable_under": unstable_under,
             "events_per_job": item.events_per_job,

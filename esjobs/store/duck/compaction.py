@@ -13,8 +13,8 @@ from pathlib import Path
 from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.store.duck.connection import DuckConnection
 
+# Signature of DuckDB files, with its offset
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
-"""Signature of DuckDB files, with its offset."""
 
 
 def compact(connection: DuckConnection, others: Iterable[DuckConnection]) -> None:

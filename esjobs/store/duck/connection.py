@@ -21,14 +21,14 @@ from esjobs.store.files.sharing import make_folder, mask_like, masked
 
 _BATCH_ROWS = 65_536
 
+# Bytes of the headers that every DuckDB file begins with
 _SHORTEST_DATABASE = 3 * 4096
-"""Bytes of the headers that every DuckDB file begins with."""
 
+# Signature of DuckDB files, at offset 8
 _MAGIC = b"DUCK"
-"""Signature of DuckDB files, at offset 8."""
 
+# Message of DuckDB after Ctrl-C in the middle of a query
 _INTERRUPTED = "Query interrupted"
-"""Message of DuckDB after Ctrl-C in the middle of a query."""
 
 
 class DuckConnection:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
 
+# Errors that DuckDB distinguishes by text: pattern, our error, remedy. Tried before the error's class.
 _WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
     (r"Could not set lock", StoreBusyError, "wait until it is done or use another file"),
     (r"different configuration", StoreBusyError, "close it there first"),
@@ -33,7 +34,6 @@ _WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
     (r"Is a directory", StoreError, "name a file inside it"),
     (r"Cannot open file", StoreError, "name a file in a folder that can be written to"),
 )
-"""Errors that DuckDB distinguishes by text: pattern, our error, remedy. Tried before the error's class."""
 
 _CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
     (pa.ArrowMemoryError, StoreError, "give the process more memory (ulimit -v)"),

@@ -10,8 +10,8 @@ from pathlib import Path
 
 _LONGEST_COMMAND = 80
 
+# Number of processes named in a message; of more, only their number is
 _MOST_NAMED = 4
-"""Number of processes named in a message; of more, only their number is."""
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import quote
 from esjobs.store.row_hash import Hashes, identity_hash
 
+# Load and first row of no rows; loads are numbered from 1
 _NOTHING_COMES = (0, 0)
-"""Load and first row of no rows; loads are numbered from 1."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def day_fingerprints(connection: DuckConnection, window: Window | None) -> pa.Ta
     where = compile_window(window)
     return connection.table(
         "SELECT CAST(end_time AS DATE) AS day, count(*) AS n_jobs, "  # noqa: S608
-        f"CAST(sum(row_mark) AS VARCHAR) AS mark FROM jobs{where.sql} GROUP BY 1 ORDER BY 1",
+        f"CAST(sum(row_mark) AS VARCHAR) AS fingerprint FROM jobs{where.sql} GROUP BY 1 ORDER BY 1",
         FINGERPRINTS,
         where.params,
     )

@@ -9,11 +9,11 @@ import pyarrow as pa
 from esjobs.core.tables import Table
 from esjobs.store.base import Generation
 
+# A partition that takes more is written at once
 _BYTES = 8 * 1024 * 1024
-"""A partition that takes more is written at once."""
 
+# Limit for all pending rows together, above which the next are written
 _BYTES_OF_ALL = 32 * 1024 * 1024
-"""Limit for all pending rows together, above which the next are written."""
 
 
 class PendingRows:

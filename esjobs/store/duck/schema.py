@@ -24,7 +24,7 @@ from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.tables import Table
 from esjobs.store.checks import LENGTH
 
-LAYOUT = "2"
+LAYOUT = "3"
 """Number of the layout; files of another one are refused. New tables, and new columns at the end, keep it."""
 
 _TYPES: dict[FieldType, str] = {

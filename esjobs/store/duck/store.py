@@ -46,11 +46,11 @@ from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.pending_rows import PendingRows
 from esjobs.store.duck.shared import SharedConnection
 
+# The table in which a load is announced: a store that holds nothing else holds nothing
 _ACCOUNT = "loads"
-"""The table in which a load is announced: a store that holds nothing else holds nothing."""
 
+# Connections of this process that write
 _WRITING: weakref.WeakSet[DuckConnection] = weakref.WeakSet()
-"""Connections of this process that write."""
 
 
 class DuckStore:
@@ -275,8 +275,8 @@ class DuckStore:
             return not self._used
 
 
+# Runs a question, gives its rows
 _Ask = Callable[[str], list[tuple[Any, ...]]]
-"""Runs a question, gives its rows."""
 
 
 def _layout(ask: _Ask) -> schema.Layout:

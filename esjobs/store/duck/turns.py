@@ -28,17 +28,17 @@ _Opened = TypeVar("_Opened")
 _PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.25
 
 _LOCKED = "Could not set lock"
+# Message of DuckDB for a file that another process has, or that this one opened with other options
 _OTHERWISE = "different configuration"
-"""Message of DuckDB for a file that another process has, or that this one opened with other options."""
 
+# Sessions of this process that read give a file back after a moment; those that write do not
 _SHORT_S = 3.0
-"""Sessions of this process that read give a file back after a moment; those that write do not."""
 
+# Wait after which the process that has the file is reported
 _SAID_AFTER_S = 1.0
-"""Wait after which the process that has the file is reported."""
 
+# A mark that was not touched for so long is of nobody who waits
 _STALE_S = 5.0
-"""A mark that was not touched for so long is of nobody who waits."""
 
 
 def take_turn(

@@ -8,8 +8,8 @@ from esjobs.store.base import Ailment
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 
+# Number of the block of a closed index
 _CLOSED = "4"
-"""Number of the block of a closed index."""
 
 _WRITING = {"write", "metadata_write"}
 

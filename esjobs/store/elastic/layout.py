@@ -20,7 +20,7 @@ from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.query import Days
 from esjobs.core.tables import Table
 
-LAYOUT = "5"
+LAYOUT = "6"
 """Number of the layout; indices of another one are refused."""
 
 TEMPLATE_PRIORITY = 500
@@ -97,16 +97,16 @@ USUAL = IndexSettings()
 """Default settings of indices."""
 
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+# Ends the name of the index of a table, or of what belongs to no month
 _FIRST = "000001"
-"""Ends the name of the index of a table, or of what belongs to no month."""
 
 DIGITS = "0123456789"
 """First characters of the suffix of an index name, with and without a month."""
 
 _LATEST = "latest"
 
+# Number of months that are requested individually; for more, all are requested
 _MOST_MONTHS = 12
-"""Number of months that are requested individually; for more, all are requested."""
 
 LONGEST_TARGET = 2000
 """Characters of the indices in an address: servers accept 4096 for all of its line."""
@@ -244,8 +244,8 @@ def listed(indices: Iterable[str]) -> str:
     return ",".join(indices)
 
 
+# No refresh by time: the writer refreshes when all is written; before that, nothing may be visible
 _NO_REFRESH = {"refresh_interval": "-1"}
-"""No refresh by time: the writer refreshes when all is written; before that, nothing may be visible."""
 
 
 def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:
@@ -262,6 +262,8 @@ def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str
 def rows_index(table: Table, how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:
     """Return the layout of an index of result rows; see `markers` for the extra fields."""
     fields = {column.name: _ROW_TYPES[column.type] for column in table.columns}
+    if table.named != "name":
+        fields |= {"name": {"type": "alias", "path": table.named}}
     fields |= {"generation": _KEYWORD, "partition": _KEYWORD}
     marker = dict.fromkeys(("written", "writer", "begun"), _UNSEARCHED)
     marker |= {"n_written": _KEPT, "over": {"type": "boolean", "index": False, "doc_values": False}}

@@ -18,8 +18,8 @@ from esjobs.store.elastic.transport.writing import create, delete, index, refres
 
 _CONFLICT = 409
 _COMMIT = "commit"
+# Attempts at a document that others are changing
 _FENCES = 5
-"""Attempts at a document that others are changing."""
 
 
 @dataclass(frozen=True)

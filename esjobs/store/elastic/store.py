@@ -317,8 +317,8 @@ class ElasticStore:
         return stream
 
 
+# From here on documents of several shards have an order in which pages can be read
 _OPENSEARCH_WITH_SHARDS = (3, 3)
-"""From here on documents of several shards have an order in which pages can be read."""
 
 
 def _require_shards(cluster: Cluster, how: IndexSettings) -> None:

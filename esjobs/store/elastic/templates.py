@@ -21,8 +21,8 @@ from esjobs.store.elastic.layout import (
 )
 from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
 
+# A setting that the server adds to each template
 _OF_SERVER = "routing.allocation.include._tier_preference"
-"""A setting that the server adds to each template."""
 _MOST_NAMED = 4
 
 

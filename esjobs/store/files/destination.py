@@ -23,15 +23,15 @@ STANDARD_OUTPUT = "-"
 UNFINISHED = ".esjobs-unfinished-"
 """Mark in the names of incomplete files."""
 
+# Signature of a DuckDB database behind its checksum, and its offset
 _MAGIC, _MAGIC_AT = b"DUCK", 8
-"""Signature of a DuckDB database behind its checksum, and its offset."""
 
+# Kinds that are never written to, and what to do instead
 _REFUSED = {
     stat.S_IFDIR: "it is a folder; name a file in it",
     stat.S_IFSOCK: "it is a socket; name a file, or pipe standard output (-) to what listens there",
     stat.S_IFBLK: "it is a disk; name a file",
 }
-"""Kinds that are never written to, and what to do instead."""
 
 
 @contextlib.contextmanager

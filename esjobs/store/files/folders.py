@@ -17,8 +17,8 @@ from esjobs.core.errors import InputError
 from esjobs.store.files.destination import STANDARD_OUTPUT, UNFINISHED, unwritable, writing_text
 from esjobs.store.files.sharing import make_folder
 
+# Letters at the start of a file that say whose it is
 _LOOKED_AT = 4096
-"""Letters at the start of a file that say whose it is."""
 
 
 def write_folder(

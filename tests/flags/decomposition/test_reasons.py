@@ -155,8 +155,8 @@ def test_models_are_slower_at_the_crowded_queue_than_elsewhere(planted: Session)
     assert all(row["relative"] < -0.1 and row["sigmas"] < -3 for row in crowded)
     # of models that no queue with a planted speed runs, the rest are chance
     planted_at = {CROWDED.name, THREADED.name}
-    moved = {row["name"] for row in rows if row["queue"] in planted_at}
-    sigmas = np.array([row["sigmas"] for row in rows if row["name"] not in moved])
+    moved = {row["cpu_model"] for row in rows if row["queue"] in planted_at}
+    sigmas = np.array([row["sigmas"] for row in rows if row["cpu_model"] not in moved])
     assert len(sigmas) > 20
     assert np.abs(sigmas).max() < 4.5
     # those of one queue move together, so their width is that of a dozen independent ones
@@ -166,7 +166,7 @@ def test_models_are_slower_at_the_crowded_queue_than_elsewhere(planted: Session)
 def test_the_speeds_of_a_model_lie_on_both_sides_of_its_mean(planted: Session) -> None:
     of_model: dict[str, list[dict[str, Any]]] = {}
     for row in planted.tables.cpu_speed_by_queue().rows.to_pylist():
-        of_model.setdefault(row["name"], []).append(row)
+        of_model.setdefault(row["cpu_model"], []).append(row)
     for rows in of_model.values():
         assert len(rows) == rows[0]["n_queues"] >= 2
         relative = np.log1p([row["relative"] for row in rows])

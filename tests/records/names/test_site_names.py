@@ -90,7 +90,7 @@ class TestRealQueues:
 
 
 @pytest.mark.parametrize(
-    ("queue", "queue"),
+    ("queue", "site"),
     [
         ("CERN-PROD_T0_SCORE_SHORT", "CERN-PROD"),
         ("IN2P3-CC-T3_HTC", "IN2P3-CC-T3"),

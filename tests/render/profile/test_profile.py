@@ -139,9 +139,9 @@ def test_a_cpu_model(grid: Session) -> None:
     profile = grid.cpu(model.upper())
     assert profile.named.title == model
     mixes = [row for row in shown(grid, "cpu_mix") if row["cpu_model"] == model]
-    assert {row["name"] for row in profile.mixes} == {row["name"] for row in mixes}
+    assert {row["queue"] for row in profile.mixes} == {row["queue"] for row in mixes}
     assert sum(row["core_s"] for row in profile.mixes) == pytest.approx(sum(row["core_s"] for row in mixes))  # type: ignore[misc]
-    assert {row["queue"] for row in profile.machines} <= {row["name"] for row in profile.mixes}
+    assert {row["queue"] for row in profile.machines} <= {row["queue"] for row in profile.mixes}
 
 
 def test_place_among_the_others_is_that_of_a_count(grid: Session) -> None:

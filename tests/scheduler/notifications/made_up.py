@@ -35,7 +35,7 @@ def event(
         "kind": kind,
         "from_state": "open" if kind in ("closed", "acknowledged", "expired") else "new",
         "to_state": {"closed": "resolved", "noticed": "new"}.get(kind, "open"),
-        "place": 1,
+        "position": 1,
         "deviation": -0.31,
         "deviation_low": -0.36,
         "deviation_high": -0.26,

@@ -243,16 +243,20 @@ def test_nights_that_went_wrong(store: DuckStore, server: MailServer) -> None:
     alert = ingest_stopped(NOW - 40 * timedelta(hours=1), 36, NOW)
     for _ in range(2):
         notify_night(store, office(made, clock), NIGHT, alerts=[alert])
-    assert to(server) == [("operators@grid.example", "[esjobs] Night 2026-11-20 failed: the cluster did not answer, and 2 more")]
+    assert to(server) == [
+        ("operators@grid.example", "[esjobs] Night 2026-11-20 failed: the cluster did not answer, and 2 more")
+    ]
     clock.on(NIGHT + DAY)
     nights(store, d2026_11_20="done", d2026_11_21="done", d2026_11_22="failed")
     again = ingest_stopped(NOW - 40 * timedelta(hours=1), 36, NOW + DAY)
     for _ in range(2):
         notify_night(store, office(made, clock), NIGHT + DAY, alerts=[again])
-    assert to(server)[1:] == [("operators@grid.example", "[esjobs] Night 2026-11-22 failed, and 1 more")]
+    assert to(server)[1:] == [
+        ("operators@grid.example", "[esjobs] Night 2026-11-22 failed: the cluster did not answer, and 1 more")
+    ]
     body = server.taken[-1][1].get_body(("plain",))
     assert body is not None
-    assert "Night 2026-11-20 is done now" in body.get_content()
+    assert "Night 2026-11-20 is complete" in body.get_content()
 
 
 def test_who_catches_up_a_year_writes_to_nobody(store: DuckStore, server: MailServer) -> None:

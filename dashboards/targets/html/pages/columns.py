@@ -18,10 +18,10 @@ from esjobs.core.text import visible
 
 Packed = dict[str, Any]
 
+# Formats whose texts are those of the column
 _AS_THEY_ARE = ("name", "text", "sentence", "shared")
-"""Formats whose texts are those of the column."""
+# Mean number of repetitions from which texts of a column are stored once
 _SHARED_FROM = 2
-"""Mean number of repetitions from which texts of a column are stored once."""
 
 
 @dataclass
@@ -140,12 +140,12 @@ def steps(places: Sequence[int]) -> Any:
     return counts(places)
 
 
+# Shorter columns are lists, which people can read
 _PACKED_FROM = 64
-"""Shorter columns are lists, which people can read."""
+# By the bytes of a number, the one that means unknown
 _UNKNOWN = {1: 2**8 - 1, 2: 2**16 - 1, 4: 2**32 - 1}
-"""By the bytes of a number, the one that means unknown."""
+# Approximate size of both numbers of a run
 _LETTERS_OF_A_RUN = 3
-"""Approximate size of both numbers of a run."""
 
 
 def numbered(rows: Iterable[Row]) -> list[Row]:

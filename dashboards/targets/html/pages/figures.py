@@ -52,8 +52,8 @@ BARS: tuple[Kind, ...] = (
 )
 """Kinds with a bar or a mark per name, from top to bottom; they are as high as they have names."""
 
+# Pixels: of a bar, of a row of the grid; what stands in a panel beside its chart; the lowest chart
 _BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240
-"""Pixels: of a bar, of a row of the grid; what stands in a panel beside its chart; the lowest chart."""
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,7 @@ def _figures(drawable: Drawable) -> Made:
     return {"figures": own, "rows": rows, "most": most}
 
 
+# Functions that draw panels with rows, by kind
 _MAKERS: Mapping[Kind, Callable[[Drawable], Made]] = {
     **dict.fromkeys(DRAWN, _figures),
     "tiles": _tiles,
@@ -170,4 +171,3 @@ _MAKERS: Mapping[Kind, Callable[[Drawable], Made]] = {
     "table": _table,
     "rows": _table,
 }
-"""Functions that draw panels with rows, by kind."""

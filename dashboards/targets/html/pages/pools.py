@@ -23,8 +23,8 @@ from esjobs.core.query import (
 MOST_GROUPS = 60_000
 """Groups that are kept for the panels of a page that are about the same rows; see :func:`pools_of`."""
 
+# Metrics that can be made of those of smaller groups
 _ADDED_UP = (Sum, SumProduct, SumWhere, Count, Moment, Minimum, Maximum)
-"""Metrics that can be made of those of smaller groups."""
 
 ALL = "n_all"
 """The number of jobs of a group, whatever is known of them."""
@@ -212,17 +212,16 @@ def _plain(panels: Sequence[Panel], views: Sequence[View], choices: tuple[tuple[
 def chosen_by(page: Page, view: View, jobs: JobsIndex) -> tuple[tuple[str, str], ...]:
     """The columns of the choices of a page that rows of a view have, each with its name there.
 
-    What results call ``name``, jobs call ``queue``; an index of jobs may lack some.
+    What most results call ``name``, jobs call ``queue``; an index of jobs may lack some.
     """
     found: dict[str, str] = {}
-    names = table(view.table).column_names
+    rows = table(view.table)
+    names = rows.column_names
     for choice in page.choices:
-        column = choice.column
-        if view.table == JOBS.name:
-            column = "queue" if column == "name" else column
-            if not jobs.columns.get(column) or not jobs.columns[column].names:
-                continue
-        if column in names and not (view.table == JOBS.name and column == "site"):
+        column = rows.named if choice.column == "name" else choice.column
+        if view.table == JOBS.name and not (jobs.columns.get(column) and jobs.columns[column].names):
+            continue
+        if column in names:
             found[choice.column] = column
     return tuple(found.items())
 

@@ -123,6 +123,7 @@ class ClusterCockpit:
     """The format ``clustercockpit``."""
 
     name = "clustercockpit"
+    with_events = False
     default_source = "clustercockpit"
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
     wanted: ClassVar[re.Pattern[str]] = re.compile(r"(meta|data)\.json(\.gz)?")

@@ -64,6 +64,7 @@ class Prmon:
     """The format ``prmon``."""
 
     name = "prmon"
+    with_events = False
     default_source = "prmon"
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
 

@@ -119,6 +119,7 @@ class SlurmSource(OfText):
     """Output of ``sacct --parsable2`` (or ``--parsable``), UTF-8, plain or gzip."""
 
     name: str = "slurm"
+    with_events: ClassVar[bool] = False
     default_source: str = "slurm"
     settable: ClassVar[tuple[Field, ...]] = (
         *JOB_FIELDS,

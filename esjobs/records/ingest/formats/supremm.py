@@ -53,6 +53,7 @@ class Supremm:
     """The format ``supremm``."""
 
     name = "supremm"
+    with_events = False
     default_source = "supremm"
     settable: ClassVar[tuple[Field, ...]] = JOB_FIELDS
 

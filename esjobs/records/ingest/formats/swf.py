@@ -135,6 +135,7 @@ class SwfSource(OfText):
     """Logs of the Parallel Workloads Archive, version 2, plain or gzip."""
 
     name: str = "swf"
+    with_events: ClassVar[bool] = False
     default_source: str = "swf"
     settable: ClassVar[tuple[Field, ...]] = (
         *JOB_FIELDS,

@@ -47,8 +47,8 @@ from esjobs.store.elastic.transport.parallel import in_parallel
 from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 from esjobs.store.merge import encoded, merged, one_row
 
+# Each part has two searches under way; more would leave nothing of a small cluster to others
 _PARTS_IN_FLIGHT = 2
-"""Each part has two searches under way; more would leave nothing of a small cluster to others."""
 
 
 def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bool = False) -> Aggregate:
@@ -278,8 +278,8 @@ def _added(*books: pa.Table) -> pa.Table:
     return books_table(counts)
 
 
+# Answers aggregations over the documents of the question for which some clauses hold
 _Answer = Callable[[Sequence[Clause], Mapping[str, Any]], Mapping[str, Any]]
-"""Answers aggregations over the documents of the question for which some clauses hold."""
 
 
 def _rules(drops: Sequence[DropRule], clauses: Clauses, answer: _Answer) -> _Rules | None:

@@ -41,8 +41,8 @@ Distinct = Callable[[str], list[Any] | None]
 """The distinct values of a path among the jobs in question; None when they are too many."""
 
 _MOST_VALUES = 10_000
+# Values in one clause; both products allow 65 536
 _MOST_TERMS = 50_000
-"""Values in one clause; both products allow 65 536."""
 
 
 class Clauses:
@@ -212,8 +212,8 @@ class Clauses:
         return self.filter(In(name, hit))
 
 
+# The values of a class of cores
 _CLASSES = ("single", "multi")
-"""The values of a class of cores."""
 
 
 def _times_of(source: str, days: Days) -> Times:

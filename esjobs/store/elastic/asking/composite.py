@@ -29,10 +29,10 @@ from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 from esjobs.store.merge import ENCODED, merged
 
 _IN_FLIGHT = 2
+# Buckets of an answer, those inside of others too; the least default of ``search.max_buckets`` is 65 535
 _MOST_BUCKETS = 60_000
-"""Buckets of an answer, those inside of others too; the least default of ``search.max_buckets`` is 65 535."""
+# Groups per job from which on it is cheaper to have every number among the keys than to sum it
 _NEARLY_ALL = 0.75
-"""Groups per job from which on it is cheaper to have every number among the keys than to sum it."""
 
 
 Span = Literal["day", "week", "month"]

@@ -14,8 +14,8 @@ from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+# The last midnight that 63 bits of nanoseconds reach
 _LAST = datetime(2262, 4, 11, tzinfo=UTC)
-"""The last midnight that 63 bits of nanoseconds reach."""
 
 _STRETCHES = 16
 
@@ -96,16 +96,16 @@ def fingerprints(
     clauses: Sequence[Mapping[str, Any]],
     mark: str,
 ) -> pa.Table:
-    """Return columns day, n_jobs, mark; ``mark``: field whose sum is the mark."""
+    """Return columns day, n_jobs, fingerprint; ``mark``: field whose sum it is."""
     query = {"bool": {"filter": list(clauses)}}
-    aggs = {"days": per_day(path, {"mark": {"sum": {"field": mark}}})}
+    aggs = {"days": per_day(path, {"fingerprint": {"sum": {"field": mark}}})}
     answer = at.search(only_aggregations(query, aggs))
     return pa.Table.from_pylist(
         [
             {
                 "day": day_of(group),
                 "n_jobs": group["doc_count"],
-                "mark": digits(group["mark"]["value"]),
+                "fingerprint": digits(group["fingerprint"]["value"]),
             }
             for group in (answer["aggregations"]["days"]["buckets"] if answer else [])
         ],

@@ -13,8 +13,8 @@ from esjobs.store.elastic.asking.clauses import Clause, all_of, any_of, negated
 from esjobs.store.elastic.asking.composite import Grouping
 from esjobs.store.elastic.asking.days import between, moment_of
 
+# Pieces of a clause, each with two conditions or three; products take 1024 at least
 _MOST_PIECES = 300
-"""Pieces of a clause, each with two conditions or three; products take 1024 at least."""
 _MOST_VALUES = 10_000
 
 Keys = Mapping[str, Any]

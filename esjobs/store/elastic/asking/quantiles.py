@@ -42,21 +42,21 @@ from esjobs.store.merge import plain
 COUNT = "jobs in the group"
 """A metric of its own, by which groups are held against the books."""
 
+# Bins of all groups together that are worth counting at once
 _MOST_CELLS = 40_000
-"""Bins of all groups together that are worth counting at once."""
 _MOST_BINS = 256
+# Below it would cost more to count than to list
 _LEAST_BINS = 12
-"""Below it would cost more to count than to list."""
+# Values that are listed as they are; above it pays to cut again
 _FEW = 60_000
-"""Values that are listed as they are; above it pays to cut again."""
 FEW_JOBS = 15_000
 """Jobs of which all values are listed, without a look at how they are distributed."""
 _MOST_PASSES = 4
+# Jobs by which the edges of bins are guessed, about
 _SAMPLED = 8_000
-"""Jobs by which the edges of bins are guessed, about."""
 _IN_FLIGHT = 2
+# Up to here a number with a fraction tells whole numbers apart
 _EXACT = 2.0**53
-"""Up to here a number with a fraction tells whole numbers apart."""
 
 
 @dataclass(frozen=True)

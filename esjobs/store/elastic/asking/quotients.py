@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 MOST_CLASSES = 64
 """Values of a whole number, each with a clause of its own."""
+# Steps of all divisors together, each with a clause of its own
 _MOST_CELLS = 256
-"""Steps of all divisors together, each with a clause of its own."""
 _MOST_ULPS = 4096
+# Up to here whole numbers are what they are when they are divided
 _EXACT = 2.0**53
-"""Up to here whole numbers are what they are when they are divided."""
 FIRST, LAST = 1.0, 2.0**22
 SAFE = 1e-9
 """Relative distance from a limit within which rounding could decide."""

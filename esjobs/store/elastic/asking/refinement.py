@@ -16,8 +16,8 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+# Ranks beside a fraction that have edges of their own: groups mostly differ by little
 _NEAR = (0.004, 0.01, 0.02)
-"""Ranks beside a fraction that have edges of their own: groups mostly differ by little."""
 
 
 class InconsistentError(Exception):

@@ -28,8 +28,8 @@ from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 from esjobs.store.merge import encoded, merged, one_row
 
+# A metric of its own, by which groups are held against what the filters count
 _COUNT = "rows in the group"
-"""A metric of its own, by which groups are held against what the filters count."""
 
 
 @dataclass(frozen=True)

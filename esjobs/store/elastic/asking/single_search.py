@@ -28,8 +28,8 @@ from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import decoded_once, only_aggregations
 from esjobs.store.merge import one_row
 
+# Asks a body and decodes the answer, which is about all shards; None where there is no index
 _Search = Callable[[Mapping[str, Any], Callable[[bytes | str], Any]], Any]
-"""Asks a body and decodes the answer, which is about all shards; None where there is no index."""
 
 
 @dataclass(frozen=True)

@@ -219,8 +219,8 @@ def _constants(
     return constants if exact else None
 
 
+# Filters that no missing value passes
 _HAVING = In | NotIn | Present | Range | Times | Like
-"""Filters that no missing value passes."""
 
 
 def present_in(query: Query) -> set[str]:

@@ -15,11 +15,11 @@ from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.quotients import FIRST, LAST, SAFE, Step, ends_of
 from esjobs.store.elastic.fields.live_fields import LiveField
 
+# Ratio of the bounds of a step of the divisor: what lies below the limit by more than this is certain
 _STEP = 2.0
-"""Ratio of the bounds of a step of the divisor: what lies below the limit by more than this is certain."""
 _CLASSES = 8
+# By how much an end of the dividend is moved outwards, against the rounding of its units
 _SLACK = 1e-6
-"""By how much an end of the dividend is moved outwards, against the rounding of its units."""
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Answers aggregations over the documents in question: those that pass what comes before the rule."""

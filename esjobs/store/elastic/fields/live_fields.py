@@ -19,8 +19,8 @@ _NUMBERS = _INTEGERS | {"double", "float", "half_float", "scaled_float"}
 _TEXTS = frozenset({"keyword", "constant_keyword", "wildcard"})
 _TIMES = frozenset({"date", "date_nanos"})
 _BOOLEANS = frozenset({"boolean"})
+# Mapping types of an object; its members are read from documents in any case
 _OBJECTS = frozenset({"object", "nested", "flattened", "flat_object"})
-"""Mapping types of an object; its members are read from documents in any case."""
 OBJECT = "object"
 """The type of a map that is read from documents."""
 _NOT_TOLD = "read from the documents; an index does not tell whether they have it"
@@ -192,6 +192,7 @@ def _what_is_wrong(item: Field, name: str, types: str, *, n_ways: int) -> str:
     return f"{name} is {types}, not {_CALLED.get(item.type, 'a keyword')}"
 
 
+# By type of a field, the types of an index by which it can be asked; a map cannot be
 _ASKED_AS = {
     "integer": _NUMBERS,
     "number": _NUMBERS,
@@ -199,7 +200,6 @@ _ASKED_AS = {
     "boolean": _BOOLEANS,
     "map": frozenset[str](),
 }
-"""By type of a field, the types of an index by which it can be asked; a map cannot be."""
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 from esjobs.store.elastic.transport.naming import PATTERN, addresses, nameable, without
 from esjobs.store.elastic.transport.scan import search_once
 
+# Numbers whose sums tell that documents differ: those that buckets and declared values are made of
 _USED = ("cpu_s", "wall_s", "events", "cores", "hs06_s")
-"""Numbers whose sums tell that documents differ: those that buckets and declared values are made of."""
 
+# Indices that one question may be about
 _MOST_INDICES = 10_000
-"""Indices that one question may be about."""
 
 
 class ForeignJobs:
@@ -169,7 +169,7 @@ class ForeignJobs:
             for day, name, n_jobs, mark in self._marks(part, window):
                 marks[day].append((name, n_jobs, mark))
         rows = [
-            {"day": day, "n_jobs": sum(n_jobs for _, n_jobs, _ in of_day), "mark": _joined(of_day)}
+            {"day": day, "n_jobs": sum(n_jobs for _, n_jobs, _ in of_day), "fingerprint": _joined(of_day)}
             for day, of_day in sorted(marks.items())
         ]
         return pa.Table.from_pylist(rows, schema=FINGERPRINTS)

@@ -79,4 +79,4 @@ class JobSource(Protocol):
         """Return the number of documents without end time."""
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Return columns day, n_jobs, mark; see :class:`JobStore`."""
+        """Return columns day, n_jobs, fingerprint; see :class:`JobStore`."""

@@ -18,8 +18,8 @@ from esjobs.store.elastic.results.lines import documents
 from esjobs.store.elastic.transport.writing import Action, delete, index
 
 _TEXTS = tuple(item.name for item in PUT_SCHEMA if pa.types.is_string(item.type))
+# Fields of a document about itself, beside those of the job
 _CONTROL = ("load", "row", "from", "until", "born", "identity")
-"""Fields of a document about itself, beside those of the job."""
 _CHUNK = 1000
 
 

@@ -11,8 +11,8 @@ from esjobs.core.fields import JOB_FIELDS
 from esjobs.store.row_hash import content_hash
 
 _REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
+# Bytes of an identity; the id of a document has room for 512
 _LONGEST = 400
-"""Bytes of an identity; the id of a document has room for 512."""
 
 
 def stamped(rows: pa.RecordBatch, first_row: int) -> pa.RecordBatch:

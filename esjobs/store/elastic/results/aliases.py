@@ -14,8 +14,8 @@ from esjobs.store.checks import LENGTH
 from esjobs.store.elastic.layout import Names, listed
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 
+# Stands in the filter of an alias for a generation that there is not, or a partition
 _NOTHING = "none"
-"""Stands in the filter of an alias for a generation that there is not, or a partition."""
 
 _ROUTING = ("index_routing", "search_routing")
 

@@ -14,8 +14,8 @@ from esjobs.core.tables import Table
 from esjobs.store.elastic.state import State
 
 _KEY = "months to sweep"
+# Stands for all months: nobody has kept the list yet
 _EVERY = ""
-"""Stands for all months: nobody has kept the list yet."""
 _ATTEMPTS = 5
 
 

@@ -58,8 +58,8 @@ from esjobs.store.elastic.transport.writing import parts, refresh, sent
 from esjobs.store.lease import Lease
 from esjobs.store.process import Process
 
+# Values asked for in one clause; the limit of both products is 65 536
 _MOST_VALUES = 10_000
-"""Values asked for in one clause; the limit of both products is 65 536."""
 
 
 class Results:
@@ -287,8 +287,8 @@ class Results:
         return marker.writer == Process.current() or marker.is_left(self._clock())
 
 
+# The open stores of this process, which know what they are about to publish
 _OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
-"""The open stores of this process, which know what they are about to publish."""
 
 
 def _retired_months(changes: Sequence[Change]) -> list[tuple[Table, str]]:

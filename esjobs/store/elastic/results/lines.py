@@ -23,8 +23,8 @@ PIECE_ROWS, PIECE_BYTES = 4096, 850_000
 Parts = list[pa.Array | str]
 """Texts of all rows and constants, which joined row by row make a text; null where one of them is."""
 
+# Bytes that a JSON string must escape
 _ESCAPED = bytes(range(32)) + b'"\\'
-"""Bytes that a JSON string must escape."""
 
 
 def create_lines(

@@ -35,8 +35,8 @@ from esjobs.store.elastic.transport.retry import PassingError
 
 _log = logging.getLogger(__name__)
 
+# A reader may ask for the aliases before a publication and for the record after it
 _ATTEMPTS, _PAUSE_S = 5, 0.05
-"""A reader may ask for the aliases before a publication and for the record after it."""
 
 Requested = Sequence[tuple[Table, Collection[str] | None]]
 """Tables, and the months of each that are asked for; None: all."""

@@ -51,8 +51,8 @@ class UnreachableError(PassingError):
 
 
 _PASSING = frozenset({429, 502, 503, 504})
+# Kinds of errors that come again however often one asks, though their status says overload
 _LASTING = frozenset({"too_many_buckets_exception"})
-"""Kinds of errors that come again however often one asks, though their status says overload."""
 
 
 class Cluster(ABC):
@@ -227,8 +227,8 @@ _WAYS_OUT: dict[str, str] = {
 }
 
 
+# Number of the block that stands for a full disk, in the reason of both products
 _DISK_BLOCK = "/12/"
-"""Number of the block that stands for a full disk, in the reason of both products."""
 
 
 def refusal(

@@ -8,6 +8,7 @@ from elasticsearch import Elasticsearch, dsl
 
 from esjobs.core.fields import FieldType
 
+# Python type of a value in a hit: ``datetime`` for times and days, ``bytes``, else that of JSON
 _KINDS: Mapping[FieldType, type[dsl.Field]] = {
     "keyword": dsl.Keyword,
     "text": dsl.Keyword,
@@ -20,7 +21,6 @@ _KINDS: Mapping[FieldType, type[dsl.Field]] = {
     "list": dsl.Double,
     "bytes": dsl.Binary,
 }
-"""Python type of a value in a hit: ``datetime`` for times and days, ``bytes``, else that of JSON."""
 
 
 class _Row(dsl.Document):

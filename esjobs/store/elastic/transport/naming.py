@@ -9,8 +9,8 @@ from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 PATTERN = "*,"
 """Unquoted characters in the names of indices."""
 
+# Characters of names in one address; a cluster refuses more than 4096 in its first line by default
 _LONGEST = 3000
-"""Characters of names in one address; a cluster refuses more than 4096 in its first line by default."""
 
 
 def without(expression: str, prefix: str) -> str:

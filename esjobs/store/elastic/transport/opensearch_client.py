@@ -20,8 +20,8 @@ import opensearchpy  # noqa: E402  only after it is known to be there
 # What it warns of comes back as an error, or was resolved by a retry.
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)
 
+# Kept open; by default one, and every other request under way would begin with a new one
 _CONNECTIONS = 4
-"""Kept open; by default one, and every other request under way would begin with a new one."""
 
 _OTHERS = (
     opensearchpy.exceptions.OpenSearchException,

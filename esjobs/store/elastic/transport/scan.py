@@ -19,17 +19,17 @@ PAGE = 10_000
 PAGE_OF_BYTES = 500
 """Documents of a page where rows have columns of bytes: a packed series may take some hundred kilobytes."""
 
+# By default a slice is a range of documents in Elasticsearch; in OpenSearch it costs more than it saves
 _SLICES, _IN_FLIGHT = 4, 2
-"""By default a slice is a range of documents in Elasticsearch; in OpenSearch it costs more than it saves."""
 
 _WORTH_SLICING = 3 * PAGE
+# Documents of a run from which on it is asked for alone, on average
 _LONG_RUN = 1000
-"""Documents of a run from which on it is asked for alone, on average."""
 _KEEP_ALIVE = "5m"
+# Always the same copy of a shard, as long as it is there: copies are not refreshed at the same moment
 _SAME_COPIES = {"preference": "esjobs"}
-"""Always the same copy of a shard, as long as it is there: copies are not refreshed at the same moment."""
+# A search works on two shards of a node at a time, for the cluster has other users
 _COMPLETE = {"allow_partial_search_results": "false", "max_concurrent_shard_requests": 2}
-"""A search works on two shards of a node at a time, for the cluster has other users."""
 
 
 class PointInTime:

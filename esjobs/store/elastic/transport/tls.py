@@ -67,6 +67,7 @@ def _unusable(name: str, file: str | None, error: ssl.SSLError) -> SettingsError
     return SettingsError(f"{name} {file} cannot be used: {error.reason or error}; name another file")
 
 
+# Patterns of what OpenSSL says, the first that fits, and what to do
 _WAYS_OUT = (
     ("mismatch|doesn't match", "its certificate is for another name; use the address that it names"),
     ("has expired|not yet valid", "renew its certificate, or set the clock of this machine"),
@@ -78,7 +79,6 @@ _WAYS_OUT = (
     ),
     ("wrong version number|unknown protocol|http request|record layer", "is it an address with http://?"),
 )
-"""Patterns of what OpenSSL says, the first that fits, and what to do."""
 
 
 def way_out(reason: str) -> str:

@@ -16,11 +16,11 @@ _REQUEST_BYTES = 2_500_000
 _TOO_LARGE = 413
 _CONFLICT = 409
 _NOT_FOUND = 404
+# More requests at a time hardly help: what indexes is busy with two
 _IN_FLIGHT = 2
-"""More requests at a time hardly help: what indexes is busy with two."""
 
+# Fields read of the responses: a seventh of them. The subject of an item is in the line that was sent.
 _ANSWER = {"filter_path": "errors,items.*.status,items.*.error"}
-"""Fields read of the responses: a seventh of them. The subject of an item is in the line that was sent."""
 
 What = TypeVar("What")
 

@@ -1,0 +1,202 @@
+"""Usage of a centre or grid as one HTML page: hours, people, failures, waiting, scores, issues.
+
+It rests on job records alone and needs no speed factors.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dashboards.targets.html.profile import Part, ProfilePage, render_profile
+from esjobs.core.errors import NoResultError
+from esjobs.core.numbers import core_h, count, day_range, duration, many, percent
+from esjobs.core.query import Count, Query, Sum
+from esjobs.core.text import visible
+from esjobs.core.window import Window, format_time
+from esjobs.publish.publication import finite
+from esjobs.records.jobs.query import query_jobs
+from esjobs.render.profile_page import columns_of, curve
+from esjobs.schema.issues import ISSUES
+from esjobs.schema.scores import SCORE_NAMES
+from esjobs.scores.rank import rank
+from esjobs.store.base import JobStore
+
+TOP = 20
+"""Queues, projects and users that are listed, those of most core-hours."""
+_METRICS = (
+    *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h"),
+    *("cancelled_core_h", "waiting_median_s", "waiting_p95_s"),
+)
+# Metric, heading and factor of the columns of queues, projects and users
+_COLUMNS = (
+    ("jobs", "jobs", None),
+    ("core_h", "core-hours", 1.0),
+    ("efficiency", "CPU efficiency, %", 100.0),
+    ("idle_core_h", "idle core-hours", 1.0),
+    ("failure_rate", "failed jobs, %", 100.0),
+    ("lost_core_h", "lost core-hours", 1.0),
+    ("waiting_median_s", "median waiting, h", 1 / 3600),
+)
+_CURVES = (
+    ("core_h", "Core-hours"),
+    ("efficiency", "CPU efficiency"),
+    ("failure_rate", "Share of failed jobs"),
+)
+_ISSUE_SUMS = (Count("n"), Sum("node_h", "node_h"), Sum("idle_core_h", "idle_core_h"))
+_LEAST_POINTS = 3
+_LONGEST_BY_DAY = 62
+"""Days up to which a window is drawn by day; longer ones by week."""
+
+Row = dict[str, Any]
+
+
+def usage_html(store: JobStore, window: Window) -> str:
+    """Return the page of a window as self-contained HTML, for screen and print.
+
+    All jobs that ended in the window count, whatever their state. *Lost* and *idle* are those of ``query``.
+    Cost: some ten grouped queries to the jobs, and one to each of scores
+    and issues. Raises :class:`NoJobsError` without jobs.
+    """
+    total = query_jobs(store, [], _METRICS, window=window).to_pylist()[0]
+    parts = [
+        Part("Summary", "", _summary(store, window, total), [], None),
+        _over_time(store, window),
+        _outcomes(store, window, total["core_h"]),
+        _names(store, window, "queue", "Queues"),
+        _names(store, window, "project", "Projects"),
+        _names(store, window, "user", "Users"),
+        _scores(store, window),
+        _issues(store, window),
+    ]
+    title = f"Usage, {day_range(window.start, window.end)}"
+    source = f"{many(total['jobs'], 'job')} of {visible(store.capabilities().location)}"
+    newest = store.span().last
+    if newest is not None:
+        source += f"; newest job: {format_time(newest)}"
+    return render_profile(ProfilePage(title, source, [part for part in parts if part is not None]))
+
+
+def _summary(store: JobStore, window: Window, total: Row) -> list[str]:
+    counts = {field: _n_names(store, window, field) for field in ("user", "project")}
+    people = [many(number, field) for field, number in counts.items() if number]
+    whose = f" for {' and '.join(people)}" if people else ""
+    sentences = [f"{many(total['jobs'], 'job')}{whose} used {core_h(total['core_h'] or 0.0)}."]
+    if total["efficiency"] is not None:
+        sentences.append(
+            f"CPU efficiency was {percent(total['efficiency'])}: {core_h(total['idle_core_h'])} were idle."
+        )
+    else:
+        sentences.append("CPU efficiency is unknown: no record has CPU time.")
+    if total["failure_rate"] is not None:
+        sentences.append(
+            f"{percent(total['failure_rate'])} of the jobs failed; they used {core_h(total['lost_core_h'])}. "
+            f"Cancelled jobs used {core_h(total['cancelled_core_h'] or 0.0)}."
+        )
+    if total["waiting_median_s"] is not None:
+        sentences.append(
+            f"Half of the jobs started within {duration(total['waiting_median_s'])} of submission, "
+            f"95 % within {duration(total['waiting_p95_s'])}."
+        )
+    return sentences
+
+
+def _grouped(store: JobStore, window: Window, by: Sequence[str], metrics: Sequence[str]) -> pa.Table:
+    """Return groups of jobs, those of most core-hours first."""
+    table = query_jobs(store, by, metrics, window=window)
+    return table.take(pc.sort_indices(table, sort_keys=[("core_h", "descending")]))
+
+
+def _n_names(store: JobStore, window: Window, field: str) -> int:
+    names = query_jobs(store, [field], ["jobs"], window=window).column(field)
+    return int(len(names) - names.null_count)
+
+
+def _over_time(store: JobStore, window: Window) -> Part | None:
+    by, word = ("day", "day") if window.days <= _LONGEST_BY_DAY else ("week", "ISO week")
+    table = query_jobs(store, [by], [name for name, _ in _CURVES], window=window)
+    rows = sorted((row for row in table.to_pylist() if row[by] is not None), key=lambda row: row[by])
+    if len(rows) < _LEAST_POINTS:
+        return None
+    figures = [
+        curve(title, [(str(row[by]), row[name]) for row in rows if row[name] is not None], word)
+        for name, title in _CURVES
+        if any(row[name] is not None for row in rows)
+    ]
+    return Part("Over time", "", [], figures, None)
+
+
+def _outcomes(store: JobStore, window: Window, all_core_h: float | None) -> Part:
+    groups = _grouped(store, window, ["state"], ["jobs", "core_h"])
+    rows = []
+    for row in groups.to_pylist():
+        share = row["core_h"] / all_core_h if row["core_h"] is not None and all_core_h else None
+        rows.append(
+            {
+                "state": row["state"] or "not recorded",
+                "jobs": row["jobs"],
+                "core-hours": finite(row["core_h"]),
+                "share of core-hours, %": None if share is None else round(100 * share, 2),
+            }
+        )
+    return _table("How jobs ended", rows)
+
+
+def _names(store: JobStore, window: Window, field: str, title: str) -> Part | None:
+    groups = _grouped(store, window, [field], [metric for metric, _, _ in _COLUMNS])
+    if groups.column(field).null_count == len(groups):
+        return None
+    about = f"The {TOP} of {count(len(groups))} with most core-hours." if len(groups) > TOP else ""
+    return _table(title, [_named(row, field) for row in groups.slice(0, TOP).to_pylist()], about)
+
+
+def _named(row: Row, field: str) -> Row:
+    cells: Row = {field: row[field] or "not recorded"}
+    for metric, heading, factor in _COLUMNS:
+        value = row[metric]
+        cells[heading] = value if value is None or factor is None else round(factor * value, 2)
+    return cells
+
+
+def _table(title: str, rows: Sequence[Row], about: str = "") -> Part:
+    """Return a section with a table; columns without any value are omitted."""
+    filled = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    table = pa.Table.from_pylist([{name: row[name] for name in filled} for row in rows])
+    return Part(title, about, [], [], columns_of(table))
+
+
+def _scores(store: JobStore, window: Window) -> Part | None:
+    """Return mean scores of the queues of most node-hours; None where no job is scored."""
+    of_queue: dict[str, Row] = {}
+    for score in SCORE_NAMES:
+        try:
+            ranked = rank(store, "queue", score, window=window, top=None).rows.to_pylist()
+        except NoResultError:
+            return None
+        for row in ranked:
+            if row["score"] is not None:
+                cells = of_queue.setdefault(row["name"], {"queue": row["name"], "node-hours": row["node_h"]})
+                cells[score.removeprefix("score_")] = row["score"]
+    if not of_queue:
+        return None
+    largest = sorted(of_queue.values(), key=lambda cells: -cells["node-hours"])[:TOP]
+    columns = ["queue", "node-hours", *(name.removeprefix("score_") for name in SCORE_NAMES)]
+    rows = [{name: cells.get(name) for name in columns} for cells in largest]
+    return _table("Scores", rows, "Means by queue, weighted by node-hours; 0 is best, 100 worst.")
+
+
+def _issues(store: JobStore, window: Window) -> Part | None:
+    query = Query(("detector", "severity"), _ISSUE_SUMS, window, over=ISSUES)
+    found = store.aggregate(query).table.to_pylist()
+    rows = [
+        {
+            "issue": row["detector"],
+            "severity": row["severity"],
+            "jobs": row["n"],
+            "node-hours": finite(row["node_h"]),
+            "core-hours to save": finite(row["idle_core_h"]),
+        }
+        for row in sorted(found, key=lambda row: -(row["node_h"] or 0.0))
+    ]
+    return _table("Issues of jobs", rows) if rows else None

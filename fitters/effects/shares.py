@@ -1,0 +1,312 @@
+"""Shares of the variance of speeds between units: by their classes, by the units themselves, by sorting.
+
+The speed of a unit is ln k = s + psi, its own effect and the mean of its classes'. Variances of estimated
+effects are too large, because errors scatter too: with few tasks a unit most of what looks like the unit is
+error. The correction is that of P. Kline, R. Saggio, M. Solvsten, Econometrica 88 (2020) 1859: for a variance
+b' A b of estimates b the expected part of the errors is
+
+    sum over clusters c of tr(B_cc Omega_c),    Omega_c = y_c [(1 - P_cc)^-1 e_c]'
+
+which needs no model of them: what the other clusters predict of one is independent of its error. A cluster is
+a unit at a task, because its classes share what the unit does to the task. Clusters that alone tell something
+are left out first.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fitters.effects.effects import comparable
+from fitters.effects.reduced import Reduced, solve_reduced, two_way
+from fitters.layout.arrays import Codes, Floats, Ints, Mask
+from fitters.threads import one_blas_thread
+
+GROUPS = 20
+"""Groups of tasks that the jackknife leaves out in turn."""
+LEAST_UNITS = 3
+_ONLY_LINK = 1e-6  # Smallest eigenvalue of 1 - P_cc from which the others tell what a cluster is
+_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """Variance of ln k, or a covariance, and its ``share`` of all; NaN where nothing scatters.
+
+    Errors: jackknife over groups of tasks, NaN without enough. ``plug_in``: the variance of the estimated
+    effects, errors and all.
+    """
+
+    value: float
+    error: float
+    plug_in: float
+    share: float
+    share_err: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VarianceShares:
+    """Variance of ln k between units by what it comes from; ``sorting``: twice the covariance of the others.
+
+    The three add up to ``total``. ``inside``: the units in it, by code. ``n_clusters``: units at tasks behind
+    it; ``n_left_out``: clusters that alone tell something.
+    """
+
+    classes: Variance
+    units: Variance
+    sorting: Variance
+    total: Variance
+    inside: Mask
+    n_clusters: int
+    n_left_out: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """Rows in the order of their clusters (a unit at a task); codes are dense."""
+
+    task: Codes
+    unit: Codes
+    of_class: Codes
+    value: Floats
+    weight: Floats
+    mix: Floats  # Shares of the classes in each unit, shape (n_units, n_classes)
+    group: Ints  # Group of the task
+    units: Ints  # Original codes
+    classes: Ints
+
+    def keep(self, rows: Mask) -> "_Sample":
+        unit, units = _dense(self.unit[rows])
+        of_class, classes = _dense(self.of_class[rows])
+        task, _ = _dense(self.task[rows])
+        mix = self.mix[np.ix_(units, classes)]
+        total = mix.sum(axis=1, keepdims=True)
+        mix = np.divide(mix, total, out=np.full_like(mix, 1.0 / len(classes)), where=total > 0)
+        kept = (self.value[rows], self.weight[rows], mix, self.group[rows])
+        return _Sample(task, unit, of_class, *kept, self.units[units], self.classes[classes])
+
+    @property
+    def starts(self) -> Ints:
+        """The first row of each cluster."""
+        new = (np.diff(self.task) != 0) | (np.diff(self.unit) != 0)
+        return np.concatenate([[0], 1 + np.flatnonzero(new)]).astype(np.int64)
+
+
+def _dense(codes: Codes) -> tuple[Codes, Ints]:
+    listed, dense = np.unique(codes, return_inverse=True)
+    return dense.astype(np.int32), listed.astype(np.int64)
+
+
+@one_blas_thread()
+def variance_shares(
+    task: Codes,
+    unit: Codes,
+    of_class: Codes,
+    value: Floats,
+    weight: Floats,
+    mix: Floats,
+    groups: int = GROUPS,
+) -> VarianceShares | None:
+    """Return the shares of the variance between units; None below three units that can be compared.
+
+    ``value``: ln of the time per event of each row, ``weight``: 1 / its variance, 0 for rows to be ignored.
+    ``mix``: shares of the classes in the speed of each unit, shape (n_units, n_classes). ``groups``: of the
+    jackknife; below 2 there is no error. Cost: one factorisation of units + classes for each group.
+    """
+    order = np.lexsort((of_class, unit, task))
+    order = order[weight[order] > 0]
+    everything = _Sample(
+        task[order],
+        unit[order],
+        of_class[order],
+        value[order],
+        weight[order],
+        mix,
+        (task[order] % max(groups, 1)).astype(np.int64),
+        np.arange(mix.shape[0], dtype=np.int64),
+        np.arange(mix.shape[1], dtype=np.int64),
+    )
+    found = _estimated(everything)
+    if found is None:
+        return None
+    corrected, plug_in = found.variances(found.sample.mix)
+    changes = []
+    for group in range(groups if groups > 1 else 0):
+        part = _estimated(found.sample.keep(found.sample.group != group))
+        if part is not None:
+            # of the same units and classes, or those that are lost would be taken for errors
+            common, _ = found.variances(part.mix_in(found.sample))
+            changes.append(part.variances(part.sample.mix)[0] - common)
+    again = corrected + np.array(changes) if len(changes) > groups // 2 > 0 else np.full((2, 4), np.nan)
+    inside = np.zeros(len(mix), np.bool_)
+    inside[found.sample.units] = True
+    columns = (corrected, _jackknife(again), plug_in, _shares(corrected), _jackknife(_shares(again)))
+    classes, units, sorting, total = (Variance(*map(float, row)) for row in zip(*columns, strict=True))
+    number = len(found.sample.starts)
+    return VarianceShares(classes, units, sorting, total, inside, number, found.left_out)
+
+
+def _shares(variances: Floats) -> Floats:
+    total = variances[..., -1:]
+    return np.divide(variances, total, out=np.full_like(variances, np.nan), where=total > 0)
+
+
+def _jackknife(again: Floats) -> Floats:
+    n = len(again)
+    error: Floats = np.sqrt((n - 1) / n * np.sum((again - again.mean(axis=0)) ** 2, axis=0))
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    """A sample that can be compared, with its solution; ``left_out``: clusters that were left out for it."""
+
+    sample: _Sample
+    solution: Reduced
+    leave_out: "_LeaveOut"
+    left_out: int
+
+    def variances(self, mix: Floats) -> tuple[Floats, Floats]:
+        """Return the variances, corrected and plain, of the units with a mix (rows of zeros: not counted)."""
+        matrices = _matrices(mix)
+        effects = self.solution.effects
+        plain = np.array([effects @ matrix @ effects for matrix in matrices])
+        corrected = plain - np.array([self.leave_out.expected(matrix) for matrix in matrices])
+        return _with_total(corrected), _with_total(plain)
+
+    def mix_in(self, other: _Sample) -> Floats:
+        """Return the mix in the codes of a larger sample."""
+        mix = np.zeros_like(other.mix)
+        units = np.searchsorted(other.units, self.sample.units)
+        mix[np.ix_(units, np.searchsorted(other.classes, self.sample.classes))] = self.sample.mix
+        return mix
+
+
+def _estimated(sample: _Sample) -> _Estimate | None:
+    left_out = 0
+    for _ in range(_ROUNDS):
+        comparing = _comparable(sample)
+        if comparing is None:
+            return None
+        sample, solution = comparing
+        leave_out = _LeaveOut(sample, solution)
+        alone = leave_out.alone()
+        if not alone.any():
+            return _Estimate(sample, solution, leave_out, left_out)
+        left_out += int(alone.sum())
+        number = np.cumsum(np.isin(np.arange(len(sample.task)), sample.starts)) - 1
+        sample = sample.keep(~alone[number])
+    return None
+
+
+def _with_total(parts: Floats) -> Floats:
+    return np.append(parts, parts.sum())
+
+
+def _matrices(mix: Floats) -> tuple[Floats, Floats, Floats]:
+    # A with b' A b the variance by classes, by units, and twice their covariance.
+    n_units, n_classes = mix.shape
+    counts = mix.any(axis=1)
+    n = int(counts.sum())
+    centring = (np.diag(counts.astype(np.float64)) - np.outer(counts, counts) / n) / np.sqrt(n - 1)
+    classes = np.hstack([np.zeros((n_units, n_units)), centring @ mix])
+    units = np.hstack([centring, np.zeros((n_units, n_classes))])
+    both = classes.T @ units
+    return classes.T @ classes, units.T @ units, both + both.T
+
+
+def _comparable(sample: _Sample) -> tuple[_Sample, Reduced] | None:
+    for _ in range(_ROUNDS):
+        several = np.bincount(sample.task)[sample.task] > 1 if len(sample.task) else np.zeros(0, np.bool_)
+        kept = several.copy()
+        kept[several] = comparable(*(codes[several] for codes in (sample.task, sample.unit, sample.of_class)))
+        sample = sample.keep(kept)
+        n_units, n_classes = sample.mix.shape
+        if n_units < LEAST_UNITS or not n_classes:
+            return None
+        design = two_way(sample.unit, sample.of_class, n_units, n_classes)
+        solution = solve_reduced(sample.task, design, sample.value, sample.weight)
+        apart = ~_together(solution.null[:n_units])[sample.unit]
+        apart |= ~_together(solution.null[n_units:])[sample.of_class]
+        if kept.all() and not apart.any():
+            return sample, solution
+        sample = sample.keep(~apart)
+    return None
+
+
+def _together(null: Floats) -> Mask:
+    # Effects whose differences are determined: those that nothing undetermined moves apart.
+    _, number, size = np.unique(null.round(6), axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(np.ravel(number) == int(np.argmax(size)), np.bool_)
+
+
+class _LeaveOut:
+    """Predictions of each cluster by the others, for all clusters at once."""
+
+    def __init__(self, sample: _Sample, solution: Reduced) -> None:
+        self._sample, self._solution = sample, solution
+        self._starts = sample.starts
+        self._sizes = np.diff(np.append(self._starts, len(sample.task)))
+        self._root = np.sqrt(sample.weight)
+        # levels of tasks are no part of the effects, and would make the products of values large
+        level = np.bincount(sample.task, sample.weight * sample.value) / solution.total
+        self._value = self._root * (sample.value - level[sample.task])
+        self._residual = self._root * solution.residual
+        self._hats = list(self._blocks(solution.covariance, levels=True))
+
+    def alone(self) -> Mask:
+        """Return the clusters without which something cannot be told."""
+        alone = np.zeros(len(self._starts), np.bool_)
+        for clusters, hat in self._hats:
+            rest = np.linalg.eigvalsh(np.eye(hat.shape[-1]) - hat)
+            alone[clusters] = rest[:, 0] < _ONLY_LINK
+        return alone
+
+    def expected(self, matrix: Floats) -> float:
+        """Return the expected part of the errors in ``b' A b``."""
+        inverse = self._solution.covariance
+        blocks = self._blocks(inverse @ matrix @ inverse, levels=False)
+        total = 0.0
+        for (clusters, hat), (_, block) in zip(self._hats, blocks, strict=True):
+            rows = self._starts[clusters][:, None] + np.arange(hat.shape[-1])
+            left = np.linalg.solve(np.eye(hat.shape[-1]) - hat, self._residual[rows][:, :, None])[:, :, 0]
+            total += float(np.einsum("ci,cij,cj->", left, block, self._value[rows]))
+        return total
+
+    def _blocks(self, matrix: Floats, *, levels: bool) -> "list[tuple[Ints, Floats]]":
+        # By size of the clusters, their numbers and X_c M X_c' of the weighted rows; ``levels``: with those
+        # of the tasks, which are fitted along.
+        sample, means = self._sample, self._solution.means
+        n_units = sample.mix.shape[0]
+        at_task = np.asarray(means @ matrix)  # with the sign of the design
+        square = np.asarray(means.multiply(at_task).sum(axis=1)).ravel()
+        own = sample.unit
+        other = n_units + sample.of_class
+        # of each row with the mean of its task
+        with_mean = -at_task[sample.task, own] - at_task[sample.task, other]
+        found = []
+        for size in np.unique(self._sizes).tolist():
+            clusters = np.flatnonzero(self._sizes == size)
+            rows = self._starts[clusters][:, None] + np.arange(size)
+            unit, of_class = own[rows[:, 0]][:, None, None], other[rows]
+            first, second = of_class[:, :, None], of_class[:, None, :]
+            block = matrix[unit, unit] + matrix[unit, second] + matrix[first, unit] + matrix[first, second]
+            task = sample.task[rows[:, 0]]
+            block = block - with_mean[rows][:, :, None] - with_mean[rows][:, None, :]
+            block = block + square[task][:, None, None]
+            if levels:
+                block = block + (1.0 / self._solution.total[task])[:, None, None]
+            root = self._root[rows]
+            found.append((clusters, block * root[:, :, None] * root[:, None, :]))
+        return found
+
+
+def shrink(effect: float, error: float, scatter: float) -> tuple[float, float]:
+    """Return an effect drawn to 0 and its error, for a normal prior with this scatter.
+
+    >>> [round(x, 3) for x in shrink(0.2, 0.1, 0.1)]
+    [0.1, 0.071]
+    """
+    variance = scatter**2 + error**2
+    reliability = scatter**2 / variance if variance else 0.0
+    return effect * reliability, error * math.sqrt(reliability)

@@ -1,0 +1,1 @@
+"""Grades and intervals of ranks from estimates with errors."""

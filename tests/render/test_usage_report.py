@@ -1,0 +1,91 @@
+"""Report of usage: hours, people, outcomes and waiting of jobs, without any speed factor."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from esjobs.api.session import Session
+from esjobs.core.errors import NoJobsError
+
+HEADER = "source,job_id,queue,user,project,state,submit_time,start_time,end_time,wall_s,cores,queue_s,cpu_s"
+
+
+def jobs(path: Path) -> Path:
+    """Three days: a user with 10 finished jobs of 10 core-hours, half used; another with 2 failed ones."""
+    rows = [HEADER]
+    for number in range(12):
+        failed = number >= 10
+        day = 1 + number % 3
+        cells = [
+            "batch",
+            str(number),
+            "small" if failed else "large",
+            "bob" if failed else "alice<b>",
+            "physics",
+            "failed" if failed else "finished",
+            f"2025-06-0{day}T00:00:00Z",
+            f"2025-06-0{day}T02:00:00Z",
+            f"2025-06-0{day}T12:00:00Z",
+            "36000",
+            "1",
+            "7200",
+            "" if failed else "18000",
+        ]
+        rows.append(",".join(cells))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def text_of(html: str) -> str:
+    body = re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
+
+
+def test_numbers_of_a_window(session: Session, tmp_path: Path) -> None:
+    session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
+    text = text_of(session.report(usage=True).html)
+    assert "12 jobs for 2 users and 1 project used 120 core-hours." in text
+    assert "CPU efficiency was 50 %: 50 core-hours were idle." in text
+    assert "17 % of the jobs failed; they used 20 core-hours." in text
+    assert "Half of the jobs started within 2 h of submission, 95 % within 2 h." in text
+    assert "finished 10 100 83.33" in text
+    assert "failed 2 20 16.67" in text
+    assert "large 10 100 50 50 0 0 2" in text
+    assert "small 2 20 - - 100 20 2" in text
+
+
+def test_a_window_holds_its_days_only(session: Session, tmp_path: Path) -> None:
+    session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
+    text = text_of(session.report(usage="2025-06-01/2025-06-02").html)
+    assert "Usage, 2025-06-01" in text
+    assert "4 jobs for 1 user" in text
+
+
+def test_names_are_escaped(session: Session, tmp_path: Path) -> None:
+    session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
+    html = session.report(usage=True).html
+    assert "alice<b>" not in html
+    assert "alice&lt;b&gt;" in html
+
+
+def test_a_store_without_runs_reports_usage(session: Session, tmp_path: Path) -> None:
+    session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
+    out = tmp_path / "report.html"
+    assert session.report(out).html == session.report(usage=True).html
+    assert out.read_text(encoding="utf-8") == session.report(usage=True).html
+
+
+def test_without_jobs(session: Session) -> None:
+    with pytest.raises(NoJobsError):
+        session.report(usage=True)
+
+
+def test_issues_and_scores_are_counted_where_they_exist(session: Session, tmp_path: Path) -> None:
+    session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
+    before = text_of(session.report(usage=True).html)
+    session.issues.detect()
+    session.scores.compute()
+    after = text_of(session.report(usage=True).html)
+    assert "Issues of jobs" not in before
+    assert "Issues of jobs" in after
