@@ -100,7 +100,7 @@ def panel(identity: str) -> Panel:
     for candidate in REPORT:
         if candidate.id == identity:
             return candidate
-    raise LookupError(f"no panel '{identity}'; there are {', '.join(p.id for p in REPORT)}")
+    raise LookupError(f"unknown panel '{identity}'; use one of: {', '.join(p.id for p in REPORT)}")
 
 
 def tables_read() -> tuple[str, ...]:

@@ -11,7 +11,7 @@ UNITS = Entry(
     "n_units",
     "Units of the fit",
     "count",
-    note="task × core class × processing type: more than there are tasks",
+    note="task × core class × processing type; more than the number of tasks",
 )
 ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
 VERDICT = Entry("verdict", "Verdict", "verdict", "category")
@@ -25,17 +25,15 @@ DEVIATION = Entry(
     "Deviation ± 90 %",
     "percent",
     error="deviation_err",
-    note="k over what the line expects, less 1: above 0 ran faster than declared",
+    note="k over the value expected from the line, minus 1; above 0: faster than declared",
 )
 SENTENCE = Entry("sentence", "In words", "sentence")
 FINDING = Entry("finding", "In words", "sentence")
 ADVICE = Entry("advice", "Asked of", "shared")
 K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")
 K_RAW = Entry("k_raw", "k raw", "number", note="without correction for start-up time per job")
-RHO = Entry("rho", "ρ, events", "number", note="start-up time per job that was taken out, mean over its jobs")
-VIA = Entry(
-    "sole_link", "Via only", "name", note="the one name through which it hangs on the others, or few jobs"
-)
+RHO = Entry("rho", "ρ, events", "number", note="start-up time per job that was corrected, mean over its jobs")
+VIA = Entry("sole_link", "Sole link", "name", note="the only name that links it to the others, or few jobs")
 EVENTS_PER_JOB = Entry("events_per_job", "Events/job", "number")
 LEVEL = Entry("level", "Level", "level")
 METHOD = Entry("method", "Method", "name")

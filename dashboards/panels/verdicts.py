@@ -24,14 +24,14 @@ from dashboards.spec import Entry, Join, Panel, Tile, View, Where
 from esjobs.core.numbers import exact_percent
 from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90, Level
 
-_STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
+_STABLE = Entry("stable", "Stable", "yesno", note="the verdict passes all stability checks")
 _SIGNIFICANT = Entry(
     "significant",
     "Signif.",
     "yesno",
-    note=f"survives Benjamini-Hochberg at {exact_percent(FALSE_DISCOVERY_RATE)} over all tests of the run",
+    note=f"significant at {exact_percent(FALSE_DISCOVERY_RATE)} after Benjamini-Hochberg correction",
 )
-_UNSTABLE_UNDER = Entry("unstable_under", "Changes under")
+_UNSTABLE_UNDER = Entry("unstable_under", "Changes with")
 _SCATTER_FIELDS = (
     Entry("name", "Name", "name", "label"),
     OF_SITE,
@@ -106,7 +106,7 @@ COUNTS = Panel(
         Tile(
             "queues",
             "n_names",
-            note="queues with jobs in buckets; each has one of the verdicts beside",
+            note="queues with jobs in buckets; each has one of these verdicts",
             one="queue",
         ),
         Tile("with a speed factor", "n_with_factor", note="queues with a speed factor k"),
@@ -120,10 +120,10 @@ COUNTS = Panel(
             f"{CANDIDATE}s",
             "n_candidates",
             "candidate",
-            "beyond the limit, errors included, but not significant or not stable: not to be sent",
+            "beyond the limit, errors included, but not significant or not stable: do not send",
             one=CANDIDATE,
         ),
-        Tile("undecided", "n_undecided", "undecided", "the error reaches across the limit"),
+        Tile("undecided", "n_undecided", "undecided", "the error interval crosses the limit"),
         Tile("ok", "n_ok", "ok", "within the limit, errors included"),
         Tile("undeclared", "n_undeclared", "default", "no declared value, or a default"),
         Tile(
@@ -148,21 +148,21 @@ CONCLUSION = Panel(
     "At a glance",
     View("fit_summaries", level="queue"),
     fields=(Entry("sentence", "Conclusion"), Entry("evidence", "Evidence")),
-    empty="Nothing can be concluded: the run kept no verdicts.",
+    empty="No conclusion: the run stored no verdicts.",
 )
 
 _RAN_LIKE = Entry(
     "proposed_corepower",
-    "Jobs ran like",
+    "Measured",
     "estimate",
     error="proposed_corepower_err",
-    note="at the level of the others, with an error of at least 5 %",
+    note="on the scale of the other sites, with an error of at least 5 %",
     unit="benchmark",
 )
 
 DEVIATING = Panel(
     "deviating",
-    "Queues whose deviation is confirmed",
+    "Queues with a confirmed deviation",
     "table",
     "At a glance",
     View(
@@ -171,8 +171,8 @@ DEVIATING = Panel(
         level="queue",
         sort=("rank",),
     ),
-    "Above 0 faster than declared, below it slower, by more than the limit, errors included. Each is "
-    "significant over all tests of the run and stable under every tried change.",
+    "Above 0: faster than declared, below: slower, beyond the limit with errors included. Each is "
+    "significant after correction for multiple tests and passes all stability checks.",
     fields=(
         NAME,
         DEVIATION,
@@ -188,13 +188,13 @@ DEVIATING = Panel(
         Entry("note", "Note", "sentence", table="flag_states"),
         ADVICE,
     ),
-    empty="No deviation of a queue is confirmed.",
+    empty="No confirmed deviations of queues.",
     half=True,
 )
 
 DEVIATING_MODELS = Panel(
     "deviating-cpu-model",
-    "CPU models whose deviation is confirmed",
+    "CPU models with a confirmed deviation",
     "table",
     "What deviates",
     View(
@@ -218,12 +218,12 @@ DEVIATING_MODELS = Panel(
         ADVICE,
     ),
     requires=(Where("deviation"),),
-    empty="No deviation of a CPU model from its reference score is confirmed.",
+    empty="No CPU model has a confirmed deviation from its reference score.",
 )
 
 CANDIDATES = Panel(
     "candidates",
-    "Candidates, not confirmed",
+    "Candidates (not confirmed)",
     "table",
     "At a glance",
     View(
@@ -231,8 +231,8 @@ CANDIDATES = Panel(
         where=_CANDIDATES,
         sort=("-level", "rank"),
     ),
-    "Beyond the limit with the error included, but not significant over all tests of the run, or not stable: "
-    "perhaps chance, perhaps one task. Not to be sent; more tasks in common confirm or dismiss them.",
+    "Beyond the limit with the error included, but not significant after correction for multiple tests, or "
+    "not stable: possibly chance, or a single task. Do not send. More shared tasks confirm or dismiss them.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,
@@ -250,7 +250,7 @@ CANDIDATES = Panel(
         SINCE,
         SENTENCE,
     ),
-    empty="There is no candidate.",
+    empty="No candidates.",
     folded=True,
     optional=True,
     half=True,
@@ -267,13 +267,13 @@ SCATTER = Panel(
         where=(Where("k"), Where("corepower"), Where("component", (0, None))),
         level="queue",
     ),
-    "Each mark is a queue of the largest component; bars are one standard error. The band is the accepted "
-    "deviation: above it a queue runs faster than it declares, below it slower. Confirmed deviations are "
-    "named; default values have no part in the line.",
+    "Each mark is a queue of the largest component; bars: one standard error. Band: accepted deviation; "
+    "above it a queue runs faster than declared, below it slower. Confirmed deviations are labelled; "
+    "default values are not in the line.",
     fields=_SCATTER_FIELDS,
     joins=_line("queue"),
     band=True,
-    empty="No queue has both a speed factor and a declared corepower, so there is nothing to compare.",
+    empty="No queue has both a speed factor and a declared corepower.",
     half=True,
 )
 
@@ -287,13 +287,13 @@ SCATTER_MODEL = Panel(
         where=(Where("k"), Where("corepower"), Where("component", (0, None))),
         level="cpu_model",
     ),
-    "Reference scores come from an imported table; none is derived from what queues declare. Above the band "
-    "a CPU model runs faster than its score, below it slower.",
+    "Reference scores come from an imported table, never from declarations of queues. Above the band a CPU "
+    "model runs faster than its score, below it slower.",
     fields=_MODEL_SCATTER_FIELDS,
     joins=_line("cpu_model"),
     band=True,
     requires=(Where("k"),),
-    empty="No reference scores of CPU models were imported, so their factors stand without a comparison.",
+    empty="No reference scores of CPU models imported; run: esjobs reference import.",
 )
 
 DEVIATIONS = Panel(
@@ -307,12 +307,12 @@ DEVIATIONS = Panel(
         level="queue",
         sort=("rank",),
     ),
-    "Deviation from the line fitted without the site itself: right of 0 ran faster than declared, left "
+    "Deviation from the line fitted without the site itself; right of 0: faster than declared, left: "
     "slower. Bars are 90 % intervals; a verdict needs the whole bar on one side of the band's edge.",
     fields=_DEVIATION_FIELDS,
     interval=HALF_WIDTH_90,
     band=True,
-    empty="No deviation could be computed.",
+    empty="No deviations.",
 )
 
 FLAGS_TABLE = Panel(
@@ -326,7 +326,7 @@ FLAGS_TABLE = Panel(
         sort=("rank",),
     ),
     fields=(NAME, *_FLAG_COLUMNS),
-    empty="No verdicts were made.",
+    empty="No verdicts.",
     folded=True,
     optional=True,
 )
@@ -342,10 +342,10 @@ UNDECIDED = Panel(
         level="queue",
         sort=("rank",),
     ),
-    "The 90 % interval reaches across the edge of the band. More tasks common with other queues would narrow "
-    "it; more jobs of the same tasks only where statistics is the larger part of the error.",
+    "The 90 % interval crosses the edge of the band. More shared tasks would narrow it; more jobs of the "
+    "same tasks only if statistics dominate the error.",
     fields=_LIST_COLUMNS,
-    empty="No queue is undecided.",
+    empty="No undecided queues.",
     folded=True,
 )
 
@@ -360,11 +360,15 @@ UNDECLARED = Panel(
         level="queue",
         sort=("name",),
     ),
-    "No declared value, or one that is a default of the information system: drawn, never fitted.",
+    "No declared value, or a default of the information system: drawn, never fitted.",
     fields=(
         *_LIST_COLUMNS[:3],
         Entry(
-            "corepower_from_records", "In records", "declared", note="found in the records", unit="benchmark"
+            "corepower_from_records",
+            "In records",
+            "declared",
+            note="implied by the job records",
+            unit="benchmark",
         ),
         Entry(
             "corepower_parent",
@@ -376,7 +380,7 @@ UNDECLARED = Panel(
         *_LIST_COLUMNS[3:4],
         *_LIST_COLUMNS[5:],
     ),
-    empty="Every queue declares a value of its own.",
+    empty="All queues declare a value of their own.",
     folded=True,
 )
 
@@ -393,6 +397,6 @@ SET_ASIDE = Panel(
     ),
     "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component.",
     fields=(NAME, VERDICT, *_LIST_COLUMNS[1:]),
-    empty="No queue has another verdict.",
+    empty="No queues with another verdict.",
     folded=True,
 )

@@ -60,9 +60,9 @@ def ingest(
     formats a folder, or - for standard input.
     """
     if undo is None and (form_in is None or not files):
-        raise click.UsageError("give a format and at least one file, or --undo LOAD")
+        raise click.UsageError("specify a format and at least one file, or --undo LOAD")
     if undo is not None and form_in is not None:
-        raise click.UsageError("--undo takes no files")
+        raise click.UsageError("--undo accepts no files")
     refuse_inputs(out, files)
     with obj.session(writes=True, create=True, late=True) as session:
         if undo is not None:
@@ -72,8 +72,8 @@ def ingest(
     emit_reports([report], form, out)
     if report.fruitless and not allow_rejects:
         raise InputError(
-            "every row was refused, nothing came in; the account says why and what to do (--set fills what "
-            "all rows lack); --allow-rejects ends with 0"
+            "every row was rejected and nothing was stored; the load summary shows the reasons. Use --set "
+            "for fields that all rows lack, or --allow-rejects to exit with 0"
         )
 
 

@@ -13,7 +13,7 @@ from esjobs.schema.issues import ISSUE_DAYS
 def detect_night(work: NightWork) -> NightAccount:
     """Judge jobs of the night and of earlier days with late records or series."""
     if not work.settings.section(DetectSettings).nightly:
-        return NightAccount(notes=("left out: [issues] nightly = false",))
+        return NightAccount(notes=("disabled: [issues] nightly = false",))
     window = late_days(work)
     detect(work.store, in_force(work.settings), window)
     # what stands there, however much of it was made now: a night that is run again has the same account

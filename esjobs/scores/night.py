@@ -26,7 +26,7 @@ def score_inputs(work: NightWork) -> str:
 
 def _scored(work: NightWork, window: Window) -> NightAccount:
     if not work.settings.section(EfficiencySettings).nightly:
-        return NightAccount(notes=("left out: [scores] nightly = false",))
+        return NightAccount(notes=("disabled: [scores] nightly = false",))
     try:
         report = score(work.store, window, work.settings)
     except NoJobsError:

@@ -61,9 +61,9 @@ def conformed(batch: pa.RecordBatch, schema: pa.Schema, what: str) -> pa.RecordB
     extra = [name for name in batch.schema.names if name not in schema.names]
     if missing or extra or len(batch.schema.names) != len(schema.names):
         difference = (
-            f"lack {', '.join(missing)}" if missing else f"have {', '.join(extra) or 'a column twice'}"
+            f"lack {', '.join(missing)}" if missing else f"have {', '.join(extra) or 'a repeated column'}"
         )
-        raise UsageError(f"{what} {difference}; the columns are {', '.join(schema.names)}")
+        raise UsageError(f"{what} {difference}; the columns must be {', '.join(schema.names)}")
     try:
         columns = [batch.column(item.name).cast(item.type) for item in schema]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

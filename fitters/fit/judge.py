@@ -60,7 +60,7 @@ class Verdict:
             "HESSE failed": self.hesse_failed,
             "covariance not accurate": self.hesse and not self.accurate,
             f"minimum {self.shift:.2g} sigma away": not self.shift < 1e-3,
-            f"HESSE errors {self.error_ratio:.6g} of ours": self.hesse
+            f"HESSE errors {self.error_ratio:.6g} of the expected ones": self.hesse
             and not abs(self.error_ratio - 1.0) < 1e-3,
         }
         return ", ".join(text for text, holds in objections.items() if holds)

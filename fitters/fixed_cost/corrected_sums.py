@@ -60,12 +60,12 @@ def correct_fixed_cost(
     rows = Rows.read(task, unit, n_jobs, events, cpu_s, (events_sq, cpu_s_sq, events_cpu_s))
     scatter = Scatter.of(rows)
     if scatter.jobs.size != rows.jobs.size:
-        raise InputError("a (task, unit) has several rows; add them up first")
+        raise InputError("a (task, unit) has several rows; sum them first")
     table = costs.tasks
     numbers = {name: index for index, name in enumerate(table.name.tolist())}
     missing = [name for name in rows.task_names[np.unique(rows.task)].tolist() if name not in numbers]
     if missing:
-        raise UnknownNameError(f"there is no start-up time of task {missing[0]!r}")
+        raise UnknownNameError(f"no start-up time of task {missing[0]!r}")
     lookup = np.array([numbers.get(name, 0) for name in rows.task_names.tolist()], np.intp)
     cost = lookup[scatter.task]
     applied, aside = table.decision[cost] == "apply", table.decision[cost] == "set aside"

@@ -81,7 +81,7 @@ class LineColumns:
         group, name, in_line = rest
         n = len(k) if isinstance(k, Sized) else 1
         if n == 0:
-            raise InputError("there are no points; at least one is needed")
+            raise InputError("no points; at least one is required")
         speed, speed_err = read_numbers(k, "k", n), read_numbers(k_err, "k_err", n)
         declared = read_numbers(c, "c", n)
         declared_err = np.zeros(n) if c_err is None else read_numbers(c_err, "c_err", n)
@@ -93,7 +93,7 @@ class LineColumns:
         wanted = np.ones(n, bool) if in_line is None else read_numbers(in_line, "in_line", n) == 1
         for what, length in (("group", codes.size), ("name", len(labels))):
             if length != n:
-                raise InputError(f"{what} has {length} rows, k has {n}; they must be equal")
+                raise InputError(f"{what} has {length} rows and k has {n}; they must be equal")
         names[:] = labels
         has_k = _sensible(speed) & np.isfinite(speed_err) & (speed_err >= 0) & (speed_err / 1e6 <= speed)
         has_c = _sensible(declared) & np.isfinite(declared_err) & (declared_err >= 0)
@@ -192,13 +192,13 @@ class Deviations:
             verdict[rows & (size - z * d_err > self.limit)] = "deviates"
             verdict[rows & (size + z * d_err < self.limit)] = "ok"
         else:
-            reason[rows] = f"the line rests on {n_groups} groups, {min_groups} are needed for a verdict"
+            reason[rows] = f"the line has {n_groups} groups; a verdict requires {min_groups}"
         status[:] = "ok"
         for state, why, hit in (
             ("no line", "fewer than 3 entries, or fewer than 2 without its own group", ~linked),
-            ("no declared value", "no declared value, or not a positive number", ~columns.declared),
+            ("no declared value", "the declared value is missing or not positive", ~columns.declared),
             ("no k error", "no error of the speed factor", ~columns.measured),
-            ("no k", "no speed factor, or not a positive number", ~_sensible(columns.k)),
+            ("no k", "the speed factor is missing or not positive", ~_sensible(columns.k)),
         ):
             status[hit], reason[hit] = state, why
         deviating = verdict == "deviates"

@@ -18,11 +18,11 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     """
     values = np.asarray(p, np.float64)
     if values.ndim != 1:
-        raise InputError(f"p has {values.ndim} dimensions; one is needed")
+        raise InputError(f"p has {values.ndim} dimensions; expected one")
     tested = ~np.isnan(values)
     inside = values[tested]
     if inside.size and not (inside.min() >= 0 and inside.max() <= 1):
-        raise InputError("p holds values outside 0..1")
+        raise InputError("p has values outside 0..1")
     q = np.full(values.shape, np.nan)
     if inside.size:
         q[tested] = _step_up(inside)

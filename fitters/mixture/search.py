@@ -72,7 +72,7 @@ def _kinds(kind: object, n: int) -> Labels:
         return Labels(texts(1), np.zeros(n, np.int32))
     labels = factorise(kind, "kind")
     if labels.codes.size != n:
-        raise InputError(f"kind has {labels.codes.size} rows, task has {n}; they must be equal")
+        raise InputError(f"kind has {labels.codes.size} rows and task has {n}; they must be equal")
     names = np.append(labels.names.astype(object), [None])
     return Labels(names, np.where(labels.codes < 0, names.size - 1, labels.codes).astype(np.int32))
 
@@ -104,7 +104,7 @@ def _modes_of(centred: Floats, n_jobs: Ints, sigma: Floats, names: Texts) -> Evi
     tested = n_jobs >= LEAST_JOBS_FOR_WIDTH
     largest = float(sigma[tested].max()) if tested.any() else UNKNOWN
     if centred.size < LEAST_JOBS_OF_TASK:
-        return Evidence(sigma=largest, remark="too few jobs to tell")
+        return Evidence(sigma=largest, remark="too few jobs to decide")
     valley = deepest_valley(centred)
     columns = (UNKNOWN, UNKNOWN, UNKNOWN)
     if valley.gap > 0:

@@ -238,7 +238,7 @@ def test_an_alias_without_our_filter_is_told_and_nothing_is_swept(server: Server
                 ask()
     server.json("POST", f"{index}/_refresh")
     assert server.json("GET", f"{index}/_count")["count"] >= 2
-    store.set_up(mend=True)
+    store.set_up(repair=True)
     assert [row["n_jobs"] for row in visible(store, BUCKETS)] == [1, 1]
     store.close()
 

@@ -276,7 +276,10 @@ class Composer:
         parts = []
         kinds = sorted(str(name) for name in found - {self.main_type, None})
         if len(kinds) == 1 and self._same_fit(each, kinds[0]):
-            text = f"All jobs of the fit are of one type, {visible(kinds[0])}: its results are those above."
+            text = (
+                f"All jobs of the fit have one processing type, {visible(kinds[0])}; its results are those "
+                "above."
+            )
             return Block(anchor, each, (TextPart((text,)),), 1)
         for place, kind in enumerate(kinds):
             judged = {level: self.seen(View("flags", level=level), kind) for level in LEVELS}
@@ -349,7 +352,9 @@ class Composer:
         text = "; ".join(
             f"{source} ({benchmark}, {count(n)} names)" for (source, benchmark), n in sources.items()
         )
-        return [("Imported declarations", visible(text) if text else "none; values come from the records")]
+        return [
+            ("Imported declarations", visible(text) if text else "none; values come from the job records")
+        ]
 
 
 def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:

@@ -47,12 +47,12 @@ def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts:
         titles.append(Title(short(task_label(task), _TITLE_LETTERS), task_words(found)))
         drawn += chosen
     if not numbers:
-        text = f"Nothing to compare: each of {count(alone)} tasks ran at one queue only."
+        text = f"No comparison: each of {count(alone)} tasks ran at one queue only."
         return [TextPart((text,))] if alone else []
-    caption = "Dashed curves: the start-up time was estimated, but not taken out. Both axes are logarithmic."
+    caption = "Dashed curves: the start-up time was estimated, but not corrected. Both axes are logarithmic."
     if alone:
         caption += (
-            f" Left out: {count(alone)} {'task that' if alone == 1 else 'tasks that'} ran at one queue only."
+            f" Omitted: {count(alone)} {'task that' if alone == 1 else 'tasks that'} ran at one queue only."
         )
     looks = looks_of(panel, drawn)
     return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
@@ -119,8 +119,8 @@ def extreme_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
     if not sizes:
         return []
     if max(sizes) <= NOISE:
-        same = f"Nothing: it gives each of {count(len(sizes))} names the same k"
-        return [TextPart((f"{same}, as it must where there are no independent loops.",))]
+        same = f"No effect: it gives each of {count(len(sizes))} names the same k"
+        return [TextPart((f"{same}, as expected without redundancy.",))]
     text = (
         f"Over {count(len(sizes))} names the shift has a median magnitude of {number(median(sizes))} σ "
         f"and is at most {number(max(sizes))} σ ({short(visible(str(rows[0]['name'])), 80)})."
@@ -138,8 +138,7 @@ def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
     counted = " and ".join(_counted(len(names), level) for level, names in named.items())
     text = (
         f"{counted} {'has' if len(rows) == 1 else 'have'} one unit of work in the fit (task × core class × "
-        "type). The residual is zero by construction: it supports nothing and contradicts nothing, and k is "
-        "as good as that one task."
+        "type). The residual is zero by construction, so it tests nothing."
     )
     return [
         TextPart((text,)),

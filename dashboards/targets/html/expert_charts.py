@@ -71,7 +71,7 @@ def task_words(task: Row | None) -> str:
     'ρ 12.0 ± 3.0 events, slope −0.200 ± 0.040: corrected'
     """
     if task is None:
-        return "no account of it"
+        return "not recorded"
     if task["rho"] is None and task["slope"] is None:
         return f"ρ not estimated: {visible(str(task['decision'] or 'no decision'))}"
     rho = f"{number(task['rho'], task['rho_err'])} events" if task["rho"] is not None else "unknown"

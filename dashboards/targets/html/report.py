@@ -28,8 +28,8 @@ __all__ = ["ReportData", "render"]
 _HERE = Path(__file__).parent
 _HEADING = "Speed factors of queues against their declared corepower"
 _METHODS = {
-    "gamma": "gamma (quasi-likelihood, robust, start-up time per job taken out)",
-    "paper": "paper (the article's, as it was published, nothing corrected)",
+    "gamma": "gamma (quasi-likelihood, robust, start-up time per job corrected)",
+    "paper": "paper (the published method without corrections)",
 }
 
 
@@ -98,9 +98,9 @@ def _on_request(sections: Sequence[Section]) -> list[str]:
             if block.panel.on_request:
                 titles.append(block.panel.title)
             elif any(part.kind == "type" for part in block.parts):
-                titles.append("Processing types one by one")
+                titles.append("Individual processing types")
             elif any(isinstance(part, BooksPart) and len(part.books.days) > 1 for part in block.parts):
-                titles.append("The books by day")
+                titles.append("Accounting by day")
     return titles
 
 

@@ -177,7 +177,7 @@ def _metric(metric: Metric | Mean) -> dict[str, Any]:
             present = {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}
             return {"filter": present, "aggs": {_WEIGHTS: {"sum": {"field": column}}}}
         case _:
-            raise ValueError(f"no index adds up '{metric.name}' without a script; make it a column")
+            raise ValueError(f"no index can sum '{metric.name}' without a script; make it a column")
 
 
 def _order(column: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _notes(
         return
     dates = sorted({format_time(row["valid_from"]) for row in rows})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    yield f"valid from {span}: a window that ends before takes no value from here"
+    yield f"values are valid from {span}; windows that end earlier do not use them"
     yield from _defaults(rows)
     if not store.span().jobs:
         return
@@ -62,8 +62,8 @@ def _defaults(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         usual = " or ".join(f"{value:g}" for value in DEFAULTS)
         listed = _listed([f"{name} {value:g}" for name, value in sorted(defaults.items())])
         yield (
-            f"within {DEFAULT_TOLERANCE:g} of {usual}, which systems fill in where nobody declared any, "
-            f"so not taken for a declaration: {len(defaults)} of {len(rows)}: {listed}"
+            f"{len(defaults)} of {len(rows)} values are within {DEFAULT_TOLERANCE:g} of the system default "
+            f"{usual} and count as undeclared: {listed}"
         )
 
 

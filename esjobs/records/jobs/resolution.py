@@ -95,7 +95,7 @@ def stored_values(
     """
     source = source_of(name)
     if source is None:
-        raise UsageError(f"'{name}' is stored as it is; nothing is resolved")
+        raise UsageError(f"'{name}' is stored as it is and is not resolved")
     resolve = _RESOLVERS[name](store, window)
     question = Query((source,), (), window, over=over, books=False)
     values = store.aggregate(question).table.column(source).to_pylist()

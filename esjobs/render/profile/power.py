@@ -30,26 +30,24 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
     if verdict == "deviates" and not flag["confirmed"]:
         return _unconfirmed(flag)
     if verdict == "undeclared":
-        return "declare a value of its own, measured on its machines"
+        return "a declared value of its own, measured on its hosts"
     if verdict == "not comparable":
-        return "jobs of tasks that run at many other queues too, 50 or more of them"
+        return "50 or more jobs of tasks that run at many other queues"
     if verdict == "too few":
-        return "more jobs of tasks that run at other queues too"
+        return "more jobs of tasks that run at other queues"
     if verdict == "mixed":
-        return "other tasks: those it runs are of two kinds of work that their records do not tell apart"
+        return "other tasks: its tasks mix two kinds of work that the records do not separate"
     if verdict == "implausible":
-        return (
-            "records that are right: its events, times or cores do not fit those of the same tasks elsewhere"
-        )
+        return "correct records: its events, times or cores do not fit those of the same tasks elsewhere"
     return ""
 
 
 def _unconfirmed(flag: Mapping[str, Any]) -> str:
     lacking = []
     if not flag["significant"]:
-        lacking.append("significance over all tests of the run: more jobs and tasks")
+        lacking.append("significance after correction for multiple tests: more jobs and tasks")
     if flag["stable"] is False:
-        lacking.append(f"stability: it does not survive this change: {flag['unstable_under']}")
+        lacking.append(f"stability: the verdict changes in a stability check ({flag['unstable_under']})")
     return "; ".join(lacking)
 
 
@@ -59,18 +57,21 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
     quantile = _quantile(flag)
     wanted = (distance / quantile) ** 2
     if wanted == 0:
-        return f"nothing: its deviation lies on the limit of {exact_percent(limit)} itself"
+        return f"nothing: its deviation equals the limit of {exact_percent(limit)}"
     jobs = (flag["deviation_err_stat"] or 0.0) ** 2
     lasting = _lasting(flag, factor)
     tasks = max(0.0, (flag["deviation_err_int"] or 0.0) ** 2 - lasting)
     line = max(0.0, flag["deviation_err"] ** 2 - jobs - tasks - lasting)
-    now = f"its interval is ± {percent(quantile * flag['deviation_err'])}, ± {percent(distance)} would decide"
+    now = f"its interval is ± {percent(quantile * flag['deviation_err'])}; ± {percent(distance)} would decide"
     if line >= wanted:
         precision = percent(quantile * math.sqrt(line))
-        return f"{now}; more jobs of its own will not: the line of the others is known to ± {precision}"
+        return (
+            f"{now}; more jobs of its own will not help, because the calibration line has an error of ± "
+            f"{precision}"
+        )
     if line + lasting >= wanted:
         kinds = "tasks of other processing types or core classes"
-        return f"{now}; more of the same work will not: {kinds} that other queues run, too"
+        return f"{now}; more jobs of the same kind will not help: {kinds} that other queues run as well"
     if line + lasting + tasks < wanted and jobs:
         many = jobs / (wanted - line - lasting - tasks)
         return f"{now}: {_times(many, flag['n_jobs'], 'jobs of the same tasks')}"
@@ -80,10 +81,10 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
 
 def _times(many: float, present: int | None, what: str) -> str:
     if many > _MOST:
-        return f"it would take more than {_MOST} times its {what}"
+        return f"this requires more than {_MOST} times its {what}"
     if not present:
-        return f"it would take {many:.2g} times its {what}"
-    return f"about {math.ceil(many * present):,} {what}, in place of {present:,}"
+        return f"this requires {many:.2g} times its {what}"
+    return f"about {math.ceil(many * present):,} {what} instead of {present:,}"
 
 
 def _lasting(flag: Mapping[str, Any], factor: Mapping[str, Any] | None) -> float:

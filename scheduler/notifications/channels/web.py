@@ -18,7 +18,7 @@ _LONGEST = 300
 _MOST_READ = 2000  # Bytes of an answer: what it says fits into a line, and nobody is to fill our memory
 # Statuses that may be others in a minute
 _PASSING = frozenset({408, 409, 423, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524})
-# Statuses that say that the address or the credentials are wrong: somebody has to mend them
+# Statuses that say that the address or the credentials are wrong: somebody has to repair them
 _OURS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 410})
 
 

@@ -35,8 +35,8 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
             where = f"{path}, line {reader.line_num}"
             if None in raw:
                 raise InputError(
-                    f"{where}: more cells than the header has columns; "
-                    "write decimals with a point, and text that holds the separator in quotes"
+                    f"{where}: more cells than columns in the header; write decimals with a point, and quote "
+                    "text that contains the separator"
                 )
             level = row.get("level") or _NAME_COLUMNS[name_column] or options.level or ""
             yield declared_row(where, {**row, "name": row[name_column], "level": level}, options, path.name)
@@ -47,12 +47,12 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
 def _columns(header: Sequence[str], path: Path) -> dict[str, str]:
     columns = {name.strip().lower(): name for name in header}
     if len(columns) < len(header):
-        raise InputError(f"{path}, line 1: a column is named twice; expected {ACCEPTED}")
+        raise InputError(f"{path}, line 1: a column name is repeated; expected {ACCEPTED}")
     names = [name for name in _NAME_COLUMNS if name in columns]
     if len(names) > 1:
         raise InputError(
-            f"{path}, line 1: columns {' and '.join(names)} both name what a row declares; keep one of them "
-            "(column site names who runs a queue)"
+            f"{path}, line 1: columns {' and '.join(names)} both name the queue or CPU model; keep one of "
+            "them (column site names the site of a queue)"
         )
     if not names or "corepower" not in columns:
         raise InputError(f"{path}, line 1: expected {ACCEPTED}; found {', '.join(columns) or 'nothing'}")

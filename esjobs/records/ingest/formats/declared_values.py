@@ -67,9 +67,9 @@ class DeclaredValues:
     written: str = Options.written
     most: ClassVar[int] = LARGEST
     settable: ClassVar[tuple[Field, ...]] = (
-        column("benchmark", "text", "HS06 or HS23, where the file does not say"),
-        column("level", "text", "queue or cpu_model, where the file does not say"),
-        column("valid_from", "text", "start of validity; wins over CRIC's own date"),
+        column("benchmark", "text", "HS06 or HS23, if the file does not specify it"),
+        column("level", "text", "queue or cpu_model, if the file does not specify it"),
+        column("valid_from", "text", "start of validity; overrides the date of CRIC"),
     )
 
     def load_facts(
@@ -77,7 +77,7 @@ class DeclaredValues:
     ) -> dict[str, object]:
         """Return what names an import: the bytes, whatever the file is called, and the filled-in values."""
         if len(contents) > 1:
-            raise UsageError("declared values are read one file at a time")
+            raise UsageError("declared values are imported one file at a time")
         return {"content": contents[0][1], "form": self.form, **_filled(fill)}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
@@ -88,21 +88,21 @@ class DeclaredValues:
             ("level", options.level, LEVELS),
         ):
             if value is not None and value not in values:
-                raise UsageError(f"{name} '{value}' is unknown; there are {', '.join(values)}")
+                raise UsageError(f"unknown {name} '{value}'; use one of: {', '.join(values)}")
         read = list(self.rows(text_of(file, path, "declared values"), path, options))
         if not read:
-            raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
+            raise InputError(f"{path} has no rows, so it declares nothing; {ACCEPTED}")
         assumed = sum(not row["level"] for row in read)
         rows, skipped = _of_export([{**row, "level": row["level"] or "queue"} for row in read])
         rows, skipped[REPEATED] = _each_once(rows)
         _require_one_value(rows, path)
         rejects = tuple(
-            Reject(reason, file.name, 1, "", "is no declaration of its own", "", n_rows)
+            Reject(reason, file.name, 1, "", "is not a declaration of its own", "", n_rows)
             for reason, n_rows in skipped.items()
             if n_rows
         )
         given_level = options.hint("level", "cpu_model")
-        note = f"{assumed} names were taken for queues; if they are CPU models, give {given_level}"
+        note = f"{assumed} names were read as queues; for CPU models add {given_level}"
         yield Parsed.of(rows, rejects, (note,) if assumed else (), COREPOWER)
 
 
@@ -159,7 +159,7 @@ def _level(text: str) -> str:
 def declared_row(where: str, row: Mapping[str, str], options: Options, source: str) -> dict[str, Any]:
     """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
     if not row["name"]:
-        raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
+        raise InputError(f"{where}: the name is empty; each row requires a queue or CPU model")
     for name in ("name", "site", "source", "country"):
         require_no_nul(where, name, row.get(name) or "")
     level = _level(row["level"])
@@ -169,8 +169,8 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
     if benchmark not in BENCHMARKS:
         named = f"'{benchmark}'" if benchmark else "none"
         raise InputError(
-            f"{where}: the benchmark must be named, HS06 or HS23; found {named}; "
-            f"add a column benchmark or give {options.hint('benchmark', 'HS06')}"
+            f"{where}: the benchmark must be HS06 or HS23; found {named}. Add a column benchmark, or "
+            f"{options.hint('benchmark', 'HS06')}"
         )
     return {
         "level": level,
@@ -191,7 +191,7 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
 def require_no_nul(where: str, name: str, text: str) -> None:
     """Raise :class:`InputError` for a text with NUL: two names would read as one where texts end there."""
     if "\0" in text:
-        raise InputError(f"{where}, column {name}: holds the character NUL; accepted: text without it")
+        raise InputError(f"{where}, column {name}: contains the character NUL; accepted: text without it")
 
 
 def moment(where: str, name: str, text: str | None) -> datetime:
@@ -199,7 +199,7 @@ def moment(where: str, name: str, text: str | None) -> datetime:
         return parse_time(text or "1970-01-01")
     except WindowError as error:
         raise InputError(
-            f"{where}, column {name}: '{(text or '')[:_SHOWN]}' is no ISO date or time of the years 1 to "
+            f"{where}, column {name}: '{(text or '')[:_SHOWN]}' is not an ISO date or time of the years 1 to "
             "9999 in UTC, such as 2018-08-01"
         ) from error
 
@@ -216,7 +216,7 @@ def score(where: str, name: str, text: str) -> float | None:
         return None
     if not 0 < value < _LARGEST:
         raise InputError(
-            f"{where}, column {name}: '{text[:_SHOWN]}' is no corepower; expected a score per core, "
-            f"above 0 and below {_LARGEST:g}, or nothing"
+            f"{where}, column {name}: '{text[:_SHOWN]}' is not a corepower; expected a score per core above "
+            f"0 and below {_LARGEST:g}, or an empty cell"
         )
     return value

@@ -45,7 +45,7 @@ def parse_file(
             feed = LineFeed(source.stream, file, block)
             first = next(iter(feed), None)
             if first is None or not first.data.strip():
-                raise InputError(f"{file.name} holds nothing but blank lines; {ACCEPTED}")
+                raise InputError(f"{file.name} contains only blank lines; {ACCEPTED}")
             header = read_header(feed, first, layout, filled)
             binding = header.binding
             pieces = zip(read_csv(feed, header, refusals, way), repeat(binding))

@@ -225,7 +225,7 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout, refusals: Refusals) -
                 (name for name in record if name in read and isinstance(record[name], dict | list)), None
             )
             if nested is not None:
-                detail = f"{nested} holds an object or a list; accepted: text or a number"
+                detail = f"{nested} contains an object or a list; accepted: text or a number"
                 raise RowError("not a plain value", "", detail)
         except RowError as error:
             refusals.refuse(error, number, excerpt(line[: 8 * EXCERPT]))
@@ -257,14 +257,16 @@ def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, obje
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise RowError("bad JSON", "", "half of a surrogate pair; accepted: whole characters") from None
+        raise RowError("bad JSON", "", "half of a surrogate pair; accepted: complete characters") from None
     except ValueError as error:
-        raise RowError("bad JSON", "", f"{str(error)[:EXCERPT]}; accepted: one JSON object a line") from None
+        raise RowError(
+            "bad JSON", "", f"{str(error)[:EXCERPT]}; accepted: one JSON object per line"
+        ) from None
     except RecursionError:
-        detail = "nested too deeply; accepted: one plain JSON object a line"
+        detail = "nested too deeply; accepted: one flat JSON object per line"
         raise RowError("bad JSON", "", detail) from None
     if not isinstance(value, dict):
-        raise RowError("bad JSON", "", f"a {type(value).__name__}; accepted: one JSON object a line")
+        raise RowError("bad JSON", "", f"a {type(value).__name__}; accepted: one JSON object per line")
     return _record(value, layout)
 
 

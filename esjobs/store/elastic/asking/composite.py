@@ -294,7 +294,7 @@ def columns_of(requested: Grouping, buckets: Sequence[Any]) -> pa.Table:
             continue
         numbers, null = requested.sums.values(term, constants, atoms)
         if not np.isfinite(numbers).all():
-            raise NotExactError("a sum is beyond all numbers")
+            raise NotExactError("a sum exceeds the range of numbers")
         if pa.types.is_integer(kind):
             columns.append(pa.array(numbers.astype(np.int64)))
         else:
@@ -343,5 +343,5 @@ def _floats(values: Sequence[Any]) -> Floats:
     try:
         numbers = pa.array(values, pa.float64())
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise NotExactError("a sum is beyond all numbers") from error
+        raise NotExactError("a sum exceeds the range of numbers") from error
     return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
