@@ -62,4 +62,4 @@ def _fingerprints(work: NightWork, window: Window) -> dict[date, tuple[Any, ...]
     return {row["day"]: (row["fingerprint"], row["rules"], row["resolver"]) for row in rows.to_pylist()}
 
 
-AGGREGATE = NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True)
+AGGREGATE = NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, needs=(), idle=True)

@@ -103,4 +103,4 @@ def _remember(store: JobStore, name: str, state: str) -> dict[str, str]:
             return seen
 
 
-INGEST = NightStep("ingest", ingest_files, inputs=files_inputs, idle=True, first=True)
+INGEST = NightStep("ingest", ingest_files, inputs=files_inputs, needs=(), idle=True, first=True)

@@ -6,7 +6,14 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, TypeVar
 
-from esjobs.core.errors import EsjobsError, PublishedError, SchemaError, StoreBusyError, StoreError
+from esjobs.core.errors import (
+    EsjobsError,
+    PublishedError,
+    ReadLimitError,
+    SchemaError,
+    StoreBusyError,
+    StoreError,
+)
 from esjobs.core.query import Days
 from esjobs.core.version import __version__
 from esjobs.publish.publication import read_table
@@ -56,9 +63,9 @@ class NightRunner:
     def run(self, night: date, *, again: bool = False) -> Row:
         """Run the steps of a night that are not done or whose inputs changed; return its account.
 
-        ``again``: every step. A failed step ends the night, ``failed`` in the ledger with the reason. Raises
-        :class:`StoreError` only if not even that can be written, :class:`StoreBusyError` if another process
-        runs nights.
+        ``again``: every step. A failed step fails the night, with the reason in the ledger; steps that do not
+        need its result are run. Raises :class:`StoreError` only if not even that can be written,
+        :class:`StoreBusyError` if another process runs nights.
         """
         return self._attempt(night, again=again).run()
 
@@ -88,17 +95,18 @@ class _Attempt:
         self._earlier: dict[str, Row] = {}
         self._accounts: dict[str, Row] = {}
         self._n_done = 0
+        self._failures: dict[str, list[str]] = {}  # steps by reason
+        self._lacking: set[str] = set()  # steps without a result that others need
+        self._left_out: list[str] = []
 
     def run(self) -> Row:
         self._begin()
         try:
             self._run_steps()
         except EsjobsError as error:
-            self._fail(str(error))
+            self._fail(self._reason(str(error)))
         except Exception as error:
-            # a defect: the ledger names its kind alone, for its text may hold anything
-            _log.exception("night %s: internal error", self._work.night)
-            self._fail(f"internal error in esjobs ({type(error).__name__}); see the log and report it")
+            self._fail(self._reason(self._defect(error)))
         return self._row
 
     def prepare(self) -> None:
@@ -138,70 +146,103 @@ class _Attempt:
     def _run_steps(self) -> None:
         idle = False
         for position, (name, step, work) in enumerate(self._planned(), 1):
+            if idle and not step.idle:
+                continue
+            if self._lacks(step):
+                self._lacking.add(step.name)
+                self._left_out.append(name)
+                continue
+            if step.after_failure and self._failures:
+                self._end("failed", self._reason())  # it reports what stands there
+            done = self._do(position, name, step, work)
             # what is known after aggregation decides on the steps behind it
-            if step.name == "aggregate":
-                self._do(position, name, step, work)
+            if done and step.name == "aggregate":
                 idle = not self._look_at_day()
-            elif step.idle or not idle:
-                self._do(position, name, step, work)
         self._row["steps_done"] = self._n_done
         if self._work.unfitted:
             fitted = [window for window in self._work.windows if window not in self._work.unfitted]
             self._row["runs"] = ",".join(question_of(self._work, window).run for window in fitted) or None
-        self._end("missing" if idle else "done", why_missing(self._work) if idle else None)
+        if self._failures:
+            self._end("failed", self._reason())
+        else:
+            self._end("missing" if idle else "done", why_missing(self._work) if idle else None)
 
     def _planned(self) -> Iterator[tuple[str, NightStep, NightWork]]:
         """Yield the steps by name in the ledger; those per window once for each, headline first."""
         for step in self._steps:
-            if not step.per_window:
+            if not step.per_window or self._lacks(step):
                 yield step.name, step, self._work
                 continue
             for window in sorted(self._work.windows, key=lambda each: each != self._work.headline):
                 yield f"{step.name} {window.days}d", step, replace(self._work, window=window)
 
-    def _do(self, position: int, name: str, step: NightStep, work: NightWork) -> None:
-        # Skipped if done with the same inputs.
+    def _lacks(self, step: NightStep) -> bool:
+        """True if the result of a step that this one needs is lacking."""
+        return not self._lacking.isdisjoint(step.needs)
+
+    def _do(self, position: int, name: str, step: NightStep, work: NightWork) -> bool:
+        """Do a step unless it is done with the same inputs; return False if it failed."""
         self._alive()
-        inputs = self._patiently(lambda: step.inputs(work))
-        existing = self._earlier.get(name)
-        if (
-            not self._again
-            and existing is not None
-            and existing["state"] == "done"
-            and inputs is not None
-            and existing["inputs"] == inputs
-            and self._patiently(lambda: step.stands(work))
-        ):
-            self._accounts[name] = {**existing, "position": position}
-            return
-        _log.info("night %s: %s", work.night, name)
         began = self._retry.timer()
         account = {
             "night": work.night,
             "step": name,
             "position": position,
             "attempt": self._row["attempt"],
-            "inputs": inputs,
+            "inputs": None,
         }
         try:
+            account["inputs"] = self._patiently(lambda: step.inputs(work))
+            if self._stands(name, step, work, account["inputs"]):
+                self._accounts[name] = {**self._earlier[name], "position": position}
+                return True
+            _log.info("night %s: %s", work.night, name)
             done: NightAccount = self._patiently(lambda: step.function(work))
-        except BaseException as error:
-            reason = str(error) if isinstance(error, EsjobsError) else type(error).__name__
-            self._accounts[name] = {**account, "state": "failed", "reason": reason}
-            self._accounts[name] |= {"seconds": self._retry.timer() - began, "finished": work.clock()}
-            raise
-        self._accounts[name] = {
-            **account,
-            "state": "done",
-            "seconds": self._retry.timer() - began,
-            "rows_in": done.rows_in,
-            "rows_out": done.rows_out,
-            "notes": "; ".join(done.notes) or None,
-            "finished": work.clock(),
-        }
-        self._row |= done.counts
-        self._n_done += 1
+        except EsjobsError as error:
+            outcome: Row = {"state": "failed", "reason": str(error)}
+        except Exception as error:
+            outcome = {"state": "failed", "reason": self._defect(error)}
+        else:
+            notes = "; ".join(done.notes) or None
+            outcome = {"state": "done", "rows_in": done.rows_in, "rows_out": done.rows_out, "notes": notes}
+            self._row |= done.counts
+            self._n_done += 1
+        account |= {"seconds": self._retry.timer() - began, "finished": work.clock()}
+        self._accounts[name] = account | outcome
+        is_done: bool = outcome["state"] == "done"
+        if not is_done:
+            self._note_step_failure(name, step, work, outcome["reason"])
         self._write()
+        return is_done
+
+    def _stands(self, name: str, step: NightStep, work: NightWork, inputs: str | None) -> bool:
+        """True if a step is done with these inputs, and its results are stored."""
+        earlier = self._earlier.get(name)
+        if self._again or inputs is None or earlier is None:
+            return False
+        if earlier["state"] != "done" or earlier["inputs"] != inputs:
+            return False
+        return self._patiently(lambda: step.stands(work))
+
+    def _note_step_failure(self, name: str, step: NightStep, work: NightWork, reason: str) -> None:
+        _log.error("night %s: %s failed: %s", work.night, name, reason)
+        self._failures.setdefault(reason, []).append(name)
+        window, headline = work.window, work.headline
+        # verdicts rest on the headline and on shorter windows; longer ones stand alone
+        if window is None or headline is None or window.days <= headline.days:
+            self._lacking.add(step.name)
+
+    def _reason(self, end: str = "") -> str:
+        """Return the reason of a failed night: its failed steps, equal reasons once, and what ended it."""
+        texts = [f"{', '.join(names)} failed: {reason}" for reason, names in self._failures.items()]
+        if self._left_out:
+            texts.append(f"skipped: {', '.join(self._left_out)}")
+        return "; ".join([*texts, *([end] if end else [])])
+
+    def _defect(self, error: Exception) -> str:
+        """Log a defect and return its kind alone for the ledger: its text may contain anything."""
+        _log.error("night %s: internal error", self._work.night, exc_info=error)
+        return f"internal error in esjobs ({type(error).__name__}); see the log and report it"
 
     def _look_at_day(self) -> bool:
         # Adds jobs and windows of the day to the account; False without jobs.
@@ -231,7 +272,7 @@ class _Attempt:
             raise
         except StoreError as error:
             # what failed first has to be repaired; that it cannot be written is often its consequence
-            also = "" if str(error) == reason else f"; the failure could not be recorded: {error}"
+            also = "" if str(error) in reason else f"; the failure could not be recorded: {error}"
             raise StoreError(f"night {night} failed: {reason}{also}") from error
         for step in self._steps:
             name = step.name
@@ -240,7 +281,7 @@ class _Attempt:
                 try:
                     self._do(position, name, step, self._work)
                 except EsjobsError as error:
-                    _log.warning("night %s: step %s failed as well: %s", self._work.night, name, error)
+                    _log.warning("night %s: %s after the failure: %s", self._work.night, name, error)
 
     def _end(self, state: str, reason: str | None) -> None:
         self._row |= {
@@ -269,7 +310,9 @@ class _Attempt:
 
 def _may_pass(error: Exception, store: str) -> bool:
     # Trouble of a cluster may end by itself, unless an operator must fix it.
-    return not store.startswith("duckdb:") and not isinstance(error, SchemaError | PublishedError)
+    return not store.startswith("duckdb:") and not isinstance(
+        error, SchemaError | PublishedError | ReadLimitError
+    )
 
 
 def why_missing(work: NightWork) -> str:

@@ -60,4 +60,4 @@ def _alerts(work: NightWork) -> list[Notice]:
     return alerts
 
 
-NOTIFY = NightStep("notify", notify_night, idle=True, after_failure=True)
+NOTIFY = NightStep("notify", notify_night, needs=(), idle=True, after_failure=True)

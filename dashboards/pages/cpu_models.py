@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dashboards.pages.sites import TYPE
-from dashboards.panels.columns import JOBS, MODEL, TASKS, K
+from dashboards.panels.columns import JOBS, MODEL, RANKS, TASKS, K
 from dashboards.panels.factors import FACTORS_MODEL
 from dashboards.panels.verdicts import SCATTER_MODEL
 from dashboards.spec import UNFILTERED, Choice, Entry, Join, Page, Panel, View, Where, stacked
@@ -101,6 +101,7 @@ TABLE = Panel(
         MODEL,
         TYPE,
         Entry("k", "k", "number", error="k_err"),
+        *RANKS,
         Entry("k_raw", "k raw", "number"),
         Entry("efficiency", "CPU efficiency", "fraction"),
         Entry("component", "Component", "count"),

@@ -2,7 +2,7 @@
 
 from dashboards.pages.sites import TYPE
 from dashboards.panels.columns import JOBS as N_JOBS
-from dashboards.panels.columns import LEVEL, NAME, OF_SITE, TASKS, VERDICT, K
+from dashboards.panels.columns import LEVEL, NAME, OF_SITE, RANKS, TASKS, VERDICT, K
 from dashboards.spec import JOBS, Choice, Entry, Join, Mean, Page, Panel, Tile, View, Where, stacked
 from esjobs.core.query import Count, Maximum, Sum
 from esjobs.core.states import FAILED, FINISHED
@@ -23,6 +23,7 @@ QUEUES = Panel(
         Entry("estimate_low", "from", "estimate"),
         Entry("estimate_high", "to (90 %)", "estimate"),
         Entry("k", "k", "number", error="k_err"),
+        *RANKS,
         N_JOBS,
     ),
     empty="The latest run has no such queue; clear a filter.",

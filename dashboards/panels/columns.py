@@ -31,6 +31,11 @@ SENTENCE = Entry("sentence", "In words", "sentence")
 FINDING = Entry("finding", "In words", "sentence")
 ADVICE = Entry("advice", "Asked of", "shared")
 K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")
+RANKS = (
+    Entry("grade", "Grade", "name", note="A the fastest; names of one grade do not differ significantly"),
+    Entry("rank_low", "Rank from", "count", note="by speed, 90 % interval"),
+    Entry("rank_high", "to", "count"),
+)
 K_RAW = Entry("k_raw", "k raw", "number", note="without correction for start-up time per job")
 RHO = Entry("rho", "ρ, events", "number", note="start-up time per job that was corrected, mean over its jobs")
 VIA = Entry("sole_link", "Sole link", "name", note="the only name that links it to the others, or few jobs")

@@ -8,6 +8,7 @@ from dashboards.panels.columns import (
     MODEL,
     NAME,
     OF_SITE,
+    RANKS,
     RHO,
     TASKS,
     UNITS,
@@ -20,6 +21,7 @@ _FACTOR_FIELDS = (
     Entry("name", "Name", "name", "label"),
     OF_SITE,
     Entry("k", "Speed factor k", "number", "x", error="k_err"),
+    *RANKS,
     K_RAW,
     RHO,
     Entry("component", "Component", "count", "category"),
@@ -32,6 +34,7 @@ _FACTOR_FIELDS = (
 
 _FACTOR_COLUMNS = (
     K,
+    *RANKS,
     K_RAW,
     RHO,
     Entry("k_err_stat", "Statistics", "number", note="error from the scatter of jobs"),
@@ -59,7 +62,8 @@ FACTORS_SITE = Panel(
         sort=("-k", "name"),
     ),
     "Sorted by speed, with one standard error. The mean of a component is 1, so only ratios have a meaning. "
-    "Hollow marks belong to other components and are not comparable with the filled ones.",
+    "Hollow marks belong to other components and are not comparable with the filled ones. Names of one grade "
+    "do not differ significantly; their order has no meaning.",
     fields=_FACTOR_FIELDS,
     empty="No queue has a speed factor: no two queues share a task with enough jobs.",
 )

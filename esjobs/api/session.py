@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from esjobs.api.runs import Runs
     from esjobs.api.speed import DrawnSpeed
     from esjobs.api.tables import Tables
+    from esjobs.delivered.facade import Delivered
     from esjobs.flags.facade import Flags
     from esjobs.issues.facade import Issues
     from esjobs.issues.one_job import JobStory
@@ -73,6 +74,8 @@ class Session:
     """Cost of monitoring: ``s.noise.keep("ldms-1s", off, on)``."""
     provisioning: "FacadeOf[Provisioning]" = FacadeOf("provisioning")
     """Quality of provisioning: ``s.provisioning.waiting("queue")``."""
+    delivered: "FacadeOf[Delivered]" = FacadeOf("delivered")
+    """Delivered work: ``s.delivered.work("site")``."""
     nights: "FacadeOf[Any]" = FacadeOf("nights")
     """Nightly runs: ``s.nights.tend()`` does what is due."""
 

@@ -66,6 +66,11 @@ _QUERY = (
         "Service quality of a centre: waiting, lost hours, quality index, effect of user contacts.",
     ),
     CommandEntry(
+        "delivered",
+        "delivered:delivered",
+        "Delivered work in HS23-hours or HS06-hours, by the declared and the measured score.",
+    ),
+    CommandEntry(
         "export",
         "results:export",
         "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",

@@ -12,6 +12,7 @@
     │   ├── StoreBusyError      another process holds the store
     │   ├── ReadOnlyError       a store that was opened for reading was asked to write
     │   ├── PartialAnswerError  a cluster answered for a part of what was asked
+    │   ├── ReadLimitError      more documents would have to be read than the settings allow
     │   ├── PublishedError      aliases of a cluster and the record of what is published differ
     │   └── SchemaError         the store was laid out by another version
     ├── ClockError              the clock of this machine runs ahead of what the store knows, or years behind
@@ -85,6 +86,10 @@ class ReadOnlyError(StoreError):
 
 class PartialAnswerError(StoreError):
     """Answer of a part of the shards only, or a search that timed out; a retry may succeed."""
+
+
+class ReadLimitError(StoreError):
+    """Question that reads more documents of others than allowed; nothing was read."""
 
 
 class PublishedError(StoreError):

@@ -14,4 +14,4 @@ def watch_night(work: NightWork) -> NightAccount:
     return NightAccount(report.rows_in, report.rows_out, (*counts, *report.notes))
 
 
-WATCH = NightStep("watch", watch_night)
+WATCH = NightStep("watch", watch_night, needs=("fit",))

@@ -5,6 +5,6 @@ from esjobs.core.capability import Capability, Lazy, StepEntry
 CAPABILITY = Capability(
     "issues",
     sections=(("issues", Lazy("esjobs.issues.settings:DetectSettings")),),
-    steps=(StepEntry("detect", Lazy("esjobs.issues.night:DETECT"), after=("aggregate",)),),
+    steps=(StepEntry("detect", Lazy("esjobs.issues.night:DETECT"), after=("aggregate", "watch")),),
     facade=Lazy("esjobs.issues.facade:Issues"),
 )

@@ -6,14 +6,14 @@ from esjobs.issues.detect import detect, fingerprints_of
 from esjobs.issues.in_force import in_force
 from esjobs.issues.settings import DetectSettings
 from esjobs.publish.publication import read_table
-from esjobs.records.night import NightAccount, NightStep, NightWork, late_days
+from esjobs.records.night import NightAccount, NightStep, NightWork, late_days, left_out
 from esjobs.schema.issues import ISSUE_DAYS
 
 
 def detect_night(work: NightWork) -> NightAccount:
     """Judge jobs of the night and of earlier days with late records or series."""
-    if not work.settings.section(DetectSettings).nightly:
-        return NightAccount(notes=("disabled: [issues] nightly = false",))
+    if notes := _left_out(work):
+        return NightAccount(notes=notes)
     window = late_days(work)
     detect(work.store, in_force(work.settings), window)
     # what stands there, however much of it was made now: a night that is run again has the same account
@@ -25,10 +25,14 @@ def detect_night(work: NightWork) -> NightAccount:
 
 def detect_inputs(work: NightWork) -> str:
     """Return a digest of jobs, series and rules of the night's days."""
-    if not work.settings.section(DetectSettings).nightly:
+    if _left_out(work):
         return "left out"
     marks = fingerprints_of(work.store, in_force(work.settings), late_days(work))
     return content_id({str(day): mark for day, mark in marks.items()})
+
+
+def _left_out(work: NightWork) -> tuple[str, ...]:
+    return left_out(work, work.settings.section(DetectSettings).nightly, "issues")
 
 
 DETECT = NightStep("detect", detect_night, inputs=detect_inputs, idle=True)

@@ -44,4 +44,4 @@ def _is_due(work: NightWork) -> bool:
     return work.night == work.clock().astimezone(UTC).date() - timedelta(days=1)
 
 
-TALP = NightStep("talp", talp_night, idle=True)
+TALP = NightStep("talp", talp_night, needs=(), idle=True)

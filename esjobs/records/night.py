@@ -14,6 +14,7 @@ from esjobs.core.window import Window
 from esjobs.records.context import Context
 from esjobs.schema.jobs import DAYS
 from esjobs.schema.nights import NIGHTS
+from esjobs.store.base import Expiring
 
 if TYPE_CHECKING:
     from esjobs.store.base import JobStore
@@ -98,15 +99,16 @@ class NightStep:
     """A step of every night; idempotent: run twice for a night it leaves byte-equal rows.
 
     ``inputs``: digest of its inputs; the step is skipped while the ledger has the same one. None: run in
-    every attempt. ``stands``: True if its results are still stored. ``per_window``: once per window, the
-    headline first. ``idle``: also in a night without jobs. ``after_failure``: also when the night has failed.
-    ``first``: before a trigger looks for late records.
+    every attempt. ``stands``: True if its results are still stored. ``needs``: steps whose failure leaves it
+    out. ``per_window``: once per window, the headline first. ``idle``: also in a night without jobs.
+    ``after_failure``: reports the failure of a night. ``first``: before a trigger looks for late records.
     """
 
     name: str
     function: Callable[[NightWork], NightAccount]
     inputs: Callable[[NightWork], str | None] = _always
     stands: Callable[[NightWork], bool] = _stored
+    needs: tuple[str, ...] = ("aggregate",)
     per_window: bool = False
     idle: bool = False
     after_failure: bool = False
@@ -132,6 +134,16 @@ def aggregated_days(work: NightWork) -> Window:
     current = (work.settings.section(CleaningRules).digest, buckets_version())
     others = [row["day"] for row in made.to_pylist() if (row["rules"], row["resolver"]) != current]
     return Window.of_days(min([late, *others]), work.night)
+
+
+def left_out(work: NightWork, nightly: bool | None, section: str) -> tuple[str, ...]:
+    """Return the note of a step that a night leaves out; none if it is done.
+
+    ``nightly``: the setting; None leaves out jobs of others, of which every document would be read.
+    """
+    if nightly is None and isinstance(work.store, Expiring) and work.store.forgets:
+        return (f"left out: the jobs are those of others; [{section}] nightly = true includes them",)
+    return (f"left out: [{section}] nightly = false",) if nightly is False else ()
 
 
 def late_days(work: NightWork) -> Window:

@@ -29,6 +29,7 @@ NAMES = (
     "pop",
     "noise",
     "provisioning",
+    "delivered",
     "similar",
     "runs",
     "nights",

@@ -23,6 +23,20 @@ TASK = (
 UNITS = "units of A (task x core class x processing type; x kind of work where a task was split)"
 N_TASKS = column("n_tasks", "integer", "distinct tasks behind it; a proposal needs two", "tasks")
 
+RANKED = (
+    column(
+        "grade",
+        "keyword",
+        "A the fastest, at most six: of the pairs in different grades at most 5 % are expected to be in the "
+        "wrong order; null for other methods, and where fewer jobs do not tell",
+    ),
+    column("rank_low", "integer", "lower end of the 90 % interval of its rank by speed; 1 is the fastest"),
+    column("rank_high", "integer", "upper end of it"),
+    column("k_likely", "number", "speed factor drawn to the other names as far as its error reaches"),
+    column("k_likely_low", "number", "lower end of its 90 % interval"),
+    column("k_likely_high", "number", "upper end of it"),
+)
+
 FACTORS = Table(
     "factors",
     "speed factor of a queue or CPU model; only ratios inside one component mean anything",
@@ -106,11 +120,13 @@ FACTORS = Table(
         ),
         column("mix_k_err", "number", "its standard error: that of the factors of the CPU models"),
         column("mix_share", "number", "share of its CPU time on CPU models that have a factor"),
+        *RANKED,
     ),
     time="window_end",
     made_by="fit",
     shown=columns(
-        "level name processing_type method k k_err component sole_link n_tasks n_jobs status reason"
+        "level name processing_type method k k_err grade rank_low rank_high component sole_link n_tasks "
+        "n_jobs status reason"
     ),
     order=columns("level processing_type method name"),
 )
@@ -523,6 +539,7 @@ FLAGS = Table(
             "1 is read first: confirmed, then by |deviation|; over all verdicts of the run, so that those of "
             "one level, type and method follow each other with gaps",
         ),
+        *RANKED,
     ),
     time="window_end",
     made_by="flag",
@@ -530,7 +547,7 @@ FLAGS = Table(
     before=columns("verdict status_shown k corepower"),
     shown=columns(
         "level name processing_type method verdict deviation corepower benchmark origin "
-        "proposed_corepower n_tasks n_jobs"
+        "proposed_corepower grade rank_low rank_high n_tasks n_jobs"
     ),
     order=columns("level processing_type method rank name component"),
 )

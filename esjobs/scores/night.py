@@ -3,7 +3,7 @@
 from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
 from esjobs.core.window import Window
-from esjobs.records.night import NightAccount, NightStep, NightWork, aggregated_days
+from esjobs.records.night import NightAccount, NightStep, NightWork, aggregated_days, left_out
 from esjobs.scores.score import score, score_digest
 from esjobs.scores.settings import EfficiencySettings
 
@@ -18,20 +18,24 @@ def score_night(work: NightWork) -> NightAccount:
 
 def score_inputs(work: NightWork) -> str:
     """Return a digest of jobs, issues and score settings of the night's days."""
-    nightly = work.settings.section(EfficiencySettings).nightly
-    digest = score_digest(work.store, aggregated_days(work), work.settings) if nightly else "left out"
+    out = _left_out(work)
+    digest = "left out" if out else score_digest(work.store, aggregated_days(work), work.settings)
     predicted = work.context.peers["similar.nightly_inputs"](work.context)
     return content_id({"scores": digest, **predicted}) if predicted else digest
 
 
 def _scored(work: NightWork, window: Window) -> NightAccount:
-    if not work.settings.section(EfficiencySettings).nightly:
-        return NightAccount(notes=("disabled: [scores] nightly = false",))
+    if notes := _left_out(work):
+        return NightAccount(notes=notes)
     try:
         report = score(work.store, window, work.settings)
     except NoJobsError:
         return NightAccount(notes=(f"no jobs in {window}",))
     return NightAccount(report.rows_in, report.rows_out, (f"days {window}", *report.notes))
+
+
+def _left_out(work: NightWork) -> tuple[str, ...]:
+    return left_out(work, work.settings.section(EfficiencySettings).nightly, "scores")
 
 
 SCORE = NightStep("score", score_night, inputs=score_inputs)

@@ -14,8 +14,9 @@ class EfficiencySettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    nightly: bool = True
-    """Score jobs every night; otherwise on demand by ``esjobs score``."""
+    nightly: bool | None = None
+    """Score jobs every night; otherwise on demand by ``esjobs score``. Not set: our own jobs, not those in
+    indices of others."""
     issues: Literal["product", "sum"] = "product"
     """Formula of ``score_mpi`` and ``score_io``: 100 x (1 - prod(1 - weight x share of the job's time)),
     or 100 x the sum of weight x share, 100 at most."""

@@ -36,6 +36,7 @@ from esjobs.speed.judging.flag import flag
 from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.question import SpeedQuestion
+from esjobs.speed.ranking import RANKED
 from esjobs.store.base import JobStore
 
 _NUMBERS = ("k", "k_err", "k_raw", "k_err_stat", "k_err_int", "events_per_job")
@@ -268,6 +269,7 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         rows = rows.filter(pc.equal(rows.column(key), item[key]))
     columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names}
     component = columns["component"].astype(np.int64)
+    ranked = zip(columns["name"], *(rows.column(name).to_pylist() for name in RANKED), strict=True)
     return Factors(
         level=item["level"],
         processing_type=item["processing_type"],
@@ -281,4 +283,5 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         n_components=int(component.max(initial=-1)) + 1,
         **{name: columns[name].astype(float) for name in _NUMBERS},
         **{name: np.array([text or "" for text in columns[name]], object) for name in _TEXTS},
+        ranking={name: dict(zip(RANKED, row, strict=True)) for name, *row in ranked if row[1] is not None},
     )

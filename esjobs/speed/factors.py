@@ -83,6 +83,8 @@ class Factors:
     records_doubt: Texts | None = None  # Why the records of a name are in doubt, empty where they are not
     # Why less than half of the jobs, or of the tasks, are in the fit; empty where more are
     left_out: str = ""
+    # By name, its grade, interval of ranks, and likely factor; see ``ranking``
+    ranking: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     @property
     def fit(self) -> dict[str, object]:

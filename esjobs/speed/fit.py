@@ -29,6 +29,7 @@ from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.jobs_used import why_left_out
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.mixes import Predicted, mix_rows, predicted
+from esjobs.speed.ranking import with_ranking
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
 from esjobs.speed.task_rows import task_rows, with_accounts
@@ -68,6 +69,8 @@ def fit(
             valid = headline and kind == ALL_TYPES
             item = with_company(of_all[level] if valid else solve(data, method, minimum))
             item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
+            if headline:
+                item = replace(item, factors=with_ranking(item.factors, settings.min_name_jobs))
             for table, made in _rows(item, imported_sites, headline=headline):
                 found[table].extend(made)
             if headline:

@@ -55,6 +55,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
             "method_sigmas": finite(sigmas),
             "n_tasks": int(factors.n_tasks[index]),
             **parts[index],
+            **factors.ranking.get(name, {}),
         }
 
 

@@ -81,7 +81,7 @@ class _Sample:
         task, _ = _dense(self.task[rows])
         mix = self.mix[np.ix_(units, classes)]
         total = mix.sum(axis=1, keepdims=True)
-        mix = np.divide(mix, total, out=np.full_like(mix, 1.0 / len(classes)), where=total > 0)
+        mix = np.divide(mix, total, out=np.full_like(mix, 1.0 / max(len(classes), 1)), where=total > 0)
         kept = (self.value[rows], self.weight[rows], mix, self.group[rows])
         return _Sample(task, unit, of_class, *kept, self.units[units], self.classes[classes])
 

@@ -16,8 +16,8 @@ from fitters.layout.arrays import Floats, Ints, Mask
 
 DISCORDANCE = 0.05
 """Largest expected share of pairs of different grades that are in the wrong order."""
-MOST_GRADES = 6
 LETTERS = "ABCDEF"
+MOST_GRADES = len(LETTERS)
 HALF_WIDTH_90 = 1.645
 _PRICES = (0.5, 0.35, 0.25, 0.15, 0.1, 0.07, 0.05, 0.03)  # Of a pair that is not told, in pairs told wrongly
 _DRAWS = 2000
@@ -43,6 +43,11 @@ class Ranking:
     separated: float
     discordance: float
     scatter: float
+
+    @property
+    def letters(self) -> list[str | None]:
+        """Grades as letters from A; None for names that are not graded."""
+        return [LETTERS[number] if number >= 0 else None for number in self.grade.tolist()]
 
 
 def rank_estimates(value: Floats, error: Floats, graded: Mask | None = None) -> Ranking:

@@ -79,6 +79,9 @@ def flags(types: tuple[str, ...], deviation: float = 0.5) -> pa.Table:
             "benchmark": "HS06",
             "origin": "own",
             "proposed_corepower": 11.0,
+            "grade": "A",
+            "rank_low": 1,
+            "rank_high": 2,
             "n_tasks": 3,
             "n_jobs": 100,
         }

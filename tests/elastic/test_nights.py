@@ -10,13 +10,16 @@ import pytest
 
 from esjobs import Settings
 from esjobs import open as open_session
+from esjobs.api.session import Session
 from esjobs.cli.nightly import Trigger
 from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.records.demo import Grid
 from esjobs.records.night import NightAccount, NightWork
 from esjobs.store.lease import Lease
 from scheduler.nights import Nights
 from scheduler.notifications.settings import NotifySettings
-from tests.messages import raised
+from tests.elastic.foreign import CATALOGUE, make_index, plain
+from tests.messages import compare_text, raised
 from tests.scheduler.notifications.servers import mail_server
 from tests.scheduler.rows import visible_rows
 from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, Stage, days, settings_of, staged
@@ -27,6 +30,7 @@ from tests.servers.server import Server
 pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8"), indirect=True)
 
 OPERATOR = {"name": "operator", "role": "operator", "channel": "mail", "address": "operator@grid.example"}
+GRID = Grid(jobs_per_day=400, n_queues=20, n_models=8)
 RESULTS = ("factors", "flags", "lines", "fit_summaries", "latest_runs", "nights")
 
 
@@ -34,6 +38,21 @@ def settings(url: str, prefix: str, **nights: object) -> Settings:
     plain = settings_of(url, backoff_s=100.0, longest_pause_s=1_000.0, **nights)
     cluster = plain.cluster.model_copy(update={"prefix": prefix, "retries": 0})
     return plain.model_copy(update={"cluster": cluster})
+
+
+def over_archive(url: str, prefix: str, hands: Hands, **sections: object) -> Session:
+    """A session whose jobs are in an index of others, of which no document may be read alone."""
+    given = {
+        **settings_of(url).model_dump(),
+        "cluster": {
+            "prefix": f"{prefix}own",
+            "jobs_index": f"{prefix}theirs",
+            "field_map": "esjobs",
+            "read_at_most": 0,
+        },
+        **sections,
+    }
+    return open_session(settings=Settings.model_validate(given), clock=hands.clock)
 
 
 @contextmanager
@@ -133,6 +152,32 @@ def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
         embedded.live(*days(FIRST, 4))
         expected = visible_rows(embedded.store)
     assert {name: found[name] for name in RESULTS} == {name: expected[name] for name in RESULTS}
+
+
+def test_jobs_of_others_are_judged_on_request_and_a_refusal_leaves_the_verdicts(
+    server: Server, index_prefix: str
+) -> None:
+    rows = [row for day in days(FIRST, 2) for batch in GRID.jobs(day) for row in batch.to_pylist()]
+    documents = [plain({name: row[name] for name in CATALOGUE if name in row}) for row in rows]
+    make_index(server, f"{index_prefix}theirs", CATALOGUE, documents)
+    hands = Hands()
+    with over_archive(server.url, index_prefix, hands) as session:
+        stage = Stage(session, hands)
+        (row,) = stage.trigger(FIRST)
+        assert (row["state"], row["reason"]) == ("done", None)
+        notes = {each["step"]: each["notes"] for each in stage.nights._ledger.steps(FIRST)}
+        compare_text(f"{notes['detect']}\n{notes['score']}")
+    asked = {"issues": {"nightly": True}, "scores": {"nightly": True}}
+    with over_archive(server.url, index_prefix, hands, **asked) as session:
+        stage = Stage(session, hands)
+        (row,) = stage.trigger(FIRST + timedelta(days=1))
+        # what is refused would be refused again: nobody waits for it
+        assert (row["state"], hands.pauses) == ("failed", [])
+        compare_text(row["reason"].replace(index_prefix, "<prefix>-"))
+        steps = {each["step"]: each["state"] for each in stage.nights._ledger.steps(row["night"])}
+        assert {name for name, state in steps.items() if state == "failed"} == {"detect", "score"}
+        assert {"fit 3d", "watch", "notify", "prune"} < set(steps)
+        assert stage.session.tables.flags().rows.num_rows > 0
 
 
 def test_of_two_services_one_works_and_that_of_a_dead_one_is_taken_over(

@@ -88,6 +88,7 @@ def test_what_failed_first_is_told_when_the_account_cannot_be_written(
         stage.arrive(FIRST)
         with pytest.raises(StoreError) as caught:
             stage.trigger(FIRST)
-    assert str(caught.value) == (
-        f"night {FIRST} failed: the sums cannot be read; nor could this be written down: no space left"
+    assert (
+        str(caught.value) == f"night {FIRST} failed: aggregate failed: the sums cannot be read; "
+        "left out: fit, drift, decompose, watch, detect, score; no space left"
     )

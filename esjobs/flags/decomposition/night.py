@@ -12,4 +12,4 @@ def decompose_night(work: NightWork) -> NightAccount:
     return NightAccount(report.rows_in, report.rows_out, report.notes)
 
 
-DECOMPOSE = NightStep("decompose", decompose_night, inputs=runs_inputs)
+DECOMPOSE = NightStep("decompose", decompose_night, inputs=runs_inputs, needs=("fit",))

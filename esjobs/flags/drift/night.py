@@ -12,4 +12,4 @@ def drift_night(work: NightWork) -> NightAccount:
     return NightAccount(report.rows_in, report.rows_out, report.notes)
 
 
-DRIFT = NightStep("drift", drift_night, inputs=runs_inputs)
+DRIFT = NightStep("drift", drift_night, inputs=runs_inputs, needs=("fit",))

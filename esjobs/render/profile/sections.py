@@ -91,6 +91,8 @@ def _verdicts(profile: Profile) -> Section | None:
             "origin": row["origin"],
             "speed factor": row["k"],
             "error": row["k_err"],
+            "grade": row["grade"],
+            "rank (90 %)": _rank(row),
             **({"component": row["component"]} if apart else {}),
             "jobs": row["n_jobs"],
             "tasks": row["n_tasks"],
@@ -102,6 +104,13 @@ def _verdicts(profile: Profile) -> Section | None:
         "the scale of all other sites."
     )
     return Section("Verdict", about, sentences, _table(rows))
+
+
+def _rank(row: Row) -> str | None:
+    low, high = row["rank_low"], row["rank_high"]
+    if low is None:
+        return None
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _sentences(profile: Profile) -> Iterator[str]:

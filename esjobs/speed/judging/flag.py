@@ -33,6 +33,7 @@ from esjobs.speed.judging.sentences import describe_verdict
 from esjobs.speed.judging.stability import changes_of, unstable_names
 from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
+from esjobs.speed.ranking import likely_factor
 from esjobs.speed.settings import FitSettings
 
 
@@ -102,6 +103,7 @@ def judge(
                 point.deviation, point.quantile * point.deviation_err, settings.deviation_limit
             )
         verdict, why = decide(evidence, compared, settings.min_name_jobs)
+        why += likely_factor(factors, name) if verdict == "too few" else ""
         judged.append(
             Judged(
                 evidence,
@@ -341,6 +343,7 @@ def _flag_rows(
             "advice": words.advice or None,
             "status_shown": status_shown(item.verdict, confirmed),
             **_estimated(item),
+            **factors.ranking.get(evidence.name, {}),
         }
 
 

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 def foresee(cluster: Cluster, jobs: JobSource, queries: Sequence[Query]) -> None:
-    """Log the documents to be grouped and read. Raises :class:`StoreError` above the read limit.
+    """Log the documents to be grouped and read. Raises :class:`ReadLimitError` above the read limit.
 
     One count per part of a question.
     """

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from esjobs.core.errors import StoreError
+from esjobs.core.errors import ReadLimitError
 from esjobs.store.elastic.asking.clauses import Clause, all_of
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -22,11 +22,11 @@ def count_of(cluster: Cluster, part: JobIndex, clauses: Sequence[Clause]) -> int
 
 
 def require_allowed(jobs: JobSource, n_read: int, reasons: Sequence[str] = ()) -> None:
-    """Log the number of documents to read. Raises :class:`StoreError` above the limit."""
+    """Log the number of documents to read. Raises :class:`ReadLimitError` above the limit."""
     because = f" ({'; '.join(reasons)})" if reasons else ""
     what = f"this question must read {n_read:,} documents of {jobs.index} individually{because}"
     if jobs.most_read is not None and n_read > jobs.most_read:
-        raise StoreError(
+        raise ReadLimitError(
             f"{what}, more than {jobs.most_read:,}. Shorten the window, or allow it: --yes before the "
             "command, or cluster.read_at_most in the settings"
         )

@@ -1,0 +1,5 @@
+"""Delivered work: core-hours times the declared and the measured score per core."""
+
+from esjobs.core.capability import Capability, Lazy
+
+CAPABILITY = Capability("delivered", facade=Lazy("esjobs.delivered.facade:Delivered"))

@@ -1,0 +1,75 @@
+"""Score per core of queues: declared at a time, and measured by a run of speed factors."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from esjobs.core.query import In
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, INTERVAL_LEVEL
+from esjobs.publish.latest import latest_first, latest_run
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import StoredRun, stored_runs
+from esjobs.schema.declared import COREPOWER
+from esjobs.schema.speed import FLAGS, LINES, SPEED
+from esjobs.store.base import JobStore
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measured score per core of a queue: the value with which it would lie on the line of the others.
+
+    ``own``: relative standard error of the queue alone; ``line``: that of the line, common to all queues.
+    """
+
+    score: float
+    benchmark: str
+    own: float
+    line: float
+
+
+def run_for(store: JobStore, window: Window) -> StoredRun | None:
+    """Return the complete unrestricted run of a window, else the latest one; None without any."""
+    same = [
+        run
+        for run in stored_runs(store, SPEED)
+        if run.complete and not run.restriction and run.window == window
+    ]
+    return latest_first(same)[0] if same else latest_run(store, SPEED)
+
+
+def measured_scores(store: JobStore, run: StoredRun) -> dict[str, Measured]:
+    """Return the measured scores of the queues of a run; queues without an estimate are absent."""
+    where = [
+        In("run", (run.run,)),
+        In("level", ("queue",)),
+        In("processing_type", (ALL_TYPES,)),
+        In("method", (run.headline or "",)),
+    ]
+    lines = read_table(store, LINES, where, ["benchmark", "slope", "slope_err"]).to_pylist()
+    line = {row["benchmark"]: row["slope_err"] / row["slope"] for row in lines if row["slope"]}
+    columns = ["name", "estimate", "estimate_low", "estimate_high", "estimate_benchmark"]
+    rows = read_table(store, FLAGS, where, columns).to_pylist()
+    return {row["name"]: _measured(row, line) for row in rows if row["estimate"] is not None}
+
+
+def _measured(row: Mapping[str, object], line: Mapping[str, float]) -> Measured:
+    low, high = float(str(row["estimate_low"])), float(str(row["estimate_high"]))
+    assert INTERVAL_LEVEL == 0.90, "the half-width below is that of 90 %"  # noqa: S101
+    total = math.log(high / low) / (2 * HALF_WIDTH_90)
+    benchmark = str(row["estimate_benchmark"])
+    common = min(line.get(benchmark, 0.0), total)
+    own = math.sqrt(total**2 - common**2)
+    return Measured(float(str(row["estimate"])), benchmark, own, common)
+
+
+def pieces(store: JobStore, window: Window) -> Iterator[Window]:
+    """Yield the parts of a window within which no imported declared value changes."""
+    rows = read_table(store, COREPOWER, [In("level", ("queue",))], ["valid_from"]).to_pylist()
+    days = {row["valid_from"] for row in rows if row["valid_from"] is not None}
+    changes = sorted(day for day in days if window.start < day < window.end)
+    edges: list[datetime] = [window.start, *changes, window.end]
+    for start, end in pairwise(edges):
+        yield Window(start, end)

@@ -1,0 +1,183 @@
+"""Delivered work of groups of jobs, with the declared and with the measured score of each queue."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.numbers import core_h, exact_percent, many
+from esjobs.core.states import FAILED, FINISHED
+from esjobs.core.window import Window
+from esjobs.delivered.scores import Measured, measured_scores, pieces, run_for
+from esjobs.publish.stored import StoredRun
+from esjobs.records.answer import Answer
+from esjobs.records.declared.origin import Declared
+from esjobs.records.declared.values import declared_values, stored_window
+from esjobs.records.jobs.query import query_jobs
+from esjobs.schema.delivered import BY
+from esjobs.store.base import JobStore
+
+_METRICS = ("jobs", "core_h", "cpu_h", "hs06_h")
+_NUMBERS = (
+    *("core_h", "cpu_core_h", "useful_core_h", "failed_core_h", "declared_h", "measured_h", "measured_h_err"),
+    *("recorded_h", "gain_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h"),
+)
+_MOST_GROUPS = 2_000_000
+Row = Mapping[str, Any]
+
+
+@dataclass
+class _Sums:
+    """Sums of one group; ``measured``: by queue, hours times score, with the errors of that score."""
+
+    n_jobs: int = 0
+    totals: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    measured: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    compared: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    has: set[str] = field(default_factory=set)
+
+    def add(self, name: str, value: float | None) -> None:
+        """Add a value; one that is unknown leaves the sum unknown until another is known."""
+        if value is not None:
+            self.totals[name] += value
+            self.has.add(name)
+
+    def total(self, name: str) -> float | None:
+        """Return a sum, None without any known term."""
+        return self.totals[name] if name in self.has else None
+
+
+def delivered(store: JobStore, by: Sequence[str], window: Window | None, where: Sequence[str] = ()) -> Answer:
+    """Return delivered work per group and benchmark, most core-hours first.
+
+    ``core_h``: wall time x cores; ``cpu_core_h``: CPU time; ``useful_core_h``: CPU time of finished jobs;
+    ``failed_core_h``: core-hours of failed jobs. ``declared_h``: core-hours x the score per core that the
+    queue declared at the time; ``measured_h``: core-hours x its measured score (the value at which its speed
+    factor lies on the line of the others), ``measured_h_err`` its standard error: errors of queues are
+    independent, that of the line is common to all. ``recorded_h``: sum of the records' own ``hs06_s``.
+    ``gain_h``: declared less measured, over the hours that have both. ``no_declared_core_h``,
+    ``no_measured_core_h``: core-hours that a sum lacks. HS06 and HS23 are never added: a group has a row for
+    each. Source of the error: independent blocks plus a common factor, sum of squares.
+
+    Cost: one grouped query per stretch of constant declared values, and the flags of one run. Raises
+    :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping.
+    """
+    unknown = [name for name in by if name not in BY]
+    if unknown:
+        raise UsageError(f"delivered work has no grouping '{unknown[0]}'; use {', '.join(BY)}")
+    span = window or stored_window(store)
+    if span is None:
+        raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
+    run = run_for(store, span)
+    measured = {} if run is None else measured_scores(store, run)
+    groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
+    for piece in pieces(store, span):
+        try:
+            rows = _rows(store, by, piece, where)
+        except NoJobsError:
+            continue
+        declared = declared_values(store, piece, "queue", {row["queue"] for row in rows})
+        for row in rows:
+            _add(groups, by, row, declared, measured)
+    if not groups:
+        query_jobs(store, [], ["jobs"], where=tuple(where), window=span)  # raises with the nearest span
+    table = _table(by, groups, measured)
+    return Answer(
+        table, tuple(_notes(table, run)), title=f"delivered work by {', '.join(by) or 'all'}", run=run
+    )
+
+
+def _rows(store: JobStore, by: Sequence[str], window: Window, where: Sequence[str]) -> list[dict[str, Any]]:
+    keys = tuple(dict.fromkeys((*by, "queue", "state")))
+    rows: list[dict[str, Any]] = query_jobs(store, keys, _METRICS, where=where, window=window).to_pylist()
+    return rows
+
+
+def _add(
+    groups: dict[tuple[Any, ...], _Sums],
+    by: Sequence[str],
+    row: Row,
+    declared: Mapping[str, Declared],
+    measured: Mapping[str, Measured],
+) -> None:
+    of_queue, score = declared.get(row["queue"]), measured.get(row["queue"])
+    value = of_queue.corepower if of_queue is not None else None
+    benchmark = of_queue.benchmark if of_queue is not None and value is not None else None
+    if benchmark is None and score is not None:
+        benchmark = score.benchmark
+    sums = groups[(*(row[name] for name in by), benchmark)]
+    hours = row["core_h"]
+    sums.n_jobs += row["jobs"]
+    sums.add("core_h", hours)
+    sums.add("cpu_core_h", row["cpu_h"])
+    sums.add("recorded_h", row["hs06_h"])
+    if row["state"] in FINISHED:
+        sums.add("useful_core_h", row["cpu_h"])
+    if row["state"] in FAILED:
+        sums.add("failed_core_h", hours)
+    if hours is None:
+        return
+    fits = score is not None and score.benchmark == benchmark
+    if value is None:
+        sums.add("no_declared_core_h", hours)
+    else:
+        sums.add("declared_h", hours * value)
+    if score is None or not fits:
+        sums.add("no_measured_core_h", hours)
+        return
+    sums.measured[row["queue"]] += hours * score.score
+    if value is not None:
+        sums.compared[row["queue"]] += hours * score.score
+        sums.add("gain_h", hours * (value - score.score))
+
+
+def _error(hours: Mapping[str, float], measured: Mapping[str, Measured]) -> float:
+    """Return the standard error of a sum over queues: their own errors, and the common one of the line."""
+    own = sum((value * measured[queue].own) ** 2 for queue, value in hours.items())
+    common = sum(value * measured[queue].line for queue, value in hours.items())
+    return math.sqrt(own + common**2)
+
+
+def _table(
+    by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums], measured: Mapping[str, Measured]
+) -> pa.Table:
+    rows = []
+    for key, sums in groups.items():
+        row: dict[str, Any] = dict(zip((*by, "benchmark"), key, strict=True))
+        row |= {name: sums.total(name) for name in _NUMBERS}
+        if sums.measured:
+            row["measured_h"] = sum(sums.measured.values())
+            row["measured_h_err"] = _error(sums.measured, measured)
+        if sums.compared:
+            row["gain_h_err"] = _error(sums.compared, measured)
+        rows.append({**row, "n_jobs": sums.n_jobs})
+    rows.sort(key=lambda row: (-(row["core_h"] or 0.0), *(str(row[name]) for name in by)))
+    schema = pa.schema(
+        [
+            *((name, pa.string()) for name in (*by, "benchmark")),
+            *((name, pa.float64()) for name in _NUMBERS),
+            ("n_jobs", pa.int64()),
+        ]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:
+    if run is None:
+        yield "no speed factors, so measured_h is empty; run: esjobs run"
+    else:
+        yield f"measured scores: {run.title}"
+    rows = table.to_pylist()
+    total = sum(row["core_h"] or 0.0 for row in rows)
+    for column, what in (("no_declared_core_h", "declared"), ("no_measured_core_h", "measured")):
+        lacking = sum(row[column] or 0.0 for row in rows)
+        if lacking and run is not None and total:
+            share = exact_percent(lacking / total)
+            yield f"{core_h(lacking)} ({share}) are of queues without a {what} score; {what}_h lacks them"
+    both = {row["benchmark"] for row in rows} - {None}
+    if len(both) > 1:
+        yield f"{many(len(both), 'benchmark')}: HS06-hours and HS23-hours must not be added"
