@@ -69,7 +69,7 @@ JOB_FIELDS: tuple[Field, ...] = (
         "smt",
         "boolean",
         "",
-        "whether the cores ran several hardware threads each (SMT, hyper-threading); missing: unknown",
+        "true if cores ran several hardware threads each (SMT, hyper-threading); missing: unknown",
         groupable=True,
     ),
     _number("requested_wall_s", "s", "requested wall-clock time; missing: no limit, or unknown"),
