@@ -237,7 +237,7 @@ SITE_ROWS = Panel(
         Entry("status_shown", "Verdict", "name"),
         Entry("deviation", "Deviation", "percent"),
         K,
-        Entry("unstable_under", "Changes under"),
+        Entry("unstable_under", "Changes with"),
         Entry("sentence", "In words", "sentence"),
     ),
     empty="The latest run has no verdict for this name.",

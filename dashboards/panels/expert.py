@@ -206,7 +206,7 @@ FIT_QUALITY = Panel(
         Entry("n_buckets", "Buckets", "count"),
         Entry("n_rejected", "Rejected", "count", note="excluded buckets: too far off"),
         Entry(
-            "n_jobs_set_aside",
+            "n_jobs_excluded",
             "Jobs not used",
             "count",
             note="of tasks with the decision mixed task or start-up time unknown",

@@ -10,7 +10,7 @@ STATE = Entry(
     note="state over nights: new until disjoint jobs confirm it, then open, acknowledged or resolved",
     table="flag_states",
 )
-SINCE = Entry("since", "Since", note="night on which the deviation was first seen", table="flag_states")
+SINCE = Entry("since", "Since", note="first night of the deviation", table="flag_states")
 
 OPEN_FLAGS = Panel(
     "open-flags",

@@ -161,7 +161,7 @@ def _periodic_tasks(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
     def gather() -> None:
         with open_session(settings=settings, create=True) as session:
             report = session.pop.gather()
-        if report.rows_out or report.counts["new junk"]:
+        if report.rows_out or report.counts["new junk files"]:
             _log.info("%s", report.headline)
         if report.counts["spools not read"]:
             raise InputError("; ".join(report.notes))

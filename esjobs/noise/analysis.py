@@ -149,7 +149,7 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
         "cost_frac": found.cost,
         "low_frac": found.low,
         "high_frac": found.high,
-        "verdict": "seen" if found.seen else "not detected",
+        "verdict": "seen" if found.seen else "not seen",
         "mann_whitney_p": difference_p(*times),
         "n_off": len(times[0]),
         "n_on": len(times[1]),

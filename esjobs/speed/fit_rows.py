@@ -108,7 +108,7 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         "n_jobs": n_jobs,
         "n_jobs_dropped": total - n_jobs,
         "left_out": factors.left_out or None,
-        "n_jobs_set_aside": int(data.n_jobs[_set_aside(item)].sum()),
+        "n_jobs_excluded": int(data.n_jobs[_excluded(item)].sum()),
         **({} if item.result is None else _quality(item, item.result)),
         "jobs_share": n_jobs / total if total and item.result is not None else None,
     }
@@ -161,7 +161,7 @@ def _shared_scatters(item: Fit) -> dict[str, object]:
     return row
 
 
-def _set_aside(item: Fit) -> Mask:
+def _excluded(item: Fit) -> Mask:
     unknown = (item.data.unknown.codes >= 0) & METHODS[item.factors.method].corrected
     return np.asarray((item.data.mixed.codes >= 0) | unknown, np.bool_)
 

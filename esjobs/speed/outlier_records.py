@@ -79,7 +79,7 @@ def _robust(costs: fitters.FixedCosts, rows: TaskSums) -> fitters.FixedCosts:
     table = costs.tasks
     robust = of_key[table.name.astype(np.int64)]
     valid = np.isfinite(robust) & np.isfinite(table.share)
-    decision = np.where(valid & (table.decision != "set aside"), "apply", table.decision)
+    decision = np.where(valid & (table.decision != "excluded"), "apply", table.decision)
     table = replace(table, rho=np.where(valid, robust, table.rho), decision=decision)
     return replace(costs, tasks=table)
 

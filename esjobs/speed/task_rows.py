@@ -11,7 +11,7 @@ from esjobs.records.tasks.sums import TaskSums
 from esjobs.speed.mixed_tasks import MixedTask
 
 _ESTIMATES = ("rho", "rho_err", "slope", "slope_err", "share", "share_err")
-_DECISIONS = {"apply": "corrected", "set aside": "start-up time unknown"}
+_DECISIONS = {"apply": "corrected", "excluded": "start-up time unknown"}
 
 
 def task_rows(

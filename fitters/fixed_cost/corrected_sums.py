@@ -15,7 +15,7 @@ from fitters.layout.columns import factorise, read_numbers
 class CorrectedSums:
     """Columns for `Buckets.from_columns`, in the order of the input rows."""
 
-    use: Mask  # False where the task is set aside or the row is no measurement
+    use: Mask  # False where the task is excluded or the row is no measurement
     corrected: Mask  # True if a start-up time was taken out
     rho: Floats  # What was taken out per job, in events; 0 where nothing was. NaN where `use` is false.
     # Events + rho x jobs; the corrected mean is cpu_s / events_eff. NaN where `use` is false.
@@ -68,7 +68,7 @@ def correct_fixed_cost(
         raise UnknownNameError(f"no start-up time of task {missing[0]!r}")
     lookup = np.array([numbers.get(name, 0) for name in rows.task_names.tolist()], np.intp)
     cost = lookup[scatter.task]
-    applied, aside = table.decision[cost] == "apply", table.decision[cost] == "set aside"
+    applied, aside = table.decision[cost] == "apply", table.decision[cost] == "excluded"
     rho = np.where(applied, table.rho[cost], 0.0)
     doubt = np.where(applied | (table.decision[cost] == "proportional"), table.rho_err[cost], 0.0)
     d = scatter.jobs / (scatter.events + rho * scatter.jobs)

@@ -51,7 +51,7 @@ def _verdict(row: dict[str, float]) -> tuple[str, str]:
     share, error = row["share"], row["share_err"]
     alone = not row["is_drawn"] and row["n_used"] < LEAST_JOBS
     if alone or not np.isfinite(share) or not np.isfinite(error):
-        return "set aside", f"{CANNOT_BE_ESTIMATED}: {_unknown(row)}"
+        return "excluded", f"{CANNOT_BE_ESTIMATED}: {_unknown(row)}"
     slope, slope_err = row["slope"], row["slope_err"]
     measured = f"slope {slope:.2f} +- {slope_err:.2f}" if np.isfinite(slope) else "slope of its own unknown"
     drawn = f", share {share:.2f} +- {error:.2f} with tasks of its kind" if row["is_drawn"] else ""
@@ -61,7 +61,7 @@ def _verdict(row: dict[str, float]) -> tuple[str, str]:
     if (abs(share) + 2.0 * error) * reach <= EFFECT_LIMIT:
         return "proportional", measured
     if error * reach > ERROR_LIMIT:
-        return "set aside", f"{CANNOT_BE_ESTIMATED}: {measured}"
+        return "excluded", f"{CANNOT_BE_ESTIMATED}: {measured}"
     return ("apply" if share > 0 else "proportional"), measured
 
 

@@ -42,7 +42,7 @@ def find_mixtures(task: object, unit: object, ln_residual: object, *, kind: obje
     >>> ln_residual = np.concatenate([rng.normal(0, 0.1, 300), rng.normal(-2, 0.1, 100)])
     >>> kind = ["simul"] * 300 + ["merge"] * 100
     >>> find_mixtures(["t"] * 400, ["A", "B"] * 200, ln_residual).tasks.decision.tolist()
-    ['set aside']
+    ['excluded']
     >>> find_mixtures(["t"] * 400, ["A", "B"] * 200, ln_residual, kind=kind).tasks.decision.tolist()
     ['split', 'keep', 'keep']
     """

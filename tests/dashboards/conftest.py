@@ -255,7 +255,7 @@ def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]
         "sigma_int_kind": "estimated",
         "minuit_valid": True,
         "chi2": 690.0,
-        "n_jobs_set_aside": 240,
+        "n_jobs_excluded": 240,
         "n_rejected": 9,
         "pull_width": 1.06,
     }

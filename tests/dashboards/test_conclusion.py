@@ -113,9 +113,9 @@ def test_verdicts_are_called_what_the_command_line_calls_them(data: ReportData) 
     for verdict in ("ok", "undecided", "undeclared", "too few", "mixed", "implausible"):
         assert read({"verdict": verdict, "origin": "default"}, VERDICT) == verdict
     page = render(data)
-    for word in ("sites fitted", "set aside</", "default, not fitted", "Off by"):
+    for word in ("sites fitted", "excluded</", "default, not fitted", "Off by"):
         assert word not in page
-    assert "set aside" not in " ".join(look.label for look in LOOKS.values())
+    assert "excluded" not in " ".join(look.label for look in LOOKS.values())
 
 
 def test_declared_values_keep_their_digits_and_proposals_those_of_their_error() -> None:

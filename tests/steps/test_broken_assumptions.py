@@ -117,7 +117,7 @@ def test_with_one_type_its_effect_is_assumed_and_said_so() -> None:
 
 
 def test_one_site_of_wrong_records_does_not_spoil_the_others() -> None:
-    """CPU times that mean nothing in half of the jobs at three sites: most of all tasks were set aside."""
+    """CPU times that mean nothing in half of the jobs at three sites: most of all tasks were excluded."""
     tally, truth, found = judged(SMALL.but(garbage=3))
     assert tally.judged + tally.planted_judged > 0.85 * (~truth.broken).sum()
     assert tally.accused == 0
@@ -174,7 +174,7 @@ def test_a_run_that_sets_most_tasks_aside_says_so_in_its_conclusion() -> None:
     _, _, found = judged(SMALL.but(rho=2.0, lengths=11.0, jobs=8, length_scatter=0.06))
     assert (found["tasks"].decision == "start-up time unknown").mean() > 0.5
     sentence = headline(found, "fit_summaries").sentence.iloc[0]
-    assert "not in it:" in sentence or "tasks were set aside:" in sentence
+    assert "not in it:" in sentence or "tasks were excluded:" in sentence
     assert "start-up time is unknown" in sentence
 
 

@@ -20,25 +20,25 @@ def _integer(name: str, unit: str, meaning: str, *, groupable: bool = False) -> 
 
 
 JOB_FIELDS: tuple[Field, ...] = (
-    _keyword("source", "stream the record came from: panda, a cluster; with job_id the identity of a job"),
-    Field("job_id", "keyword", "", "identifier of the job inside its source", required=True),
+    _keyword("source", "source of the record: panda, a cluster; with job_id the identity of a job"),
+    Field("job_id", "keyword", "", "identifier of the job in its source", required=True),
     _keyword("task_id", "set of similar jobs (JEDI task); CPU time per event depends on the CPU only"),
     _keyword(
         "queue",
         "queue that jobs name: PanDA queue, Slurm partition",
         required=True,
     ),
-    _keyword("cpu_raw", "CPU string as the job reported it"),
-    _keyword("processing_type", "kind of work: evgen, simul, pile, reprocessing, ..."),
-    _keyword("transformation", "program the job ran"),
-    _keyword("state", "how the job ended: finished, failed, cancelled, ...; missing: unknown"),
-    _keyword("user", "who the job ran for"),
-    _keyword("project", "group, account or project the job is charged to"),
-    _time("submit_time", "when the job was created or submitted"),
-    _time("start_time", "when the job began to run"),
-    _time("end_time", "when the job ended; decides the window and the day it belongs to", required=True),
+    _keyword("cpu_raw", "CPU string reported by the job"),
+    _keyword("processing_type", "processing type: evgen, simul, pile, reprocessing, ..."),
+    _keyword("transformation", "program of the job"),
+    _keyword("state", "final state of the job: finished, failed, cancelled, ...; missing: unknown"),
+    _keyword("user", "user of the job"),
+    _keyword("project", "group, account or project that is charged"),
+    _time("submit_time", "creation or submission of the job"),
+    _time("start_time", "start of the job"),
+    _time("end_time", "end of the job; determines its window and day", required=True),
     _integer("cores", "cores", "cores allocated to the job", groupable=True),
-    _integer("events", "events", "events the job processed"),
+    _integer("events", "events", "events processed by the job"),
     _number("cpu_s", "s", "CPU time summed over cores"),
     _number("wall_s", "s", "wall-clock time, not multiplied by cores"),
     Field(
@@ -63,7 +63,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     _number("input_b", "B", "size of the input files"),
     _number("output_b", "B", "size of the output files"),
     _integer("failed_attempts", "attempts", "attempts that failed before this one"),
-    _integer("nodes", "nodes", "nodes the job ran on", groupable=True),
+    _integer("nodes", "nodes", "nodes of the job", groupable=True),
     _integer("gpus", "GPUs", "GPUs allocated to the job", groupable=True),
     Field(
         "smt",
@@ -76,10 +76,10 @@ JOB_FIELDS: tuple[Field, ...] = (
     _number("requested_memory_b", "B", "requested memory of the whole job"),
     _integer("requested_cores", "cores", "requested cores"),
     _integer("requested_gpus", "GPUs", "requested GPUs"),
-    _keyword("application", "program or package as people name it"),
-    _keyword("cluster", "machine the job ran on"),
+    _keyword("application", "program or package, by its usual name"),
+    _keyword("cluster", "host of the job"),
     _keyword("subcluster", "part of the cluster with one kind of node"),
-    _keyword("exit_code", "exit code as the scheduler wrote it, such as 0:15"),
+    _keyword("exit_code", "exit code in the form of the scheduler, such as 0:15"),
     Field(
         "counters",
         "map",
@@ -88,7 +88,7 @@ JOB_FIELDS: tuple[Field, ...] = (
         "columns counter.EVENT in CSV, as an object in JSON lines",
         bounded=True,
     ),
-    _keyword("executable", "program file that ran: its path, or its name"),
+    _keyword("executable", "program file: its path or name"),
 )
 """Fields that a job record may carry, in the order in which they are stored and exported; new ones at the
 end."""

@@ -256,7 +256,7 @@ def _expression(path: tuple[str, ...], text: object, kinds: Any, kind: Kind) -> 
 
 
 def _close(reason: str) -> str:
-    named = re.fullmatch(r"there is no '([^']+)'", reason)
+    named = re.fullmatch(r"unknown name '([^']+)'", reason)
     close = close_names(named[1]) if named else []
     return f"; similar: {', '.join(close)}" if close else ""
 

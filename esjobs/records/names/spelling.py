@@ -97,7 +97,7 @@ def _begin_with(words: Sequence[str], wanted: Iterable[str]) -> bool:
 def accepted(value: str, stored: Collection[str], how: str = "") -> str:
     """Return the accepted values for a message: all, or those close to ``value``."""
     if not stored:
-        return "there are no rows"
+        return "no rows are stored"
     if len(stored) <= _LISTED:
         return f"use one of: {', '.join(sorted(stored))}"
     close = _close(value, stored)

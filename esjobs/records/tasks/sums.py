@@ -67,7 +67,7 @@ class TaskSums:
         )
 
     def entering(self, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
-        """Rows with enough jobs, of tasks that are not set aside as mixed."""
+        """Rows with enough jobs, of tasks that are not excluded as mixed."""
         return np.asarray((self.sums["n_jobs"] >= min_bucket_jobs) & (self.mixed.codes < 0), np.bool_)
 
     def moments(self, rows: Any = slice(None)) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
     if verdict == "too few":
         return "more jobs of tasks that run at other queues"
     if verdict == "mixed":
-        return "other tasks: its tasks mix two kinds of work that the records do not separate"
+        return "other tasks: its tasks mix two kinds of jobs that the records do not separate"
     if verdict == "implausible":
         return "correct records: its events, times or cores do not fit those of the same tasks elsewhere"
     return ""
