@@ -56,7 +56,7 @@ DRIFTS = Table(
         column("day_low", "day", "first day of its 90 % interval", "UTC"),
         column("day_high", "day", "last day of its 90 % interval", "UTC"),
         column("change", "number", "k after over k before, minus 1"),
-        column("change_err", "number", "standard error of the change"),
+        column("change_err", "number", "its standard error"),
         column("significance", "number", "change in ln over its error"),
         column(
             "cause",

@@ -28,8 +28,8 @@ _NAME = column("name", "keyword", "queue or CPU model")
 _SITE = column("site", "keyword", "site of a queue; null for CPU models")
 _DEVIATION = (
     column("deviation", "number", "relative deviation in the followed window at the last comparison"),
-    column("deviation_low", "number", "lower end of the 90 % interval of the deviation"),
-    column("deviation_high", "number", "upper end of the 90 % interval of the deviation"),
+    column("deviation_low", "number", "lower end of its 90 % interval"),
+    column("deviation_high", "number", "upper end of its 90 % interval"),
 )
 _PROPOSAL = column("proposed_corepower", "number", "proposed corepower of the verdict, or null")
 _WINDOW = (
@@ -47,7 +47,7 @@ _STATE_COLUMNS = (
     column("until", "day", "night of the resolution; null before"),
     column("nights", "integer", "nights since then with the verdict 'deviates'", "nights"),
     column("k", "number", "speed factor at the last comparison"),
-    column("k_err", "number", "standard error of k"),
+    column("k_err", "number", "its standard error"),
     column("corepower", "number", "declared benchmark score per core at the last comparison"),
     *_DEVIATION,
     _PROPOSAL,

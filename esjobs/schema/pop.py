@@ -277,7 +277,7 @@ POP_CHANGES = Table(
         column("day_low", "day", "begin of the 90 % interval of the day", "UTC"),
         column("day_high", "day", "end of the 90 % interval of the day", "UTC"),
         column("change", "number", "relative change; 0.1: ten per cent more"),
-        column("change_err", "number", "standard error of the change"),
+        column("change_err", "number", "its standard error"),
         column("significance", "number", "change over error"),
         column("n_days", "integer", "examined days", "days"),
     ),

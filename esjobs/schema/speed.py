@@ -33,7 +33,7 @@ RANKED = (
     column("rank_low", "integer", "lower end of the 90 % interval of its rank by speed; 1 is the fastest"),
     column("rank_high", "integer", "upper end of the 90 % interval of its rank"),
     column("k_likely", "number", "speed factor shrunk to the other names according to its error"),
-    column("k_likely_low", "number", "lower end of the 90 % interval of k_likely"),
+    column("k_likely_low", "number", "lower end of its 90 % interval"),
     column("k_likely_high", "number", "upper end of the 90 % interval of k_likely"),
 )
 
@@ -206,7 +206,7 @@ FITS = Table(
         column(
             "sigma_class", "number", "common effect of names on all tasks of a core class; null if unknown"
         ),
-        column("sigma_class_err", "number", "standard error of sigma_class"),
+        column("sigma_class_err", "number", "its standard error"),
         column("sigma_cost", "number", "scatter of ln(start-up time) between names; null without any"),
         column("sigma_cost_err", "number", "standard error of sigma_cost; null if assumed"),
         column("sigma_cost_kind", "keyword", "estimated, corrected (each name individually) or assumed"),
@@ -238,20 +238,20 @@ TASK_RESULTS = Table(
         column("decision", "keyword", "kept, corrected, split, mixed task, start-up time unknown"),
         column("reason", "text", "why"),
         column("rho", "number", "start-up time of a job; null if unknown", "events"),
-        column("rho_err", "number", "standard error of rho", "events"),
+        column("rho_err", "number", "its standard error", "events"),
         column(
             "slope",
             "number",
             "slope of ln(CPU time per event) against ln(events) inside queues: 0 proportional, -1 constant",
         ),
-        column("slope_err", "number", "standard error of the slope"),
+        column("slope_err", "number", "its standard error"),
         column("events_per_job", "number", "mean events of a job", "events"),
         column("events_ratio", "number", "largest over smallest mean events per job of its queues"),
         column("kinds_ratio", "number", "factor between its two kinds of work; null: none found"),
         column("kinds_share", "number", "share of the smaller kind"),
         *PROVENANCE,
         column("share", "number", "share of the start-up time in a mean job, shrunk to tasks of its kind"),
-        column("share_err", "number", "standard error of the share"),
+        column("share_err", "number", "its standard error"),
         *SCOPE,
     ),
     time="window_end",
@@ -346,7 +346,7 @@ CPU_MIX = Table(
             "speed factor of a queue with this CPU model only, on the scale of queues; null if the model "
             "has no factor or is not comparable",
         ),
-        column("k_err", "number", "standard error of k"),
+        column("k_err", "number", "its standard error"),
         *PROVENANCE,
         *SCOPE,
     ),
@@ -424,7 +424,7 @@ LINES = Table(
         column("status", "keyword", "ok, too few sites, too few"),
         column("reason", "text", "reason why the line supports no verdict"),
         column("slope", "number", "robust slope: speed factor per unit of corepower"),
-        column("slope_err", "number", "standard error of the slope"),
+        column("slope_err", "number", "its standard error"),
         column(
             "slope_ols",
             "number",
@@ -470,7 +470,7 @@ FLAGS = Table(
         column("benchmark", "keyword", "HS06 or HS23"),
         column("origin", "keyword", "own, inherited, default, changed, none"),
         column("k", "number", "speed factor"),
-        column("k_err", "number", "standard error of k"),
+        column("k_err", "number", "its standard error"),
         column("expected_k", "number", "factor expected from the line without the whole site of the name"),
         column("deviation", "number", "k / expected_k - 1"),
         column("deviation_err", "number", "standard error of the deviation: statistics, interaction, line"),

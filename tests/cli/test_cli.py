@@ -53,7 +53,7 @@ def test_the_deviating_site_is_found(filled: Path) -> None:
         assert {row["verdict"] for row in rows.values()} == {"ok"}
         assert (found["stable"], found["confirmed"]) == tested
     assert float(flags("gamma")["SITE11"]["proposed_corepower"]) == pytest.approx(48, rel=0.1)
-    assert "stability is tested for the headline method only" in flags("paper")["SITE11"]["sentence"]
+    assert "stability is tested for the default method only" in flags("paper")["SITE11"]["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_the_format_of_an_export_is_that_of_its_help(filled: Path, tmp_path: Pat
         assert run("export", "jobs", "--out", str(tmp_path / name), store=filled).exit_code == 0
     other = run("export", "jobs", "--out", str(tmp_path / "j.xyz"), store=filled)
     assert other.exit_code != 0
-    assert "cannot tell the format" in other.output + other.stderr
+    assert "cannot derive the format" in other.output + other.stderr
     assert not (tmp_path / "j.xyz").exists()
     named = run("export", "jobs", "--out", str(tmp_path / "j.xyz"), "--format", "csv", store=filled)
     assert named.exit_code == 0

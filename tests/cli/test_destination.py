@@ -118,8 +118,8 @@ def test_a_terminal_with_a_name_is_written_to_as_to_a_terminal(filled: Path, tmp
 )
 def test_what_is_no_text_is_not_thrown_at_a_terminal(filled: Path, arguments: list[str]) -> None:
     said = on_terminal(200, "--quiet", "--store", f"duckdb:{filled}", *arguments, exit_code=2)
-    what = f"{arguments[-1]} is no text for a terminal"
-    assert said == [f"esjobs: {what}; name a file with --out, or pipe it on"]
+    what = f"{arguments[-1]} is not text for a terminal"
+    assert said == [f"esjobs: {what}; use --out FILE, or a pipe"]
 
 
 def test_an_open_pipe_is_written_to(filled: Path, tmp_path: Path) -> None:

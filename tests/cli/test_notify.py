@@ -111,7 +111,7 @@ def test_from_a_look_to_the_log(config: Path, store: Path, server: MailServer, t
     shown = run("--store", f"duckdb:{store}", "show", "notifications")
     assert shown.exit_code == 0
     examined = run("--config", str(config), "--store", f"duckdb:{store}", "doctor", "--format", "csv")
-    assert 'notifications,failed,"3 recipients, 1 messages could not be delivered yet"' in examined.stdout
+    assert 'notifications,failed,"3 recipients, 1 messages not yet delivered"' in examined.stdout
 
 
 def test_a_test_says_what_failed(config: Path, store: Path, server: MailServer) -> None:

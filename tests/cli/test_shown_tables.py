@@ -295,7 +295,7 @@ def test_verdicts_of_a_comparison_are_words() -> None:
     shown, _, summary = compared_for_people(compared)
     assert summary == (
         "1 verdict changed: 1 from candidate to confirmed; "
-        "of 2 factors none moved by 3 errors, most that of x: +1.0"
+        "none of 2 factors changed by 3 standard errors, largest change: x (+1.0)"
     )
     assert shown["verdict_a"].to_pylist() == ["candidate", None]
     assert shown["verdict_b"].to_pylist() == ["confirmed", "ok"]

@@ -91,7 +91,7 @@ def test_the_same_contents_are_the_same_load_whatever_the_descriptor(tmp_path: P
         assert (done.returncode, done.stderr) == (0, "")
         reports.append(done.stdout)
     assert "6 rows = 2 stored + 2 updated + 2 rejected" in reports[0]
-    assert "was read before" in reports[1]
+    assert "were already loaded" in reports[1]
     shown = run("show", "rejects", "--format", "csv", store=store).stdout
     assert [line.split(",")[2] for line in shown.splitlines()[1:]] == ["pipe1", "pipe2"]
 

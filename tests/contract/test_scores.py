@@ -128,8 +128,8 @@ def test_a_ranking_says_what_it_mixes(store: JobStore) -> None:
     assert notes[1].startswith("score_cpu has several definitions here, which do not compare: ")
     assert "hsw" in notes[1]
     assert "zen4" in notes[1]
-    assert any("assumed size of nodes" in note for note in notes)
-    assert "sums of unlike numbers of scores" in " ".join(session.scores.rank("user", "sum").notes)
+    assert any("assume a node size" in note for note in notes)
+    assert "different numbers of scores per job" in " ".join(session.scores.rank("user", "sum").notes)
     (note,) = session.scores.rank("user", "cpu_efficiency", weight="core_h").notes
     assert note == (
         "cpu_efficiency is missing because of: CPU time beyond wall-clock time x cores 100 % of the "

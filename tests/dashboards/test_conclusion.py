@@ -175,7 +175,7 @@ def test_empty_sections_of_cpu_models_are_left_out_or_say_why(data: ReportData) 
     assert data.flags is not None
     assert data.factors is not None
     assert shown(data) == {"factors-cpu-model", "corepower-cpu-model"}
-    assert "No deviation of a CPU model from its reference score is confirmed." in render(
+    assert "No CPU model has a confirmed deviation from its reference score." in render(
         models_with_scores(data)
     )
     bare = replace(
@@ -196,7 +196,9 @@ def test_a_single_type_is_not_repeated(make_data: Callable[..., ReportData]) -> 
     assert data.factors is not None
     twice: pd.DataFrame = pd.concat([data.factors, data.factors.assign(processing_type="simul")])
     (text,) = block_of(replace(data, factors=twice), "types").parts
-    assert text == TextPart(("All jobs of the fit are of one type, simul: its results are those above.",))
+    assert text == TextPart(
+        ("All jobs of the fit have one processing type, simul; its results are those above.",)
+    )
 
 
 @pytest.mark.parametrize("identity", ["deviating", "corepower-site", "deviation-site", "pulls", "matrix"])

@@ -172,7 +172,7 @@ def test_bad_rows_are_counted_and_have_no_decision() -> None:
         "ln_residual not finite": 3,
     }
     assert found.n_rows == 6
-    assert found.tasks.reason.tolist() == ["too few jobs to tell"]
+    assert found.tasks.reason.tolist() == ["too few jobs to decide"]
 
 
 def test_nothing_left_is_an_empty_table() -> None:

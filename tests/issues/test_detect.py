@@ -65,11 +65,11 @@ def test_it_is_idempotent_and_a_day_that_changed_is_made_again(
 ) -> None:
     tables = ("issues", "measures", "footprints", "issue_days")
     before = {name: detected.tables.read(name).rows.to_pylist() for name in tables}
-    assert detected.issues.detect().counts == {"days that stand as they were": 1}
-    assert detected.issues.detect(rebuild=True).counts["days made"] == 1
+    assert detected.issues.detect().counts == {"days up to date": 1}
+    assert detected.issues.detect(rebuild=True).counts["days computed"] == 1
     assert {name: detected.tables.read(name).rows.to_pylist() for name in tables} == before
     put_series(detected, {"late": cores([busy(0)] * 4)}, load="later")
-    assert detected.issues.detect().counts["days made"] == 1
+    assert detected.issues.detect().counts["days computed"] == 1
     # series without a record: found, with what the series tell
     (row,) = [row for row in detected.tables.measures().rows.to_pylist() if row["job_id"] == "late"][:1]
     assert row["eligible"] is True

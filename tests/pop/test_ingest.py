@@ -58,7 +58,7 @@ def test_a_region_that_was_never_entered_has_no_data_which_is_not_0(
     assert not found["Solver"]["main"]
     # entered by one rank of four
     assert (found["Rank0 only"]["ranks"], found["Rank0 only"]["cpus"]) == (4, 1)
-    assert "1 CPUs of an application of 4 ranks" in found["Rank0 only"]["remark"]
+    assert "1 CPUs by an application of 4 ranks" in found["Rank0 only"]["remark"]
 
 
 def test_a_report_with_nothing_selected_is_empty_and_not_perfect(

@@ -112,7 +112,7 @@ def test_stores_by_another_event_are_a_variant_of_their_own() -> None:
     [
         (None, HSW, "no counters", "no counters"),
         ({}, HSW, "no counters", "no counters"),
-        (HASWELL, None, "the record names no CPU model", "the record names no CPU model"),
+        (HASWELL, None, "the record has no CPU model", "the record has no CPU model"),
         (HASWELL, "VIA Nano 3000", "unknown CPU: VIA Nano 3000", "unknown CPU: VIA Nano 3000"),
         (HASWELL, ZEN3, "no slot events on AMD Zen 1 to 3", "no slot events on AMD Zen 1 to 3"),
         (
@@ -154,7 +154,7 @@ def test_a_score_outside_is_clipped_kept_and_flagged() -> None:
     row = score(overlapping, HSW, smt=True)
     assert row["score_mem"] == 100.0
     assert row["score_mem_unclipped"] == pytest.approx(110.0)
-    assert row["score_mem_reason"] == "outside 0 to 100, clipped: the counters do not fit each other"
+    assert row["score_mem_reason"] == "outside 0 to 100, clipped: inconsistent counters"
     nearly = HASWELL | {"UOPS_RETIRED.RETIRE_SLOTS": 4.02e12}
     row = score(nearly, HSW, smt=True)
     assert (row["score_cpu"], row["score_cpu_reason"]) == (0.0, None)

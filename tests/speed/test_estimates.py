@@ -87,12 +87,12 @@ def test_nobody_is_accused_where_declarations_fall_into_two_groups(share: float,
     assert line["groups_ratio"] == pytest.approx(1.6, rel=0.1)
     count = round(share * 40)
     assert said["sentence"].startswith(
-        f"Declarations fall into two groups: {count} sites (SITE00, SITE01, SITE02, SITE03, SITE04 and "
+        f"Declared values form two groups: {count} sites (SITE00, SITE01, SITE02, SITE03, SITE04 and "
         f"{count - 5} more) declare 1.6"
     )
     assert (said["n_confirmed"], said["n_stable"]) == (0, 0)
     candidate = str(flags.loc[flags["verdict"] == "deviates", "sentence"].iloc[0])
-    assert "not stable (declarations fall into two groups)" in candidate
+    assert "(declared values form two groups)" in candidate
 
 
 def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(t
     assert ((known["estimate_low"] < known["estimate"]) & (known["estimate"] < known["estimate_high"])).all()
     assert set(known["estimate_level"]) == {0.90}
     for row in known.to_dict("records"):
-        inside = f"{row['estimate_low']:.1f} to {row['estimate_high']:.1f}, 90 %"
-        assert f"ran like {row['estimate']:.1f} ({inside}) HS06 per core" in row["sentence"]
+        assert f"as fast as {row['estimate']:.1f} HS06 per core" in row["sentence"]
+        assert f": {row['estimate_low']:.1f} to {row['estimate_high']:.1f})" in row["sentence"]
     only = known[known["proposed_corepower"].notna()]
     assert only.index.tolist() == ["SITE01"]
     np.testing.assert_array_equal(only["proposed_corepower"], only["estimate"])

@@ -83,7 +83,7 @@ def test_a_site_that_is_off_in_one_type_only_is_not_confirmed(flags: pd.DataFram
     assert list(said["SITE02"].values()) == ["deviates", False, False]
     under = str(headline.loc["SITE02", "unstable_under"])
     assert under.startswith("simul only: ")
-    assert f"not stable ({under})" in str(headline.loc["SITE02", "sentence"])
+    assert f"the verdict changes in a stability check ({under})" in str(headline.loc["SITE02", "sentence"])
 
 
 def test_only_the_headline_is_tested_for_stability(flags: pd.DataFrame) -> None:

@@ -125,11 +125,11 @@ def test_one_site_of_wrong_records_does_not_spoil_the_others() -> None:
     assert tally.broken_implausible == 3
     flags = headline(found, "flags").set_index("name")
     broken = [name for name, is_broken in zip(truth.name, truth.broken, strict=True) if is_broken]
-    assert flags.loc[broken].finding.str.contains("check the records").all()
+    assert flags.loc[broken].finding.str.contains("check its records|in its records").all()
     tasks = found["tasks"]
     left_out = tasks[tasks.work_kind == "left out"]
     assert left_out.n_jobs.sum() < 0.1 * tasks.n_jobs.sum()
-    assert left_out.reason.str.contains("not without its jobs at").all()
+    assert left_out.reason.str.contains("kept without its jobs at").all()
 
 
 def test_wrong_numbers_of_events_at_some_sites_do_not_move_the_fixed_cost_of_all() -> None:
@@ -163,7 +163,7 @@ def test_a_run_that_uses_less_than_half_of_its_jobs_says_why(tmp_path: Path) -> 
         again = session.tables.fit_summaries().to_pandas()
     notes = " ".join(note for report in reports for note in report.notes)
     assert "are in the fit of queues; not in it:" in notes
-    assert "in buckets of too few jobs" in notes
+    assert "in buckets with too few jobs" in notes
     sentence = headline({"fit_summaries": stored}, "fit_summaries").sentence.iloc[0]
     assert "are in the fit of queues; not in it:" in sentence
     assert again.sentence.tolist() == stored.sentence.tolist()
@@ -174,7 +174,7 @@ def test_a_run_that_sets_most_tasks_aside_says_so_in_its_conclusion() -> None:
     _, _, found = judged(SMALL.but(rho=2.0, lengths=11.0, jobs=8, length_scatter=0.06))
     assert (found["tasks"].decision == "start-up time unknown").mean() > 0.5
     sentence = headline(found, "fit_summaries").sentence.iloc[0]
-    assert "not in it:" in sentence or "tasks were excluded:" in sentence
+    assert "excluded:" in sentence or "tasks were excluded:" in sentence
     assert "start-up time is unknown" in sentence
 
 
