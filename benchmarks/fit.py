@@ -33,6 +33,7 @@ SIZES = {
     # units, tasks, buckets per task
     "100x500": (100, 500, 14.7),
     "200x2000": (200, 2000, 15.9),
+    "500x2000": (500, 2000, 20.0),
     "300x20000": (300, 20_000, 16.5),
     "1000x100k": (1000, 100_000, 17.2),
     "3000x100k": (3000, 100_000, 17.4),
@@ -41,7 +42,7 @@ SIZES = {
 }
 OURS = (
     "fit",
-    "fit and HESSE",
+    "fit by Minuit",
     "fit, gamma",
     "fit, floor and reject",
     "copy of the columns",
@@ -85,7 +86,7 @@ Answer = tuple[Floats, dict[str, float]]
 
 
 def ours(data: Data, objective: str = "paper", **options: Any) -> Answer:
-    """From columns to factors, errors and Minuit's opinion."""
+    """From columns to factors and errors."""
     import fitters
 
     extra = {"jobs": np.ones(data.value.size)} if options.get("weights") == "floor" else {}
@@ -202,7 +203,7 @@ def feols(data: Data, *, fixef: bool = False) -> Answer:
 
 CONTESTANTS: dict[str, Callable[[Data], Answer]] = {
     "fit": ours,
-    "fit and HESSE": lambda data: ours(data, judge="hesse"),
+    "fit by Minuit": lambda data: ours(data, search="minuit"),
     "fit, gamma": lambda data: ours(data, "gamma"),
     "fit, floor and reject": lambda data: ours(data, "gamma", weights="floor", robust="reject"),
     "copy of the columns": copy,

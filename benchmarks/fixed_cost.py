@@ -47,7 +47,7 @@ def always(costs: FixedCosts) -> FixedCosts:
 def pulls(toy: ToyJobs, sums: Sums, events: Floats, rel_var: Floats) -> tuple[Floats, Floats]:
     """ln k minus truth, and that in units of its statistical error."""
     buckets = Buckets.from_columns(sums.task, sums.unit, cpu_s=sums.cpu_s, events=events, rel_var=rel_var)
-    units = fit_speed_factors(buckets, "gamma", sigma_int=0.0, judge="none").units
+    units = fit_speed_factors(buckets, "gamma", sigma_int=0.0).units
     off = np.log(units.k) - toy.ln_k
     return off, off * units.k / units.k_err_stat
 

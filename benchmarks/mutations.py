@@ -217,11 +217,18 @@ MISTAKES = (
         "hard_starts",
     ),
     Mistake(
-        "Minuit's objections unheard",
-        "fit/judge.py",
-        'return ", ".join(text for text, holds in objections.items() if holds)',
-        'return ""',
-        "judge or minimum or components",
+        "a higher minimum of Minuit's taken",
+        "fit/migrad.py",
+        "if own.converged and not found.cost < own.cost * (1.0 - _LOWER):",
+        "if False:",
+        "migrad",
+    ),
+    Mistake(
+        "HESSE's errors with the scale in them",
+        "fit/migrad.py",
+        "- 2.0 * scale / cost.penalty, 0.0)",
+        ", 0.0)",
+        "migrad",
     ),
     Mistake(
         "line weighted with 1 / sigma^2 alone",

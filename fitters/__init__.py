@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fitters.fit.comparison import compare
     from fitters.fit.factors import fit_speed_factors
     from fitters.fit.interaction import ASSUMED_SIGMA_INT, LEAST_DOF
+    from fitters.fit.migrad import MinuitMinimum
     from fitters.fit.residuals import BucketTable, bucket_table
     from fitters.fit.response import LinearResponse
     from fitters.fit.results import Components, FitResult, Units
@@ -62,6 +63,7 @@ __all__ = [
     "Labels",
     "LineResult",
     "LinearResponse",
+    "MinuitMinimum",
     "MixedEffects",
     "Mixtures",
     "Nearest",
@@ -121,6 +123,7 @@ _MODULES = {
     "fit.comparison": "compare",
     "fit.factors": "fit_speed_factors",
     "fit.interaction": "ASSUMED_SIGMA_INT LEAST_DOF",
+    "fit.migrad": "MinuitMinimum",
     "fit.residuals": "BucketTable bucket_table",
     "fit.response": "LinearResponse",
     "fit.results": "Components FitResult Units",

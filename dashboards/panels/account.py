@@ -66,13 +66,14 @@ METHOD = Panel(
             "− ln x − 1), x = a k / A, where a is the corrected CPU time per event. The weight w is the "
             "inverse relative variance: scatter of jobs, and a part that more jobs do not reduce. Outlier "
             "buckets are rejected. Each connected component is fitted alone, scaled so that its factors sum "
-            "to their count, and judged by Minuit.",
+            "to their count.",
         ),
         (
             "Reproduction",
-            "Method paper reproduces the published method without corrections: (a k / A − 1)², equal "
-            "weights, raw sums. Verdicts of both methods are stored; this report shows the method named "
-            "above.",
+            "Method paper reproduces the published χ² without corrections, (a k / A − 1)², with equal "
+            "weights and raw sums. Minuit's MIGRAD minimises it from k = 1, HESSE gives its errors. Verdicts "
+            "rest on gamma, because a χ² whose σ is proportional to the mean is biased if queues scatter "
+            "unequally. Verdicts of both methods are stored; this report shows the method named above.",
         ),
         (
             "Errors",
@@ -139,7 +140,10 @@ FITS = Panel(
         ),
         Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="queue × task interaction"),
         Entry("sigma_int_kind", "σ int is"),
-        Entry("minuit_valid", "Minuit valid", "yesno"),
+        Entry("minuit_valid", "MIGRAD valid", "yesno", note="of method paper"),
+        Entry("minuit_edm", "EDM", "number", note="MIGRAD's estimated distance to the minimum"),
+        Entry("minuit_calls", "Calls", "count", note="function calls of MIGRAD and HESSE"),
+        Entry("minuit_agreement", "Searches differ", "number", note="MIGRAD and our own search, in errors"),
         Entry("reason", "Reason"),
     ),
     empty="No fits.",

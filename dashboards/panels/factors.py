@@ -175,7 +175,6 @@ COMPONENTS = Panel(
             note="standard deviation of residuals over stated errors",
             always=True,
         ),
-        Entry("minuit_valid", "Minuit valid", "yesno"),
         Entry("names", "Queues in it", "names"),
         Entry("link", "Missing link"),
     ),

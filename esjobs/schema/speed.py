@@ -76,7 +76,9 @@ FACTORS = Table(
         column("reason", "text", "reason for a missing factor"),
         column("k_err_int", "number", "part of k_err from the queue x task interaction"),
         column(
-            "k_err_model", "number", "error from the Hessian, scaled by the residual standard deviation S"
+            "k_err_model",
+            "number",
+            "error from the Hessian, scaled by the residual standard deviation S; method paper: from HESSE",
         ),
         column(
             "site",
@@ -146,7 +148,7 @@ FACTORS = Table(
 
 FITS = Table(
     "fits",
-    "one fit: inputs, quality, and the judgement of Minuit",
+    "one fit: inputs, quality, and the result of Minuit",
     "run",
     (
         RUN,
@@ -173,15 +175,32 @@ FITS = Table(
         column("sigma_int", "number", "queue x task interaction, relative"),
         column("sigma_int_err", "number", "standard error of sigma_int; null if assumed"),
         column("sigma_int_kind", "keyword", "estimated or assumed"),
-        column("minuit_valid", "boolean", "Minuit accepts every component's minimum"),
+        column(
+            "minuit_valid",
+            "boolean",
+            "of method paper: true if MIGRAD, from k = 1, finds every component's minimum valid",
+        ),
         column(
             "minuit_accurate",
             "boolean",
-            "true if HESSE's covariance is accurate throughout; empty above 100 names",
+            "true if HESSE's covariance is accurate throughout; null above 1000 names",
         ),
-        column("minuit_edm", "number", "largest estimated distance to the minimum"),
-        column("minuit_calls", "integer", "function calls of Minuit"),
-        column("n_jobs_excluded", "integer", "jobs of excluded tasks; part of n_jobs_left_out", "jobs"),
+        column("minuit_edm", "number", "MIGRAD's largest estimated distance to the minimum, in chi2"),
+        column("minuit_calls", "integer", "function calls of MIGRAD and HESSE"),
+        column("minuit_objective", "number", "objective at the minimum that MIGRAD found"),
+        column(
+            "minuit_agreement",
+            "number",
+            "largest difference of ln k between MIGRAD's minimum and that of esjobs, in standard errors",
+        ),
+        column(
+            "found_by",
+            "keyword",
+            "search that found the minimum: minuit, from k = 1; or own, from the convex start, if MIGRAD "
+            "ended higher and more than 0.05 standard errors away",
+            values=("minuit", "own"),
+        ),
+        column("n_jobs_excluded", "integer", "jobs of excluded tasks; part of n_jobs_dropped", "jobs"),
         column("n_rejected", "integer", "buckets excluded as outliers"),
         column(
             "pull_width", "number", "standard deviation of the pulls of the buckets; 1 if errors are right"
@@ -398,7 +417,7 @@ COMPONENTS = Table(
         column("n_jobs", "integer", "jobs", "jobs"),
         column("dof", "integer", "independent loops"),
         column("rel_spread", "number", "S of this component"),
-        column("minuit_valid", "boolean", "Minuit accepts the minimum"),
+        column("minuit_valid", "boolean", "of method paper: true if MIGRAD finds its minimum valid"),
         column("names", "text", "names, most jobs first"),
         column("link", "text", "missing link to the largest component"),
         *PROVENANCE,
@@ -622,7 +641,7 @@ FIT_SUMMARIES = Table(
 )
 
 
-METHOD_VERSION = "4"
+METHOD_VERSION = "5"
 """Raised when a change of method changes numbers; part of every run id."""
 
 

@@ -16,8 +16,6 @@ from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE
 from esjobs.speed.shared_effects import SharedEffects, shared_effects
 from fitters.layout.arrays import Codes, Floats, Ints, Mask, Texts
 
-# Up to so many names Minuit's HESSE works out the errors of a fit again; its time grows with their cube
-HESSE_LIMIT = 100
 TOO_FEW_JOBS = "too few jobs"
 NO_COMMON_TASK = "no common task"
 MIXED_TASK = "mixed task"
@@ -27,7 +25,7 @@ UNKNOWN_COST = "start-up time unknown"
 @dataclass(frozen=True)
 class Method:
     """Settings of a fit; ``corrected``: for the start-up time per job, if known. ``least_jobs``: jobs that a
-    bucket needs whatever the settings are.
+    bucket needs whatever the settings are. ``search``: whose minimum is taken.
     """
 
     objective: Literal["paper", "gamma"]
@@ -35,6 +33,7 @@ class Method:
     robust: Literal["none", "reject"]
     corrected: bool
     least_jobs: int
+    search: Literal["own", "minuit"] = "own"
 
 
 # ``paper`` is the article's fit as it was published, of the same jobs. Stray buckets are rejected and not
@@ -42,13 +41,13 @@ class Method:
 # small (``fitters.fit.weighting``), and it gains nothing with many.
 METHODS: Mapping[str, Method] = {
     "gamma": Method("gamma", "variance", "reject", corrected=True, least_jobs=1),
-    "paper": Method("paper", "none", "none", corrected=False, least_jobs=20),
+    "paper": Method("paper", "none", "none", corrected=False, least_jobs=20, search="minuit"),
 }
 
 
 def of_other_objective(method: Method) -> Method:
     """Return the method with the other objective: a systematic uncertainty."""
-    return replace(method, objective="paper" if method.objective == "gamma" else "gamma")
+    return replace(method, objective="paper" if method.objective == "gamma" else "gamma", search="own")
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None 
     how = how or METHODS[method]
     least = max(min_bucket_jobs, how.least_jobs)
     entered = enters(data, how, least)
-    result = _fit(data, entered, how, hesse=how is METHODS[method])
+    result = _fit(data, entered, how)
     shared = None
     if result is not None and how.weights != "none":
         shared = shared_effects(data, entered, result, corrected=how.corrected)
@@ -188,7 +187,7 @@ def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> Mask:
     )
 
 
-def _fit(data: FitInput, rows: Mask, how: Method, *, hesse: bool = False) -> fitters.FitResult | None:
+def _fit(data: FitInput, rows: Mask, how: Method) -> fitters.FitResult | None:
     if not rows.any():
         return None
     buckets = fitters.Buckets.from_columns(
@@ -199,8 +198,9 @@ def _fit(data: FitInput, rows: Mask, how: Method, *, hesse: bool = False) -> fit
         jobs=data.n_jobs[rows],
         rel_var=(data.rel_var if how.corrected else data.rel_var_raw)[rows],
     )
-    judge: Literal["migrad", "hesse"] = "hesse" if hesse and buckets.n_units <= HESSE_LIMIT else "migrad"
-    return fitters.fit_speed_factors(buckets, how.objective, how.weights, robust=how.robust, judge=judge)
+    return fitters.fit_speed_factors(
+        buckets, how.objective, how.weights, robust=how.robust, search=how.search
+    )
 
 
 def with_company(fit: Fit) -> Fit:

@@ -1,6 +1,6 @@
 """Rows of factors, fits and components from a fit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from esjobs.records.names.sites import site_of
 from esjobs.speed.factors import METHODS, Fit, fitted_or_all
 from esjobs.speed.links import what_would_link
 from esjobs.speed.residual_rows import pull_columns
-from fitters import FitResult
+from fitters import FitResult, MinuitMinimum
 from fitters.layout.arrays import Codes, Floats, Mask
 
 
@@ -92,7 +92,7 @@ def _mean_rho(item: Fit, position: Codes, count: int) -> Floats:
 
 
 def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
-    """Yield the row of a fit: input, quality, Minuit's flags."""
+    """Yield the row of a fit: input, quality, Minuit's search."""
     factors, data = item.factors, item.data
     good = factors.status == "ok"
     total = int(data.n_jobs.sum()) + data.n_jobs_unnamed
@@ -116,8 +116,6 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
 
 def _quality(item: Fit, result: FitResult) -> dict[str, object]:
     fitted = [part for part in result.components.rows() if part["status"] in ("ok", "no dof")]
-    verdicts = [part["verdict"] for part in fitted if part["verdict"] is not None]
-    with_hesse = bool(verdicts) and all(verdict.hesse for verdict in verdicts)
     return {
         "n_components": len(fitted),
         "n_units": int(sum(part["n_tasks_used"] for part in fitted)),
@@ -129,13 +127,26 @@ def _quality(item: Fit, result: FitResult) -> dict[str, object]:
         "sigma_int": finite(result.sigma_int.value),
         "sigma_int_err": finite(result.sigma_int.error),
         "sigma_int_kind": result.sigma_int.source,
-        "minuit_valid": all(verdict.valid for verdict in verdicts) if verdicts else None,
-        "minuit_accurate": all(verdict.accurate for verdict in verdicts) if with_hesse else None,
-        "minuit_edm": finite(max((verdict.edm for verdict in verdicts), default=None)),
-        "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
+        **_minuit([part["minuit"] for part in fitted if part["minuit"] is not None]),
         "n_rejected": int(result.weighting.n_rejected),
         **pull_columns(item),
         **_shared_scatters(item),
+    }
+
+
+def _minuit(found: Sequence[MinuitMinimum]) -> dict[str, object]:
+    # What Minuit's search found, over all components; nothing where it did not search.
+    if not found:
+        return {}
+    with_hesse = all(bool(np.isfinite(each.ln_k_err).all()) for each in found)
+    return {
+        "minuit_valid": all(each.valid for each in found),
+        "minuit_accurate": all(each.accurate for each in found) if with_hesse else None,
+        "minuit_edm": finite(max(each.edm for each in found)),
+        "minuit_calls": sum(each.n_calls for each in found),
+        "minuit_objective": finite(sum(each.cost for each in found)),
+        "minuit_agreement": finite(max(each.agreement for each in found)),
+        "found_by": "minuit" if all(each.found_by == "minuit" for each in found) else "own",
     }
 
 
@@ -186,7 +197,7 @@ def component_rows(item: Fit) -> Iterator[dict[str, object]]:
     for number in range(factors.n_components):
         members = np.flatnonzero(factors.component == number)
         detail = details[number] if number < len(details) else {}
-        verdict = detail.get("verdict")
+        minuit = detail.get("minuit")
         by_jobs = members[np.argsort(-factors.n_jobs[members], kind="stable")]
         yield {
             "component": number,
@@ -196,7 +207,7 @@ def component_rows(item: Fit) -> Iterator[dict[str, object]]:
             "n_jobs": int(n_jobs[number]),
             "dof": int(detail["dof"]) if detail else None,
             "rel_spread": finite(detail.get("S")),
-            "minuit_valid": None if verdict is None else bool(verdict.valid),
+            "minuit_valid": None if minuit is None else bool(minuit.valid),
             "names": ", ".join(factors.name[by_jobs]),
             "link": None if number == 0 else links(number, list(factors.name[by_jobs])),
         }

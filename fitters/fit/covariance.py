@@ -14,7 +14,7 @@ sandwich   C [sum_a s_a s_a^T] C n_buckets / dof, clustered by task (Huber 1967;
 k is normalised to sum k = n, so with p = k / n: Cov(ln k) = J Cov(theta) J^T, J = 1 - 1 p^T.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,12 @@ class Propagation:
     unit_stat: Floats
     unit_int: Floats
     unit_sandwich: Floats
+
+    def with_errors(self, ln_k_err: Floats, variance: float) -> "Propagation":
+        """Take errors of ln k at S^2 = `variance` as the model's; where any is NaN nothing changes."""
+        if not np.isfinite(ln_k_err).all():
+            return self
+        return replace(self, unit_model=ln_k_err**2 / variance)
 
 
 def normalised(theta: Floats) -> Floats:

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from fitters.errors import SettingError, require_option
-from fitters.fit.covariance import Propagation, propagate
+from fitters.fit.covariance import propagate
 from fitters.fit.interaction import ASSUMED_SIGMA_INT, SigmaInt, chi2_of, complete_rel_var, estimate_sigma_int
-from fitters.fit.judge import Verdict, ask_minuit
+from fitters.fit.migrad import MinuitMinimum, lower_minimum, minimise_by_minuit
 from fitters.fit.result_tables import Outcome, Pooled, component_table, unit_table
 from fitters.fit.results import FitResult, Fitted, Settings
 from fitters.fit.solve import MODES, Solution, minimise
@@ -44,7 +44,7 @@ def fit_speed_factors(
     *,
     robust: Literal["none", "reject"] = "none",
     sigma_int: float | None = None,
-    judge: Literal["migrad", "hesse", "none"] = "migrad",
+    search: Literal["own", "minuit"] = "own",
 ) -> FitResult:
     """Fit a speed factor to every unit and a level to every task.
 
@@ -59,8 +59,8 @@ def fit_speed_factors(
     ``variance``, the same with the given rel_var. With weights ``paper`` is biased by up to the variance of a
     bucket. ``robust``: ``reject`` excludes buckets beyond 4 robust standard deviations in ln x, at a loss of
     up to 6 % of the information. ``sigma_int``: relative interaction scatter; None: estimated from 10 degrees
-    of freedom on, else 0.10. ``judge``: ``migrad`` checks the minimum with Minuit, ``hesse`` also the errors
-    (cube of the units), ``none`` skips both.
+    of freedom on, else 0.10. ``search``: ``minuit`` takes the minimum that MIGRAD finds from k = 1, with the
+    errors of HESSE, unless our own search finds a lower one (see `migrad`); ``own`` is ten times faster.
 
     Data never make this fail: a unit, task or component that cannot be fitted has a status, a reason and NaN.
     Raises :class:`SettingError` for an unknown option or a missing column of the weights.
@@ -71,7 +71,7 @@ def fit_speed_factors(
     >>> result.units.k.round(6).tolist(), result.units.status.tolist(), result.dof
     ([1.333333, 0.666667], ['ok', 'ok'], 2)
     """
-    settings = _settings(buckets, Settings(objective, weights, sigma_int, judge, robust))
+    settings = _settings(buckets, Settings(objective, weights, sigma_int, search, robust))
     with one_blas_thread():
         return _fit(buckets, settings)
 
@@ -92,16 +92,20 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     watch.stop("layout")
     solutions = tuple(minimise(part, mode) for part in split.parts)
     watch.stop("solve")
+    by_minuit: tuple[MinuitMinimum | None, ...] = (None,) * len(solutions)
+    if settings.search == "minuit":
+        by_minuit, solutions = _by_minuit(split.parts, solutions, mode)
+        watch.stop("minuit")
     pooled = _pooled(split, solutions, settings, weighting)
     watch.stop("interaction")
     outcomes = []
-    for part, solution in zip(split.parts, solutions, strict=True):
+    for part, solution, found in zip(split.parts, solutions, by_minuit, strict=True):
         propagation = propagate(part, solution, pooled.scatter.value) if solution.converged else None
+        if propagation is not None and found is not None and found.found_by == "minuit":
+            propagation = propagation.with_errors(found.ln_k_err, found.variance)
         watch.stop("covariance")
-        verdict = _verdict(part, solution, propagation, pooled.variance, settings)
-        watch.stop("judge")
         bare = replace(solution, factor=None, hessian=NO_MATRIX, scores=NO_MATRIX)
-        outcomes.append(Outcome(part, bare, propagation, verdict, _reduced_chi2(part, bare, pooled.scatter)))
+        outcomes.append(Outcome(part, bare, propagation, found, _reduced_chi2(part, bare, pooled.scatter)))
     fitted = {
         outcome.part.number: Fitted(outcome.part, outcome.solution, outcome.propagation)
         for outcome in outcomes
@@ -131,6 +135,24 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     return result
 
 
+def _by_minuit(
+    parts: tuple[Part, ...], solutions: tuple[Solution, ...], mode: int
+) -> tuple[tuple[MinuitMinimum, ...], tuple[Solution, ...]]:
+    variance = _variance(parts, solutions)
+    pairs = [
+        lower_minimum(part, mode, minimise_by_minuit(part, mode, variance), own)
+        for part, own in zip(parts, solutions, strict=True)
+    ]
+    return tuple(found for found, _ in pairs), tuple(solution for _, solution in pairs)
+
+
+def _variance(parts: tuple[Part, ...], solutions: tuple[Solution, ...]) -> float:
+    # S^2 pooled over the components that were fitted; NaN without degrees of freedom.
+    converged = [pair for pair in zip(parts, solutions, strict=True) if pair[1].converged]
+    dof = sum(part.dof for part, _ in converged)
+    return sum(solution.squares for _, solution in converged) / dof if dof > 0 else float("nan")
+
+
 def _pooled(
     split: Partition, solutions: tuple[Solution, ...], settings: Settings, weighting: Weighting
 ) -> Pooled:
@@ -140,9 +162,7 @@ def _pooled(
     scatter = estimate_sigma_int(
         parts, tuple(solution for _, solution in converged), settings.sigma_int, near
     )
-    dof = sum(part.dof for part in parts)
-    squares = sum(solution.squares for _, solution in converged)
-    return Pooled(squares / dof if dof > 0 else float("nan"), dof, scatter)
+    return Pooled(_variance(split.parts, solutions), sum(part.dof for part in parts), scatter)
 
 
 def _dropped(buckets: Buckets, split: Partition) -> dict[str, int]:
@@ -157,7 +177,7 @@ def _settings(buckets: Buckets, chosen: Settings) -> Settings:
     require_option("objective", chosen.objective, ("paper", "gamma"))
     require_option("weights", chosen.weights, ("none", "jobs", "floor", "variance"))
     require_option("robust", chosen.robust, ("none", "reject"))
-    require_option("judge", chosen.judge, ("migrad", "hesse", "none"))
+    require_option("search", chosen.search, ("own", "minuit"))
     if chosen.weights == "jobs" and buckets.jobs is None:
         raise SettingError("weights='jobs' requires buckets made with a jobs column")
     if chosen.weights in ("floor", "variance") and buckets.jobs is None and buckets.rel_var is None:
@@ -165,15 +185,6 @@ def _settings(buckets: Buckets, chosen: Settings) -> Settings:
     if chosen.sigma_int is not None and not (np.isfinite(chosen.sigma_int) and chosen.sigma_int >= 0):
         raise SettingError(f"sigma_int is {chosen.sigma_int}; expected a finite number >= 0, or None")
     return chosen
-
-
-def _verdict(
-    part: Part, solution: Solution, propagation: Propagation | None, variance: float, settings: Settings
-) -> Verdict | None:
-    if propagation is None or settings.judge == "none":
-        return None
-    scale, hesse = variance if np.isfinite(variance) else 1.0, settings.judge == "hesse"
-    return ask_minuit(part, solution, propagation, scale, mode=MODES[settings.objective], hesse=hesse)
 
 
 def _reduced_chi2(part: Part, solution: Solution, scatter: SigmaInt) -> float:

@@ -46,6 +46,23 @@ def curvature(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, Floats]
 def _dense_curvature(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, Floats]:
     # As `curvature`, for tasks with most of the units; formulas in `kernels.hessian_and_scores`.
     n = part.n_units
+    x, twice, bend, norm = _bends(part, k, mode)
+    slope = twice * (x - 1.0 if mode == GAMMA else x * (x - 1.0))
+    hessian = -dense_sums(part.ptr, part.unit, bend * _spread(part, 1.0 / norm), bend, n)
+    hessian[np.diag_indices(n)] += np.bincount(part.unit, bend, n)
+    scores = dense_sums(part.ptr, part.unit, slope, slope, n)
+    return hessian, scores, np.bincount(part.unit, slope, n).astype(np.float64, copy=False)
+
+
+def curvature_diagonal(part: Part, k: Floats, mode: int) -> Floats:
+    """The diagonal of the Hessian in ln k; linear in the buckets."""
+    *_, bend, norm = _bends(part, k, mode)
+    of_unit = bend - bend * bend * _spread(part, 1.0 / norm)
+    return np.bincount(part.unit, of_unit, part.n_units).astype(np.float64, copy=False)
+
+
+def _bends(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, Floats, Floats]:
+    # x = a k / A, 2 w, the curvature h of each bucket, and the sum of h of each task.
     y = part.value * k[part.unit]
     weight = part.weight if part.weight.size else np.ones(part.n_buckets)
     first = _task_sums(part, weight * y)
@@ -57,13 +74,9 @@ def _dense_curvature(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, 
     x = y * _spread(part, np.nan_to_num(level))
     twice = 2.0 * weight
     bend = twice * (x if mode == GAMMA else x * (2.0 * x - 1.0) if mode == PAPER else x * x)
-    slope = twice * (x - 1.0 if mode == GAMMA else x * (x - 1.0))
     norm = _task_sums(part, bend)
     norm[norm == 0.0] = 1.0
-    hessian = -dense_sums(part.ptr, part.unit, bend * _spread(part, 1.0 / norm), bend, n)
-    hessian[np.diag_indices(n)] += np.bincount(part.unit, bend, n)
-    scores = dense_sums(part.ptr, part.unit, slope, slope, n)
-    return hessian, scores, np.bincount(part.unit, slope, n).astype(np.float64, copy=False)
+    return x, twice, bend, norm
 
 
 def _task_sums(part: Part, values: Floats) -> Floats:

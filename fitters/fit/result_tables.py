@@ -6,7 +6,7 @@ import numpy as np
 
 from fitters.fit.covariance import Propagation
 from fitters.fit.interaction import LEAST_DOF, SigmaInt
-from fitters.fit.judge import Verdict
+from fitters.fit.migrad import MinuitMinimum
 from fitters.fit.results import Components, Units
 from fitters.fit.solve import Solution
 from fitters.layout.arrays import Floats, Ints, Mask, texts
@@ -24,7 +24,7 @@ class Outcome:
     part: Part
     solution: Solution
     propagation: Propagation | None
-    verdict: Verdict | None
+    minuit: MinuitMinimum | None
     reduced_chi2: float
 
     @property
@@ -32,10 +32,11 @@ class Outcome:
         """Reason why the fit cannot be used; empty if it can."""
         if not self.solution.converged:
             return f"the search did not converge (last step {self.solution.step:.2g} in ln k)"
-        if self.propagation is None:
-            return "the Hessian is not positive definite, so this is not a minimum"
-        objection = "" if self.verdict is None else self.verdict.objection()
-        return f"Minuit rejects the minimum: {objection}" if objection else ""
+        return (
+            ""
+            if self.propagation is not None
+            else "the Hessian is not positive definite, so this is not a minimum"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +121,11 @@ def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome])
     f, spread, chi2, condition, step, worst = (np.full(n, np.nan) for _ in range(6))
     dof, tasks_used, buckets_used = (np.zeros(n, np.int64) for _ in range(3))
     status, reason = texts(n, "no common task"), texts(n, "no two units share a task")
-    verdicts = np.empty(n, object)
+    minuit = np.empty(n, object)
     n_buckets = np.bincount(split.task_component, np.diff(buckets.ptr), n).astype(np.int64)
     for outcome in outcomes:
         part, number = outcome.part, outcome.part.number
-        verdicts[number] = outcome.verdict
+        minuit[number] = outcome.minuit
         dof[number], tasks_used[number], buckets_used[number] = part.dof, part.n_tasks, part.n_buckets
         step[number] = outcome.solution.step
         if outcome.failure or outcome.propagation is None:
@@ -152,5 +153,5 @@ def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome])
         max_residual=worst,
         status=status,
         reason=reason,
-        verdict=verdicts,
+        minuit=minuit,
     )

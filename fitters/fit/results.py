@@ -84,7 +84,7 @@ class Components(Table):
     max_residual: Floats  # Largest |a k / A - 1|
     status: Texts  # ``ok``, ``no dof`` (fitted exactly), ``no common task`` or ``fit failed``
     reason: Texts
-    verdict: Texts  # Minuit's flags; `Verdict` or None
+    minuit: Texts  # `MinuitMinimum`; None unless Minuit searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Settings:
     objective: str
     weights: str
     sigma_int: float | None
-    judge: str
+    search: str
     robust: str = "none"
 
 

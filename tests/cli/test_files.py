@@ -63,9 +63,8 @@ def test_factors_are_those_of_the_library(tmp_path: Path, suffix: str) -> None:
     assert list(rows[0]) == (
         ["name", "k", "k_err", "k_err_sandwich", "component", "n_tasks", "n_buckets", "status", "reason"]
     )
-    expected = fitters.fit_speed_factors(
-        fitters.Buckets.from_columns(frame["task"], frame["queue"], frame["value"])
-    )
+    buckets = fitters.Buckets.from_columns(frame["task"], frame["queue"], frame["value"])
+    expected = fitters.fit_speed_factors(buckets, search="minuit")
     assert [row["name"] for row in rows] == list(expected.units.name)
     np.testing.assert_allclose([float(row["k"]) for row in rows], expected.units.k, rtol=1e-12)
     np.testing.assert_allclose([float(row["k_err"]) for row in rows], expected.units.k_err, rtol=1e-12)

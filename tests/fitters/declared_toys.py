@@ -66,7 +66,7 @@ def judge_grid(rng: np.random.Generator, tasks: int, jobs: int, interaction: flo
     counts = np.full(unit.size, float(jobs))
     scatter = fitters.job_scatter(task, np.zeros(task[-1] + 1, np.int64), counts, rel_var * counts)
     buckets = fitters.Buckets.from_columns(task, unit, value, jobs=counts, rel_var=scatter.per_job / counts)
-    fit = fitters.fit_speed_factors(buckets, "gamma", "variance", robust="reject", judge="none")
+    fit = fitters.fit_speed_factors(buckets, "gamma", "variance", robust="reject")
     points = fitters.fit_line(fit.units.k, fit.units.k_err, declared[fit.units.name.astype(int)]).points
     deviates = points.verdict == "deviates"
     wrong = np.arange(N_SITES) < N_WRONG

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fitters import Buckets, FitResult, SettingError, UnknownNameError, fit_speed_factors
-from fitters.fit.judge import Verdict
 from tests.fitters.toys import make
 from tests.messages import raised
 
@@ -61,8 +60,6 @@ def test_the_books_of_the_fit() -> None:
     assert result.tasks.status.tolist() == ["ok", "ok", "ok", "one unit", "one unit", "one unit"]
     assert np.isnan(result.tasks.A[3:]).all()
     assert result.units.n_tasks.tolist() == [2, 2, 2, 0, 1, 1]
-    assert isinstance(components.verdict[0], Verdict)
-    assert components.verdict[2] is None
 
 
 def test_a_pair_without_loops_has_no_error_from_the_scatter_of_others() -> None:
@@ -132,14 +129,6 @@ def test_a_failing_fit_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
         result.covariance(0)
 
 
-def test_what_minuit_objects_to_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fitters.fit.judge.Verdict.objection", lambda _: "not valid")
-    result = fit(MIXED)
-    assert result.units.row("A")["status"] == "fit failed"
-    assert result.units.row("A")["reason"] == "Minuit objects: not valid"
-    assert np.isnan(result.units.row("A")["k"])
-
-
 def test_results_cannot_be_changed() -> None:
     result = fit(MIXED)
     with pytest.raises(ValueError, match="read-only"):
@@ -156,7 +145,7 @@ def test_results_cannot_be_changed() -> None:
         {"objective": "papre"},
         {"weights": "floor"},
         {"robust": "none at all"},
-        {"judge": "jury"},
+        {"search": "by hand"},
         {"weights": "jobs"},
         {"sigma_int": -0.1},
         {"sigma_int": float("nan")},

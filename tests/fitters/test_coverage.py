@@ -28,7 +28,7 @@ def test_errors_cover_whatever_the_interaction(tasks: int, sigma_int: float) -> 
     shares: list[tuple[Floats, Floats]] = []
     for _ in range(TOYS):
         toy = toy_of(rng, tasks, sigma_int)
-        result = fit_speed_factors(toy.buckets(), "gamma", "floor", judge="none")
+        result = fit_speed_factors(toy.buckets(), "gamma", "floor")
         units = result.units
         assert result.sigma_int.source == "estimated"
         truth = np.log(toy.k[units.name.astype(int)])

@@ -27,7 +27,7 @@ def test_rejection_and_interaction(units: int, tasks: int, per_task: int, sigma:
     rng = np.random.default_rng([units, int(100 * sigma), int(100 * stray)])
     task, unit, value, rel_var = grid(rng, units, tasks, per_task, sigma=sigma, stray=stray)
     buckets = Buckets.from_columns(task, unit, value, rel_var=rel_var)
-    found = fit_speed_factors(buckets, "gamma", "variance", robust="reject", judge="none")
+    found = fit_speed_factors(buckets, "gamma", "variance", robust="reject")
     other = robust_fit(task, unit, value, rel_var)
     assert found.weighting.n_rejected == np.count_nonzero(~other.kept)
     assert found.weighting.rounds == other.rounds

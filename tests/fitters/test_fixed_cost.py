@@ -161,12 +161,10 @@ def fitted(jobs: ToyJobs, costs: FixedCosts, sums: Sums) -> tuple[Floats, Floats
         ),
         "gamma",
         sigma_int=0.0,
-        judge="none",
     ).units
     raw = fit_speed_factors(
         Buckets.from_columns(sums.task, sums.unit, cpu_s=sums.cpu_s, events=sums.events),
         "gamma",
-        judge="none",
     ).units
     return np.log(right.k) - jobs.ln_k, right.k_err_stat / right.k, np.log(raw.k) - jobs.ln_k
 

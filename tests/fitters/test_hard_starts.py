@@ -86,10 +86,8 @@ def test_a_minimum_on_the_wrong_side_of_an_outlier_is_left(
     result = fit_speed_factors(buckets)
     assert result.components.f[0] <= best_known(toy, buckets, 3) * (1 + 1e-6)
     assert result.components.max_residual[0] > 0.5
-    assert result.components.verdict[0].valid
     monkeypatch.setattr("fitters.fit.solve.FAR_RESIDUAL", np.inf)
     settled = fit_speed_factors(buckets)
-    assert settled.components.verdict[0].valid  # which is why Minuit's word is not enough
     assert settled.components.f[0] > result.components.f[0] * (1 + 1e-4)
 
 

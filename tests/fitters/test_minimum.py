@@ -1,7 +1,5 @@
 """Minimum and errors against the second implementation and foreign minimisers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
@@ -136,40 +134,3 @@ def test_one_task_over_many_units_has_factors_and_errors_without_degrees_of_free
     np.testing.assert_allclose((units.k_err / units.k) ** 2, expected, rtol=1e-9)
     assert (result.sigma_int.value, result.sigma_int.source) == (0.1, "assumed")
     assert np.isnan(units.k_err_model).all()
-
-
-def test_minuit_agrees_and_says_so() -> None:
-    toy = make(np.random.default_rng(9), 20, 100, 6.0)
-    verdict = fit_speed_factors(toy.buckets(), judge="hesse").components.verdict[0]
-    assert verdict.valid
-    assert verdict.accurate
-    assert verdict.hesse
-    assert verdict.edm < 1e-9
-    assert verdict.shift < 1e-6
-    assert verdict.error_ratio == pytest.approx(1, abs=1e-6)
-    assert verdict.objection() == ""
-    quick = fit_speed_factors(toy.buckets()).components.verdict[0]
-    assert not quick.hesse
-    assert quick.objection() == ""
-    assert fit_speed_factors(toy.buckets(), judge="none").components.verdict[0] is None
-
-
-@pytest.mark.parametrize(
-    ("flag", "value", "objection"),
-    [
-        ("valid", False, "not valid"),
-        ("is_above_max_edm", True, "EDM above its limit"),
-        ("has_reached_call_limit", True, "call limit reached"),
-        ("has_posdef_covar", False, "covariance not positive definite"),
-        ("has_made_posdef_covar", True, "covariance not positive definite"),
-        ("hesse_failed", True, "HESSE failed"),
-        ("accurate", False, "covariance not accurate"),
-        ("shift", 0.02, "minimum 0.02 sigma away"),
-        ("shift", float("nan"), "minimum nan sigma away"),
-        ("error_ratio", 1.05, "HESSE errors 1.05 of ours"),
-    ],
-)
-def test_each_flag_of_minuit_is_an_objection(flag: str, value: float, objection: str) -> None:
-    toy = make(np.random.default_rng(10), 6, 20, 4.0)
-    verdict = fit_speed_factors(toy.buckets(), judge="hesse").components.verdict[0]
-    assert replace(verdict, **{flag: value}).objection() == objection

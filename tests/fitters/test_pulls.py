@@ -42,7 +42,7 @@ def pulls(
     found = []
     for _ in range(TOYS):
         toy = make(rng, 30, tasks, per_task, sigma=sigma, law=law)
-        units = fit_speed_factors(toy.buckets(), objective, judge="migrad").units
+        units = fit_speed_factors(toy.buckets(), objective).units
         found.append((np.log(units.k) - toy.ln_k) * units.k / getattr(units, error))
     return Pulls(np.concatenate(found))
 
@@ -73,7 +73,7 @@ def test_errors_from_jobs_and_interaction_cover(objective: Objective, sigma_int:
         noise = np.sqrt(rel_var + sigma_int**2)
         toy = make(rng, 20, tasks, sigma=noise, layout=layout)
         buckets = Buckets.from_columns(toy.task, toy.unit, toy.value, rel_var=rel_var)
-        result = fit_speed_factors(buckets, objective, judge="migrad")
+        result = fit_speed_factors(buckets, objective)
         units = result.units
         entered = np.isfinite(units.k_err)
         truth = np.log(toy.k[units.name.astype(int)][entered])
@@ -101,7 +101,7 @@ def test_paper_is_biased_where_errors_differ_between_units_and_gamma_hardly() ->
         layout = shape(rng, 30, 1000, 8.0)
         toy = make(rng, 30, 1000, sigma=sizes[layout[1] % 3], layout=layout)
         for objective, found in moves.items():
-            result = fit_speed_factors(toy.buckets(), objective, judge="none")  # type: ignore[arg-type]
+            result = fit_speed_factors(toy.buckets(), objective)  # type: ignore[arg-type]
             found.append(np.log(result.units.k) - toy.ln_k)
     bias = {name: np.mean(found, axis=0).reshape(10, 3).mean(axis=0) for name, found in moves.items()}
     assert bias["paper"][0] - bias["paper"][2] == pytest.approx(0.0216, abs=0.003)

@@ -24,7 +24,7 @@ def resampled(toy: Toy, replicas: int, **options: Any) -> Floats:
         task = np.repeat(np.arange(names.size), [rows.size for rows in chosen])
         rows = np.concatenate(chosen)
         buckets = Buckets.from_columns(task, toy.unit[rows], toy.value[rows])
-        ln_k.append(np.log(fit_speed_factors(buckets, judge="none", **options).units.k))
+        ln_k.append(np.log(fit_speed_factors(buckets, **options).units.k))
     return np.asarray(np.std(ln_k, axis=0, ddof=1), np.float64)
 
 

@@ -25,7 +25,6 @@ def test_300_sites_by_20000_tasks() -> None:
     buckets = Buckets.from_columns(task, unit, toy.value, jobs=np.ones(toy.task.size), rel_var=rel_var)
     result = fit_speed_factors(buckets)
     assert set(result.units.status) == {"ok"}
-    assert result.components.verdict[0].valid
     pull = (np.log(result.units.k) - toy.ln_k) * result.units.k / result.units.k_err
     assert pull.std() == pytest.approx(1, abs=0.03 + 4 / np.sqrt(600))
     assert min(result.timings.values()) >= 0
@@ -38,7 +37,7 @@ def test_a_result_is_freed_when_it_is_let_go() -> None:
     gone = weakref.ref(buckets.value)
     gc.disable()
     try:
-        result = fit_speed_factors(buckets, judge="hesse")
+        result = fit_speed_factors(buckets, search="minuit")
         assert set(result.tasks.status) == {"ok"}
         del result, buckets
         assert gone() is None

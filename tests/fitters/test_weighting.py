@@ -48,7 +48,7 @@ def test_floor_weights_find_the_components_and_the_errors_hold(known: bool) -> N
     fits = []
     for _ in range(TOYS):
         toy = uneven(rng, 200, known=known)
-        fits.append((fit_speed_factors(toy.buckets(), "gamma", "floor", judge="none"), toy))
+        fits.append((fit_speed_factors(toy.buckets(), "gamma", "floor"), toy))
     assert_standard(pulls(fits))
     floors = np.array([result.weighting.floor for result, _ in fits])
     assert floors.mean() == pytest.approx(0.05, abs=0.006)
@@ -62,7 +62,7 @@ def test_floor_weights_find_the_components_and_the_errors_hold(known: bool) -> N
     plain = []
     for _ in range(TOYS):
         toy = uneven(rng, 200, known=known)
-        plain.append(np.log(fit_speed_factors(toy.buckets(), "gamma", judge="none").units.k) - toy.ln_k)
+        plain.append(np.log(fit_speed_factors(toy.buckets(), "gamma").units.k) - toy.ln_k)
     assert spread < 0.9 * np.concatenate(plain).std()
 
 
@@ -123,7 +123,7 @@ def test_stray_buckets_cost_little_and_errors_hold(objective: Objective, robust:
             toy = Toy(
                 toy.task, toy.unit, np.where(bad, toy.value * wrong, toy.value), toy.k, toy.A, None, rel_var
             )
-            result = fit_speed_factors(toy.buckets(), objective, robust=robust, judge="none")
+            result = fit_speed_factors(toy.buckets(), objective, robust=robust)
             fits.append((result, toy))
             moved.append(np.log(result.units.k) - toy.ln_k)
             rejected.append(result.weighting.n_rejected - bad.sum())

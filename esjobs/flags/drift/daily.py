@@ -66,7 +66,7 @@ def _of_level(level: str, rows: TaskSums, solved: KnownOfTasks) -> Iterator[dict
         rel_var=per_job / n_jobs,
     )
     fit = fitters.fit_speed_factors(
-        buckets, "gamma", "variance", robust="reject", sigma_int=solved.sigma_int.get(level), judge="none"
+        buckets, "gamma", "variance", robust="reject", sigma_int=solved.sigma_int.get(level)
     )
     units = fit.units
     good = (units.status == "ok") & (units.component == 0) & np.isfinite(units.k_err_stat)

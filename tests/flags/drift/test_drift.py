@@ -134,8 +134,9 @@ def test_days_of_a_store_that_knows_no_tasks_are_made_again(session: Session) ->
         batches = rows_table(DAILY_FACTORS, rows).to_batches()
         session.store.publish([session.store.replace(DAILY_FACTORS, str(day), batches)])
     # those before the window of the run are left out, not taken for days that share nothing
-    session.run((str(FIRST + timedelta(days=5)), str(FIRST + timedelta(days=19))))
-    report = session.flags.drift()
+    later = (str(FIRST + timedelta(days=5)), str(FIRST + timedelta(days=19)))
+    session.run(later)
+    report = session.flags.drift(later)
     assert report.counts["days fitted"] == 14
     assert report.rows_in == len([row for row in made.to_pylist() if row["day"] >= FIRST + timedelta(days=5)])
 
