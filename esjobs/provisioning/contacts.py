@@ -168,7 +168,7 @@ def _effect(
     row |= {"before": mine.before, "after": mine.after, "change": mine.after - mine.before}
     found = effect(mine, [each for each in changes.values() if each.name not in touched])
     if found is None:
-        return {**row, "verdict": "too few jobs of others"}, None
+        return {**row, "verdict": "too few comparable jobs"}, None
     row |= {
         "expected": found.expected,
         "effect": found.effect,

@@ -6,7 +6,7 @@ from datetime import date
 from typing import TypeVar
 from urllib.parse import quote
 
-from esjobs.core.numbers import day_range, declared, estimate, many, signed_percent, speed, speed_range
+from esjobs.core.numbers import day_range, declared, many, signed_percent, speed, speed_range
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, noun
 from scheduler.notifications.notices import KINDS, Kind, Notice
@@ -167,8 +167,8 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
         site=visible(notice.site or "-"),
         noun=noun(notice.level or "queue", 1),
         work="all processing types" if work == ALL_TYPES else visible(work) or "-",
-        declared=_text(notice.corepower, lambda value: f"{declared(value)}{unit}"),
-        measured=_text(notice.proposed_corepower, lambda value: f"{estimate(value, None)}{unit}"),
+        declared=_text(notice.corepower, lambda value: f"{declared(value)}{unit} per core"),
+        measured=_measured(notice, unit),
         deviation=_text(notice.deviation, signed_percent),
         speed=_text(notice.deviation, speed),
         interval="-" if low is None or high is None else speed_range(low, high),
@@ -182,6 +182,14 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
         link="" if link is None else link_to(link, notice),
         slower=None if not notice.deviation else notice.deviation < 0,
     )
+
+
+def _measured(notice: Notice, unit: str) -> str:
+    if notice.proposed_corepower is None:
+        return "-"
+    low, high = notice.estimate_low, notice.estimate_high
+    interval = "" if low is None or high is None else f" (90 % interval: {low:.1f} to {high:.1f})"
+    return f"{notice.proposed_corepower:.1f}{unit} per core{interval}"
 
 
 def _basis(notice: Notice) -> str:

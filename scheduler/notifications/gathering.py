@@ -43,16 +43,14 @@ def flag_notices(
                 text=row.get("sentence") or "",
                 night=row["night"],
                 reasons=(reasons or {}).get(key, ()),
-                n_jobs=basis.n_jobs,
-                n_tasks=basis.n_tasks,
-                n_groups=basis.n_groups,
+                **vars(basis),
                 **_copied(row),
             )
         )
     return notices
 
 
-_NO_BASIS = Basis(None, None, None)
+_NO_BASIS = Basis()
 # What a notice has under the names of the columns
 _COPIED = (
     *("level", "processing_type", "name", "site", "from_state", "to_state", "deviation", "deviation_low"),

@@ -108,7 +108,8 @@ def take_apart(facts: Facts) -> list[Part]:
     if near or between:
         like = ""
         if len(facts.models) > 1:
-            like = "; the declared value is that of " + (model if near else "a part of its CPU models")
+            alone, between = f"of {model} alone", "between its slowest and fastest models"
+            like = f", a value {alone if near else between}"
         parts.add("cpu mix", mix, mix_error, _mix(facts, predicted) + like)
     else:
         parts.add("declared value", mix, mix_error, _unreached(facts, model, distance, predicted))

@@ -73,14 +73,14 @@ def test_a_value_of_some_of_its_models_is_a_question_of_the_mix() -> None:
     first = largest(take_apart(PLAIN))
     assert first.part == "cpu mix"
     assert first.effect == pytest.approx(math.log(0.7))
-    assert "the declared value is that of FAST" in first.sentence
+    assert "a value of FAST alone" in first.sentence
     assert "delivers 9.80 HS06 per core" in first.sentence
 
 
 def test_a_value_between_its_models_is_like_none_of_them() -> None:
     first = largest(take_apart(replace(PLAIN, models=(("SLOW", -0.2), ("FAST", 0.9)))))
     assert first.part == "cpu mix"
-    assert first.sentence.endswith("the declared value is that of a part of its CPU models")
+    assert first.sentence.endswith("a value between its slowest and fastest models")
 
 
 @pytest.mark.parametrize("models", [(("SLOW", -0.1), ("FAST", 0.15)), (("ONLY", 0.0),)])
