@@ -108,8 +108,8 @@ def take_apart(facts: Facts) -> list[Part]:
     if near or between:
         like = ""
         if len(facts.models) > 1:
-            alone, between = f"of {model} alone", "between its slowest and fastest models"
-            like = f", a value {alone if near else between}"
+            like = f"of {model} alone" if near else "between its slowest and fastest models"
+            like = f", a value {like}"
         parts.add("cpu mix", mix, mix_error, _mix(facts, predicted) + like)
     else:
         parts.add("declared value", mix, mix_error, _unreached(facts, model, distance, predicted))
