@@ -64,7 +64,7 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
         groupable.append("site")
     commands = ", ".join(f"esjobs query --by {name}" for name in groupable)
     listed = f"; list the values: {commands}" if commands else ""
-    where_jobs_are = f"stored jobs end in {stored}{listed}{_hints(parsed)}"
+    where_jobs_are = f"the stored jobs lie in {stored}{listed}{_hints(parsed)}"
     return f"no jobs{condition} in {window or stored}; {where_jobs_are}"
 
 
