@@ -130,11 +130,12 @@ COUNTS = Panel(
             "other verdicts",
             "n_others",
             "other",
-            "too few jobs, mixed, implausible or not comparable",
+            "too few jobs, mixed, implausible, comparable via CPU models only, or not",
             parts=(
                 ("n_implausible", "implausible"),
                 ("n_mixed", "mixed"),
                 ("n_not_comparable", "not comparable"),
+                ("n_via_cpu_models", "via CPU models"),
                 ("n_too_few", "too few"),
             ),
         ),
@@ -386,7 +387,7 @@ UNDECLARED = Panel(
 
 SET_ASIDE = Panel(
     "set-aside",
-    "Not comparable, too few jobs, mixed or implausible",
+    "Not comparable, via CPU models only, too few jobs, mixed or implausible",
     "table",
     "Other queues",
     View(
@@ -395,7 +396,8 @@ SET_ASIDE = Panel(
         level="queue",
         sort=("verdict", "name"),
     ),
-    "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component.",
+    "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component but their "
+    "CPU models.",
     fields=(NAME, VERDICT, *_LIST_COLUMNS[1:]),
     empty="No queues with another verdict.",
     folded=True,

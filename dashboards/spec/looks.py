@@ -24,6 +24,7 @@ LOOKS: dict[str, Look] = {
     "undecided": Look("undecided", "triangle-up", "▲", "#858b93", "#9aa2ab"),
     "default": Look("undeclared, a default value", "circle", "○", "#4d545d", "#c4cad1", filled=False),
     "undeclared": Look("undeclared", "square", "□", "#4d545e", "#c4cad2", filled=False),
+    "via CPU models": Look("via CPU models", "triangle-down", "▽", "#77579a", "#b99bda", filled=False),
     "not comparable": Look("not comparable", "square", "□", "#77579b", "#b99bdc", filled=False),
     "other": Look("too few, mixed or implausible", "cross", "✚", "#77579c", "#b99bdd", filled=False),
 }

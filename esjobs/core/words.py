@@ -17,7 +17,15 @@ ALL_TYPES = "all"
 """In the place of a processing type: every kind of work together."""
 
 Verdict = Literal[
-    "deviates", "ok", "undecided", "undeclared", "too few", "mixed", "implausible", "not comparable"
+    "deviates",
+    "ok",
+    "undecided",
+    "undeclared",
+    "too few",
+    "mixed",
+    "implausible",
+    "via CPU models",
+    "not comparable",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """Every verdict, those of comparison first."""

@@ -136,6 +136,17 @@ FACTORS = Table(
         column("mix_k_err", "number", "standard error of mix_k, from the factors of the CPU models"),
         column("mix_share", "number", "share of its CPU time on CPU models with a factor"),
         *RANKED,
+        column(
+            "k_via",
+            "number",
+            "factor of a queue outside the largest component on the scale of that component, through its CPU "
+            "models; all types together",
+        ),
+        column(
+            "k_via_err",
+            "number",
+            "its standard error, mostly from the scatter of queues with the same CPU models",
+        ),
     ),
     time="window_end",
     made_by="fit",
@@ -629,6 +640,7 @@ FIT_SUMMARIES = Table(
             "text",
             "tests passed by confirmed deviations and missing for candidates; null without any",
         ),
+        column("n_via_cpu_models", "integer", "verdicts 'via CPU models'", "names"),
         *SCOPE,
     ),
     time="window_end",

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError, NothingToFitError
 from esjobs.core.report import RunReport
+from esjobs.core.tables import columns
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
 from esjobs.publish.finding import made_last, read_results
@@ -25,6 +26,7 @@ from esjobs.records.declared.values import declared_values, imported_sites
 from esjobs.records.jobs.aggregate import Progress, days_behind, require_buckets, require_rules
 from esjobs.records.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.records.jobs.job_counts import count_jobs, counts_of_books, last_day
+from esjobs.records.tasks.machines import read_machine_sums
 from esjobs.records.tasks.sums import read_sums
 from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
@@ -39,7 +41,7 @@ from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.ranking import RANKED
 from esjobs.store.base import JobStore
 
-_NUMBERS = ("k", "k_err", "k_raw", "k_err_stat", "k_err_int", "events_per_job")
+_NUMBERS = columns("k k_err k_raw k_err_stat k_err_int events_per_job k_via k_via_err")
 _TEXTS = ("reason", "sole_link", "records_doubt")
 
 
@@ -161,7 +163,11 @@ class Chain:
             raise self._no_buckets(question)
         sites = imported_sites(self._store, question.window)
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
-        factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
+        where = bucket_filters(self._store, question.window, question.where, question.tasks)
+        machine_sums = partial(read_machine_sums, self._store, question.window, where)
+        factors, outcome = fit(
+            checked, inputs, question.window, question.run, question.fit, sites, machine_sums
+        )
         return factors, replace(outcome, last_data=last_day(self._store, question.window))
 
     def _notes_alone(self, question: SpeedQuestion) -> Iterator[str]:

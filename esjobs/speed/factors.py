@@ -84,6 +84,21 @@ class Factors:
     left_out: str = ""
     # By name, its grade, interval of ranks, and likely factor; see ``ranking``
     ranking: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    # Of queues outside the largest component, the factor that their CPU models tell, on its scale
+    k_via: Floats | None = None
+    k_via_err: Floats | None = None
+
+    @property
+    def via(self) -> Mask:
+        """Mask of the names whose CPU models alone place them on the scale of the largest component."""
+        none = np.zeros(len(self.name), np.bool_)
+        return none if self.k_via is None else np.isfinite(self.k_via) & ~self.main
+
+    def on_scale(self, column: str) -> Floats:
+        """Return k, k_raw or k_err on the scale of the largest component, through CPU models where needed."""
+        own: Floats = getattr(self, column)
+        other = self.k_via_err if column == "k_err" else self.k_via
+        return own if other is None else np.where(self.via, other, own)
 
     @property
     def fit(self) -> dict[str, object]:

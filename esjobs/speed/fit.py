@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import Outcome, rows_table
 from esjobs.records.names.sites import site_of
+from esjobs.records.tasks.machines import MachineSums
 from esjobs.schema.speed import (
     COMPONENTS,
     CPU_MIX,
@@ -34,6 +35,7 @@ from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
 from esjobs.speed.task_rows import task_rows, with_accounts
 from esjobs.speed.variants import variant_rows
+from esjobs.speed.via_models import with_via_models
 
 _TABLES = (FACTORS, FITS, PULL_HISTOGRAMS, COMPONENTS, TASK_RESULTS, RESIDUALS, STABILITY_CHECKS, CPU_MIX)
 
@@ -45,9 +47,12 @@ def fit(
     run: str,
     settings: FitSettings,
     imported_sites: Mapping[str, str],
+    machine_sums: Callable[[], MachineSums] | None = None,
 ) -> tuple[list[Factors], Outcome]:
     """Fit every level, processing type and method from the sums of a window.
 
+    ``machine_sums``: reads those by CPU model, where queues are comparable through these alone; None: they
+    are not compared.
     ``imported_sites``: queue -> site of imported tables, for the rows only. Returns the factors and the
     rows of this step's tables. Each fit becomes rows at once, so that memory does not grow with the types.
     """
@@ -69,6 +74,8 @@ def fit(
             valid = headline and kind == ALL_TYPES
             item = with_company(of_all[level] if valid else solve(data, method, minimum))
             item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
+            if valid and level == "queue" and machine_sums is not None:
+                item = with_via_models(item, machine_sums, settings.min_name_jobs)
             if headline:
                 item = replace(item, factors=with_ranking(item.factors, settings.min_name_jobs))
             for table, made in _rows(item, imported_sites, headline=headline):

@@ -56,6 +56,8 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
             "n_tasks": int(factors.n_tasks[index]),
             **parts[index],
             **factors.ranking.get(name, {}),
+            "k_via": finite(factors.on_scale("k")[index]) if factors.via[index] else None,
+            "k_via_err": finite(factors.on_scale("k_err")[index]) if factors.via[index] else None,
         }
 
 

@@ -43,12 +43,12 @@ def compare_with_declared(
 ) -> list[Comparison]:
     """Fit one line per benchmark to the names of the largest component.
 
-    Defaults and names that few jobs link with most others get a deviation and are not in the line; the line
-    for a name leaves out its whole site.
+    Defaults and names that few jobs, or CPU models alone, link with most others get a deviation and are not
+    in the line; the line for a name leaves out its whole site.
     """
     of_benchmark: dict[str, list[int]] = {}
     without: list[int] = []
-    for index in np.flatnonzero(factors.main).tolist():
+    for index in np.flatnonzero(factors.main | factors.via).tolist():
         item = declared[factors.name[index]]
         if item.corepower is None:
             without.append(index)
@@ -73,7 +73,7 @@ def _compare(
     def line_of(k: Floats) -> fitters.LineResult:
         return fitters.fit_line(
             k[chosen],
-            factors.k_err[chosen] * k[chosen] / factors.k[chosen],
+            factors.on_scale("k_err")[chosen] * k[chosen] / factors.on_scale("k")[chosen],
             np.array([np.nan if item.corepower is None else item.corepower for item in those]),
             group=[item.site for item in those],
             in_line=measured,
@@ -82,8 +82,9 @@ def _compare(
             min_groups=MIN_LINE_SITES,
         )
 
-    line = line_of(factors.k)
-    raw = line if np.array_equal(factors.k_raw, factors.k, equal_nan=True) else line_of(factors.k_raw)
+    line = line_of(factors.on_scale("k"))
+    same = np.array_equal(factors.k_raw, factors.k, equal_nan=True)
+    raw = line if same else line_of(factors.on_scale("k_raw"))
     reason = None
     if line.status != "ok" or line.n_groups < MIN_LINE_SITES:
         reason = _too_few(factors.level, benchmark, int(line.n_groups))

@@ -105,7 +105,7 @@ def test_counts_add_up_and_the_text_is_never_at_odds_with_them(flags: Sequence[F
     verdicts = Counter(row["verdict"] for row in flags)
     assert number["n_confirmed"] + number["n_candidates"] == number["n_deviates"] == verdicts["deviates"]
     assert number["n_comparable"] == number["n_deviates"] + number["n_ok"] + number["n_undecided"]
-    parts = ("n_too_few", "n_mixed", "n_implausible", "n_not_comparable")
+    parts = ("n_too_few", "n_mixed", "n_implausible", "n_not_comparable", "n_via_cpu_models")
     assert number["n_others"] == sum(number[part] for part in parts)
     assert number["n_names"] == number["n_comparable"] + number["n_undeclared"] + number["n_others"]
     assert number["n_on_one_task"] <= number["n_comparable"]

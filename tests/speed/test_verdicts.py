@@ -50,6 +50,8 @@ def changed(**values: object) -> Evidence:
         (changed(k=None, status="too few jobs"), "too few"),
         (changed(k=None, status="no common task"), "not comparable"),
         (changed(in_main_component=False), "not comparable"),
+        (changed(in_main_component=False, via_models=True), "via CPU models"),
+        (changed(in_main_component=False, via_models=True, mixed=True), "mixed"),
         (changed(n_jobs=49), "too few"),
         (changed(sole_link="few jobs"), "not comparable"),
         (changed(sole_link="few jobs", n_jobs=49), "too few"),

@@ -23,6 +23,7 @@ SHAPES = {
     "square": "M-3.7,-3.7H3.7V3.7H-3.7Z",
     "diamond": "M0,-5L5,0L0,5L-5,0Z",
     "triangle-up": "M0,-4.6L4.8,3.7H-4.8Z",
+    "triangle-down": "M0,4.6L4.8,-3.7H-4.8Z",
     "cross": "M-4.6,-1.5H-1.5V-4.6H1.5V-1.5H4.6V1.5H1.5V4.6H-1.5V1.5H-4.6Z",
 }
 """Outlines of the marks' shapes, for legends outside a chart."""

@@ -31,7 +31,7 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
         return _unconfirmed(flag)
     if verdict == "undeclared":
         return "a declared value of its own, measured on its hosts"
-    if verdict == "not comparable":
+    if verdict in ("not comparable", "via CPU models"):
         return "50 or more jobs of tasks that run at many other queues"
     if verdict == "too few":
         return "more jobs of tasks that run at other queues"

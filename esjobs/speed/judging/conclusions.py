@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from esjobs.core.numbers import exact_percent, signed_percent
 from esjobs.core.verdict_order import verdict_order
-from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, noun, status_shown
+from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, VERDICTS, noun, status_shown
 
 # A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_tasks
 Flag = Mapping[str, object]
@@ -59,10 +59,9 @@ def _counts(
     flags: Sequence[Flag], judged: Sequence[Flag], confirmed: Sequence[Flag], candidates: Sequence[Flag]
 ) -> dict[str, int]:
     verdicts = Counter(str(flag["verdict"]) for flag in flags)
-    named = ("deviates", "ok", "undecided", "undeclared", "too few", "mixed", "implausible", "not comparable")
     return {
         "n_names": len(flags),
-        **{f"n_{verdict.replace(' ', '_')}": verdicts[verdict] for verdict in named},
+        **{f"n_{verdict.replace(' ', '_').lower()}": verdicts[verdict] for verdict in VERDICTS},
         "n_stable": sum(flag["stable"] is True for flag in (*confirmed, *candidates)),
         "n_others": len(flags) - len(judged) - verdicts["undeclared"],
         "n_comparable": len(judged),

@@ -4,7 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -76,11 +76,13 @@ def judge(
             comparison, position = lines[index]
             point = _point(comparison, position)
             n_line_sites = len(in_lines[comparison.benchmark] - {own.site})
+        if factors.via[index] and own.origin in ("default", "none"):
+            point = replace(point, deviation=None, deviation_err=None, deviation_raw=None)
         evidence = Evidence(
             name=name,
             status=factors.status[index],
             reason=factors.reason[index],
-            k=finite(factors.k[index]),
+            k=finite(factors.on_scale("k")[index]),
             n_jobs=int(factors.n_jobs[index]),
             n_units=int(factors.n_units[index]),
             n_tasks=int(factors.n_tasks[index]),
@@ -96,6 +98,7 @@ def judge(
             mixed=factors.status[index] == MIXED_TASK,
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
+            via_models=bool(factors.via[index]),
         )
         compared: Verdict | None = None
         if point.deviation is not None and point.deviation_err is not None:
@@ -109,7 +112,7 @@ def judge(
                 evidence,
                 verdict,
                 why,
-                finite(factors.k_err[index]),
+                finite(factors.on_scale("k_err")[index]),
                 point.expected_k,
                 point.p_value if verdict in JUDGED else None,
                 int(factors.component[index]),
@@ -165,6 +168,8 @@ def _estimate(comparison: Comparison, position: int) -> Estimate | None:
 def _err_parts(factors: Factors, index: int, evidence: Evidence) -> dict[str, float]:
     # The squares add up to that of the error; the rest beside the factor's parts is the line's.
     if evidence.deviation is None or evidence.deviation_err is None or evidence.k is None:
+        return {}
+    if evidence.via_models:
         return {}
     scale = (1 + evidence.deviation) / evidence.k
     stat, interaction = (
@@ -350,7 +355,7 @@ def _flag_rows(
 def _estimated(item: Judged) -> dict[str, object]:
     # For names with enough evidence, whatever they declare.
     estimate = item.evidence.estimate
-    if estimate is None or item.verdict not in (*JUDGED, "undeclared"):
+    if estimate is None or item.verdict not in (*JUDGED, "undeclared", "via CPU models"):
         return {}
     return {
         "estimate": estimate.corepower,

@@ -51,8 +51,10 @@ def describe_verdict(
     """
     declared = evidence.declared
     if verdict not in JUDGED:
-        would = _ran_like(evidence, level) if verdict == "undeclared" and evidence.estimate else ""
-        return VerdictText(_joined(f"{verdict.capitalize()}: {why}.", would, _declared_note(declared)))
+        measured = verdict in ("undeclared", "via CPU models") and evidence.estimate
+        would = _ran_like(evidence, level) if measured else ""
+        said = f"{verdict[:1].upper()}{verdict[1:]}: {why}."
+        return VerdictText(_joined(said, would, _declared_note(declared)))
     ran = _joined(_ran_like(evidence, level), _sole_link(evidence.sole_link, level))
     note = _declared_note(declared)
     if verdict != "deviates":

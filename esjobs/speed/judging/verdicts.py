@@ -3,7 +3,8 @@
 The rules, in the order in which they are asked (the first that applies decides):
 
 1. a name without a factor, or with too few jobs: ``too few`` or ``not comparable``, with the reason;
-2. outside the largest component, or linked with most of it by few jobs only: ``not comparable``;
+2. outside the largest component: ``via CPU models`` where these place it on the common scale; else, or
+   linked with most of it by few jobs only: ``not comparable``;
 3. records that scatter far more than those of the same tasks elsewhere, a factor more than three times off
 the
    median: ``implausible``, check the records;
@@ -73,6 +74,7 @@ class Evidence:
     mixed: bool = False
     sole_link: str = ""  # The one name through which this one hangs on the others, or ``few jobs``
     estimate: Estimate | None = None
+    via_models: bool = False  # Its CPU models alone put it on the common scale
 
 
 def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tuple[Verdict, str]:
@@ -129,6 +131,11 @@ def is_confirmed(verdict: Verdict, significant: bool | None, stable: bool | None
 def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     if evidence.mixed:
         return "mixed", evidence.reason
+    if evidence.via_models:
+        return (
+            "via CPU models",
+            "no task links it with most others, its CPU models do, so nothing is confirmed",
+        )
     if evidence.k is None:
         verdict: Verdict = "too few" if evidence.status == "too few jobs" else "not comparable"
         return verdict, evidence.reason

@@ -1,6 +1,6 @@
 """A made-up grid in a store, with what changes from some day on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, timedelta
 from zlib import crc32
 
@@ -37,6 +37,19 @@ def at_sites(factors: Mapping[str, float]) -> Happening:
     def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
         factor = [factors.get(queue, 1.0) for queue in batch.column("queue").to_pylist()]
         return _with(batch, cpu_s=pc.divide(batch.column("cpu_s"), pa.array(factor)))
+
+    return apply
+
+
+def on_unknown_models(names: Collection[str]) -> Happening:
+    """The jobs of some queues run on CPU models that no other queue has."""
+
+    def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
+        here = pc.is_in(batch.column("queue"), pa.array(list(names)))
+        raw = pc.if_else(
+            here, pa.scalar("s+Intel(R) Xeon(R) Platinum 8592 CPU 2048 KB"), batch.column("cpu_raw")
+        )
+        return _with(batch, cpu_raw=raw)
 
     return apply
 
