@@ -1,4 +1,4 @@
-"""esjobs turns the job records of a computing grid into speed factors of queues and CPU models.
+"""esjobs turns the job records of a computing grid into speed factors of queues, sites and CPU models.
 
 import esjobs
 

@@ -13,7 +13,11 @@ UNITS = Entry(
     "count",
     note="task × core class × processing type: more than there are tasks",
 )
-ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
+ORIGIN = Entry(
+    "origin",
+    "Origin",
+    note="own, inherited from the site, mean of its queues, default, changed in the window, none",
+)
 VERDICT = Entry("verdict", "Verdict", "verdict", "category")
 COREPOWER = Entry("corepower", "Declared", "declared", note="benchmark score per core", unit="benchmark")
 REFERENCE = Entry(

@@ -22,7 +22,14 @@ from dashboards.panels.flags import SINCE, STATE
 from dashboards.panels.reasons import WHY
 from dashboards.spec import Entry, Join, Panel, Tile, View, Where
 from esjobs.core.numbers import exact_percent
-from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90, Level
+from esjobs.core.words import (
+    CANDIDATE,
+    CONFIRMED,
+    FALSE_DISCOVERY_RATE,
+    HALF_WIDTH_90,
+    NAMED_LEVELS,
+    Level,
+)
 
 _STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
 _SIGNIFICANT = Entry(
@@ -84,7 +91,11 @@ _LIST_COLUMNS = (NAME, COREPOWER, ORIGIN, K, DEVIATION, JOBS, TASKS, SENTENCE)
 
 
 _CONFIRMED = (Where("confirmed", (True,)),)
-_CANDIDATES = (Where("verdict", ("deviates",)), Where("confirmed", (True,), negate=True))
+_CANDIDATES = (
+    Where("verdict", ("deviates",)),
+    Where("confirmed", (True,), negate=True),
+    Where("level", NAMED_LEVELS),
+)
 
 
 def _verdict(*values: str) -> tuple[Where, ...]:
@@ -327,6 +338,24 @@ FLAGS_TABLE = Panel(
     ),
     fields=(NAME, *_FLAG_COLUMNS),
     empty="No verdicts were made.",
+    folded=True,
+    optional=True,
+)
+
+FLAGS_OF_SITES = Panel(
+    "flags-of-sites",
+    "Sites: all queues together",
+    "table",
+    "Speed against declaration",
+    View(
+        "flags",
+        level="site",
+        sort=("rank",),
+    ),
+    "The declared value of a site is the mean of what its queues declare, weighted with their core time. A "
+    "deviation of a site is that of its queues; messages are about queues.",
+    fields=(Entry("site", "Site", "name", "label"), *_FLAG_COLUMNS),
+    empty="No verdicts were made on sites.",
     folded=True,
     optional=True,
 )

@@ -32,7 +32,7 @@ def reference() -> None:
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
-    help="queue or cpu_model, if the file does not say.",
+    help="queue, site or cpu_model, if the file does not say.",
 )
 @click.option("--valid-from", metavar="DATE", help="Start of validity; replaces the date in CRIC.")
 @step(rows=False, create=True, late=True)

@@ -93,7 +93,7 @@ def aggregate(session: "Session", window: str | None, rebuild: bool) -> "RunRepo
 @restriction_options
 @step()
 def fit(session: "Session", window: str | None, **restriction: tuple[str, ...]) -> "RunReport":
-    """Fit speed factors of queues and CPU models."""
+    """Fit speed factors of queues, sites and CPU models."""
     return session.speed.fit(window, **restriction)
 
 
@@ -137,7 +137,7 @@ def watch(session: "Session", night: datetime | None) -> "RunReport":
 @window_option
 @step()
 def drift(session: "Session", window: str | None) -> "RunReport":
-    """Find dates on which a queue or CPU model became faster or slower, and likely causes.
+    """Find dates on which a queue, site or CPU model became faster or slower, and likely causes.
 
     Uses the window of a run; default: the latest. Results: esjobs show drifts.
     """

@@ -3,7 +3,7 @@
 from esjobs.core.tables import column
 
 RUN = column("run", "keyword", "run id: hash of window, rules, settings, method and versions")
-LEVEL = column("level", "keyword", "queue or cpu_model")
+LEVEL = column("level", "keyword", "queue, site or cpu_model")
 TYPE = column("processing_type", "keyword", "kind of work, or all for every type together")
 PROVENANCE = (
     column("window_start", "time", "start of the window", "UTC"),

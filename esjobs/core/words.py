@@ -5,9 +5,11 @@ A queue is what jobs name (PanDA queue, Slurm partition); a site is who runs it 
 
 from typing import Literal, get_args
 
-Level = Literal["queue", "cpu_model"]
+Level = Literal["queue", "site", "cpu_model"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """Levels of factors."""
+NAMED_LEVELS: tuple[Level, ...] = ("queue", "cpu_model")
+"""Levels whose names jobs and buckets carry; a site has the jobs of all its queues."""
 Method = Literal["gamma", "paper"]
 METHODS: tuple[Method, ...] = get_args(Method)
 """Methods of fitting factors."""
@@ -44,7 +46,7 @@ FALSE_DISCOVERY_RATE = 0.05
 DEVIATION_LIMIT = 0.20
 """Relative deviation that is accepted, unless a setting says otherwise."""
 
-_NOUNS = {"queue": ("queue", "queues"), "cpu_model": ("CPU model", "CPU models")}
+_NOUNS = {"queue": ("queue", "queues"), "site": ("site", "sites"), "cpu_model": ("CPU model", "CPU models")}
 
 GOOD, FAIR = 0.9, 0.8
 """The usual limits of parallel efficiencies: from the first on nothing needs to be done, below the second

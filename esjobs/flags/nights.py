@@ -216,7 +216,8 @@ class Walk:
 
 
 def _declares_other(flag: Flag, seen: Sighting) -> bool:
-    if flag.corepower is None or seen.corepower is None or seen.origin == "changed":
+    # the mean of a site moves with the core time of its queues
+    if flag.corepower is None or seen.corepower is None or seen.origin in ("changed", "mean"):
         return False
     return not same_value(flag.corepower, seen.corepower)
 

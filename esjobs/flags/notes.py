@@ -150,6 +150,8 @@ def _flags(
     names = sorted({row["name"] for row in rows})
     (spelt,) = as_stored("no flag of", [name], names, how="esjobs show flag_states")
     mine = [row for row in rows if row["name"] == spelt]
+    # a queue often has the name of its site, whose flags follow from those of its queues
+    mine = [row for row in mine if row["level"] != "site"] or mine
     levels = sorted({row["level"] for row in mine})
     if len(levels) > 1:
         raise UsageError(f"{spelt} is flagged as {' and as '.join(levels)}; name the level")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.query import Days, In
 from esjobs.core.window import Window
+from esjobs.core.words import NAMED_LEVELS
 from esjobs.provisioning.contacts import Rank, contact_effects
 from esjobs.publish.publication import finite, read_table
 from esjobs.records.jobs.query import METRICS, Question, ask, metric
@@ -30,7 +31,11 @@ def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
         for row in read_table(
             store,
             FLAG_EVENTS,
-            [In("kind", ("opened", "reopened")), Days.of_window(period, "night")],
+            [
+                In("kind", ("opened", "reopened")),
+                In("level", NAMED_LEVELS),
+                Days.of_window(period, "night"),
+            ],
             ["level", "name", "night"],
         ).to_pylist()
     }

@@ -84,7 +84,7 @@ class Declared(Facade):
         level: str | None = None,
         valid_from: str | None = None,
     ) -> RunReport:
-        """Import declared values by queue or CPU model, from a CSV table or from CRIC (``cric``)."""
+        """Import declared values by queue, site or CPU model, from a CSV table or from CRIC (``cric``)."""
         from esjobs.records.jobs.corepower import import_corepower
 
         return import_corepower(

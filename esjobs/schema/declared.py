@@ -6,6 +6,9 @@ from esjobs.core.tables import Table, column, columns
 RECORDS = "records"
 """The source of a value that nobody imported: it follows from the records."""
 
+QUEUES = "queues"
+"""The source of the value of a site: the mean of what its queues declare."""
+
 COREPOWER = Table(
     "corepower",
     "declared corepower as imported, by date",
@@ -13,7 +16,7 @@ COREPOWER = Table(
     (
         column("import_id", "keyword", "hash of the imported file and options"),
         LEVEL,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         column("corepower", "number", "declared benchmark score per core; null: the table declares none"),
         column("benchmark", "keyword", "HS06 or HS23"),
         column("valid_from", "time", "start of validity", "UTC"),

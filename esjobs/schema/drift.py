@@ -13,13 +13,13 @@ SPEED_RUN = column("speed_run", "keyword", "the run of speed factors that this f
 
 DAILY_FACTORS = Table(
     "daily_factors",
-    "speed factor of a queue or CPU model from the jobs of one day, all types together; values of different "
-    "days are comparable up to a factor that all names of a day have in common",
+    "speed factor of a queue, site or CPU model from the jobs of one day, all types together; values of "
+    "different days are comparable up to a factor that all names of a day have in common",
     "day",
     (
         column("day", "day", "day of the end time of the jobs", "UTC"),
         LEVEL,
-        column("name", "keyword", "queue or CPU model, of the largest component of the day"),
+        column("name", "keyword", "queue, site or CPU model, of the largest component of the day"),
         column("k", "number", "speed factor, in the scale of the run that it follows from"),
         column("k_err_stat", "number", "part of its error that is new every day: scatter of jobs"),
         column("k_err_int", "number", "part that lasts as long as tasks: queue x task interaction"),
@@ -32,6 +32,7 @@ DAILY_FACTORS = Table(
             "tasks", "list", "numbers of the tasks that determine it most, at most 64: which days share them"
         ),
         column("task_parts", "list", "how much each of them does to it, relative to the others"),
+        column("site", "keyword", "site of the queue, or the site itself; null of CPU models"),
     ),
     time="day",
     made_by="drift",
@@ -41,13 +42,13 @@ DAILY_FACTORS = Table(
 
 DRIFTS = Table(
     "drifts",
-    "a day from which on a queue or CPU model ran faster or slower than before, with what is known of why",
+    "a day from which on a queue, site or CPU model ran faster or slower, with what is known of why",
     "run",
     (
         RUN,
         LEVEL,
         TYPE,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         column("day", "day", "first day at the new level", "UTC"),
         column("day_low", "day", "first day of its 90 % interval", "UTC"),
         column("day_high", "day", "last day of its 90 % interval", "UTC"),
@@ -57,7 +58,7 @@ DRIFTS = Table(
         column(
             "cause",
             "keyword",
-            "CPU mix changed; of a CPU model: changed at QUEUE; or unexplained",
+            "CPU mix changed; of a site or CPU model: changed at QUEUE; or unexplained",
         ),
         column("sentence", "text", "the change in one sentence"),
         column("mix_change", "number", "what the change of the CPU mix predicts; null: no CPU models known"),

@@ -24,8 +24,8 @@ EVENT_KINDS = (
 NOTE_KINDS = ("ack", "answer")
 """Kinds of notes that people enter."""
 
-_NAME = column("name", "keyword", "queue or CPU model")
-_SITE = column("site", "keyword", "site of a queue; null of CPU models")
+_NAME = column("name", "keyword", "queue, site or CPU model")
+_SITE = column("site", "keyword", "site of the queue, or the site itself; null of CPU models")
 _DEVIATION = (
     column("deviation", "number", "relative deviation in the followed window, when it was last compared"),
     column("deviation_low", "number", "lower end of its 90 % interval"),

@@ -25,12 +25,12 @@ N_TASKS = column("n_tasks", "integer", "distinct tasks behind it; a proposal nee
 
 FACTORS = Table(
     "factors",
-    "speed factor of a queue or CPU model; only ratios inside one component mean anything",
+    "speed factor of a queue, site or CPU model; only ratios inside one component mean anything",
     "run",
     (
         RUN,
         LEVEL,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         TYPE,
         METHOD,
         column(
@@ -63,9 +63,13 @@ FACTORS = Table(
         column(
             "site",
             "keyword",
-            "site of a queue, imported or guessed; siblings share it",
+            "site of the queue, or the site itself; null of CPU models",
         ),
-        column("site_guessed", "boolean", "whether site was guessed from the queue's name"),
+        column(
+            "site_guessed",
+            "boolean",
+            "whether no table and no record names the site: guessed from the name of the queue",
+        ),
         column(
             "events_per_job",
             "number",
@@ -237,7 +241,7 @@ RESIDUALS = Table(
         LEVEL,
         METHOD,
         *TASK,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         column("n_jobs", "integer", "jobs", "jobs"),
         column("events_per_job", "number", "mean events of a job", "events"),
         column("cpu_s_per_event", "number", "CPU time per event as it was recorded", "s"),
@@ -250,7 +254,7 @@ RESIDUALS = Table(
         column("rho", "number", "fixed cost of a job of the task, as in tasks; null when unknown", "events"),
         column("decision", "keyword", "what was decided about the task, as in tasks"),
         *SCOPE,
-        column("site", "keyword", "site of a queue"),
+        column("site", "keyword", "site of the queue, or the site itself; null of CPU models"),
     ),
     time="window_end",
     made_by="fit",
@@ -268,7 +272,7 @@ STABILITY_CHECKS = Table(
     (
         RUN,
         LEVEL,
-        column("name", "keyword", "queue or CPU model, of the largest component"),
+        column("name", "keyword", "queue, site or CPU model, of the largest component"),
         TYPE,
         METHOD,
         column("change", "keyword", "what is changed: " + ", ".join(VARIED), values=VARIED),
@@ -422,7 +426,7 @@ FLAGS = Table(
     (
         RUN,
         LEVEL,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         TYPE,
         METHOD,
         column("corepower", "number", "declared benchmark score per core", "benchmark per core"),
@@ -456,7 +460,7 @@ FLAGS = Table(
         N_TASKS,
         column("n_jobs", "integer", "jobs", "jobs"),
         column("component", "integer", "component"),
-        column("site", "keyword", "site of a queue"),
+        column("site", "keyword", "site of the queue, or the site itself; null of CPU models"),
         column(
             "corepower_from_records", "number", "value found in the records when it differs by more than 1 %"
         ),
@@ -605,7 +609,7 @@ SPEED = Kind(
     named=False,
     command="esjobs run",
 )
-"""Tables of the speed of queues and CPU models, and of deviating names."""
+"""Tables of the speed of queues, sites and CPU models, and of deviating names."""
 
 TABLES = SPEED.tables
 KINDS = (SPEED,)

@@ -15,17 +15,17 @@ from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError, NothingToFitError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.core.words import LEVELS
+from esjobs.core.words import LEVELS, NAMED_LEVELS
 from esjobs.publish.finding import made_last, read_results
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import Outcome, tidy
 from esjobs.publish.publisher import Publisher
 from esjobs.publish.stored import StoredRun, stored_runs
-from esjobs.records.declared.values import declared_values, imported_sites
+from esjobs.records.declared.values import declared_sites, declared_values, known_sites
 from esjobs.records.jobs.aggregate import Progress, days_behind, require_buckets, require_rules
 from esjobs.records.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.records.jobs.job_counts import count_jobs, counts_of_books, last_day
-from esjobs.records.tasks.sums import read_sums
+from esjobs.records.tasks.sums import read_sums, with_sites
 from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.factors import Factors
@@ -158,7 +158,8 @@ class Chain:
         checked = self._checked(question)
         if not checked.sums.n_buckets:
             raise self._no_buckets(question)
-        sites = imported_sites(self._store, question.window)
+        sites = known_sites(self._store, question.window)
+        checked = replace(checked, sums=with_sites(checked.sums, lambda queue: sites.of(queue).name))
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
         factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
         return factors, replace(outcome, last_data=last_day(self._store, question.window))
@@ -230,7 +231,9 @@ class Chain:
         names: dict[str, set[str]] = {level: set() for level in LEVELS}
         for item in factors:
             names[item.level].update(item.name)
-        return {level: declared_values(self._store, window, level, names[level]) for level in LEVELS}
+        queues, models = (declared_values(self._store, window, level, names[level]) for level in NAMED_LEVELS)
+        sites = declared_sites(self._store, window, queues, names["site"])
+        return {"queue": queues, "site": sites, "cpu_model": models}
 
     def _judge(
         self, question: SpeedQuestion, run: str, factors: Sequence[Factors], variants: pa.Table

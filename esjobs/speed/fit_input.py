@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.core.words import ALL_TYPES, LEVELS
+from esjobs.core.words import ALL_TYPES
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.sums import TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.fixed_costs import common_error, correct
 from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
-from esjobs.speed.outlier_records import FoundCosts, costs_without_outliers
+from esjobs.speed.outlier_records import FoundCosts, costs_of_sites, costs_without_outliers
 from fitters import Labels
 from fitters.layout.arrays import Floats, Ints, Mask, Texts
 
@@ -80,15 +80,14 @@ class FitInputs:
     ``costs``: fixed costs of all task keys per level; None if nothing has a name.
     """
 
-    def __init__(self, sums: WindowSums, min_bucket_jobs: int, of_sites: FoundCosts | None = None) -> None:
-        """``of_sites``: the fixed costs from queues, if already found."""
+    def __init__(self, sums: WindowSums, min_bucket_jobs: int, of_queues: FoundCosts | None = None) -> None:
+        """``of_queues``: the fixed costs from queues, if already found."""
         self._sums = sums
-        found = {
-            level: of_sites
-            if level == "queue" and of_sites is not None
-            else costs_without_outliers(rows, min_bucket_jobs)
-            for level, rows in sums.levels.items()
-        }
+        of_queues = of_queues or costs_without_outliers(sums.levels["queue"], min_bucket_jobs)
+        found = {"queue": of_queues}
+        if "site" in sums.levels:
+            found["site"] = costs_of_sites(of_queues, sums.levels["site"])
+        found["cpu_model"] = costs_without_outliers(sums.levels["cpu_model"], min_bucket_jobs)
         self.costs: Mapping[str, fitters.FixedCosts | None] = {
             level: costs for level, (costs, _) in found.items()
         }
@@ -103,7 +102,7 @@ class FitInputs:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Yield level and processing type of every fit: the types sorted, then ``all``."""
-        for level in LEVELS:
+        for level in self.costs:
             for kind in [*sorted(kind for kind in self._sums.n_jobs if kind), ALL_TYPES]:
                 yield level, kind
 

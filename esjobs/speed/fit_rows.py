@@ -1,11 +1,11 @@
 """Rows of factors, fits and components from a fit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from esjobs.publish.publication import finite
-from esjobs.records.names.sites import site_of
+from esjobs.records.names.sites import Sites
 from esjobs.speed.factors import METHODS, Fit, fitted_or_all
 from esjobs.speed.links import what_would_link
 from esjobs.speed.residual_rows import pull_columns
@@ -13,8 +13,8 @@ from fitters import FitResult
 from fitters.layout.arrays import Codes, Floats, Mask
 
 
-def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[str, object]]:
-    """Yield one row per name, with or without a factor; ``imported_sites``: queue -> site."""
+def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
+    """Yield one row per name, with or without a factor."""
     factors, data = item.factors, item.data
     units = {} if item.result is None else {row["name"]: row for row in item.result.units.rows()}
     position = data.name.used().codes
@@ -28,7 +28,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
     parts = _shared_parts(item)
     for index, name in enumerate(factors.name):
         unit = units.get(name, {})
-        site = site_of(name, imported_sites) if data.level == "queue" else None
+        site = sites.at(data.level, name)
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,

@@ -107,7 +107,7 @@ def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], line:
     ratio = line.groups.ratio if declares_more else 1 / line.groups.ratio
     named = ", ".join(sorted(few)[:_MOST_NAMED])
     named += f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
-    whose, have = ("sites", "declare") if factors.level == "queue" else ("CPU models", "have a score")
+    whose, have = ("CPU models", "have a score") if factors.level == "cpu_model" else ("sites", "declare")
     return (
         f"Declarations fall into two groups: {len(few)} {whose} ({named}) {have} {ratio:.2f} times of what "
         f"{len(many)} others {have} for the same speed. Which group is right cannot be known, so no verdict "
@@ -117,7 +117,7 @@ def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], line:
 
 def _too_few(level: str, benchmark: str, count: int) -> str:
     one, unit = count == 1, f" ({benchmark})" if benchmark else ""
-    if level == "queue":
+    if level != "cpu_model":
         those = f"{count} site{'' if one else 's'} with a speed factor"
         have = "declares a value of its own" if one else "declare a value of their own"
     else:
@@ -131,7 +131,7 @@ def no_comparison(factors: Factors) -> str:
     names = noun(factors.level, 1)
     if not factors.main.any():
         return f"no {names} has a speed factor"
-    lacks = "declares a corepower" if factors.level == "queue" else "has a reference score"
+    lacks = "has a reference score" if factors.level == "cpu_model" else "declares a corepower"
     return f"no {names} with a speed factor {lacks}"
 
 

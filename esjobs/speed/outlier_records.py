@@ -64,6 +64,17 @@ def costs_without_outliers(rows: TaskSums, min_bucket_jobs: int) -> FoundCosts:
     return costs, OutlierRecords(left_out, _odd_records(costs, rows).reason)
 
 
+def costs_of_sites(found: FoundCosts, rows: TaskSums) -> FoundCosts:
+    """Return the fixed costs that queues tell, and the sites whose records are doubtful by them.
+
+    A site mixes queues of different speed, so its own buckets would tell the fixed costs worse.
+    """
+    costs, _ = found
+    if costs is None:
+        return None, OutlierRecords(np.zeros(len(rows), np.bool_), np.full(len(rows.name.names), "", object))
+    return costs, _odd_records(costs, rows)
+
+
 def _robust(costs: fitters.FixedCosts, rows: TaskSums) -> fitters.FixedCosts:
     # The median over the buckets of a task: few of them cannot move it.
     nothing, one = np.zeros(len(rows)), np.ones(len(rows))

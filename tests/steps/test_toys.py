@@ -18,6 +18,7 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.window import Window
 from esjobs.publish.publication import Outcome
 from esjobs.records.declared.origin import Declared
+from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.sums import Adder
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS, FITS
@@ -105,7 +106,7 @@ def fitted(made: Toy, settings: FitSettings) -> tuple[list[Factors], Outcome]:
     adder.add(made.buckets.to_batches())
     sums = adder.sums()
     inputs = FitInputs(sums, settings.min_bucket_jobs)
-    return fit(CheckedBuckets(sums, {}, 0), inputs, WINDOW, "run", settings, {})
+    return fit(CheckedBuckets(sums, {}, 0), inputs, WINDOW, "run", settings, Sites())
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from esjobs.store.base import JobStore
 MIX_DAYS = 14  # Days before and after a change over which CPU models are counted, at most
 EXPLAINS = 0.5  # Share of a change, in ln, that another mix must predict to be its cause
 EDIT_DAYS = 7  # Days around the interval of a change in which an edit of the declaration belongs to it
-# Share of a CPU model's CPU time that a queue must have for its change to be that of the model, too
+# Share of the CPU time of a site or CPU model that a queue must have for its change to be theirs, too
 AT_ONE_QUEUE = 0.1
 UNEXPLAINED = "unexplained"
 MIX_CHANGED = "CPU mix changed"
@@ -135,16 +135,18 @@ def explains(mix: MixChange | None, size: float) -> bool:
     return mix is not None and mix.change / size >= EXPLAINS and abs(mix.change) > 2.0 * mix.error
 
 
-def mixes_beside(store: JobStore, change: Change, last: date) -> tuple[CpuTime, CpuTime]:
-    """Return the CPU time of a queue before and after its change; two queries. ``last``: last day of data."""
+def mixes_beside(
+    store: JobStore, change: Change, queues: Sequence[str], last: date
+) -> tuple[CpuTime, CpuTime]:
+    """Return the CPU time of queues before and after a change; two queries. ``last``: last day of data."""
     first_after = day_of(change.step.day)
-    before = _mix(store, change.name, first_after - timedelta(days=MIX_DAYS), first_after - timedelta(days=1))
-    after = _mix(store, change.name, first_after, min(last, first_after + timedelta(days=MIX_DAYS - 1)))
+    before = _mix(store, queues, first_after - timedelta(days=MIX_DAYS), first_after - timedelta(days=1))
+    after = _mix(store, queues, first_after, min(last, first_after + timedelta(days=MIX_DAYS - 1)))
     return before, after
 
 
-def _mix(store: JobStore, name: str, first: date, last: date) -> CpuTime:
-    where = (In("queue", (name,)), Days("day", first, last), Present("cpu_model"))
+def _mix(store: JobStore, queues: Sequence[str], first: date, last: date) -> CpuTime:
+    where = (In("queue", tuple(queues)), Days("day", first, last), Present("cpu_model"))
     metrics = (Sum("cpu_s", "cpu_s"), Sum("cpu_s_sq", "cpu_s_sq"))
     query = Query(("task_id", "cpu_model"), metrics, where=where, over=BUCKETS)
     rows = store.aggregate(query).table.to_pylist()
@@ -156,11 +158,12 @@ def _mix(store: JobStore, name: str, first: date, last: date) -> CpuTime:
 
 
 def queue_behind(
-    store: JobStore, change: Change, queues: Iterable[Change], last: date
+    store: JobStore, change: Change, queues: Iterable[Change], jobs: In, last: date
 ) -> tuple[str, float] | None:
-    """Return the queue that changed with a CPU model, in the same direction and at the same time.
+    """Return the queue that changed with a site or CPU model, in the same direction and at the same time.
 
-    With its share of the model's CPU time, the largest such; None if none has ``AT_ONE_QUEUE``.
+    ``jobs``: those of the site or model. With its share of their CPU time, the largest such; None if none has
+    ``AT_ONE_QUEUE``.
     """
     similar = {
         queue.name
@@ -173,7 +176,7 @@ def queue_behind(
         return None
     first = day_of(change.step.day)
     days = Days("day", first - timedelta(days=MIX_DAYS), min(last, first + timedelta(days=MIX_DAYS - 1)))
-    where = (In("cpu_model", (change.name,)), days)
+    where = (jobs, days)
     query = Query(("queue",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
     rows = {row["queue"]: row["cpu_s"] or 0.0 for row in store.aggregate(query).table.to_pylist()}
     share, name = max((rows.get(name, 0.0) / (sum(rows.values()) or 1.0), name) for name in similar)

@@ -6,6 +6,7 @@ from typing import Any
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time
+from esjobs.core.words import LEVELS, noun
 from esjobs.publish.publication import read_table
 from esjobs.records.declared.origin import DEFAULT_TOLERANCE, DEFAULTS, is_default
 from esjobs.records.names.cpu_models import canonical
@@ -20,7 +21,7 @@ def account(
 ) -> RunReport:
     """Report on a load of declared values (``read``): how many, valid since when, for which names.
 
-    ``names_of_jobs``: the queues, or CPU models, of all stored jobs.
+    ``names_of_jobs``: names of a level in all stored jobs.
     """
     rows = read_table(store, COREPOWER, [In("import_id", (read.run,))]).to_pylist()
     declared = sum(row["corepower"] is not None for row in rows)
@@ -48,11 +49,12 @@ def _notes(
     yield from _defaults(rows)
     if not store.span().jobs:
         return
-    for level, what in (("queue", "queues"), ("cpu_model", "CPU models")):
+    for level in LEVELS:
         names = {canonical(row) for row in rows if row["level"] == level}
         missing = sorted(names - set(names_of_jobs(level))) if names else []
         if missing:
-            yield f"{len(missing)} of {len(names)} {what} have no jobs in the store: {_listed(missing)}"
+            listed = _listed(missing)
+            yield f"{len(missing)} of {len(names)} {noun(level)} have no jobs in the store: {listed}"
 
 
 def _defaults(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -79,6 +79,7 @@ def _verdicts(profile: Profile) -> Section | None:
     sentences = list(_sentences(profile))
     # factors of different components stand in one column, so the row says which scale is its own
     apart = any(row["component"] for row in profile.flags)
+    together = [{**row, "name": "all together"} for row in profile.combined]
     rows = [
         {
             **_named(profile, row),
@@ -95,7 +96,7 @@ def _verdicts(profile: Profile) -> Section | None:
             "jobs": row["n_jobs"],
             "tasks": row["n_tasks"],
         }
-        for row in profile.flags
+        for row in (*profile.flags, *together)
     ]
     about = (
         "All kinds of work together. A deviation is that of the speed factor from what is declared, "
@@ -107,6 +108,7 @@ def _verdicts(profile: Profile) -> Section | None:
 def _sentences(profile: Profile) -> Iterator[str]:
     several = len(profile.flags) > 1
     standing_of = {row["name"]: row for row in profile.states}
+    yield from (f"All together: {row['sentence']}" for row in profile.combined if row["sentence"])
     for row in profile.flags:
         start = f"{row['name']}: " if several else ""
         yield start + (row["sentence"] or "")

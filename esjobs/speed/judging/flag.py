@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from esjobs.core.words import (
     FALSE_DISCOVERY_RATE,
     INTERVAL_LEVEL,
     JUDGED,
+    NAMED_LEVELS,
     Verdict,
     noun,
     status_shown,
@@ -243,20 +245,23 @@ def flag(
 
 
 def _reading_order(row: Mapping[str, object]) -> tuple[object, ...]:
-    return (*verdict_order(row), row["level"], row["processing_type"], row["method"])
+    # sites come after the queues and CPU models that they are made of
+    site = row["level"] not in NAMED_LEVELS
+    return (site, *verdict_order(row), row["level"], row["processing_type"], row["method"])
 
 
 def _q_values(
     fits: Sequence[Factors], verdicts: Sequence[Sequence[Judged]], settings: FitSettings
 ) -> list[list[float | None]]:
-    # The tests of a run are those of one method over all levels and types.
+    # The tests of a run are those of one method over all types of queues and CPU models. Sites are tested
+    # apart: their jobs are those of their queues once more, and may not make these more or less certain.
     found: list[list[float | None]] = [[None] * len(judged) for judged in verdicts]
-    for method in settings.methods:
+    for method, levels in product(settings.methods, (NAMED_LEVELS, ("site",))):
         tests = [
             (row, position, item.p_value)
             for factors, row, judged in zip(fits, found, verdicts, strict=True)
             for position, item in enumerate(judged)
-            if factors.method == method and item.p_value is not None
+            if factors.method == method and factors.level in levels and item.p_value is not None
         ]
         q = fitters.benjamini_hochberg([p for *_, p in tests])
         for (row, position, _), value in zip(tests, q, strict=True):
@@ -323,8 +328,8 @@ def _flag_rows(
             "n_units": evidence.n_units,
             "n_jobs": evidence.n_jobs,
             "component": item.component,
-            "site": declared.site if factors.level == "queue" else None,
-            "country": declared.country if factors.level == "queue" else None,
+            "site": None if factors.level == "cpu_model" else declared.site,
+            "country": None if factors.level == "cpu_model" else declared.country,
             "corepower_from_records": declared.from_records,
             "corepower_parent": declared.parent,
             "unstable_under": unstable_under,

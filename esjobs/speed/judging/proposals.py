@@ -40,6 +40,8 @@ def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: b
     declared = evidence.declared
     if verdict != "deviates":
         return Proposal(None, None, f"the verdict is {verdict}")
+    if declared.origin == "mean":
+        return Proposal(None, None, "its queues declare different values; each has a verdict of its own")
     if declared.origin != "own":
         return Proposal(None, None, f"the declaration is {declared.origin}, not the queue's own")
     if evidence.n_tasks < MIN_PROPOSAL_TASKS:

@@ -72,7 +72,8 @@ def _ran_like(evidence: Evidence, level: str) -> str:
     estimate = evidence.estimate
     if estimate is None:
         return ""
-    whose, own = f"what {evidence.n_line_sites} other sites declare", "is declared"
+    own = "is what its queues declare" if evidence.declared.origin == "mean" else "is declared"
+    whose = f"what {evidence.n_line_sites} other sites declare"
     if level == "cpu_model":
         whose, own = f"the reference scores of {evidence.n_line_sites} other CPU models", "is its score"
     jobs = f"these jobs ({evidence.only_type} only)" if evidence.only_type else "these jobs"

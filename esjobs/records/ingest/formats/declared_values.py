@@ -20,7 +20,7 @@ from esjobs.records.ingest.base import Parsed, Reject
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.small_files import LARGEST, text_of
 from esjobs.records.names.cpu_models import canonical
-from esjobs.schema.declared import COREPOWER, RECORDS
+from esjobs.schema.declared import COREPOWER, QUEUES, RECORDS
 
 BENCHMARKS = ("HS06", "HS23")
 ACCEPTED = (
@@ -68,7 +68,7 @@ class DeclaredValues:
     most: ClassVar[int] = LARGEST
     settable: ClassVar[tuple[Field, ...]] = (
         column("benchmark", "text", "HS06 or HS23, where the file does not say"),
-        column("level", "text", "queue or cpu_model, where the file does not say"),
+        column("level", "text", "queue, site or cpu_model, where the file does not say"),
         column("valid_from", "text", "start of validity; wins over CRIC's own date"),
     )
 
@@ -121,7 +121,7 @@ def _filled(fill: Mapping[str, object]) -> dict[str, str | None]:
 
 
 def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Counter[str]]:
-    # An export of ``show corepower`` holds values from records, which nobody imported, and replaced imports.
+    # An export of ``show corepower`` holds values that nobody imported, and replaced imports.
     skipped: Counter[str] = Counter()
     newest: dict[tuple[object, ...], datetime] = {}
     for row in read:
@@ -130,8 +130,8 @@ def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any
             newest[key] = max(row["imported_at"], newest.get(key, row["imported_at"]))
     rows = []
     for row in read:
-        if row.get("import_id") == "" and row["source"] == RECORDS:
-            skipped["follows from the records"] += 1
+        if row.get("import_id") == "" and row["source"] in (RECORDS, QUEUES):
+            skipped[f"follows from the {row['source']}"] += 1
         elif row.get("imported_at") is not None and row["imported_at"] < newest[_key(row)]:
             skipped["replaced by a later import"] += 1
         else:
@@ -159,12 +159,12 @@ def _level(text: str) -> str:
 def declared_row(where: str, row: Mapping[str, str], options: Options, source: str) -> dict[str, Any]:
     """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
     if not row["name"]:
-        raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
+        raise InputError(f"{where}: the name is empty; every row names a queue, site or CPU model")
     for name in ("name", "site", "source", "country"):
         require_no_nul(where, name, row.get(name) or "")
     level = _level(row["level"])
     if level not in (*LEVELS, ""):
-        raise InputError(f"{where}, column level: '{row['level']}' is neither queue nor cpu_model")
+        raise InputError(f"{where}, column level: '{row['level']}' is none of {', '.join(LEVELS)}")
     benchmark = _benchmark(row.get("benchmark") or options.benchmark or "")
     if benchmark not in BENCHMARKS:
         named = f"'{benchmark}'" if benchmark else "none"
