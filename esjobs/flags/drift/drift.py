@@ -137,11 +137,11 @@ def _wanted(stored: pa.Table, fingerprints: Mapping[date, str], sites: Sites) ->
     # site. `fingerprints`: of days in the window of the run, which covers no others.
     fitted = dict(zip(stored["day"].to_pylist(), stored["fingerprint"].to_pylist(), strict=True))
     rows = stored.filter(pc.equal(stored["level"], "queue")).select(["day", "name", "site"]).to_pylist()
-    moved = {row["day"] for row in rows if sites.of(row["name"]).name != row["site"]}
+    relocated = {row["day"] for row in rows if sites.of(row["name"]).name != row["site"]}
     return [
         day
         for day, fingerprint in sorted(fingerprints.items())
-        if fitted.get(day) != fingerprint or day in moved
+        if fitted.get(day) != fingerprint or day in relocated
     ]
 
 

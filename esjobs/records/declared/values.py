@@ -36,7 +36,7 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
     """Return what each name declares in the window. One read and, for queues, two queries."""
     imported = _imported(store, level)
     recorded = recorded_values(store, window) if level == "queue" else {}
-    sites = _known(imported, store, window) if level == "queue" else Sites()
+    sites = _named_sites(imported, store, window) if level == "queue" else Sites()
     declared: dict[str, Declared] = {}
     newest = {name: newest_valid(rows, window.end) for name, rows in imported.items()}
     site_values: dict[str, float] = {}
@@ -91,10 +91,10 @@ def known_sites(store: JobStore, window: Window | None) -> Sites:
     """
     imported = _imported(store, "queue", "site")
     window = window or stored_window(store)
-    return Sites() if window is None else _known(imported, store, window)
+    return Sites() if window is None else _named_sites(imported, store, window)
 
 
-def _known(imported: Mapping[str, list[Declaration]], store: JobStore, window: Window) -> Sites:
+def _named_sites(imported: Mapping[str, list[Declaration]], store: JobStore, window: Window) -> Sites:
     clusters = recorded_clusters(store, window)
     tables = _sites(imported, window.end)
     several = {queue: names for queue, names in clusters.items() if len(names) > 1 and queue not in tables}

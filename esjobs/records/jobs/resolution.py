@@ -166,8 +166,8 @@ def _cpu_models(_store: JobStore, _window: Window | None) -> Resolver:
 
 
 def _sites(store: JobStore, window: Window | None) -> Resolver:
-    known = known_sites(store, window)
-    return lambda queues: [None if queue is None else known.of(queue).name for queue in queues]
+    sites = known_sites(store, window)
+    return lambda queues: [None if queue is None else sites.of(queue).name for queue in queues]
 
 
 def _countries(store: JobStore, window: Window | None) -> Resolver:

@@ -39,9 +39,9 @@ class Profile:
 
     ``run``: the run of speed factors that people see; None: there is none, and everything that follows from
     factors is empty. ``window``: of that run, or the days of the jobs. ``method``: the headline, of every
-    row. ``flags``: of all processing types together, a row a name; ``combined``: of a site of several queues, of
-    these together; ``types``: of each type. ``mixes``: CPU
-    models of a queue, or queues of a CPU model. ``tasks``: what the factors rest on, most jobs first.
+    row. ``flags``: of all processing types together, a row a name; ``combined``: of a site of several queues,
+    of these together; ``types``: of each type. ``mixes``: CPU models of a queue, or queues of a CPU model.
+    ``tasks``: what the factors rest on, most jobs first.
     ``needs``: by name, what would decide a verdict that claims nothing. ``percentiles``: among all others.
     ``history``: flags of all windows as long as that of the run, oldest first. ``has_events``: False if no
     stored job records its events, so that none of them can be fitted.
