@@ -281,6 +281,7 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         status=columns["status"],
         only_type=item["only_type"] or "",
         left_out=item["left_out"] or "",
+        model_doubt=item["model_doubt"] or "",
         n_components=int(component.max(initial=-1)) + 1,
         **{name: columns[name].astype(float) for name in _NUMBERS},
         **{name: np.array([text or "" for text in columns[name]], object) for name in _TEXTS},

@@ -9,7 +9,6 @@ lowest and the highest factor are kept, with their cause.
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 import fitters
 from esjobs.core.words import VARIED
@@ -70,7 +69,7 @@ def _other_objective(fit: Fit, names: Texts) -> Changed:
 
 def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
     # All tasks move the same way: so their errors would add up.
-    rows, data = _input_rows(fit, response), fit.data
+    rows, data = fit.input_rows(response), fit.data
     rho = data.rho[rows]
     if not METHODS[fit.factors.method].corrected or not (rho > 0).any():
         return []
@@ -88,7 +87,7 @@ def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
 
 
 def _parts(fit: Fit, response: fitters.LinearResponse, min_name_jobs: int) -> dict[str, Changed]:
-    rows, data = _input_rows(fit, response), fit.data
+    rows, data = fit.input_rows(response), fit.data
     keys = data.task.names[data.task.codes[rows]]
     unit = np.searchsorted(response.units, fit.result.buckets.unit[response.rows]) if fit.result else rows
     found: dict[str, Changed] = {}
@@ -154,10 +153,3 @@ def _tasks_left_out(
             "high_change": without(left.high_task[index]),
             "disconnecting_task": without(left.lost_task[index]),
         }
-
-
-def _input_rows(fit: Fit, response: fitters.LinearResponse) -> npt.NDArray[np.intp]:
-    if fit.result is None:
-        return np.empty(0, np.intp)
-    kept = fit.result.weighting.kept
-    return (fit.rows if kept is None else fit.rows[kept])[response.rows]

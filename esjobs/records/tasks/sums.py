@@ -8,6 +8,7 @@ to the bit, and so the same factors.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from math import prod
 from typing import Any
 
@@ -29,6 +30,9 @@ from fitters.layout.columns import Labels
 
 SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "core_s")
 MIX_SUMS = ("n_jobs", "cpu_s", "core_s")
+PERIOD_SUMS = ("n_jobs", "events", "cpu_s")
+PERIOD_DAYS = 7
+MOST_PERIODS = 8
 _KEYS = BUCKETS.column_names[:6]
 _PACKED = ("task_id", "processing_type", "core_class")
 _LARGEST_CODE = 2**62
@@ -77,17 +81,38 @@ class TaskSums:
 
 
 @dataclass(frozen=True)
+class PeriodSums:
+    """Sums per task key, name and period of the window: ``period`` counts from 0. ``sums``: by
+    ``PERIOD_SUMS``; labels as in :class:`TaskSums`.
+    """
+
+    task: Labels
+    name: Labels
+    period: Codes
+    sums: Mapping[str, FloatArray]
+
+    def __getitem__(self, rows: Any) -> "PeriodSums":
+        sums = {column: values[rows] for column, values in self.sums.items()}
+        return PeriodSums(self.task[rows], self.name[rows], self.period[rows], sums)
+
+    def renumbered(self, number: Codes) -> "PeriodSums":
+        """Return the rows with other numbers of their keys."""
+        return replace(self, task=Labels(number[self.task.names], self.task.codes))
+
+
+@dataclass(frozen=True)
 class WindowSums:
     """All buckets of a window, added up for each level.
 
     ``n_jobs``: binned jobs by processing type ("" for none). ``mix``: sums by ``MIX_SUMS`` per queue and CPU
-    model, None where the records name none.
+    model, None where the records name none. ``periods``: by level; empty for a single day.
     """
 
     levels: Mapping[str, TaskSums]
     n_buckets: int
     n_jobs: Mapping[str, int]
     mix: Mapping[tuple[str, str | None], Mapping[str, float]] = field(default_factory=dict)
+    periods: Mapping[str, PeriodSums] = field(default_factory=dict)
 
 
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
@@ -99,7 +124,7 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
     inside = [Days.of_window(window), In("kind", ("binned",))]
     booked = read_table(store, DAYS, inside, ["day", "n_jobs"]).to_pylist()
     n_jobs = {row["day"]: row["n_jobs"] for row in booked}
-    adder = Adder()
+    adder = Adder(window)
     # A bucket has a job or more: what bounds the jobs of a piece bounds its buckets.
     for piece in spans(sorted(n_jobs), n_jobs):
         of_days = Days("day", piece[0], piece[-1])
@@ -108,10 +133,26 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
     return adder.sums()
 
 
-class Adder:
-    """Adds buckets up. What is added first must not be of later days than what follows."""
+def n_periods(days: int) -> int:
+    """Return in how many periods a window of so many days is cut: weeks, two at least, eight at most.
 
-    def __init__(self) -> None:
+    >>> [n_periods(days) for days in (1, 3, 14, 30, 90)]
+    [1, 2, 2, 4, 8]
+    """
+    return min(max(round(days / PERIOD_DAYS), 2), MOST_PERIODS) if days > 1 else 1
+
+
+class Adder:
+    """Adds buckets up. What is added first must not be of later days than what follows.
+
+    ``window``: to be cut into periods; None: the sums have none.
+    """
+
+    def __init__(self, window: Window | None = None) -> None:
+        days = 1 if window is None else (window.end - window.start).days
+        self._start = 0 if window is None else (window.start.date() - date(1970, 1, 1)).days
+        self._days, self._n_periods = days, n_periods(days)
+        self._periods = {level: _Level(PERIOD_SUMS) for level in LEVELS if self._n_periods > 1}
         self._texts = {key: _Texts() for key in _KEYS[1:]}
         self._keys = _Numbers()
         self._levels = {level: _Level() for level in LEVELS}
@@ -146,6 +187,9 @@ class Adder:
             self._n_jobs[number - 1] += int(jobs)
         for level, rows in self._levels.items():
             rows.add(key, codes[level], columns)
+        period = (codes["day"] - self._start) * self._n_periods // self._days
+        for level, rows in self._periods.items():
+            rows.add(key, np.where(codes[level] < 0, -1, codes[level] * MOST_PERIODS + period), columns)
         self._mix.add(codes["queue"] + 1, codes["cpu_model"] + 1, columns)
 
     def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
@@ -181,6 +225,10 @@ class Adder:
             self._n_buckets,
             {kind[number] or "": jobs for number, jobs in sorted(self._n_jobs.items()) if jobs},
             self._mix.of_pairs(self._texts["queue"].listed, self._texts["cpu_model"].listed),
+            {
+                level: rows.of_periods(number, self._texts[level].listed[:-1])
+                for level, rows in self._periods.items()
+            },
         )
 
 
@@ -298,6 +346,19 @@ class _Level:
         name = _labels(names, rows & 0xFFFFFFFF)
         nothing = Labels(np.empty(0, object), np.full(len(rows), -1, np.int32))
         return TaskSums(task, name, self._sums, self._n_buckets, nothing, keys)
+
+    def of_periods(self, number: Codes, names: Sequence[str | None]) -> PeriodSums:
+        """Return the rows of names that carry their period in their last digit."""
+        rows = self._rows.keys
+        task = number[rows >> 32]
+        used, codes = np.unique(task, return_inverse=True)
+        name = rows & 0xFFFFFFFF
+        return PeriodSums(
+            Labels(used.astype(np.int64), codes.astype(np.int32)),
+            _labels(names, name // MOST_PERIODS),
+            (name % MOST_PERIODS).astype(np.int32),
+            self._sums,
+        )
 
 
 def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels:

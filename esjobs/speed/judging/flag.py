@@ -96,6 +96,7 @@ def judge(
             mixed=factors.status[index] == MIXED_TASK,
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
+            model_doubt=factors.model_doubt,
         )
         compared: Verdict | None = None
         if point.deviation is not None and point.deviation_err is not None:
@@ -218,6 +219,7 @@ def flag(
             groups=" ".join(item.groups for item in found if item.groups),
             restriction=restriction,
             left_out=factors.left_out,
+            model_doubt=factors.model_doubt,
         )
         conclusions.append({**factors.fit, **said})
     for rank, row in enumerate(sorted(flags, key=_reading_order), 1):

@@ -73,6 +73,7 @@ class Evidence:
     mixed: bool = False
     sole_link: str = ""  # The one name through which this one hangs on the others, or ``few jobs``
     estimate: Estimate | None = None
+    model_doubt: str = ""  # Tests of the fit's model that failed
 
 
 def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tuple[Verdict, str]:
