@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fitters.effects.effects import Effects, fit_effects
     from fitters.effects.mixed import MixedEffects, fit_mixed
     from fitters.effects.shares import Variance, VarianceShares, shrink, variance_shares
+    from fitters.effects.two_states import other_state_probability
     from fitters.errors import FitError, InputError, SettingError, UnknownNameError
     from fitters.fit.bridges import Bridges, find_bridges
     from fitters.fit.comparison import compare
@@ -101,6 +102,7 @@ __all__ = [
     "kind_scatter",
     "kind_shares",
     "linked_groups",
+    "other_state_probability",
     "rank_estimates",
     "shared",
     "shrink",
@@ -118,6 +120,7 @@ _MODULES = {
     "effects.effects": "Effects fit_effects",
     "effects.mixed": "MixedEffects fit_mixed",
     "effects.shares": "Variance VarianceShares shrink variance_shares",
+    "effects.two_states": "other_state_probability",
     "errors": "FitError InputError SettingError UnknownNameError",
     "fit.bridges": "Bridges find_bridges",
     "fit.comparison": "compare",

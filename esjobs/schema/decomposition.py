@@ -135,6 +135,34 @@ QUEUE_RESTS = Table(
     order=columns("likely name"),
 )
 
+CPU_SPEED_BY_SMT = Table(
+    "cpu_speed_by_smt",
+    "speed factor of a CPU model by state of SMT: records tell both states, or one and tables the other",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "canonical CPU model"),
+        TYPE,
+        column("smt", "boolean", "two threads a core"),
+        column("k", "number", "speed factor of a slot in this state, on the scale of CPU models"),
+        column("gain", "number", "speed of a slot with SMT on over that with it off"),
+        column("gain_err", "number", "its standard error; null of tables"),
+        column("table_gain_low", "number", "lowest gain that reference tables allow"),
+        column("table_gain_high", "number", "highest"),
+        column("source", "keyword", "records or reference tables"),
+        column("n_queues", "integer", "queues whose records tell this state", "queues"),
+        column("n_jobs", "integer", "their jobs on the model", "jobs"),
+        column("speed_run", "keyword", "the run of speed factors that this follows from"),
+        *PROVENANCE,
+        *SCOPE,
+    ),
+    time="window_end",
+    made_by="decompose",
+    shown=columns("name smt k gain gain_err table_gain_low table_gain_high source n_queues n_jobs"),
+    order=columns("name smt"),
+)
+
 DECOMPOSITION_VERSION = "3"
 """Raised when a change of method changes numbers; part of every run id."""
 
@@ -146,7 +174,7 @@ def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 
 DECOMPOSED = Kind(
     "decomposition",
-    (DECOMPOSITION, CPU_SPEED_BY_QUEUE, VARIANCE_SHARES, QUEUE_RESTS),
+    (DECOMPOSITION, CPU_SPEED_BY_QUEUE, CPU_SPEED_BY_SMT, VARIANCE_SHARES, QUEUE_RESTS),
     sections=("rules", "fit"),
     versions={"decomposition_version": DECOMPOSITION_VERSION, **SPEED.versions},
     preferred=_preferred,

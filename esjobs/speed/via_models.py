@@ -118,10 +118,7 @@ def _placed(factors: Factors, apart: Mask, rows: _Rows) -> Factors | None:
 def _scatter(rows: _Rows, effects: fitters.Effects) -> float | None:
     """Scatter of queues beside their CPU models, in ln; None with too few comparable queues."""
     shares = fitters.variance_shares(*rows.codes, rows.value, effects.weight, rows.mix, _GROUPS)
-    if shares is None:
-        return None
-    # where no scatter is seen, so much of it as its error allows
-    return math.sqrt(max(shares.units.value, float(np.nan_to_num(shares.units.error))))
+    return None if shares is None else shares.unit_scatter
 
 
 def _on_common_models(factors: Factors, queue: Ints, rows: _Rows, linked: Mask) -> Mask:

@@ -60,6 +60,11 @@ class VarianceShares:
     n_clusters: int
     n_left_out: int
 
+    @property
+    def unit_scatter(self) -> float:
+        """Scatter of units beside their classes, in ln; where none is seen, so much as its error allows."""
+        return math.sqrt(max(self.units.value, float(np.nan_to_num(self.units.error))))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
@@ -15,7 +16,14 @@ from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, JUDGED
 from esjobs.flags.decomposition.machines import LEAST_KNOWN, Machines, read_machines
 from esjobs.flags.decomposition.parts import Facts, in_one_sentence, largest, shares, take_apart
 from esjobs.flags.decomposition.shares import rest_rows, share_rows, shares_of
-from esjobs.flags.decomposition.smt import SmtStates, against_others, in_declaration, read_states
+from esjobs.flags.decomposition.smt import against_others, in_declaration, unrecorded
+from esjobs.flags.decomposition.smt_states import (
+    Gain,
+    gain_ranges,
+    measured_gains,
+    read_states,
+    speed_rows,
+)
 from esjobs.flags.evidence import of_headline
 from esjobs.publish.finding import run_of_everything
 from esjobs.publish.publication import Outcome, read_table, rows_table
@@ -28,6 +36,7 @@ from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.decomposition import (
     CPU_SPEED_BY_QUEUE,
+    CPU_SPEED_BY_SMT,
     DECOMPOSED,
     DECOMPOSITION,
     QUEUE_RESTS,
@@ -37,6 +46,7 @@ from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
 
+USUAL_SCATTER = 0.05  # Of queues beside their CPU models, in ln, where too few can be compared
 DECLARED_DAYS = 7  # Days from a declaration on over which the CPU models of then are counted
 _FLAG_COLUMNS = (
     *("name", "corepower", "benchmark", "origin", "deviation", "deviation_err", "deviation_err_line"),
@@ -48,7 +58,7 @@ def decompose(store: JobStore, clock: Clock, settings: object, window: Window | 
     """Decompose the deviations of a run's queues and publish the parts.
 
     ``window``: of an unrestricted run; None: the latest. Raises :class:`NoResultError` without such a run.
-    Cost: one query to the buckets of the window; one to its jobs if reference tables cover SMT.
+    Cost: one query to the buckets of the window, one to its jobs.
     """
     run = run_of_everything(store, SPEED, "flag", window)
     question = Question.ask(DECOMPOSED, run.window, settings, versions=RESOLVER)
@@ -62,7 +72,8 @@ def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcom
     where = of_headline(run, "queue")
     flags = sorted(read_table(store, FLAGS, where, _FLAG_COLUMNS).to_pylist(), key=lambda row: row["name"])
     deviating = [row for row in flags if _deviation(row) is not None]
-    machines = read_machines(store, run.window, KnownOfTasks.of_run(store, run)) if flags else None
+    solved = KnownOfTasks.of_run(store, run)
+    machines = read_machines(store, run.window, solved) if flags else None
     reader = _FactReader(store, run, machines, deviating)
     rows = [row for flag in deviating for row in _rows(reader.of(flag), flag)]
     report = RunReport(
@@ -83,10 +94,13 @@ def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcom
     )
     made: dict[Table, list[dict[str, Any]]] = {DECOMPOSITION: rows}
     if machines is not None:
-        shares = shares_of(machines)
+        benchmark = Counter(row["benchmark"] for row in deviating).most_common(1)
+        scores = reader.scores(benchmark[0][0] if benchmark else None)
+        of_models = solved.factors.get("cpu_model", {})
         made[CPU_SPEED_BY_QUEUE] = list(_machine_rows(machines, reader.shared))
-        made[VARIANCE_SHARES] = list(share_rows(shares))
-        made[QUEUE_RESTS] = list(rest_rows(machines, shares, reader.shared))
+        made[CPU_SPEED_BY_SMT] = list(speed_rows(machines, reader.states, reader.gains, scores, of_models))
+        made[VARIANCE_SHARES] = list(share_rows(reader.shares))
+        made[QUEUE_RESTS] = list(rest_rows(machines, reader.shares, reader.shared))
     tables = {
         table: rows_table(table, [{**row, "speed_run": run.run} for row in made.get(table, ())])
         for table in DECOMPOSED.tables
@@ -141,12 +155,14 @@ class _FactReader:
         self._machines = machines
         benchmarks = {(row["benchmark"] or "HS06").lower() for row in deviating}
         self._scores: dict[tuple[str, str], ReferenceScore] = {}
-        self._states: SmtStates | None = None
         self._facts: dict[str, Facts] = {}
+        self.shares = None if machines is None else shares_of(machines)
+        self._scatter = USUAL_SCATTER if self.shares is None else self.shares.unit_scatter
+        self.gains: list[Gain] = []
         if machines is not None:
             self._scores = reference_scores(store, benchmarks)
-            if any(score.smt_gain is not None for score in self._scores.values()):
-                self._states = read_states(store, window)
+            self.states = read_states(store, window)
+            self.gains = measured_gains(machines, self.states, self._scatter)
         self.shared = _shared_errors(store, run)
         self._declared = _declared_on(store, window)
         self._first = _first_day(store)
@@ -156,6 +172,11 @@ class _FactReader:
         if flag["name"] not in self._facts:
             self._facts[flag["name"]] = self._gather(flag)
         return self._facts[flag["name"]]
+
+    def scores(self, benchmark: str | None) -> dict[str, ReferenceScore]:
+        """Return the reference scores of a benchmark, by CPU model."""
+        wanted = (benchmark or "HS06").lower()
+        return {model: score for (name, model), score in self._scores.items() if name == wanted}
 
     def _gather(self, flag: Mapping[str, Any]) -> Facts:
         deviation, error, line_error = _deviation(flag) or (0.0, 0.0, 0.0)
@@ -182,24 +203,20 @@ class _FactReader:
             )
         models = machines.runs(name)
         mix = machines.mix[name]
-        scores = {
-            model: score
-            for (benchmark, model), score in self._scores.items()
-            if benchmark == basic["benchmark"].lower()
-        }
-        here = other = None
-        if self._states is not None:
-            here = against_others(name, machines, self._states, scores)
-            if flag["origin"] != "default":
-                other = in_declaration(name, flag["corepower"], machines, self._states, scores)
+        scores = self.scores(flag["benchmark"])
+        gains = gain_ranges(machines, scores, self.gains)
+        other = None
+        if flag["origin"] != "default":
+            other = in_declaration(name, flag["corepower"], machines, self.states, scores)
         return Facts(
             **basic,
             own=own,
             mix_error=machines.mix_error(name),
             models=models,
             share=mix[models[0][0]] if models else 0.0,
-            here=here,
+            here=against_others(name, machines, self.states, gains),
             declared_other=other,
+            unrecorded=unrecorded(name, machines, self.states, scores, gains, self._scatter),
             then=self._then(name, machines),
         )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from esjobs.core.numbers import declared, number, percent, signed_percent
-from esjobs.flags.decomposition.smt import SmtEffect
+from esjobs.flags.decomposition.smt import SmtEffect, Unrecorded
 from esjobs.schema.decomposition import PARTS
 
 SURE = 2.0  # Errors from which hardware that changed, or a value that no CPU model reaches, counts
@@ -44,6 +44,7 @@ class Facts:
     share: float = 0.0  # Of the CPU time at the first of ``models``
     here: SmtEffect | None = None  # Its state of SMT against that of others
     declared_other: SmtEffect | None = None  # Its declared value as that of the other state of SMT
+    unrecorded: Unrecorded | None = None  # From what SMT may be guessed where neither is known
     then: tuple[float, float] | None = None
     declared_on: date | None = None
     why_unknown: str = ""  # Why mix and queue cannot be told apart
@@ -83,8 +84,11 @@ def take_apart(facts: Facts) -> list[Part]:
     own, own_error = facts.own
     mix, mix_error = total - own, math.hypot(facts.mix_error, facts.line_error)
     predicted = facts.corepower * math.exp(mix)
-    if facts.here is not None:
-        effect = facts.here
+    here = facts.here
+    if here is None and facts.unrecorded is not None:
+        here = facts.unrecorded.beside_others(own, own_error)
+    if here is not None:
+        effect = here
         own -= effect.effect
         own_error = math.hypot(own_error, effect.error)
         if effect.effect:
@@ -110,6 +114,13 @@ def take_apart(facts: Facts) -> list[Part]:
             like = f", as if all were like {model}" if near else ", between its slowest and its fastest model"
         parts.add("cpu mix", mix, mix_error, _mix(facts, predicted) + like)
     else:
+        guess = None
+        if facts.unrecorded is not None and facts.declared_other is None:
+            guess = facts.unrecorded.in_declaration(mix, mix_error, SCATTER)
+        if guess is not None:
+            parts.add("smt", guess.effect, guess.error, _smt_guessed(facts, guess))
+            mix -= guess.effect
+            mix_error = math.hypot(mix_error, guess.error)
         parts.add("declared value", mix, mix_error, _unreached(facts, model, distance, predicted))
     return _listed(parts)
 
@@ -200,6 +211,13 @@ def _older(facts: Facts, effect: float) -> str:
 
 def _smt_here(effect: SmtEffect) -> str:
     speed = "faster" if effect.effect > 0 else "slower"
+    if effect.probability is not None:
+        here, elsewhere = ("off", "on") if effect.effect > 0 else ("on", "off")
+        return (
+            f"its machines run {percent(abs(math.expm1(effect.effect)))} {speed} than the same CPU models "
+            f"elsewhere, as with SMT {here} where others have it {elsewhere} ({percent(effect.probability)} "
+            "sure; no record tells)"
+        )
     return (
         f"{percent(effect.on)} of its CPU time is with SMT on, unlike on the same CPU models elsewhere: "
         f"by reference tables {percent(abs(math.expm1(effect.effect)))} {speed} per slot"
@@ -211,6 +229,18 @@ def _smt_declared(facts: Facts, effect: SmtEffect) -> str:
     return (
         f"the declared {declared(facts.corepower)} is what reference tables give with SMT {declares}, "
         f"and its jobs run with SMT {runs}"
+    )
+
+
+def _smt_guessed(facts: Facts, effect: SmtEffect) -> str:
+    ratio, jobs, benchmark = math.exp(abs(effect.effect)), "on", "off"
+    if effect.effect > 0:
+        jobs, benchmark = benchmark, jobs
+    than = "more" if effect.effect < 0 else "less"
+    return (
+        f"the declared {declared(facts.corepower)} is {number(ratio)} times {than} than its CPU models "
+        f"deliver, as with SMT {jobs} for jobs and {benchmark} for the benchmark "
+        f"({percent(effect.probability or 0.0)} sure; no reference table tells)"
     )
 
 

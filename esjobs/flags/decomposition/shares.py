@@ -84,8 +84,6 @@ def rest_rows(
     """Yield a row per queue; ``shared``: relative errors common to all buckets of a queue."""
     if shares is None:
         return
-    # where no scatter is seen, so much of it as its error allows
-    scatter = math.sqrt(max(shares.units.value, float(np.nan_to_num(shares.units.error))))
     sums = machines.buckets.sums
     n_jobs = np.bincount(sums.queue, sums.sums["n_jobs"], len(sums.queues))
     for queue, number in machines.queues.items():
@@ -93,7 +91,7 @@ def rest_rows(
         if own is None:
             continue
         effect, error = own[0], math.hypot(own[1], shared.get(queue, 0.0))
-        drawn, drawn_err = fitters.shrink(effect, error, scatter)
+        drawn, drawn_err = fitters.shrink(effect, error, shares.unit_scatter)
         width = HALF_WIDTH_90 * drawn_err
         yield {
             **_HEAD,

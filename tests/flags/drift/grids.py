@@ -112,6 +112,30 @@ def newer_pilots(grid: Grid = GRID) -> Happening:
     return apply
 
 
+def older_pilots(grid: Grid = GRID) -> Happening:
+    """No job reports the state of SMT."""
+    older = {cpu.raw[1]: cpu.raw[0] for cpu in grid.truth().cpu_models}
+
+    def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
+        raw = [older.get(text, text) for text in batch.column("cpu_raw").to_pylist()]
+        return _with(batch, cpu_raw=pa.array(raw, pa.string()))
+
+    return apply
+
+
+def smt_off(names: Collection[str], gain: float) -> Happening:
+    """Some queues have SMT off, and a core is ``gain`` times as fast as a thread."""
+
+    def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
+        here = pc.is_in(batch.column("queue"), pa.array(list(names)))
+        here = pc.fill_null(pc.and_(here, pc.match_substring(batch.column("cpu_raw"), " HT ")), False)
+        cpu_s = pc.if_else(here, pc.divide(batch.column("cpu_s"), gain), batch.column("cpu_s"))
+        off = pc.replace_substring(batch.column("cpu_raw"), " HT ", " ")
+        return _with(batch, cpu_s=cpu_s, cpu_raw=pc.if_else(here, off, batch.column("cpu_raw")))
+
+    return apply
+
+
 def without_smt(site: str, gain: float) -> Happening:
     """The jobs of a queue run on cores without SMT, ``gain`` times as fast as on a thread."""
     quicker = faster(site, gain)
