@@ -59,17 +59,70 @@ def nights(ctx: click.Context, first: datetime | None, last: datetime | None, fo
     emit(rows, form, out, prose=["reason"])
 
 
+@example("esjobs nights plan", "esjobs nights plan --format json")
+@nights.command()
+@rows_options
+@click.pass_obj
+def plan(obj: Context, form: str, out: str) -> None:
+    """Say what the next nights read, write and cost.
+
+    Those of the next trigger, and further ones until older days have buckets. Rates are those of the last
+    nights of this installation; of the first night, those of another machine.
+    """
+    with obj.session() as session:
+        rows = session.nights.plan()
+    if form == "table":
+        from scheduler.plan import sentences
+
+        click.echo("\n".join(sentences(rows)))
+    else:
+        emit(rows, form, out)
+
+
+_who = click.option("--who", metavar="NAME", help="Person who orders it; default: the account.")
+_note = click.option("--note", default="", metavar="TEXT", help="Reason.")
+
+
+@example('esjobs nights pause --who ann --note "cluster is being upgraded"')
+@nights.command()
+@_who
+@_note
+@click.pass_obj
+def pause(obj: Context, who: str | None, note: str) -> None:
+    """Run no nights by triggers until they are resumed.
+
+    catch-up and rerun still work. Orders are kept: esjobs show night_orders.
+    """
+    with obj.session(writes=True) as session:
+        session.nights.pause(by=who, note=note)
+    click.echo("nights are paused; to go on: esjobs nights resume", err=True)
+
+
+@example("esjobs nights resume --who ann")
+@nights.command()
+@_who
+@_note
+@click.pass_obj
+def resume(obj: Context, who: str | None, note: str) -> None:
+    """End a pause: the next trigger makes up for missing nights."""
+    with obj.session(writes=True) as session:
+        session.nights.resume(by=who, note=note)
+    click.echo("nights are run again by the next trigger", err=True)
+
+
 @example("esjobs nights forget --after 2026-11-23")
 @nights.command()
 @click.option("--after", type=_DATE, metavar="DATE", help="Last night to keep; default: today.")
+@_who
+@_note
 @click.pass_obj
-def forget(obj: Context, after: datetime | None) -> None:
+def forget(obj: Context, after: datetime | None, who: str | None, note: str) -> None:
     """Remove the records of nights after a date, for example of a clock that was ahead.
 
     Removes their accounts, messages, flag states and flag events; never jobs, buckets or runs.
     """
     with obj.session(writes=True) as session:
-        removed = session.nights.forget(_day(after))
+        removed = session.nights.forget(_day(after), by=who, note=note)
     click.echo(", ".join(f"{name}: {count} nights removed" for name, count in removed.items()), err=True)
 
 

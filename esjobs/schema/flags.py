@@ -158,6 +158,7 @@ FLAG_NOTES = Table(
         column("text", "text", "the note, or the answer"),
         column("entered_at", "time", "when it was entered", "UTC"),
         column("night", "day", "the last night of then: it counts from this one on"),
+        column("account", "keyword", "account of the cluster, or of the machine, by which it was entered"),
     ),
     entered=True,
     made_by="flags ack",

@@ -28,6 +28,7 @@ NIGHTS = Table(
         column("jobs_dropped", "integer", "those that cleaning dropped", "jobs"),
         column("steps_done", "integer", "steps that its last attempt did; others stood as they were"),
         column("program_version", "keyword", "version of esjobs"),
+        column("backfill", "keyword", "older days that it made up for, such as 2025-05-01/2025-05-08"),
     ),
     time="night",
     made_by="nights",
@@ -52,6 +53,13 @@ NIGHT_STEPS = Table(
         column("notes", "text", "what a reader should know, with semicolons between"),
         column("attempt", "integer", "the attempt of the night that did it"),
         column("finished", "time", "when it ended", "UTC"),
+        column("processor_s", "number", "processor time of esjobs, and of a cluster by its own account", "s"),
+        column("documents_read", "integer", "job records grouped or read, again for each question", "jobs"),
+        column("documents_written", "integer", "rows handed over to be stored", "rows"),
+        column("bytes_written", "integer", "bytes of these rows; in a cluster of the requests", "B"),
+        column("documents_deleted", "integer", "rows removed", "rows"),
+        column("requests", "integer", "requests to a cluster; 0 of a file", "requests"),
+        column("requests_failed", "integer", "those without an answer or with an error", "requests"),
     ),
     time="night",
     made_by="nights",
@@ -59,4 +67,26 @@ NIGHT_STEPS = Table(
     order=("night", "position"),
 )
 
-TABLES = (NIGHTS, NIGHT_STEPS)
+ACTIONS = ("pause", "resume", "forget")
+"""What people order about nights."""
+
+NIGHT_ORDERS = Table(
+    "night_orders",
+    "what people ordered about nights: to pause, to go on, to forget some",
+    "order_id",
+    (
+        column("order_id", "keyword", "follows from what was ordered and when"),
+        column("action", "keyword", "what was ordered", values=ACTIONS),
+        column("night", "day", "of forget: the last night that was kept", "UTC"),
+        column("entered_by", "keyword", "person who ordered it"),
+        column("text", "text", "why"),
+        column("entered_at", "time", "when", "UTC"),
+        column("account", "keyword", "account of the cluster, or of the machine, by which it was entered"),
+    ),
+    entered=True,
+    made_by="nights pause",
+    shown=columns("entered_at action night entered_by account text"),
+    order=columns("-entered_at action"),
+)
+
+TABLES = (NIGHTS, NIGHT_STEPS, NIGHT_ORDERS)

@@ -58,6 +58,7 @@ CONTACTS = Table(
         column("text", "text", "what was said"),
         column("acknowledged_on", "day", "the day on which they acknowledged it; null: they have not", "UTC"),
         column("entered_at", "time", "when it was entered", "UTC"),
+        column("account", "keyword", "account of the cluster, or of the machine, by which it was entered"),
     ),
     entered=True,
     made_by="provision contact",

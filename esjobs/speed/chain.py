@@ -171,7 +171,7 @@ class Chain:
         if behind:
             yield (
                 f"{len(behind)} of the days have jobs that are not in the buckets yet, the first is "
-                f"{behind[0]}; bring them in: esjobs aggregate --window {window}"
+                f"{next(iter(behind))}; bring them in: esjobs aggregate --window {window}"
             )
         latest = latest_run(self._store, SPEED)
         complete = self._steps_of(question.run) >= set(SPEED.steps)

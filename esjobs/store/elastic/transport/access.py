@@ -78,6 +78,13 @@ class Access:
             with contextlib.suppress(ValueError):
                 remember(base64.b64decode(self.api_key.get_secret_value(), validate=True).decode())
 
+    @property
+    def login(self) -> str:
+        """The user, or the kind of the credentials."""
+        kinds = {"api_key": "API key", "token": "token", "certificate": "client certificate"}
+        found = [kind for name, kind in kinds.items() if getattr(self, name) is not None]
+        return self.user or next(iter(found), "no login")
+
     def headers(self) -> dict[str, str]:
         """Return the authorization header; empty without credentials."""
         if self.api_key is not None:

@@ -86,6 +86,9 @@ class OpenSearchCluster(Cluster):
         self._be_patient(access)
         self.version = str(self.call("GET", "/")["version"]["number"])
 
+    def _account(self) -> str:
+        return str(self.call("GET", "/_plugins/_security/api/account")["user_name"])
+
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
         return {"index_patterns": [*patterns], "template": dict(layout), "priority": priority}
 
