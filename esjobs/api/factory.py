@@ -1,5 +1,6 @@
 """Builds the parts from the settings; the only place that knows which class stands behind which address."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from esjobs.settings import Settings, secret
 from esjobs.store.base import JobStore
 
 if TYPE_CHECKING:
-    from esjobs.store.elastic.transport.access import Access
+    from esjobs.store.elastic.transport.access import Access, Secret
 
 
 def require_address(settings: Settings) -> None:
@@ -82,12 +83,13 @@ def access_to(
     cluster = settings.cluster
     files = (cluster.ca_file, cluster.certificate, cluster.key)
     ca_file, certificate, key = (str(path.expanduser()) if path is not None else None for path in files)
+    given = secret(password) if password is not None else cluster.password
     return Access(
         location,
-        api_key=cluster.api_key,
-        token=cluster.token,
+        api_key=_secret_of("api_key", cluster.api_key, cluster.api_key_file),
+        token=_secret_of("token", cluster.token, cluster.token_file),
         user=user if user is not None else cluster.user,
-        password=secret(password) if password is not None else cluster.password,
+        password=_secret_of("password", given, cluster.password_file),
         ca_file=ca_file,
         certificate=certificate,
         key=key,
@@ -95,6 +97,30 @@ def access_to(
         timeout_s=cluster.timeout_s,
         retries=cluster.retries,
     )
+
+
+def _secret_of(name: str, value: "Secret | None", file: Path | None) -> "Secret | None":
+    from esjobs.store.elastic.transport.access import SecretFile
+
+    if value is not None and file is not None:
+        raise SettingsError(f"{name} and {name}_file are given; leave one out")
+    return value if file is None else SecretFile(f"{name}_file", str(file.expanduser()))
+
+
+def _other_addresses(settings: Settings, location: str) -> tuple[str, ...]:
+    from esjobs.store.elastic.transport.access import split_user
+
+    scheme = location.partition(":")[0]
+    others = []
+    for address in settings.cluster.addresses:
+        other, user, password = split_user(address)
+        if (user, password) != (None, None) or other.partition(":")[0] != scheme:
+            raise SettingsError(
+                f"cluster.addresses has {other}; expected {scheme}://HOST:9200 as in the store, without user "
+                "and password, which are those of the settings"
+            )
+        others.append(other)
+    return tuple(others)
 
 
 def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
@@ -114,7 +140,12 @@ def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
             raise SettingsError(
                 f"{name} is given in the address of {location} and in the settings; leave one out"
             )
-    access = access_to(settings, location, user, password)
+    access = replace(
+        access_to(settings, location, user, password),
+        others=_other_addresses(settings, location),
+        proxy=cluster.proxy,
+        aws_region=cluster.aws_region,
+    )
     field_map = load_field_map(cluster.field_map) if cluster.field_map is not None else None
     return ElasticStore(
         connect(access, cluster.product),

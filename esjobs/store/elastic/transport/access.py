@@ -4,6 +4,7 @@ import base64
 import contextlib
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -19,11 +20,34 @@ class Secret(Protocol):
 
 
 @dataclass(frozen=True)
+class SecretFile:
+    """Secret in a file, read at each use: mounted secrets are rotated. ``name``: of the setting."""
+
+    name: str
+    path: str
+
+    def get_secret_value(self) -> str:
+        """Return the content without the newline at its end; :class:`SettingsError` if unreadable."""
+        try:
+            text = Path(self.path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not readable text (UTF-8)"
+            raise SettingsError(
+                f"{self.name} {self.path} cannot be read: {reason}; name another file"
+            ) from error
+        value = text.removesuffix("\n").removesuffix("\r")
+        if not value:
+            raise SettingsError(f"{self.name} {self.path} is empty; write the secret into it")
+        return value
+
+
+@dataclass(frozen=True)
 class Access:
     """Address and credentials of a client.
 
-    One of ``api_key``, ``token`` (bearer) and ``user`` with ``password``, or none. ``timeout_s``: per
-    request. Raises :class:`SettingsError` for contradicting, incomplete or unsendable credentials.
+    One of ``api_key``, ``token`` (bearer), ``user`` with ``password``, and ``aws_region`` (requests signed by
+    AWS credentials), or none. ``others``: further addresses of the same cluster. ``timeout_s``: per request.
+    Raises :class:`SettingsError` for contradicting, incomplete or unsendable credentials.
     """
 
     location: str
@@ -37,10 +61,15 @@ class Access:
     verify: bool = True
     timeout_s: float = 60.0
     retries: int = 3
+    others: tuple[str, ...] = ()
+    proxy: Secret | None = None
+    aws_region: str | None = None
 
     def __post_init__(self) -> None:
         self._remember()
-        credentials = [name for name in ("api_key", "token", "user") if getattr(self, name) is not None]
+        credentials = [
+            name for name in ("api_key", "token", "user", "aws_region") if getattr(self, name) is not None
+        ]
         if len(credentials) > 1:
             raise SettingsError(
                 f"{' and '.join(credentials)} are given for {self.location}; leave all but one out"
@@ -81,12 +110,19 @@ class Access:
     @property
     def login(self) -> str:
         """The user, or the kind of the credentials."""
-        kinds = {"api_key": "API key", "token": "token", "certificate": "client certificate"}
+        kinds = {"api_key": "API key", "token": "token", "aws_region": "AWS credentials"}
+        kinds["certificate"] = "client certificate"
         found = [kind for name, kind in kinds.items() if getattr(self, name) is not None]
         return self.user or next(iter(found), "no login")
 
+    @property
+    def addresses(self) -> list[str]:
+        """All addresses, the one of messages and leases first."""
+        return list(dict.fromkeys((self.location, *self.others)))
+
     def headers(self) -> dict[str, str]:
-        """Return the authorization header; empty without credentials."""
+        """Return the authorization header; empty without credentials. Files are read again."""
+        self._remember()
         if self.api_key is not None:
             return {"authorization": f"ApiKey {self.api_key.get_secret_value()}"}
         if self.token is not None:

@@ -1,13 +1,14 @@
 """Interface of cluster clients, and their errors."""
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
-from esjobs.core.errors import BlockedError, StoreError, UsageError
+from esjobs.core.errors import BlockedError, SettingsError, StoreError, UsageError
 from esjobs.core.fields import FieldType
 from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
@@ -115,11 +116,12 @@ class Cluster(ABC):
         try:
             return self._account()
         except StoreError:
-            return self._login
+            return self._access.login
 
     def _be_patient(self, access: Access) -> None:
         self.meter = Meter()
-        self._login = access.login
+        self._access = access
+        self._authorization = access.headers()
         self._repetitions, self.timeout_s = access.retries, access.timeout_s
 
     _repetitions = 0
@@ -143,9 +145,11 @@ class Cluster(ABC):
             except UnreachableError as error:
                 error.passing = error.passing and self._answered
                 raise
-            except RefusedError:
+            except RefusedError as error:
                 self._answered = True
-                raise
+                if error.status != _UNAUTHORISED or not self._renew():
+                    raise
+            return self._read(read, self._counted(method, path, body, headers, params))
 
         try:
             answer = self.patiently(once)
@@ -166,7 +170,7 @@ class Cluster(ABC):
         """Send a request and count it, by the status of the answer."""
         status, received, server_s = "none", 0, 0.0
         try:
-            answer = self._send(method, path, body, headers, params)
+            answer = self._send(method, path, body, {**self._authorization, **headers}, params)
             status, received, server_s = "200", len(answer), _server_s(answer)
         except RefusedError as error:
             status = str(error.status)
@@ -177,6 +181,29 @@ class Cluster(ABC):
         finally:
             self.meter.request(status, len(body or b""), received, server_s)
         return answer
+
+    def _renew(self) -> bool:
+        """Read secrets in files again; return True if they have changed."""
+        before, self._authorization = self._authorization, self._access.headers()
+        return before != self._authorization
+
+    def _require_one_cluster(self) -> None:
+        """Raise :class:`SettingsError` if addresses that answer belong to different clusters."""
+        if len(self._access.addresses) == 1:
+            return
+        found: dict[str, str] = {}
+        for address, answer in self._of_each_address(_IDENTITY, _LONGEST_LOOK_S):
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                found.setdefault(str(orjson.loads(answer)["cluster_uuid"]), address)
+        if len(found) > 1:
+            raise SettingsError(
+                f"{' and '.join(sorted(found.values()))} are different clusters; cluster.addresses names "
+                "further addresses of one cluster"
+            )
+
+    @abstractmethod
+    def _of_each_address(self, path: str, timeout_s: float) -> Iterator[tuple[str, bytes | str]]:
+        """Yield addresses that answer, with what they answer to a GET."""
 
     def _read(self, read: Callable[[bytes | str], Decoded], answer: bytes | str) -> Decoded:
         try:
@@ -259,6 +286,9 @@ def ask(cluster: Cluster, path: str, *, params: Mapping[str, Any] | None = None)
         raise
 
 
+_IDENTITY = "/_cluster/state/version?filter_path=cluster_uuid"
+_LONGEST_LOOK_S = 5.0
+_UNAUTHORISED = 401
 _FORBIDDEN = 403
 _NOT_FOUND = 404
 _UNAVAILABLE = 503
