@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -18,18 +16,6 @@ from esjobs.cli.terminal import print_report
 from esjobs.core.report import RunReport
 from tests.cli.running import job_file, run, run_apart
 from tests.messages import compare_text
-
-
-def test_help_imports_nothing_heavy() -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "esjobs", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "Usage" in done.stdout
-    for heavy in ("pandas", "pyarrow", "duckdb", "numpy", "scipy", "numba", "altair", "pydantic", "rich"):
-        assert f"| {heavy}\n" not in done.stderr.replace(" " * 2, " ").replace("|  ", "| "), heavy
 
 
 def test_every_command_has_help() -> None:
@@ -310,17 +296,6 @@ def test_doctor_and_fields(filled: Path) -> None:
     assert said["latest run"].startswith(run_id)
     listed = json.loads(run("fields", "--format", "json").stdout)
     assert {"field", "metric"} == {row["kind"] for row in listed}
-
-
-@pytest.mark.parametrize(
-    "command", ["show flags", "show day_books", "query --by day", "run", "doctor", "fields"]
-)
-def test_a_command_that_makes_no_frame_imports_no_pandas(filled: Path, command: str) -> None:
-    done = run_apart("--store", f"duckdb:{filled}", *command.split(), PYTHONPROFILEIMPORTTIME="1")
-    assert done.returncode == 0, done.stderr
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "pyarrow.lib" in imported
-    assert not [name for name in imported if name.startswith("pandas.")]
 
 
 def test_parquet_is_read_back_as_the_frame_of_a_session(filled: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 import esjobs
 from esjobs.core.errors import InputError
 from esjobs.store.files.destination import UNFINISHED, writing, writing_text
-from tests.cli.running import run
+from tests.cli.running import run, run_apart
 from tests.cli.terminal import on_terminal
 from tests.messages import compare_text, raised
 
@@ -377,21 +377,13 @@ def test_a_store_is_never_written_over(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
-COMMAND = (sys.executable, "-m", "esjobs")
-
-
 def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
     jobs = _jobs_file(tmp_path)
     before = jobs.read_bytes()
     (tmp_path / "link").symlink_to(jobs)
     for out in (jobs, tmp_path / "link"):
         store = f"duckdb:{tmp_path / 's.duckdb'}"
-        done = subprocess.run(
-            [*COMMAND, "--store", store, "ingest", "jobs", str(jobs), "-o", str(out)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_apart("--store", store, "ingest", "jobs", str(jobs), "-o", str(out))
         assert done.returncode == 1
         compare_text(done.stderr)
     assert jobs.read_bytes() == before
