@@ -40,7 +40,7 @@ def program(
         process.start()
         process.join()
         out, err = ((streams / name).read_bytes().decode() for name in ("stdout", "stderr"))
-        return subprocess.CompletedProcess(commands, process.exitcode or 0, out, err)
+        return subprocess.CompletedProcess(commands[-1], process.exitcode or 0, out, err)
 
 
 def _run(
