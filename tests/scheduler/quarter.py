@@ -38,7 +38,7 @@ class Plan:
 
     A declaration is edited to 1.4 times the honest one on ``wrong``, and back on ``repaired``. No job ends on
     ``silent`` days. Further jobs of ``late_of`` arrive on ``late_on``. A task floods a queue on ``flood``.
-    ``window``: days of a fit.
+    ``window``: days of a fit; ``delay``: nights until so few jobs show that a queue is repaired.
     """
 
     first: date
@@ -53,6 +53,7 @@ class Plan:
     flood: int
     jobs_per_day: int
     n_queues: int
+    delay: int = 0
 
     @property
     def grid(self) -> Grid:
@@ -69,7 +70,7 @@ class Plan:
 
 
 QUARTER = Plan(date(2025, 2, 1), 90, 30, 20, 50, 40, (60, 61), 30, 33, 70, 2_500, 120)
-MONTH = Plan(date(2025, 3, 8), 30, 10, 7, 17, 13, (23, 24), 10, 12, 26, 2_500, 60)
+MONTH = Plan(date(2025, 3, 10), 24, 10, 7, 15, 11, (18, 19), 8, 10, 22, 2_500, 40, delay=3)
 
 
 @dataclass
