@@ -10,7 +10,7 @@ import pytest
 from esjobs.store.base import JobStore
 from tests.contract.engines import ENGINES, PREFIX, Engine, variable
 from tests.servers.indices import remove_all
-from tests.servers.plugin import server_params
+from tests.servers.plugin import chosen, server_params
 
 _ONE_OF_EACH_VENDOR = {"elasticsearch8", "opensearch3"}
 
@@ -20,24 +20,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     Versions differ in what they answer to queries and mappings: tests about these have the mark. What is
     built upon the answers (loads, publication, leases) is ours and alike, as is what we refuse to ask: such
-    tests have the mark ``one_vendor``.
+    tests have the mark ``one_vendor``, and run on one of the embedded engines and one server.
     """
     for name, durable in (("engine", False), ("durable", True)):
         if name in metafunc.fixturenames:
             marked = metafunc.definition.get_closest_marker("every_version") is not None
             every = marked or getattr(metafunc.function, "every_version", False)
-            metafunc.parametrize(name, _params(durable=durable, every=every), indirect=True)
+            one = metafunc.definition.get_closest_marker("one_vendor") is not None
+            chosen = metafunc.definition.nodeid if one else None
+            metafunc.parametrize(name, _params(chosen, durable=durable, every=every), indirect=True)
 
 
-def _params(*, durable: bool, every: bool) -> list[Any]:
-    chosen = [
+def _params(chosen_for: str | None, *, durable: bool, every: bool) -> list[Any]:
+    found = [
         engine
         for engine in ENGINES.values()
         if (engine.durable or not durable) and (every or engine.server in {None, *_ONE_OF_EACH_VENDOR})
     ]
-    embedded = [engine.name for engine in chosen if engine.server is None]
-    servers = [engine.server for engine in chosen if engine.server is not None]
-    return embedded + (server_params(*servers) if servers else [])
+    embedded = [engine.name for engine in found if engine.server is None]
+    servers = [engine.server for engine in found if engine.server is not None]
+    first = chosen(chosen_for, embedded) if chosen_for else None
+    repeated = [
+        pytest.param(name, marks=pytest.mark.matrix) for name in embedded if first not in {None, name}
+    ]
+    kept = [name for name in embedded if first in {None, name}]
+    return [*kept, *repeated, *server_params(*servers)]
 
 
 @pytest.fixture

@@ -79,9 +79,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(product.vendor.name))
 
 
-def chosen_product(function: str, products: Sequence[str]) -> str:
-    """Return the product for a test of one vendor; every second function has that of the other vendor."""
-    names = [name for name in _FIRST_OF_VENDORS if name in products] or products
+def chosen(function: str, names: Sequence[str]) -> str:
+    """Return one of the names, for the repetitions of a test; each has its share of the functions."""
     return names[zlib.crc32(function.encode()) % len(names)]
 
 
@@ -94,9 +93,10 @@ def pytest_mark_repetitions(items: list[pytest.Item]) -> None:
         if product is not None and item.get_closest_marker("one_vendor"):
             by_function[item.nodeid.partition("[")[0]].append((product.name, item))
     for function, found in by_function.items():
-        chosen = chosen_product(function, [name for name, _ in found])
+        names = [name for name, _ in found]
+        one = chosen(function, [name for name in _FIRST_OF_VENDORS if name in names] or names)
         for name, item in found:
-            if name != chosen:
+            if name != one:
                 item.add_marker(pytest.mark.matrix)
 
 
