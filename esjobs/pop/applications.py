@@ -28,6 +28,7 @@ def update_applications(
         where = [In("application", (application,)), In("level", ("application",))]
         runs = read_table(store, POP, where, list(_READ)).to_pylist()
         of_program = [run for run in runs if run["main"]]
+        # one switch of both: a reader never sees the changes of other runs than those of the scaling
         for table, rows in (
             (SCALING, scaling_rows(runs)),
             (POP_CHANGES, list(change_rows(of_program, significance, smallest))),

@@ -35,6 +35,7 @@ def change_rows(runs: Iterable[Row], significance: float, smallest: float) -> It
             key = run["source"], run["application"], run["region"], run["cpus"]
             sets[key][run["time"].date().toordinal()].append(run)
     for key, days in sorted(sets.items()):
+        # efficiency beside time: a slower run of the same efficiency is the machine or the input
         for metric in METRICS:
             series = _series(days, metric)
             if series is None:
@@ -46,6 +47,7 @@ def change_rows(runs: Iterable[Row], significance: float, smallest: float) -> It
 
 def _series(days: Mapping[int, list[Row]], metric: str) -> Series | None:
     """Return daily means of ln of a metric, None for too few days."""
+    # logs: a change is a ratio, and ratios of runs are nearer to a normal distribution
     values = {
         day: [math.log(run[metric]) for run in runs if run[metric] is not None and run[metric] > 0]
         for day, runs in days.items()

@@ -40,6 +40,7 @@ def efficiencies(row: Row) -> Values:
 def rates(row: Row) -> Values:
     """Return instructions per cycle and frequency in useful time, None without counters."""
     cycles, instructions = row.get("gigacycles"), row.get("gigainstructions")
+    # counters of 32 bits pass the end of their range and come back negative
     if not cycles or not instructions or cycles < 0 or instructions < 0:
         return dict.fromkeys(RATES)
     return {"ipc": _ratio(instructions, cycles), "frequency_ghz": _ratio(cycles, row.get("useful_s"))}
@@ -61,6 +62,7 @@ def active_time(row: Row) -> float | None:
     if row["model"] == "printed" or is_empty(row):
         return None
     if row["model"] == "summed":
+        # reports of 3.3 and 3.4 have sums of useful time only
         return float(row["elapsed_s"] * row["cpus"]) if row["elapsed_s"] and row["cpus"] else None
     parts = ("useful_s", "mpi_s", "gpu_runtime_s")
     openmp = ("omp_load_imbalance_s", "omp_scheduling_s", "omp_serialization_s")
@@ -77,6 +79,7 @@ def is_empty(row: Row) -> bool:
 def _of_cpus(row: Row) -> Values:
     """Return parallel efficiency, OpenMP and GPU branches, which hold for every MPI model."""
     useful, mpi, gpu = _time(row, "useful_s"), _time(row, "mpi_s"), _time(row, "gpu_runtime_s")
+    # OpenMP time is that of threads, so that its branch is the loss inside of parallel regions
     balance, scheduling, serial = (
         _time(row, f"omp_{name}_s") for name in ("load_imbalance", "scheduling", "serialization")
     )
@@ -113,6 +116,7 @@ def _of_minimum(row: Row) -> Values:
     least, of_node = row.get("min_mpi_process_s"), row.get("min_mpi_node_s")
     if not elapsed or not cpus:
         return {}
+    # threads that wait while their process is in MPI are time of MPI, too
     outside = elapsed - (_time(row, "mpi_s") + _time(row, "mpi_worker_idle_s")) / cpus
     total: Values = {"mpi_parallel_efficiency": _ratio(outside, elapsed)}
     if least is None or of_node is None:  # of one process, or one node: nothing to compare
@@ -186,6 +190,7 @@ def _branch_missing(row: Row, name: str) -> str:
     if row["model"] in ("printed", "summed"):
         return ""
     openmp = ("omp_parallels", "omp_load_imbalance_s", "omp_scheduling_s", "omp_serialization_s")
+    # older reports count no calls
     mpi = row.get("mpi_calls") or row.get("mpi_s") or (row.get("ranks") or 0) > 1
     branches = {
         "omp_": ("no_openmp", any(row.get(each) for each in openmp)),

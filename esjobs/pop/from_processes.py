@@ -33,12 +33,9 @@ def _added(region: str, rows: list[Row]) -> dict[str, Any]:
     for row in entered:
         nodes[row["host"]].append(row)
     counters = _counters(entered)
-    sums: dict[str, Any] = {name: _sum(row[name] for row in entered) for name in _ADDED}
-    if counters != "ok":
-        sums |= {"gigacycles": None, "gigainstructions": None}
     return {
         **rows[0],
-        **sums,
+        **_sums(entered, counters),
         "region": region,
         "level": "application",
         "unit": "",
@@ -55,6 +52,14 @@ def _added(region: str, rows: list[Row]) -> dict[str, Any]:
     }
 
 
+def _sums(rows: list[dict[str, Any]], counters: str) -> dict[str, Any]:
+    sums: dict[str, Any] = {name: _sum(row[name] for row in rows) for name in _ADDED}
+    # the sum of some processes beside the time of all would be a wrong rate
+    if counters != "ok":
+        sums |= {"gigacycles": None, "gigainstructions": None}
+    return sums
+
+
 def _counters(rows: list[dict[str, Any]]) -> str:
     states = {row["counters"] for row in rows}
     if "bad" in states:
@@ -63,6 +68,7 @@ def _counters(rows: list[dict[str, Any]]) -> str:
 
 
 def _entered(row: Row) -> bool:
+    # 3.3 counts no measurements
     return bool(row["measurements"] if row["measurements"] is not None else row["elapsed_s"])
 
 

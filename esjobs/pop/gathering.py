@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from esjobs.core.errors import InputError
@@ -59,6 +60,7 @@ def gather(
     for chosen in spools:
         try:
             _gather_one(store, spool_of(chosen, settings, now), chosen.source, put, counts, notes)
+        # one spool of a host that is down does not keep the reports of others
         except InputError as error:
             failures.append(error)
             notes.append(str(error))
@@ -88,25 +90,51 @@ def _gather_one(
     key = f"talp.junk.{content_id({'spool': spool.name})}"
     before = store.value(key)
     remembered = _remembered(before)
-    named = {name for name, each in seen.items() if each.regular and OURS.fullmatch(name)}
-    junk = {name: each.mark for name, each in seen.items() if name not in named}
-    # checked every time: permissions change without a change of the mark
-    locked = sorted(name for name in named if not seen[name].readable)
-    named.difference_update(locked)
-    if locked:
-        counts["not readable"] += len(locked)
-        notes.append(f"{spool.name}: {len(locked):,} reports may not be read, and stay: {_some(locked)}")
-    # an invalid report is not opened again until it changes
-    junk |= {name: seen[name].mark for name in named if remembered.get(name) == seen[name].mark}
-    ready = sorted(name for name in named if name not in junk and seen[name].settled)
-    counts["still being written"] += sum(not seen[name].settled for name in named - junk.keys())
-    for start in range(0, len(ready), _PER_LOAD):
-        junk |= _take(spool, ready[start : start + _PER_LOAD], seen, source, put, counts)
+    found = _sorted_out(seen, remembered)
+    if found.locked:
+        counts["not readable"] += len(found.locked)
+        notes.append(
+            f"{spool.name}: {len(found.locked):,} reports may not be read, and stay: {_some(found.locked)}"
+        )
+    counts["still being written"] += found.n_unsettled
+    junk = found.junk
+    # in parts: what is stored is removed before the next part is read, so that a stop costs one part
+    for start in range(0, len(found.ready), _PER_LOAD):
+        junk |= _take(spool, found.ready[start : start + _PER_LOAD], seen, source, put, counts)
     counts["junk"] += len(junk)
     _report_junk(spool, [name for name, mark in junk.items() if remembered.get(name) != mark], counts, notes)
     after = json.dumps(dict(sorted(junk.items())[:_REMEMBERED])) if junk else None
     if after != before:
+        # another process may have gathered meanwhile: its memory stays, ours is made again
         store.compare_and_set(key, before, after)
+
+
+@dataclass
+class _Found:
+    """Names of a spool by what becomes of them; ``junk`` with marks."""
+
+    ready: list[str] = field(default_factory=list)
+    locked: list[str] = field(default_factory=list)
+    junk: dict[str, str] = field(default_factory=dict)
+    n_unsettled: int = 0
+
+
+def _sorted_out(seen: Mapping[str, Seen], remembered: Mapping[str, str]) -> _Found:
+    found = _Found()
+    for name, each in sorted(seen.items()):
+        if not (each.regular and OURS.fullmatch(name)):
+            found.junk[name] = each.mark
+        # checked every time: permissions change without a change of the mark
+        elif not each.readable:
+            found.locked.append(name)
+        # an invalid report is not opened again until it changes
+        elif remembered.get(name) == each.mark:
+            found.junk[name] = each.mark
+        elif each.settled:
+            found.ready.append(name)
+        else:
+            found.n_unsettled += 1
+    return found
 
 
 def _report_junk(spool: Spool, fresh: list[str], counts: dict[str, int], notes: list[str]) -> None:
@@ -129,9 +157,11 @@ def _take(
     with tempfile.TemporaryDirectory(prefix=_COPIES) as folder:
         copies = Path(folder)
         marks = spool.copy(names, copies)
+        # of the copies: the original may be changed by others between the check and the load
         good = {name: mark for name, mark in marks.items() if _is_report(copies / name)}
         if good:
             stored = put([copies / name for name in good], source)
+            # after the store has them: a stop between the two costs a second load, never a report
             failed = spool.remove(good, copies)
             counts["gathered"] += len(good)
             counts["regions rejected"] += stored.n_dropped

@@ -1,7 +1,7 @@
 """Pipeline step: TALP reports joined with job records; reports without a job are kept as orphans."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
@@ -36,52 +36,68 @@ def join(
 
     Days are recomputed if reports came or went, or have no job yet; ``rebuild``: all days, also for changed
     job records. Idempotent. ``significance``, ``smallest``: thresholds of changes.
-
     Cost: four small queries, the reports of recomputed days, and the runs of their applications.
     """
     began = time.perf_counter()
     fingerprints = _fingerprints(store)
-    stored = _stored_marks(store)
-    waiting = {day for (day,) in _groups(store, ORPHANS, "day")}
-    touched: set[str | None] = set()
-    stale = sorted(
-        day
-        for day in {*fingerprints, *stored}
-        if rebuild or day in waiting or stored.get(day) != fingerprints.get(day)
-    )
+    stale = _stale(store, fingerprints, rebuild)
+    touched: set[str] = set()
     changes: list[Change] = []
-    n_in = n_pop = n_joined = n_orphans = 0
+    counts: Counter[str] = Counter()
     for day in stale:
-        rows = _reports_of(store, day) if day in fingerprints else []
-        records = _records(store, sorted({row["job_id"] for row in rows}))
-        joined, orphans = _matched(rows, records)
-        fingerprint = {"fingerprint": fingerprints.get(day)}
-        touched |= {name for (name,) in _groups(store, POP, "application", where=(Days("day", day, day),))}
-        touched |= {record["application"] for _, record in joined}
-        pop = [{**row, **fingerprint} for row in _pop(joined)]
-        aside = [{**row, **fingerprint} for row in _aside(orphans)]
-        changes += _change(store, POP, day, pop) + _change(store, ORPHANS, day, aside)
-        n_in += len(rows)
-        n_pop += len(pop)
-        n_joined += len({row["report"] for row, _ in joined})
-        n_orphans += len(aside)
+        changes += _join_day(store, day, fingerprints.get(day), touched, counts)
     if changes:
         store.publish(changes)
-        update_applications(
-            store, sorted(name for name in touched if name is not None), significance, smallest
-        )
+        # after the switch: they are made of all runs in ``pop``
+        update_applications(store, sorted(touched), significance, smallest)
         tidy(store)
     return RunReport(
         "talp join",
         content_id({"step": "talp join", "days": [str(day) for day in stale]}),
-        n_in,
-        n_pop,
+        counts["rows"],
+        counts["pop"],
         time.perf_counter() - began,
         rows_are="rows of reports",
         rows_become="rows of pop",
-        counts={"days": len(stale), "reports joined": n_joined, "reports kept aside": n_orphans},
-        notes=("reports without a job: esjobs show pop_orphans",) if n_orphans else (),
+        counts={
+            "days": len(stale),
+            "reports joined": counts["joined"],
+            "reports kept aside": counts["aside"],
+        },
+        notes=("reports without a job: esjobs show pop_orphans",) if counts["aside"] else (),
     )
+
+
+def _stale(store: JobStore, fingerprints: Mapping[date, str], rebuild: bool) -> list[date]:
+    stored = _stored_marks(store)
+    # a job record comes without a change of the reports that wait for it
+    waiting = {day for (day,) in _groups(store, ORPHANS, "day")}
+    return sorted(
+        day
+        for day in {*fingerprints, *stored}
+        if rebuild or day in waiting or stored.get(day) != fingerprints.get(day)
+    )
+
+
+def _join_day(
+    store: JobStore, day: date, fingerprint: str | None, touched: set[str], counts: Counter[str]
+) -> list[Change]:
+    """Return the changes of a day; adds its applications, past and new ones, and its counts."""
+    rows = [] if fingerprint is None else _reports_of(store, day)
+    records = _records(store, sorted({row["job_id"] for row in rows}))
+    joined, orphans = _matched(rows, records)
+    mark = {"fingerprint": fingerprint}
+    # what left this day changes the scaling of its application, too
+    applications = {name for (name,) in _groups(store, POP, "application", where=(Days("day", day, day),))}
+    applications |= {record["application"] for _, record in joined}
+    touched |= applications - {None}
+    pop = [{**row, **mark} for row in _pop(joined)]
+    aside = [{**row, **mark} for row in _aside(orphans)]
+    counts["rows"] += len(rows)
+    counts["pop"] += len(pop)
+    counts["joined"] += len({row["report"] for row, _ in joined})
+    counts["aside"] += len(aside)
+    return _change(store, POP, day, pop) + _change(store, ORPHANS, day, aside)
 
 
 def is_used(store: JobStore) -> bool:
@@ -133,6 +149,7 @@ def _reports_of(store: JobStore, day: date) -> list[Row]:
     rows = read_table(store, POP_REPORTS, [Days("day", day, day)]).to_pylist()
     for row in sorted(rows, key=lambda row: (row["loaded_at"], row["load_id"])):
         latest[row["report"], row["region"], row["level"], row["unit"]] = row
+    # their time is that of the file, which copying changes: the first day counts
     undated = {row["report"] for row in latest.values() if row["time_from"] != "report"}
     elsewhere = _first_days(store, sorted(undated))
     return [row for row in latest.values() if elsewhere.get(row["report"], day) >= day]
@@ -164,6 +181,7 @@ def _matched(
     joined: list[tuple[Row, Row]] = []
     orphans: list[tuple[Row, str]] = []
     for row in rows:
+        # ids of jobs are unique in a source only; reports name none unless the spool does
         named = [each for each in records.get(row["job_id"], ()) if row["source"] in (None, each["source"])]
         if len(named) == 1:
             joined.append((row, named[0]))
@@ -203,6 +221,11 @@ def _pop(joined: Sequence[tuple[Row, Row]]) -> Iterator[dict[str, Any]]:
             yield _row(row, pairs[0][1])
 
 
+def _core_h(record: Row) -> float | None:
+    wall, cores = record["wall_s"], record["cores"]
+    return None if wall is None or cores is None else wall * cores / 3600
+
+
 def _missing_applications(rows: Sequence[Row]) -> Iterator[Row]:
     complete = {row["region"] for row in rows if row["level"] == "application"}
     processes = [row for row in rows if row["level"] == "process" and row["region"] not in complete]
@@ -216,17 +239,17 @@ def _missing_applications(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _row(row: Row, record: Row) -> dict[str, Any]:
+    # both are of this table: the load is of the reports
     left_out = ("load_id", "fingerprint")
     kept = {name: row[name] for name in POP.column_names if name in row and name not in left_out}
     metrics = judged(row)
     mpi = metrics["mpi_parallel_efficiency"]
-    wall, cores = record["wall_s"], record["cores"]
     return {
         **kept,
         **metrics,
         **{name: record[name] for name in ("source", "queue", "user", "project", "application", "end_time")},
         "main": bool(row["main"]) and row["level"] == "application",
-        "core_h": wall * cores / 3600 if wall is not None and cores is not None else None,
+        "core_h": _core_h(record),
         "status": "no_data" if is_empty(row) else metrics["parallel_efficiency_status"],
         "worst": worst_branch(metrics) if row["level"] == "application" else None,
         "active_s": active_time(row),

@@ -17,6 +17,7 @@ def talp_night(work: NightWork) -> NightAccount:
     notes = _gathered(work) if _is_due(work) else ()
     if not is_used(work.store):
         return NightAccount(notes=notes)
+    # every night, without spools as well: the record of a job may come days after its report
     joined = join_reports(work.context)
     aside = joined.counts["reports kept aside"]
     without_job = (f"{aside} reports without a job",) if aside else ()

@@ -55,6 +55,7 @@ def scaling_mode(sizes: Sequence[Row]) -> str:
     first, last = sizes[0], sizes[-1]
     if len(sizes) == 1:
         return "single"
+    # instructions, not times: those of a strong scaling stay the same however badly it scales
     growth = _ratio(last["gigainstructions"], first["gigainstructions"])
     if growth is None:
         return "unknown"
@@ -75,6 +76,7 @@ def _against(size: Row, first: Row, mode: str) -> dict[str, Any]:
     growth = size["cpus"] / first["cpus"]
     instructions = _ratio(first["gigainstructions"], size["gigainstructions"])
     if mode == "weak" and instructions is not None:
+        # per CPU
         instructions *= growth
     ipc, frequency = (_ratio(size[name], first[name]) for name in ("ipc", "frequency_ghz"))
     computation = _product(instructions, ipc, frequency)

@@ -47,9 +47,12 @@ class LocalSpool:
                 for entry in entries:
                     try:
                         status = entry.stat(follow_symlinks=False)
+                    # gone since the folder was listed: others gather, too
                     except FileNotFoundError:
                         continue
                     regular = stat.S_ISREG(status.st_mode)
+                    # asked for before opening: a report that may not be read is counted, not tried every
+                    # minute
                     readable = not regular or os.access(entry.path, os.R_OK)
                     seen[entry.name] = Seen(
                         _mark(status), regular, status.st_mtime <= self.until, readable=readable
@@ -72,6 +75,7 @@ class LocalSpool:
                     with writing(to / name) as taken:
                         while chunk := source.read(_CHUNK):
                             taken.write(chunk)
+                # reports without a time of their own are dated by their file
                 os.utime(to / name, (status.st_atime, status.st_mtime))
             except (FileNotFoundError, PermissionError):
                 continue
@@ -89,6 +93,7 @@ class LocalSpool:
         for name, mark in marks.items():
             path = Path(self.name) / name
             try:
+                # changed since: it holds more than what was stored
                 if _mark(path.lstat()) == mark:
                     path.unlink()
             except FileNotFoundError:
@@ -120,6 +125,7 @@ class RemoteSpool:
         for line in self._run(["-d", "--list-only", "--", f"{self.name}/"]).splitlines():
             listed = _LISTED.fullmatch(line)
             if listed is not None and listed["name"] != ".":
+                # versions of rsync group digits with a comma, a dot or an apostrophe
                 mark = f"{re.sub(r'[^0-9]', '', listed['size'])}-{listed['time']}"
                 seen[listed["name"]] = Seen(mark, listed["kind"] == "-", settled=True)
         return seen
@@ -150,6 +156,7 @@ class RemoteSpool:
         )
 
     def _run(self, options: Sequence[str], text: str = "") -> str:
+        # without a password: ssh in batch mode fails at once where a prompt would wait for ever
         command = [*self.settings.rsync, *options]
         try:
             # a list of arguments, no shell; addresses and names were checked against patterns

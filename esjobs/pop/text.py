@@ -50,6 +50,7 @@ def grade(value: float) -> str:
     >>> grade(0.95), grade(0.9), grade(0.85), grade(0.796), grade(0.79)
     ('good', 'good', 'fair', 'fair', 'poor')
     """
+    # 0.796 is shown as 0.80, and so graded
     value = round(value, 2)
     return "good" if value >= GOOD else "fair" if value >= FAIR else "poor"
 

@@ -18,6 +18,7 @@ def run_under_talp(command: Sequence[str], chosen: Mapping[str, str]) -> NoRetur
     """Replace this process by a launcher under TALP. ``chosen``: ``ESJOBS_TALP_...`` by suffix."""
     environment = {**os.environ, **{f"ESJOBS_TALP_{name}": value for name, value in chosen.items()}}
     shell = "/bin/sh"
+    # in place of this process: signals of the batch system reach the launcher
     os.execve(shell, [shell, str(SCRIPT), *command], environment)  # noqa: S606
 
 
@@ -31,6 +32,7 @@ def write_wrappers(folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:
+            # all are checked before the first is written
             if path.exists() and _MARK not in path.read_bytes()[:200]:
                 raise InputError(f"{path} is a launcher of somebody else; name a folder of its own")
         for path in paths:

@@ -46,11 +46,13 @@ def calibrated(residuals: Floats, spreads: Floats) -> Calibration:
     >>> calibrated(np.arange(1.0, 4.0), np.full(3, np.nan)).factors[1] is None
     True
     """
+    # without several neighbours there is no spread: such a job has the mean spread of the others
     n = len(residuals)
     absolute = np.abs(residuals)
     base = max(_LEAST_SCALE, float(np.median(absolute))) if n else _LEAST_SCALE
     several = spreads[~np.isnan(spreads)]
     usual = float(several.mean()) if len(several) else 0.0
     ratios = np.sort(absolute / (base + np.where(np.isnan(spreads), usual, spreads)))
+    # n + 1: the new job is one of the cases that are exchangeable; with few residuals the rank passes n
     ranks = [math.ceil((n + 1) * level) for level in LEVELS]
     return Calibration(n, base, usual, tuple(float(ratios[k - 1]) if k <= n else None for k in ranks))

@@ -59,10 +59,6 @@ def limits_of(
     :class:`NoResultError` for too few pairs.
     """
     targets = spaced(np.flatnonzero(base.limiting & ~np.isnan(base.scores[score])), _TARGETS)
-    similarities = {index: static(index) for index in targets.tolist()} if static is not None else {}
-    least = None
-    if similarities:
-        least = settings.static if settings.static is not None else _least_static(base, similarities)
     limit_b = settings.distance_limit_b
     if limit_b is None:
         limit_b = farthest_similar(*_pairs(base, score, targets, None), TOLERATED_B)
@@ -71,8 +67,10 @@ def limits_of(
             f"too few jobs with a measured {score} and comparable others of other runs to say how near is "
             "near; set similar.distance_limit_b"
         )
-    if least is None:
+    similarities = {index: static(index) for index in targets.tolist()} if static is not None else {}
+    if not similarities:
         return Limits(None, None, limit_b)
+    least = settings.static if settings.static is not None else _least_static(base, similarities)
     limit_a = settings.distance_limit_a
     if limit_a is None:
         candidates = {index: np.flatnonzero(found >= least) for index, found in similarities.items()}
@@ -100,7 +98,9 @@ def left_out(
     values, spreads = np.full(len(places), np.nan), np.full(len(places), np.nan)
     for number, index in enumerate(places.tolist()):
         others = base.comparable_to(index)
+        # jobs of one run repeat each other: among them any method would look exact
         others = others[(groups[others] != groups[index]) & ~np.isnan(base.scores[score][others])]
+        # what the search left out is beyond every limit
         distances = np.full(len(base), np.inf)
         distances[near[index].places] = near[index].distances
         similar = None if static is None else static(index)[others]
@@ -138,6 +138,7 @@ def _pairs(
     scores = base.scores[score]
     for index in targets.tolist():
         others = base.comparable_to(index)
+        # only the half of the runs for limits: errors of the other half stay unbiased
         others = others[base.limiting[others] & (base.runs[others] != base.runs[index])]
         others = others[~np.isnan(scores[others])]
         if candidates is not None:

@@ -12,7 +12,15 @@ import pyarrow as pa
 from esjobs.core.errors import NoResultError
 from esjobs.schema.similar import AGGREGATIONS, APPROACHES, PREDICTED_NAMES
 from esjobs.similar.calibration import LEVELS, calibrated
-from esjobs.similar.cross_validation import LeftOut, left_out, limits_of, near_each, spaced, without_limits
+from esjobs.similar.cross_validation import (
+    LeftOut,
+    Similarity,
+    left_out,
+    limits_of,
+    near_each,
+    spaced,
+    without_limits,
+)
 from esjobs.similar.knowledge import KnowledgeBase, knowledge_base
 from esjobs.similar.limits import FAR_APART
 from esjobs.similar.neighbours import Limits, shown_limit
@@ -63,13 +71,8 @@ def _of_score(
     unseen = without_limits(base, name)
     jobs = unseen if most is None else spaced(unseen, most)
     static = None if programs is None else programs.of
-    limits: Limits | None = None
-    reason = f"no job with a measured {name} and time series"
-    if not np.isnan(base.scores[name]).all():
-        try:
-            limits = limits_of(base, name, settings, static)
-        except NoResultError as error:
-            reason = str(error)
+    limits, reason = _limits(base, name, settings, static)
+    # one search per job up to the largest limit serves all combinations
     near = {} if limits is None else near_each(base, jobs, limits.farthest)
     rows: list[dict[str, Any]] = []
     for group, approach, how in product(LEFT_OUT, APPROACHES, AGGREGATIONS):
@@ -92,6 +95,18 @@ def _of_score(
     return rows
 
 
+def _limits(
+    base: KnowledgeBase, name: str, settings: SimilarSettings, static: Similarity | None
+) -> tuple[Limits | None, str]:
+    """Return the limits of a score, or the reason why there are none."""
+    if np.isnan(base.scores[name]).all():
+        return None, f"no job with a measured {name} and time series"
+    try:
+        return limits_of(base, name, settings, static), ""
+    except NoResultError as error:
+        return None, str(error)
+
+
 def _accuracy(found: LeftOut) -> dict[str, Any]:
     errors = np.abs(found.residuals)
     if not len(errors):
@@ -110,9 +125,11 @@ def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
     inside: list[list[bool]] = [[] for _ in LEVELS]
     for fold in np.unique(folds).tolist():
         mine = folds == fold
+        # errors of a fold come from the others, as those of new jobs come from known ones
         learned = calibrated(residuals[~mine], spreads[~mine])
         for residual, spread in zip(residuals[mine].tolist(), spreads[mine].tolist(), strict=True):
             for listed, error in zip(inside, learned.errors(spread), strict=True):
+                # too few residuals for this level: the job says nothing on it
                 if error is not None:
                     listed.append(abs(residual) <= error)
     return {
@@ -124,5 +141,6 @@ def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
 
 def _folds(base: KnowledgeBase, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return folds of whole runs, by hash."""
+    # whole runs, and the same fold in every call
     names: Sequence[str] = [str(base.runs[index]) for index in places.tolist()]
     return np.array([zlib.crc32(name.encode()) % _FOLDS for name in names], np.int64)

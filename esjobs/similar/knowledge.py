@@ -2,7 +2,7 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,17 +72,15 @@ class KnowledgeBase:
         values = np.stack([job.values for job in jobs if job.values is not None])
         self.metrics = names
         self.scale: Scale = scale_of(values)
+        # in place: the series of all jobs are the memory of a knowledge base
         self.scale.apply(values)
         self.facts = tuple(facts)
         self.keys: tuple[Key, ...] = tuple((row["source"], row["job_id"]) for row in facts)
         self.places = {key: index for index, key in enumerate(self.keys)}
         self.series = WarpedSeries(values, BAND)
-        self.scores = {
-            name: np.array([np.nan if row[name] is None else row[name] for row in facts], np.float64)
-            for name in PREDICTED_NAMES
-        }
+        self.scores = {name: _measured_scores(facts, name) for name in PREDICTED_NAMES}
         self._lengths = np.array([job.length_s for job in jobs])
-        self._nodes = np.array([node_class(nodes_of(row, job)) for row, job in zip(facts, jobs, strict=True)])
+        self._nodes = np.array([node_class(nodes) for nodes in map(nodes_of, facts, jobs)])
         runs = [_run(row, tasks) for row in facts]
         self.runs = _numbered(runs)
         self.limiting = _half(runs)
@@ -118,22 +116,19 @@ def knowledge_base(store: JobStore, settings: SimilarSettings) -> KnowledgeBase:
     """
     for name in settings.metrics:
         metric(name)
-    facts = {key: row for key, row in scored_jobs(store, None).items() if _has_score(row)}
+    facts = _measured_jobs(store)
     newest = sorted(facts, key=lambda key: (facts[key]["end_time"], key), reverse=True)
     chosen = set(newest[: settings.most_jobs])
     if not chosen:
         raise NoResultError("no job has a measured score_cpu or score_mem; make scores: esjobs score")
     names = settings.metrics or _common(store, chosen)
-    kept = {
-        (job.source, job.job_id): job
-        for job in _prepared(store, None, names)
-        if (job.source, job.job_id) in chosen and job.values is not None and job.length_s >= LEAST_S
-    }
+    kept = _with_series(store, chosen, names)
     if not kept:
         raise NoResultError(
             f"none of {len(chosen):,} jobs with a measured score has time series of "
             f"{LEAST_S / 60:.0f} minutes in {', '.join(names) or 'any known metric'}"
         )
+    # sorted: results do not depend on the order of blocks
     keys = sorted(kept)
     tasks = _tasks(store)
     return KnowledgeBase([facts[key] for key in keys], [kept[key] for key in keys], tasks, names)
@@ -151,13 +146,28 @@ def nodes_of(row: Row, job: PreparedJob) -> int:
     return int(row["nodes"] or job.nodes or 1)
 
 
-def _has_score(row: Row) -> bool:
-    return any(row[name] is not None for name in PREDICTED_NAMES)
+def _measured_jobs(store: JobStore) -> dict[Key, Row]:
+    """Return the scored jobs of which at least one score was measured."""
+    return {
+        key: row
+        for key, row in scored_jobs(store, None).items()
+        if any(row[name] is not None for name in PREDICTED_NAMES)
+    }
 
 
-def _prepared(store: JobStore, window: Window | None, names: Sequence[str]) -> Iterator[PreparedJob]:
-    for block in blocks(store, window, names):
-        yield from prepared(block, names)
+def _with_series(store: JobStore, chosen: set[Key], names: Sequence[str]) -> dict[Key, PreparedJob]:
+    """Return the chosen jobs with all metrics over a comparable time."""
+    kept: dict[Key, PreparedJob] = {}
+    for block in blocks(store, None, names):
+        for job in prepared(block, names):
+            key = (job.source, job.job_id)
+            if key in chosen and job.values is not None and job.length_s >= LEAST_S:
+                kept[key] = job
+    return kept
+
+
+def _measured_scores(facts: Sequence[Row], name: str) -> Floats:
+    return np.array([np.nan if row[name] is None else row[name] for row in facts], np.float64)
 
 
 def _common(store: JobStore, chosen: set[Key]) -> tuple[str, ...]:
@@ -198,6 +208,7 @@ def _user(row: Row) -> tuple[Any, ...]:
 
 def _half(runs: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.bool_]:
     """Return the mask of one half of the runs, by hash."""
+    # by hash, not by order: a run of the next day does not move others to the other half
     ordered = sorted(set(runs), key=lambda run: (zlib.crc32(repr(run).encode()), repr(run)))
     chosen = set(ordered[: (len(ordered) + 1) // 2])
     return np.array([run in chosen for run in runs], np.bool_)

@@ -20,7 +20,7 @@ _SAME_PROGRAM = 0.9
 
 
 def farthest_similar(distances: Floats, differences: Floats, tolerated: float) -> float | None:
-    """Return the distance from which pairs of jobs differ in score; :data:`NONE_ALIKE`: the nearest do.
+    """Return the distance from which pairs of jobs differ in score; :data:`NONE_SIMILAR`: the nearest do.
 
     Pairs are grouped by distance, :data:`GROUP` each; the limit is the last pair before the first differing
     one in the first group with more than the tolerated share. Not the share of all pairs up to the limit:
@@ -32,11 +32,13 @@ def farthest_similar(distances: Floats, differences: Floats, tolerated: float) -
     """
     if len(distances) < GROUP:
         return None
+    # stable: pairs of equal distance stay in the order of jobs, so that a limit can be made again
     order = np.argsort(distances, kind="stable")
     beyond = differences[order] > FAR_APART
     for begin in range(0, len(order), GROUP):
         group = beyond[begin : begin + GROUP]
         if group.sum() > tolerated * GROUP:
+            # argmax of a mask is its first True
             last = begin + int(group.argmax()) - 1
             return float(distances[order[last]]) if last >= 0 else NONE_SIMILAR
     return float(distances[order[-1]])

@@ -88,6 +88,7 @@ def predicted(scores: Floats, distances: Floats, aggregation: str) -> Predicted:
     >>> round(found.value, 9)
     12.5
     """
+    # less the least distance: e^-5000 is 0, and 0 / 0 no score
     weights = np.ones(len(scores)) if aggregation != "softmax" else np.exp(distances.min() - distances)
     weights /= weights.sum()
     mean = float(weights @ scores)

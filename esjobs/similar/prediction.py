@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -19,7 +19,16 @@ from esjobs.records.series.blocks import blocks
 from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
 from esjobs.similar.calibration import Calibration, calibrated
 from esjobs.similar.cross_validation import left_out, limits_of, near_each, spaced, without_limits
-from esjobs.similar.knowledge import Floats, KnowledgeBase, Places, Row, knowledge_base, nodes_of, scored_jobs
+from esjobs.similar.knowledge import (
+    Floats,
+    Key,
+    KnowledgeBase,
+    Places,
+    Row,
+    knowledge_base,
+    nodes_of,
+    scored_jobs,
+)
 from esjobs.similar.neighbours import Limits, neighbours, predicted, shown_limit
 from esjobs.similar.prepared import LEAST_S, PreparedJob, node_class, prepared
 from esjobs.similar.program_similarity import ProgramSimilarity, program_similarity
@@ -67,29 +76,39 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
     targets = scored_jobs(store, window)
     if not targets:
         raise NoResultError(f"no job is scored in {window}; make scores: esjobs score")
-    missing = {(key, name) for key, row in targets.items() for name in PREDICTED_NAMES if row[name] is None}
+    missing = _missing(targets)
     base = knowledge_base(store, settings)
-    programs = _programs(store, base, settings, {key for key, _ in missing})
+    programs = _programs(store, base, settings, missing.keys())
     ways, unready = _ways(base, settings, programs)
     rows: list[dict[str, Any]] = []
     dropped: Counter[str] = Counter()
-    left = set(missing)
+    left = dict(missing)
     for block in blocks(store, window, base.metrics):
         for job in prepared(block, base.metrics):
             key = (job.source, job.job_id)
-            names = [name for name in PREDICTED_NAMES if (key, name) in left]
+            names = left.pop(key, None)
             if names:
-                left -= {(key, name) for name in names}
                 target = Target(targets[key], job, names, None if programs is None else programs.to(key))
                 _predict_job(base, ways, unready, settings, target, rows, dropped)
     if left:
-        dropped["without time series in any of the metrics"] += len(left)
+        dropped["without time series in any of the metrics"] += sum(map(len, left.values()))
     _publish(store, window, rows)
-    return _report(window, settings, base, ways, len(missing), rows, dropped, began)
+    n_missing = sum(map(len, missing.values()))
+    return _report(window, settings, base, ways, n_missing, rows, dropped, began)
+
+
+def _missing(targets: Mapping[Key, Row]) -> dict[Key, list[str]]:
+    """Return the names of missing scores by job."""
+    found: dict[Key, list[str]] = {}
+    for key, row in targets.items():
+        names = [name for name in PREDICTED_NAMES if row[name] is None]
+        if names:
+            found[key] = names
+    return found
 
 
 def _programs(
-    store: JobStore, base: KnowledgeBase, settings: SimilarSettings, targets: set[tuple[str, str]]
+    store: JobStore, base: KnowledgeBase, settings: SimilarSettings, targets: Container[Key]
 ) -> ProgramSimilarity | None:
     """Return the program similarities that the approach needs."""
     if settings.approach == "dynamic":
@@ -147,10 +166,12 @@ def _predict_job(
     if reason or job.values is None:
         dropped[reason] += len(target.names)
         return
+    # in the scale of the knowledge base, else distances to it say nothing
     base.scale.apply(job.values)
     others = base.comparable(job.length_s, node_class(nodes_of(target.facts, job)))
     # a job of which one score was measured is no neighbour of itself
     others = others[others != base.places.get((job.source, job.job_id), -1)]
+    # one search for all scores, up to the largest limit of any
     near = base.near(job.values, max(way.limits.farthest for way in ways.values()), others)
     distances = np.full(len(base), np.inf)
     distances[near.places] = near.distances
@@ -185,6 +206,7 @@ def _predicted_score(
     jobs = measured[chosen]
     found = predicted(base.scores[name][jobs], distances[jobs], settings.aggregation)
     errors = way.errors.errors(found.spread)
+    # scores of several definitions (variants of counters) are averaged, which the row admits
     variants = {base.facts[job]["variant"] for job in jobs.tolist()}
     return {
         **{each: target.facts[each] for each in _COPIED},
@@ -217,6 +239,7 @@ def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) ->
     by_day: dict[date, list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (row["source"], row["job_id"], row["score_name"])):
         by_day.setdefault(row["day"], []).append(row)
+    # days whose scores were measured since have nothing predicted any more
     changes: list[Change] = [Hide(PREDICTED_SCORES, str(day)) for day in sorted(before - set(by_day))]
     for day, listed in sorted(by_day.items()):
         batches = rows_table(PREDICTED_SCORES, listed).to_batches()

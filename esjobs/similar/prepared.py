@@ -54,6 +54,7 @@ def prepared(block: Block, metrics: Sequence[str]) -> Iterator[PreparedJob]:
             if column is None:
                 break
             columns.append(column)
+        # float32: the knowledge base is in memory, and scores are not measured to seven digits
         values = np.stack(columns, axis=1).astype(np.float32) if len(columns) == len(metrics) else None
         yield PreparedJob(source, job_id, float(block.step_s[row]) * block.n_samples, nodes, values)
 
@@ -69,12 +70,14 @@ def resampled(values: Floats, n_samples: int) -> Floats:
     >>> resampled(np.array([1.0, 3.0, 5.0]), 2).round(3).tolist()
     [1.667, 4.333]
     """
+    # differences of the interpolated integral are exact means, whatever the ratio of the two lengths
     total = np.r_[0.0, np.cumsum(values)]
     edges = np.linspace(0, len(values), n_samples + 1)
     return np.diff(np.interp(edges, np.arange(len(total)), total)) * n_samples / len(values)
 
 
 def _nodes(block: Block, row: int) -> int | None:
+    # series of scope job say nothing of nodes; names of units start with that of their node
     named = {
         unit.split("/", 1)[0]
         for name, listed in block.units.items()
@@ -88,6 +91,7 @@ def _nodes(block: Block, row: int) -> int | None:
 def _of_a_node(block: Block, row: int, name: str, nodes: int) -> Floats | None:
     """Return the mean of one node at ``N_SAMPLES`` instants, None with too few samples."""
     values = block.values[name][row].astype(np.float64)
+    # False for NaN, too
     present = np.abs(values) <= _LARGEST
     counts = present.sum(axis=0)
     measured_at = counts > 0
@@ -101,12 +105,14 @@ def _of_a_node(block: Block, row: int, name: str, nodes: int) -> Floats | None:
     instants = np.arange(len(measured_at))
     bridged = np.interp(instants, instants[measured_at], means)
     if described.unit.endswith("/s"):
+        # rates span many powers of ten: on a linear scale the largest burst would be all of the distance
         bridged = np.log1p(np.maximum(bridged, 0.0))
     return resampled(bridged, N_SAMPLES)
 
 
 def node_class(nodes: int) -> int:
     """Return the class of a number of nodes: 1, 2, 3 to 4, 5 to 8, ... as 0, 1, 2, 3, ..."""
+    # 1 is alone: it has no communication between nodes
     return (nodes - 1).bit_length()
 
 

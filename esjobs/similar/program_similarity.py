@@ -25,6 +25,7 @@ class ProgramSimilarity:
     def __init__(
         self, programs: Programs, indices: Mapping[Key, int], keys: Sequence[Key], method: str
     ) -> None:
+        # of all scanned executables: a program outside of the knowledge base has to be compared with it
         self._similarity = similarity_of(programs.fingerprints, method)
         self._programs = indices
         self._keys = keys
@@ -42,6 +43,7 @@ class ProgramSimilarity:
         if index < 0:
             return self._nothing
         if index not in self._found:
+            # -1 of an unknown program takes the last row, which np.where leaves out
             among = self._similarity.similarity(index)
             self._found[index] = np.where(self._rows >= 0, among[self._rows], np.nan)
         return self._found[index]
@@ -65,12 +67,19 @@ def program_similarity(
             if key not in mine and key not in others:
                 continue
             named = (row["executable"], row["application"])
+            # most jobs share a few names
             if named not in by_name:
-                index = programs.executable_of(*named)
-                has_symbols = isinstance(index, int) and programs.fingerprints[index]
-                by_name[named] = index if has_symbols and isinstance(index, int) else -1
+                by_name[named] = _with_symbols(programs, *named)
             if by_name[named] >= 0:
                 indices[key] = by_name[named]
     if not any(key in indices for key in keys):
         raise NoResultError(NO_PROGRAMS)
     return ProgramSimilarity(programs, indices, keys, method)
+
+
+def _with_symbols(programs: Programs, executable: str | None, application: str | None) -> int:
+    """Return the index of the executable of a job, -1 if it is unknown or has no symbols."""
+    index = programs.executable_of(executable, application)
+    if isinstance(index, int) and programs.fingerprints[index]:
+        return index
+    return -1

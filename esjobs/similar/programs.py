@@ -3,7 +3,7 @@
 import heapq
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -20,6 +20,7 @@ from esjobs.records.jobs.resolution import select
 from esjobs.schema.scores import SCORES
 from esjobs.schema.similar import EXECUTABLES
 from esjobs.similar.learned import LearnedSimilarity
+from esjobs.similar.similar import by_job
 from esjobs.similar.static import StaticSimilarity
 from esjobs.store.base import JobStore
 
@@ -30,6 +31,9 @@ UNSCANNED = "whose program was not scanned"
 AMBIGUOUS = "whose program is one of several of that name"
 UNNAMED = "whose record names no program"
 NAMELESS = "whose program has no names of symbols"
+
+# Program of a job or the reason why it is unknown, its similarity, and what it is compared by
+_Judged = tuple[int | str, float | None, str | None]
 
 COLUMNS = pa.schema(
     [
@@ -71,12 +75,14 @@ class Programs:
 
     def __init__(self, store: JobStore) -> None:
         wanted = ["path", "name", "module", "digest", "packed"]
+        # stores return rows in any order, and ties go to the first
         rows = read_table(store, EXECUTABLES, (), wanted).to_pylist()
         self.rows: list[dict[str, Any]] = sorted(rows, key=lambda row: str(row["path"]))
         self._by_path = {row["path"]: index for index, row in enumerate(self.rows)}
         self._by_name: dict[str, list[int]] = {}
         for index, row in enumerate(self.rows):
             self._by_name.setdefault(row["name"], []).append(index)
+        # copies of a program share one list, which the similarities use to tell what is equal
         same: dict[str | None, list[str] | None] = {None: None}
         for row in self.rows:
             if row["digest"] not in same:
@@ -152,10 +158,7 @@ def similar_programs(
             "executables are made known by: esjobs symbols scan"
         )
     ids = In("job_id", tuple({row["job_id"] for row in best}))
-    scores = {
-        (row["source"], row["job_id"]): row
-        for row in read_table(store, SCORES, [ids], ["source", "job_id", *_SHOWN_SCORES]).to_pylist()
-    }
+    scores = by_job(read_table(store, SCORES, [ids], ["source", "job_id", *_SHOWN_SCORES]))
     rows = []
     for rank, row in enumerate(best, start=1):
         other = row.pop("place")
@@ -198,44 +201,61 @@ def _ranked(
     """Return the nearest jobs, the number compared, and the others by reason."""
     left_out: Counter[str] = Counter()
     n_compared = 0
-    unknown = None
-    if not isinstance(index, int):
-        unknown = f"with this job, {index}"
-    elif np.isnan(near).all():
-        unknown = f"with this job, {NAMELESS}"
-    module = programs.rows[index]["module"] if isinstance(index, int) else None
-    measured: dict[tuple[str | None, str | None], tuple[int | str, float | None, str | None]] = {}
+    unknown = _unknown(index, near)
+    measured: dict[tuple[str | None, str | None], _Judged] = {}
     kept: list[dict[str, Any]] = []
-
-    def judged(job: Mapping[str, Any]) -> tuple[int | str, float | None, str | None]:
-        other = programs.executable_of(job["executable"], job["application"])
-        if isinstance(other, int) and not np.isnan(near[other]):
-            return other, float(near[other]), "symbols"
-        if _name(job) == _name(job_asked):
-            return other, None, "name"
-        if module is not None and isinstance(other, int) and programs.rows[other]["module"] == module:
-            return other, None, "module"
-        return other, None, None
-
-    for batch in select(store, ["source", "job_id", *_RECORD], window):
-        for job in batch.to_pylist():
-            if (job["source"], job["job_id"]) == (job_asked["source"], job_asked["job_id"]):
-                continue
-            key = (job["executable"], job["application"])
-            if key not in measured:
-                measured[key] = judged(job)
-            other, value, by = measured[key]
-            if by == "symbols":
-                n_compared += 1
-            else:
-                # where nothing is known of the program asked for, that is why, and no fault of the others
-                left_out[unknown or (NAMELESS if isinstance(other, int) else other)] += 1
-            if by is not None:
-                program = programs.rows[other]["path"] if isinstance(other, int) else None
-                kept.append({**job, "similarity": value, "by": by, "place": other, "program": program})
+    for job in _others(store, job_asked, window):
+        key = (job["executable"], job["application"])
+        if key not in measured:
+            measured[key] = _judged(programs, job_asked, index, near, job)
+        other, value, by = measured[key]
+        if by == "symbols":
+            n_compared += 1
+        else:
+            # where nothing is known of the program asked for, that is why, and no fault of the others
+            left_out[unknown or (NAMELESS if isinstance(other, int) else other)] += 1
+        if by is not None:
+            program = programs.rows[other]["path"] if isinstance(other, int) else None
+            kept.append({**job, "similarity": value, "by": by, "place": other, "program": program})
+        # bounds memory; rarely, as each time costs a pass over all
         if top is not None and len(kept) > 4 * top + 10_000:
             kept = heapq.nsmallest(top, kept, key=_order)
     return heapq.nsmallest(len(kept) if top is None else top, kept, key=_order), n_compared, left_out
+
+
+def _others(store: JobStore, job_asked: Mapping[str, Any], window: Window | None) -> Iterator[dict[str, Any]]:
+    """Yield the records of all other jobs."""
+    asked = (job_asked["source"], job_asked["job_id"])
+    for batch in select(store, ["source", "job_id", *_RECORD], window):
+        for job in batch.to_pylist():
+            if (job["source"], job["job_id"]) != asked:
+                yield job
+
+
+def _unknown(index: int | str, near: npt.NDArray[np.float64]) -> str | None:
+    """Return the reason why the program asked for is compared with none."""
+    if not isinstance(index, int):
+        return f"with this job, {index}"
+    return f"with this job, {NAMELESS}" if np.isnan(near).all() else None
+
+
+def _judged(
+    programs: Programs,
+    job_asked: Mapping[str, Any],
+    index: int | str,
+    near: npt.NDArray[np.float64],
+    job: Mapping[str, Any],
+) -> _Judged:
+    other = programs.executable_of(job["executable"], job["application"])
+    if isinstance(other, int) and not np.isnan(near[other]):
+        return other, float(near[other]), "symbols"
+    if _name(job) == _name(job_asked):
+        return other, None, "name"
+    if isinstance(other, int) and isinstance(index, int):
+        module = programs.rows[index]["module"]
+        if module is not None and programs.rows[other]["module"] == module:
+            return other, None, "module"
+    return other, None, None
 
 
 _FIRST = {"symbols": 0, "name": 1, "module": 2}

@@ -36,6 +36,7 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
     began = time.perf_counter()
     if module is not None and not (module.strip() and module.isprintable()):
         raise UsageError("the module has no readable name; give one as in 'module load': gromacs/2024.1")
+    # before the first is read: a mistyped path does not end a scan of hours
     for path in paths:
         _require_reachable(path)
     rejected: Counter[str] = Counter()
@@ -46,18 +47,14 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
     for met in _files(paths, rejected):
         n_files += 1
         try:
-            real = _resolved(met)
-            if real in seen:
-                raise NoProgramError("the same file again")
-            seen.add(real)
-            row = _row(real, read_symbols(Path(real)), module, now)
+            row = _scanned(met, seen, module, now)
         except NoProgramError as error:
             rejected[str(error)] += 1
             continue
         counts["stripped"] += row["stripped"]
         counts["without names"] += not row["n_symbols"]
         rows.append(row)
-        if len(rows) == _PER_STEP or sum(len(each["packed"] or b"") for each in rows) > _PER_STEP_B:
+        if len(rows) == _PER_STEP or _packed_b(rows) > _PER_STEP_B:
             _publish(store, rows, counts)
             rows = []
     _publish(store, rows, counts)
@@ -69,9 +66,23 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
         counts["stored"] + counts["updated"],
         time.perf_counter() - began,
         rows_are="files",
-        dropped={reason: count for reason, count in rejected.items() if count},
+        # + leaves out reasons that were counted 0 times
+        dropped=dict(+rejected),
         counts=dict(counts),
     )
+
+
+def _scanned(met: str, seen: set[str], module: str | None, now: datetime) -> dict[str, Any]:
+    """Return the row of a file, and remember it; raises :class:`NoProgramError`."""
+    real = _resolved(met)
+    if real in seen:
+        raise NoProgramError("the same file again")
+    seen.add(real)
+    return _row(real, read_symbols(Path(real)), module, now)
+
+
+def _packed_b(rows: Sequence[dict[str, Any]]) -> int:
+    return sum(len(row["packed"] or b"") for row in rows)
 
 
 def _require_reachable(path: Path) -> None:
@@ -98,6 +109,7 @@ def _files(paths: Sequence[Path], rejected: Counter[str]) -> Iterator[str]:
             yield os.fspath(path)
             continue
         for folder, folders, names in os.walk(path, onerror=unreadable):
+            # in place: os.walk descends in this order, so that of equal files the same one is first
             folders.sort()
             rejected[_LINK] += sum(os.path.islink(os.path.join(folder, name)) for name in folders)
             yield from (os.path.join(folder, name) for name in sorted(names))
@@ -119,6 +131,7 @@ def _row(real: str, symbols: Symbols, module: str | None, now: datetime) -> dict
     path = _text(real)
     joined = "\0".join(symbols.names).encode()
     return {
+        # of the bytes: names that are no UTF-8 would meet in one text
         "executable": hashlib.blake2b(os.fsencode(real), digest_size=12).hexdigest(),
         "path": path[:_LONGEST_PATH],
         "name": path.rsplit("/", 1)[-1],

@@ -83,46 +83,53 @@ def similar_jobs(
         metric(name)
     target, names = _target(store, job_id, source, metrics)
     nodes = _recorded_nodes(store, window, target)
-    own_nodes = nodes.get((target.source, target.job_id)) or target.nodes or 1
+    candidates, left_out = _candidates(store, window, target, names, nodes)
+    if not candidates:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.most_common())
+        raise NoResultError(f"no job to compare '{job_id}' with: {reasons or 'no other has time series'}")
+    return _answer(store, target, candidates, names, nodes, left_out, top)
+
+
+def _candidates(
+    store: JobStore,
+    window: Window | None,
+    target: PreparedJob,
+    names: Sequence[str],
+    nodes: Mapping[tuple[str, str], int | None],
+) -> tuple[list[PreparedJob], Counter[str]]:
+    """Return the jobs to compare with a job, by name, and the others by reason."""
+    own = (target.source, target.job_id)
+    own_nodes = nodes.get(own) or target.nodes or 1
     left_out: Counter[str] = Counter()
     candidates: list[PreparedJob] = []
     for block in blocks(store, window, names):
         for job in prepared(block, names):
             key = (job.source, job.job_id)
-            if key == (target.source, target.job_id):
+            if key == own:
                 continue
             reason = _unlike(job, target, nodes.get(key) or job.nodes or 1, own_nodes)
             if reason:
                 left_out[reason] += 1
             else:
                 candidates.append(job)
-    if not candidates:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.most_common())
-        raise NoResultError(f"no job to compare '{job_id}' with: {reasons or 'no other has time series'}")
+    # blocks come in any order, and of equal distances the first is nearer
     candidates.sort(key=lambda job: (job.source, job.job_id))
-    return _answer(store, target, candidates, names, nodes, left_out, top)
+    return candidates, left_out
 
 
 def _target(
     store: JobStore, job_id: str, source: str | None, metrics: Sequence[str]
 ) -> tuple[PreparedJob, tuple[str, ...]]:
     """Return the job and the metrics in which it is compared."""
-    where: list[Filter] = [In("job_id", (job_id,))]
-    if source is not None:
-        where.append(In("source", (source,)))
-    rows = read_table(store, SERIES, where, ["source", "metric"])
-    sources = sorted(set(rows.column("source").to_pylist()))
-    if not sources:
-        raise NoResultError(f"no time series of a job '{job_id}' are stored; esjobs show series lists them")
-    if len(sources) > 1:
-        raise UsageError(f"several sources have a job '{job_id}': {', '.join(sources)}; name one: --source")
-    wanted = _metrics(job_id, set(rows.column("metric").to_pylist()), metrics)
-    where = [In("job_id", (job_id,)), In("source", (sources[0],))]
+    only, stored = _stored_metrics(store, job_id, source)
+    wanted = _metrics(job_id, stored, metrics)
+    where = [In("job_id", (job_id,)), In("source", (only,))]
     block = next(iter(blocks(store, None, wanted, where=where)), None)
     if block is None:
         raise NoResultError(f"the series of job '{job_id}' have no samples")
     names = measured(block, 0, wanted)
     few = [name for name in wanted if name not in names]
+    # metrics that nobody named may be missing, those that were named may not
     if not names or (metrics and few):
         raise NoResultError(f"job '{job_id}' has too few samples of {', '.join(few)}")
     job = next(prepared(block, names))
@@ -132,6 +139,20 @@ def _target(
             f"jobs are compared from {LEAST_S:.0f} s on"
         )
     return job, names
+
+
+def _stored_metrics(store: JobStore, job_id: str, source: str | None) -> tuple[str, set[str]]:
+    """Return the source of a job with series, and its metrics."""
+    where: list[Filter] = [In("job_id", (job_id,))]
+    if source is not None:
+        where.append(In("source", (source,)))
+    rows = read_table(store, SERIES, where, ["source", "metric"])
+    sources = sorted(set(rows.column("source").to_pylist()))
+    if not sources:
+        raise NoResultError(f"no time series of a job '{job_id}' are stored; esjobs show series lists them")
+    if len(sources) > 1:
+        raise UsageError(f"several sources have a job '{job_id}': {', '.join(sources)}; name one: --source")
+    return sources[0], set(rows.column("metric").to_pylist())
 
 
 def _metrics(job_id: str, stored: set[str], metrics: Sequence[str]) -> tuple[str, ...]:
@@ -152,6 +173,7 @@ def _recorded_nodes(
     one = [In("source", (target.source,)), In("job_id", (target.job_id,))]
     names = ["source", "job_id", "nodes"]
     found: dict[tuple[str, str], int | None] = {}
+    # the job itself may be outside of the window
     for rows in (select(store, names, window), select(store, names, None, where=one)):
         for batch in rows:
             keys = zip(*(batch.column(name).to_pylist() for name in names[:2]), strict=True)
@@ -183,15 +205,16 @@ def _answer(
 
     values = np.stack([job.values for job in (target, *candidates) if job.values is not None])
     scale_of(values).apply(values)
+    # 0 is the job itself
     series = WarpedSeries(values[1:], BAND)
     nearest = series.nearest(values[0], len(candidates) if top is None else top)
     chosen = [candidates[index] for index in nearest.places.tolist()]
     ids = tuple({job.job_id for job in chosen})
-    records = _by_job(
+    records = by_job(
         select(store, ["source", "job_id", *_RECORD], None, where=[In("job_id", ids)]).read_all()
     )
     scored = ["source", "job_id", *_SHOWN_SCORES]
-    scores = _by_job(read_table(store, SCORES, [In("job_id", ids)], scored))
+    scores = by_job(read_table(store, SCORES, [In("job_id", ids)], scored))
     rows = []
     for rank, (job, index) in enumerate(zip(chosen, nearest.places.tolist(), strict=True), start=1):
         shares = series.shares(values[0], index)
@@ -215,5 +238,6 @@ def _answer(
     )
 
 
-def _by_job(rows: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
+def by_job(rows: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return rows by source and id of their job."""
     return {(row["source"], row["job_id"]): row for row in rows.to_pylist()}

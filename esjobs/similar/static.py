@@ -45,6 +45,7 @@ class StaticSimilarity:
         columns = self._distinct(fingerprints)
         sizes = np.array([len(each) for each in columns], dtype=np.int64)
         self._places = np.concatenate(columns) if columns else np.empty(0, dtype=np.int32)
+        # in distinct fingerprints: names of a program that runs often stay as telling as others
         frequency = np.bincount(self._places, minlength=N_HASHES)
         self._weights: Floats = np.log((1 + len(columns)) / (1 + frequency)) + 1
         self._norms = np.array([np.sqrt(np.sum(self._weights[each] ** 2)) for each in columns])
@@ -79,6 +80,7 @@ class StaticSimilarity:
             return []
         names = sorted(set(one) & set(other))
         norms = self._norms[self._row[i]] * self._norms[self._row[j]]
+        # each name adds its product to the cosine, so shares add up to the similarity
         shares = self._weights[hashed(names)] ** 2 / norms
         order = np.argsort(-shares, kind="stable")[:top]
         return [SharedName(names[index], float(shares[index])) for index in order.tolist()]

@@ -60,15 +60,12 @@ def read_symbols(path: Path) -> Symbols:
     :class:`MissingExtraError` without pyelftools. Memory: at
     most ``MOST_B`` per table.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise NoProgramError(f"not readable ({(reason or 'no name of a file').lower()})") from error
+    descriptor = _opened(path)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NoProgramError("no regular file")
+        # before pyelftools: most files of a folder are something else
         if file.read(4) != b"\x7fELF":
             raise NoProgramError("not ELF")
         elf = _elftools("elf.elffile")
@@ -89,11 +86,24 @@ def read_symbols(path: Path) -> Symbols:
             raise NoProgramError("damaged ELF") from error
     kind = "symtab" if found.get("symtab") else "dynsym" if found.get("dynsym") else "none"
     names = sorted(set().union(*found.values()))
-    kept = names
-    if len(names) > MOST_KEPT:
-        places = np.array([zlib.crc32(name.encode()) for name in names])
-        kept = [names[index] for index in sorted(np.argsort(places, kind="stable")[:MOST_KEPT].tolist())]
-    return Symbols(tuple(kept), kind, len(names), status.st_size)
+    return Symbols(tuple(_kept(names)), kind, len(names), status.st_size)
+
+
+def _opened(path: Path) -> int:
+    """Return the descriptor of a file that may be anything: neither a pipe nor a terminal stops a scan."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise NoProgramError(f"not readable ({(reason or 'no name of a file').lower()})") from error
+
+
+def _kept(names: list[str]) -> list[str]:
+    """Return at most ``MOST_KEPT`` sorted names, those of least hashes."""
+    if len(names) <= MOST_KEPT:
+        return names
+    places = np.array([zlib.crc32(name.encode()) for name in names])
+    return [names[index] for index in sorted(np.argsort(places, kind="stable")[:MOST_KEPT].tolist())]
 
 
 def _elftools(module: str) -> Any:
@@ -144,10 +154,12 @@ def _names(entries: bytes, texts: bytes, width: int, little_endian: bool, room: 
         {"names": ["name", "info"], "formats": [f"{order}u4", "u1"], "offsets": [0, offset], "itemsize": size}
     )
     table = np.frombuffer(entries, dtype=layout, count=len(entries) // size)
+    # each name once: linkers let symbols share texts
     starts = np.unique(table["name"][~np.isin(table["info"] & 15, _NO_NAMES)])
     taken = 0
     for start in starts[starts < len(texts)].tolist():
         end = texts.find(b"\0", start, start + LONGEST)
+        # without version: memcpy@@GLIBC_2.14 is memcpy, else another libc would be another program
         raw = texts[start : end if end >= 0 else start + LONGEST].split(b"@", 1)[0]
         name = raw.decode("utf-8", "backslashreplace")[:LONGEST]
         taken += len(name)
