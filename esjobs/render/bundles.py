@@ -52,6 +52,7 @@ def _grouped_by(name: str, places: tuple[str, ...], texts: str) -> tuple[str, ..
 def write_bundles(out: Path, targets: Sequence[str], settings: Settings) -> Iterator[tuple[str, int]]:
     """Write bundles into a folder, which is made, as ``TARGET.ndjson``; each file, its number of objects."""
     if str(out) == STANDARD_OUTPUT:
+        # two bundles in one stream would be imported as one, under one's names
         if len(targets) > 1:
             raise UsageError(
                 "standard output takes one bundle; name it with --target, or a folder with --out"
@@ -67,6 +68,7 @@ def write_bundles(out: Path, targets: Sequence[str], settings: Settings) -> Iter
         raise InputError(
             f"cannot make the folder {out}: {error.strerror}; name another with --out"
         ) from error
+    # each once, in the order named
     for target in dict.fromkeys(targets):
         text = bundle_of(target, settings)
         path = out / f"{target}.ndjson"

@@ -41,10 +41,7 @@ def for_people(
         shown = _with_texts(shown, worded)
     usual = shown.select(table(what).shown or shown.column_names)
     if chosen:
-        repeated = _without_repetition(usual)[1] is not None
-        of_all = pc.equal(shown.column("processing_type"), ALL_TYPES) if repeated else None
-        shown = (shown if of_all is None else shown.filter(of_all)).select(list(dict.fromkeys(chosen)))
-        title = ""
+        shown, title = _with_columns(shown, usual, chosen), ""
     else:
         shown, title = _titled(usual)
         shown = _by_metric(shown) if what == "series" else shown
@@ -52,6 +49,14 @@ def for_people(
         shown = _renamed(shown, "deviation")
     prose = [column.name for column in table(what).columns if column.type == "text"]
     return shown, title, prose
+
+
+def _with_columns(shown: pa.Table, usual: pa.Table, chosen: Sequence[str]) -> pa.Table:
+    """Return the chosen columns of the rows that would be shown without a choice."""
+    # decided on the usual columns: the chosen ones may be equal where others are not
+    if _without_repetition(usual)[1] is not None:
+        shown = shown.filter(pc.equal(shown.column("processing_type"), ALL_TYPES))
+    return shown.select(list(dict.fromkeys(chosen)))
 
 
 def _by_metric(series: pa.Table) -> pa.Table:
@@ -67,6 +72,7 @@ def _by_metric(series: pa.Table) -> pa.Table:
         ("n_samples", "sum"),
         ("n_gaps", "sum"),
     ]
+    # threads would give groups in another order each time, and 'first' needs one
     groups = series.group_by(keys, use_threads=False).aggregate([*sums, ("remark", "first")])
     names = ["units", "start_time", "step_s", "n_samples", "n_gaps", "remark"]
     return groups.select([*keys, *(f"{name}_{how}" for name, how in sums), "remark_first"]).rename_columns(
@@ -215,5 +221,6 @@ def _without_repetition(rows: pa.Table) -> tuple[pa.Table, str | None]:
         return rows, None
     only_type = others.pop()
     of_it = rows.filter(pc.equal(kinds, only_type))
+    # rows, not the count of types: the only type may lack rows that all types have
     equal = of_all.drop_columns("processing_type").equals(of_it.drop_columns("processing_type"))
     return (of_all, only_type) if equal else (rows, None)

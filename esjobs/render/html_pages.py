@@ -47,6 +47,7 @@ def write_pages(
     """
     of_jobs = job_pages(store, most_jobs)
     site = pages_of(store, jobs, of_jobs, now)
+    # a generator: pages of jobs are written as they are made, not held in memory
     pages = job_files(store, of_jobs, f"{site.folder}/{JOB_STYLE}", MARK)
     write_folder(out, chain(pages, files_of(site)), site.folder, MARK, below=FOLDER)
     return Path(out) / next(iter(site.pages))
@@ -107,6 +108,7 @@ class Stored:
         if not view.first:
             return query_rows(self.store, plain, ALL_TYPES, self.method, columns)
         read = [*view.by, *(where.column for where in view.first)]
+        # first the columns that decide, then all columns of the rows that stay
         seen = query_rows(self.store, plain, ALL_TYPES, self.method, read)
         wanted = [{row[column] for row in seen if keeps(row, view.first)} for column in view.by]
         if not all(wanted):

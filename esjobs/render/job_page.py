@@ -32,16 +32,14 @@ _FIGURES = ("mean", "max", "min", "sd", "p05", "p95", "imbalance", "total", "n_u
 
 def job_html(story: JobStory, around: Around | None = None) -> str:
     """The page of a job as HTML; without ``around`` it needs nothing else."""
-    issues = [row for row in story.issues if row["kind"] == "detector" or row["severity"] != "info"]
-    tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
-    reasons = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
+    issues, tags = issues_and_tags(story)
     return render_job(
         JobPage(
             f"Job {visible(story.job_id)} of {visible(story.source)}",
             _summary(story, len(issues)),
             [_finding(row) for row in issues],
             [_finding(row) for row in tags],
-            visible("; ".join(reasons)),
+            visible("; ".join(reasons(story))),
             [_drawing(story, plot) for plot in story.plots],
             list(_tables(story)),
             launches(story.pop)[0],
@@ -83,21 +81,23 @@ def _tables(story: JobStory) -> Iterator[PlainTable]:
         about = "Figures over all samples of all units, in base units; ? is not known or has no meaning."
         yield PlainTable("Footprint", rows, ("metric", *_FIGURES), about)
     if story.measures:
-        measured = [
-            [
-                f"{row['detector']} ({row['variant']})",
-                formatted(row["value"]),
-                ", ".join(f"{name} {formatted(value)}" for name, value in row["numbers"] or ()),
-                visible(row["reason"] or ""),
-            ]
-            for row in story.measures
-        ]
+        measured = [_measure(row) for row in story.measures]
         headings = ("detector", "value", "numbers", "not judged")
         yield PlainTable("Measured by detectors", measured, headings, numbers=False)
 
 
+def _measure(row: Row) -> list[str]:
+    return [
+        f"{row['detector']} ({row['variant']})",
+        formatted(row["value"]),
+        ", ".join(f"{name} {formatted(value)}" for name, value in row["numbers"] or ()),
+        visible(row["reason"] or ""),
+    ]
+
+
 def _drawing(story: JobStory, plot: Plot) -> Drawing:
     top = plot.largest if plot.largest > 0 else 1.0
+    # before the drawing: its height depends on the number of tracks
     tracks = _tracks(story, plot)
     units = [visible(unit) for unit, _ in plot.shown]
     lines = [Line("mean", "mean", _path(plot.mean, top))] + [
@@ -188,6 +188,7 @@ def _bands(plot: Plot, top: float) -> Iterator[str]:
     """The area between the smallest and the largest unit, a piece for each time without a gap."""
     above: list[tuple[float, float]] = []
     below: list[tuple[float, float]] = []
+    # the pair at the end closes the last piece
     for low, high in [*zip(_points(plot.low, top), _points(plot.high, top), strict=True), (None, None)]:
         if low is not None and high is not None:
             above.append(high)

@@ -67,6 +67,7 @@ def job_pages(store: JobStore, most: int) -> JobPages:
         return JobPages()
     worst = [job for column, some in _WORST for job in _first(store, column, min(some, most))]
     chosen = list(dict.fromkeys(worst))[:most]
+    # the digest keeps jobs apart whose readable parts are equal
     files = {job: f"{FOLDER}/{_name(job)}.html" for job in _filled(chosen, _with_issues(store, _BADLY), most)}
     n_with_issues = n_shown = 0
     # in the order of their names a job's issues follow each other: no more than the last one is remembered
@@ -78,6 +79,7 @@ def job_pages(store: JobStore, most: int) -> JobPages:
 
 def job_files(store: JobStore, pages: JobPages, style: str, mark: str) -> Iterator[tuple[str, str]]:
     """Each page by its name. ``style``: the address of the style sheet, seen from the pages beside them."""
+    # one style sheet for all of them: in each page it would be most of its bytes
     around = Around(f"../{style}", mark, _WAYS)
     monitoring = cost_sentences(store)
     for found in job_stories(store, list(pages.files), points=_POINTS):
@@ -117,6 +119,7 @@ def _with_issues(store: JobStore, order: Sequence[str]) -> Generator[Identity]:
 def _filled(chosen: Sequence[Identity], further: Generator[Identity], most: int) -> list[Identity]:
     """Some jobs, and of further ones as many as there is room for; the others are not read."""
     jobs = dict.fromkeys(chosen)
+    # ends the query of the store, too
     with closing(further):
         while len(jobs) < most and (job := next(further, None)) is not None:
             jobs[job] = None

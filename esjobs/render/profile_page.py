@@ -70,11 +70,9 @@ def folds(store: JobStore, run: StoredRun) -> list[Fold]:
     sites: dict[str, list[Row]] = {}
     for row in rows:
         sites.setdefault(row["site"] or row["name"], []).append(row)
-    open_sites = [site for site, queues in sites.items() if any(_open(row) for row in queues)]
-    open_sites.sort(key=lambda site: (*min(map(verdict_order, sites[site])), site))
     meant = [
         Named("queue", site, tuple(sorted(row["name"] for row in sites[site])), site, of_site=True)
-        for site in open_sites[:MOST_FOLDS]
+        for site in _open_sites(sites)[:MOST_FOLDS]
     ]
     found = profiles(store, meant, run, run.window)
     return [
@@ -86,6 +84,12 @@ def folds(store: JobStore, run: StoredRun) -> list[Fold]:
         )
         for profile in found
     ]
+
+
+def _open_sites(sites: Mapping[str, list[Row]]) -> list[str]:
+    """Return the sites with an open queue, in the order of their worst verdicts."""
+    found = [site for site, queues in sites.items() if any(_open(row) for row in queues)]
+    return sorted(found, key=lambda site: (*min(map(verdict_order, sites[site])), site))
 
 
 WEEKS = 26
@@ -127,11 +131,7 @@ def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
 
 def curve(title: str, values: Sequence[tuple[str, float]], step: str = "ISO week") -> Curve:
     """Number over time, a value per ``step``; its axis begins at 0 unless it varies little."""
-    numbers = [value for _, value in values] or [0.0]
-    high = max(numbers)
-    low = min(numbers) if high and min(numbers) > 0.5 * high else 0.0
-    margin = 0.1 * (high - low or high or 1.0)
-    low, high = max(0.0, low - margin), high + margin
+    low, high = _ends_of_axis([value for _, value in values] or [0.0])
     bottom, width = _COURSE_HEIGHT - 44, _WIDTH
     gap = (width - _COURSE_LEFT - 110) / max(1, len(values) - 1)
     places = [round(_COURSE_LEFT + 30 + number * gap, 1) for number in range(len(values))]
@@ -156,6 +156,14 @@ def curve(title: str, values: Sequence[tuple[str, float]], step: str = "ISO week
         "M" + "L".join(f"{dot.x},{dot.y}" for dot in dots) if dots else "",
         dots,
     )
+
+
+def _ends_of_axis(numbers: Sequence[float]) -> tuple[float, float]:
+    high = max(numbers)
+    # below half of the largest, an axis that leaves out 0 would make much of little
+    low = min(numbers) if high and min(numbers) > 0.5 * high else 0.0
+    margin = 0.1 * (high - low or high or 1.0)
+    return max(0.0, low - margin), high + margin
 
 
 def _open(row: Row) -> bool:
@@ -269,6 +277,7 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
     values = [row[key] for row in rows for key in ("estimate_low", "estimate_high")]
     values += [row["corepower"] for row in rows if row["corepower"] is not None]
     low, high = min(values), max(values)
+    # never of no height: one value that stays is a line in the middle
     margin = 0.08 * (high - low or high)
     low, high = max(0.0, low - margin), high + margin
     bottom = _COURSE_HEIGHT - 24
@@ -282,25 +291,9 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
     def y(value: float) -> float:
         return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
 
-    points = [
-        Point(
-            x(row["window_end"]),
-            y(row["estimate"]),
-            y(row["estimate_low"]),
-            y(row["estimate_high"]),
-            f"to {row['window_end']:%Y-%m-%d}: {number(row['estimate'])} ({number(row['estimate_low'])} to "
-            f"{number(row['estimate_high'])}), declared {cell_text(row['corepower'])}",
-            row["verdict"],
-            row["origin"],
-            row["confirmed"],
-        )
-        for row in rows
+    declared = [
+        (x(row["window_end"]), y(row["corepower"])) for row in rows if row["corepower"] is not None
     ]
-    declared = [(x(row["window_end"]), row["corepower"]) for row in rows if row["corepower"] is not None]
-    path = "".join(
-        f"M{at},{y(value)}h1" if not place else f"H{at}V{y(value)}"
-        for place, (at, value) in enumerate(declared)
-    )
     unit = rows[-1]["benchmark"] or rows[-1]["estimate_benchmark"] or "benchmark"
     return Course(
         visible(name),
@@ -312,9 +305,28 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
         bottom,
         [Tick(y(value), f"{value:g}") for value in _round_values(low, high)],
         [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in _spread([row["window_end"] for row in rows], 4)],
-        path,
-        points,
+        _steps(declared),
+        [_estimate(row, x, y) for row in rows],
     )
+
+
+def _estimate(row: Row, x: Callable[[datetime], float], y: Callable[[float], float]) -> Point:
+    return Point(
+        x(row["window_end"]),
+        y(row["estimate"]),
+        y(row["estimate_low"]),
+        y(row["estimate_high"]),
+        f"to {row['window_end']:%Y-%m-%d}: {number(row['estimate'])} ({number(row['estimate_low'])} to "
+        f"{number(row['estimate_high'])}), declared {cell_text(row['corepower'])}",
+        row["verdict"],
+        row["origin"],
+        row["confirmed"],
+    )
+
+
+def _steps(points: Sequence[tuple[float, float]]) -> str:
+    """Return a line in steps: what is declared holds until it is declared anew."""
+    return "".join(f"H{x}V{y}" if place else f"M{x},{y}h1" for place, (x, y) in enumerate(points))
 
 
 def _spread(moments: Sequence[datetime], most: int) -> list[datetime]:
@@ -332,8 +344,10 @@ def _round_values(low: float, high: float) -> list[float]:
     rough = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
     step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough)
+    # 0.3 / 0.1 is 2.9999999999999996
     first = math.ceil(low / step - 1e-9)
     numbers = range(first, math.floor(high / step + 1e-9) + 1)
+    # without the noise of floats: 0.30000000000000004
     return [float(f"{number * step:.12g}") for number in numbers]
 
 

@@ -61,6 +61,7 @@ def write_batches(
     elif form == "parquet":
         from pyarrow import parquet
 
+        # a row group a batch: memory stays that of a batch
         with writing_binary(out, form) as stream, parquet.ParquetWriter(stream, rows.schema) as writer:
             for batch in rows:
                 writer.write_batch(batch)
@@ -91,10 +92,12 @@ def _write_csv(rows: pa.Table | pa.RecordBatchReader, stream: IO[str], *, spread
 def _csv_line(cells: Iterable[object]) -> str:
     # Python's own writer leaves a cell with a carriage return without quotes
     line = ",".join(map(_quoted, map(str, cells)))
+    # an empty line is no row of one empty cell
     return (line or '""') + "\n"
 
 
 def _quoted(text: str) -> str:
+    # RFC 4180
     if any(special in text for special in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -126,6 +129,7 @@ def plain(value: Any) -> Any:
 
 def _write_json(rows: pa.Table | pa.RecordBatchReader, stream: IO[str]) -> None:
     stream.write("[")
+    # without rows there is one bracket pair on one line
     number = -1
     for number, record in enumerate(_records(rows)):
         stream.write(",\n " if number else "\n ")
@@ -139,6 +143,7 @@ def _json_object(record: dict[str, Any]) -> str:
 
 
 def _records(rows: pa.Table | pa.RecordBatchReader) -> Iterable[dict[str, Any]]:
+    # Python objects of a batch at a time: those of a table would need ten times its memory
     for batch in rows.to_batches(max_chunksize=10_000) if isinstance(rows, pa.Table) else rows:
         for record in batch.to_pylist(maps_as_pydicts="strict"):
             yield {name: _finite(value) for name, value in record.items()}

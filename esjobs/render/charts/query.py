@@ -42,18 +42,20 @@ def text_picture(answer: "Answer", width: int) -> list[str]:
     """The lines of a picture for a terminal of some width."""
     lines: list[str] = []
     for figure in _figures(answer):
-        finite = [float(value) for value in figure.values if value == value]  # noqa: PLR0124  NaN differs
-        low, high = (cell_text(each) for each in ((min(finite), max(finite)) if finite else (None, None)))
-        lines += [*([""] if lines else []), figure.title]
-        if figure.kind == "heat map":
-            rows, columns, grid = _grid(figure)
-            lines += heat_map(rows, columns, grid, low, high, width, _empty(answer))
-        elif figure.kind == "line":
-            lines += line(figure.cells[0], figure.values, low, high, width)
-        else:
-            texts = [cell_text(None if value != value else value) for value in figure.values.tolist()]  # noqa: PLR0124
-            lines += bars(figure.cells[0], figure.values, texts, width)
+        lines += [*([""] if lines else []), figure.title, *_text_figure(figure, answer, width)]
     return lines
+
+
+def _text_figure(figure: _Figure, answer: "Answer", width: int) -> list[str]:
+    finite = figure.values[~np.isnan(figure.values)].tolist()
+    low, high = (cell_text(each) for each in ((min(finite), max(finite)) if finite else (None, None)))
+    if figure.kind == "heat map":
+        rows, columns, grid = _grid(figure)
+        return heat_map(rows, columns, grid, low, high, width, _empty(answer))
+    if figure.kind == "line":
+        return line(figure.cells[0], figure.values, low, high, width)
+    texts = [cell_text(None if math.isnan(value) else value) for value in figure.values.tolist()]
+    return bars(figure.cells[0], figure.values, texts, width)
 
 
 def _empty(answer: "Answer") -> str:
@@ -88,12 +90,14 @@ def write_drawing(drawn: dict[str, Any], heading: str, facts: Sequence[str], for
 
     Raises :class:`UsageError` for what needs a package that is not installed.
     """
+    # Vega stands in the page itself
     if form == "html":
         from dashboards.targets.html.question import render_question
 
         with writing_text(out) as text:
             text.write(render_question(heading, facts, drawn))
         return
+    # import vl_convert an extra: a picture in a terminal and HTML do without a renderer
     try:
         import vl_convert
     except ImportError:
@@ -106,6 +110,7 @@ def write_drawing(drawn: dict[str, Any], heading: str, facts: Sequence[str], for
             text.write(vl_convert.vegalite_to_svg(drawn, allowed_base_urls=[]))
         return
     with writing_binary(out, form) as stream:
+        # without base URLs nothing that a specification names is fetched
         stream.write(vl_convert.vegalite_to_png(drawn, scale=2, allowed_base_urls=[]))
 
 
@@ -125,7 +130,7 @@ def _figures(answer: "Answer") -> list[_Figure]:
     if not rows.num_rows:
         raise UsageError("there are no groups to draw; ask for more of them")
     cells = tuple([_text(value) for value in rows.column(one.name).to_pylist()] for one in answer.by)
-    kind = "heat map" if len(answer.by) == 2 else "line" if answer.by[0].calendar else "bars"
+    kind = _kind(answer)
     figures = []
     for one in answer.metrics:
         values = np.array(rows.column(one.name).cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
@@ -133,6 +138,12 @@ def _figures(answer: "Answer") -> list[_Figure]:
         names = tuple(dimension.name for dimension in answer.by)
         figures.append(_Figure(visible(f"{title} by {', '.join(names)}"), names, kind, cells, values))
     return figures
+
+
+def _kind(answer: "Answer") -> str:
+    if len(answer.by) == 2:
+        return "heat map"
+    return "line" if answer.by[0].calendar else "bars"
 
 
 def _drawable(table: pa.Table, without: Sequence[str]) -> pa.Table:
@@ -156,6 +167,7 @@ def _grid(figure: _Figure) -> tuple[list[str], list[str], np.ndarray[Any, np.dty
     if figure.dimensions[0] in times and figure.dimensions[1] not in times:
         first, second = second, first
     rows, columns = list(dict.fromkeys(first)), sorted(dict.fromkeys(second))
+    # bins and hours as numbers: 10 comes after 9
     if all(name.isdecimal() for name in columns):
         columns.sort(key=int)
     if len(rows) * len(columns) > MOST_CELLS:
@@ -175,11 +187,11 @@ def _grid(figure: _Figure) -> tuple[list[str], list[str], np.ndarray[Any, np.dty
 def _drawn(figure: _Figure) -> dict[str, Any]:
     """A figure as a view of Vega-Lite; texts are data, never names of fields."""
     value = {"field": "value", "type": "quantitative", "title": figure.title.split(" by ", maxsplit=1)[0]}
-    values = [None if number != number else float(number) for number in figure.values.tolist()]  # noqa: PLR0124
+    values = [_json_number(number) for number in figure.values.tolist()]
     if figure.kind == "heat map":
         rows, columns, grid = _grid(figure)
         data = [
-            {"y": row, "x": column, "value": None if cell != cell else float(cell)}  # noqa: PLR0124
+            {"y": row, "x": column, "value": _json_number(cell)}
             for row, of_row in zip(rows, grid.tolist(), strict=True)
             for column, cell in zip(columns, of_row, strict=True)
         ]
@@ -198,6 +210,10 @@ def _drawn(figure: _Figure) -> dict[str, Any]:
         mark: Any = {"type": "line", "point": True, "color": _COLOUR}
         return _view(figure, data, mark, {"x": axis, "y": {**value, "scale": {"zero": False}}})
     return _view(figure, data, {"type": "bar", "color": _COLOUR}, {"y": axis, "x": value})
+
+
+def _json_number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _view(

@@ -71,6 +71,7 @@ def _sets(rows: pa.Table) -> list[_Set]:
     """The sizes of each application, of its main region where one is known."""
     sets: dict[tuple[str, str, str], _Set] = {}
     listed = rows.to_pylist()
+    # reports without the implicit region of TALP have regions of users only
     with_main = {(row["source"], row["application"]) for row in listed if row["main"]}
     for row in listed:
         if row["main"] or (row["source"], row["application"]) not in with_main:

@@ -56,6 +56,7 @@ def percentiles(store: JobStore, meant: Sequence[Named], window: Window | None) 
     found = []
     for each in meant:
         key = "site" if each.of_site else {"queue": "queue", "cpu_model": "cpu_model"}[each.level]
+        # one query a kind, for however many names
         if key not in rows:
             rows[key] = _measured(store, key, window)
         found.append(_of_one(each.title, key, rows[key]))
@@ -74,10 +75,11 @@ def _of_one(title: str, key: str, rows: Sequence[Mapping[str, Any]]) -> list[Per
     mine: Mapping[str, Any] = next((row for row in rows if row[key] == title), {})
     others = [row for row in rows if row[key] not in (None, title) and row["jobs"] >= LEAST_JOBS]
     about = {metric.name: metric for metric in METRICS}
+    present = [row for row in (mine, *others) if row]
     return [
         _percentile(about[name].unit, about[name].meaning, name, mine, others)
         for name in COMPARED
-        if any(row[name] is not None for row in (mine, *others) if row)
+        if any(row[name] is not None for row in present)
     ]
 
 

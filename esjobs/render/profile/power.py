@@ -58,6 +58,7 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
     distance = abs(abs(deviation) - limit)
     quantile = _quantile(flag)
     wanted = (distance / quantile) ** 2
+    # no amount of data makes an interval narrower than nothing
     if wanted == 0:
         return f"nothing: its deviation lies on the limit of {exact_percent(limit)} itself"
     jobs = (flag["deviation_err_stat"] or 0.0) ** 2
@@ -65,6 +66,7 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
     tasks = max(0.0, (flag["deviation_err_int"] or 0.0) ** 2 - lasting)
     line = max(0.0, flag["deviation_err"] ** 2 - jobs - tasks - lasting)
     now = f"its interval is ± {percent(quantile * flag['deviation_err'])}, ± {percent(distance)} would decide"
+    # from the part that nothing of this queue changes to the one that is easiest to change
     if line >= wanted:
         precision = percent(quantile * math.sqrt(line))
         return f"{now}; more jobs of its own will not: the line of the others is known to ± {precision}"
@@ -90,6 +92,7 @@ def _lasting(flag: Mapping[str, Any], factor: Mapping[str, Any] | None) -> float
     """The variance of the deviation that more tasks of the same kinds leave, as the fit says it of k."""
     if factor is None or not factor["k"]:
         return 0.0
+    # of k, so relative: the deviation is a factor over a declared value, less 1
     parts = (factor["k_err_type"], factor["k_err_class"])
     relative = sum(((part or 0.0) / factor["k"]) ** 2 for part in parts)
     return float(min(relative * (1 + flag["deviation"]) ** 2, (flag["deviation_err_int"] or 0.0) ** 2))
@@ -98,6 +101,7 @@ def _lasting(flag: Mapping[str, Any], factor: Mapping[str, Any] | None) -> float
 def _quantile(flag: Mapping[str, Any]) -> float:
     """The half-width of the 90 % interval in standard errors, as the verdict took it."""
     low, high = flag["estimate_low"], flag["estimate_high"]
+    # of the logarithm, in which the interval is symmetric
     error = flag["deviation_err"] / (1 + flag["deviation"])
     if not low or not high or not error:
         return HALF_WIDTH_90

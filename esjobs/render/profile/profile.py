@@ -90,6 +90,7 @@ def profiles(
         return []
     places = percentiles(store, meant, window)
     if run is None:
+        # no run for one of two reasons: nobody made one, or no record has what it needs
         fitted = has_events(store)
         return [
             Profile(each, None, window, "", DEVIATION_LIMIT, percentiles=here, has_events=fitted)
@@ -132,14 +133,6 @@ class _Read:
         factors = _all(self._factors, meant)
         of_all = [row for row in judged if row["processing_type"] == ALL_TYPES]
         flags = sorted(of_all, key=verdict_order)
-        factor_of = {row["name"]: row for row in factors if row["processing_type"] == ALL_TYPES}
-        needs = {row["name"]: needed(row, factor_of.get(row["name"]), self._limit) for row in flags}
-        mixes = sorted(
-            _all(self._mixes, meant),
-            key=lambda row: (-(row["core_s"] or 0.0), row["queue"], row["cpu_model"] or ""),
-        )
-        if meant.level == "queue":
-            mixes.sort(key=lambda row: str(row["queue"]))
         apart = {row["component"] for row in flags if row["component"] not in (None, 0)}
         return Profile(
             meant,
@@ -150,19 +143,34 @@ class _Read:
             flags=flags,
             types=[row for row in judged if row["processing_type"] != ALL_TYPES],
             factors=factors,
-            mixes=mixes,
+            mixes=self._mixes_of(meant),
             machines=sorted(
                 _all(self._machines, meant), key=lambda row: (-row["n_jobs"], row["cpu_model"], row["queue"])
             ),
             reasons=_all(self._reasons, meant),
             tasks=self._tasks_of(meant),
             links=[self._links[number] for number in sorted(apart) if number in self._links],
-            needs={name: text for name, text in needs.items() if text},
+            needs=self._needs(flags, factors),
             history=sorted(_all(self._history, meant), key=lambda row: (row["window_end"], row["name"])),
             drifts=_sorted(_all(self._drifts, meant), "day", "name"),
             states=_sorted(_all(self._states, meant), "name"),
             references=_sorted(_all(self._references, meant), "benchmark", "value_per_core"),
         )
+
+    def _needs(self, flags: Sequence[Row], factors: Sequence[Row]) -> dict[str, str]:
+        factor_of = {row["name"]: row for row in factors if row["processing_type"] == ALL_TYPES}
+        needs = {row["name"]: needed(row, factor_of.get(row["name"]), self._limit) for row in flags}
+        return {name: text for name, text in needs.items() if text}
+
+    def _mixes_of(self, meant: Named) -> list[Row]:
+        mixes: list[Row] = sorted(
+            _all(self._mixes, meant),
+            key=lambda row: (-(row["core_s"] or 0.0), row["queue"], row["cpu_model"] or ""),
+        )
+        if meant.level == "queue":
+            # stable: the models of a queue stay in the order of their core hours
+            mixes.sort(key=lambda row: str(row["queue"]))
+        return mixes
 
     def _rows_of_components(self) -> list[dict[str, Any]]:
         where = [In("run", (self._run.run,)), In("level", (self._level,)), In("method", (self._method,))]

@@ -180,40 +180,58 @@ def _causes(profile: Profile) -> Section | None:
 def _mixes(profile: Profile) -> Section | None:
     if not profile.mixes:
         return None
-    of_cpu = profile.named.level == "cpu_model"
-    total = sum(row["core_s"] or 0.0 for row in profile.mixes) or 1.0
-    rows = [
-        {
-            **({"queue": row["queue"]} if of_cpu else _named(profile, {"name": row["queue"]})),
-            **({} if of_cpu else {"CPU model": row["cpu_model"] or "not named"}),
-            "share of core hours": _share((row["core_s"] or 0.0) / total if of_cpu else row["share"]),
-            "core hours": (row["core_s"] or 0.0) / 3600,
-            "jobs": row["n_jobs"],
-            **({} if of_cpu else {"speed factor of such a queue": row["k"], "error": row["k_err"]}),
-        }
-        for row in profile.mixes
-    ]
-    if of_cpu:
+    if profile.named.level == "cpu_model":
+        total = sum(row["core_s"] or 0.0 for row in profile.mixes) or 1.0
+        rows = [_queue_of_model(row, total) for row in profile.mixes]
         return Section("Where it runs", "Core hours are wall-clock time x cores.", table=_table(rows))
+    about = (
+        "Shares are of the core hours of the queue; factors those of the CPU models over all queues, on the "
+        "scale of queues: what a queue of that model alone would have."
+    )
+    rows = [_model_of_queue(profile, row) for row in profile.mixes]
+    return Section("CPU models", about, _predicted(profile), _table(rows))
+
+
+def _queue_of_model(row: Row, total: float) -> dict[str, Any]:
+    core_s = row["core_s"] or 0.0
+    return {
+        "queue": row["queue"],
+        "share of core hours": _share(core_s / total),
+        "core hours": core_s / 3600,
+        "jobs": row["n_jobs"],
+    }
+
+
+def _model_of_queue(profile: Profile, row: Row) -> dict[str, Any]:
+    return {
+        **_named(profile, {"name": row["queue"]}),
+        "CPU model": row["cpu_model"] or "not named",
+        "share of core hours": _share(row["share"]),
+        "core hours": (row["core_s"] or 0.0) / 3600,
+        "jobs": row["n_jobs"],
+        "speed factor of such a queue": row["k"],
+        "error": row["k_err"],
+    }
+
+
+def _predicted(profile: Profile) -> list[str]:
+    """Return sentences about factors that CPU models predict, and about those they cannot."""
+    fitted = [row for row in profile.factors if row["processing_type"] == "all" and row["k"]]
     predicted = [
         f"{row['name']}: its CPU models predict a factor of {number(row['mix_k'])} ± "
         f"{HALF_WIDTH_90 * (row['mix_k_err'] or 0.0):.2g} (90 %), it has {number(row['k'])} "
         f"({signed_percent(row['k'] / row['mix_k'] - 1)}); {_share(row['mix_share'] or 0.0)} of its CPU time "
         "is on models that have a factor."
-        for row in profile.factors
-        if row["processing_type"] == "all" and row["mix_k"] and row["k"]
+        for row in fitted
+        if row["mix_k"]
     ]
-    predicted += [
+    apart = [
         f"{row['name']}: its speed factor and those of CPU models have no common scale, because no task "
         "links it with the largest component."
-        for row in profile.factors
-        if row["processing_type"] == "all" and row["component"] and row["k"]
+        for row in fitted
+        if row["component"]
     ]
-    about = (
-        "Shares are of the core hours of the queue; factors those of the CPU models over all queues, on the "
-        "scale of queues: what a queue of that model alone would have."
-    )
-    return Section("CPU models", about, predicted, _table(rows))
+    return [*predicted, *apart]
 
 
 def _machines(profile: Profile) -> Section | None:
@@ -332,6 +350,7 @@ def _interval(value: float | None, error: float | None) -> str | None:
 def _effect(effect: float, error: float | None) -> str:
     """A part of a deviation, which is given in the logarithm, as a relative number."""
     relative = math.expm1(effect)
+    # d(e^x) = e^x dx
     return _interval(relative, error and error * (1 + relative)) or signed_percent(relative)
 
 

@@ -32,6 +32,7 @@ def bars(names: Sequence[str], values: Floats, texts: Sequence[str], width: int)
     largest = float(np.nanmax(sizes, initial=0.0))
     lines = []
     for name, size, text in zip(names, sizes, texts, strict=True):
+        # eighths of a character are the finest that a terminal has
         length = 0.0 if math.isnan(size) or largest == 0 else room * float(size) / largest
         full, eighth = int(length), round((length - int(length)) * 8)
         bar = "█" * full + (_EIGHTHS[eighth] if eighth else "")
@@ -48,27 +49,36 @@ def line(times: Sequence[str], values: Floats, low: str, high: str, width: int) 
     columns = max(2, min(width - margin, 100))
     finite = values[~np.isnan(values)]
     lowest, highest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    height = 4 * _LINE_ROWS
-    cells = np.zeros((_LINE_ROWS, columns), np.int64)
-    places = np.linspace(0, 2 * columns - 1, len(values)) if len(values) > 1 else np.zeros(1)
-    span = highest - lowest or 1.0
-    for start in range(len(values)):
-        end = min(start + 1, len(values) - 1)
-        if math.isnan(values[start]) or math.isnan(values[end]):
-            end = start
-        if math.isnan(values[start]):
-            continue
-        for at in np.arange(round(places[start]), round(places[end]) + 1):
-            part = 0.0 if end == start else (at - places[start]) / (places[end] - places[start])
-            value = values[start] + min(1.0, max(0.0, part)) * (values[end] - values[start])
-            dot = round((highest - value) / span * (height - 1))
-            cells[dot // 4, at // 2] |= _DOTS[dot % 4][at % 2]
-    rows = ["".join(chr(0x2800 + int(cell)) for cell in row) for row in cells]
+    rows = _braille(values, lowest, highest, columns)
     names = [high, *[""] * (_LINE_ROWS - 2), low]
     drawn = [f"{name:>{margin - 1}} {row}" for name, row in zip(names, rows, strict=True)]
     first, last = (times[0], times[-1]) if times else ("", "")
     gap = max(1, columns - len(first) - len(last))
     return [*drawn, " " * margin + first + " " * gap + last]
+
+
+def _braille(values: Floats, lowest: float, highest: float, columns: int) -> list[str]:
+    """Return the rows of a line; a character has two columns of four dots."""
+    height = 4 * _LINE_ROWS
+    cells = np.zeros((_LINE_ROWS, columns), np.int64)
+    places = np.linspace(0, 2 * columns - 1, len(values)) if len(values) > 1 else np.zeros(1)
+    span = highest - lowest or 1.0
+    for start, end in _joined(values):
+        for at in np.arange(round(places[start]), round(places[end]) + 1):
+            part = 0.0 if end == start else (at - places[start]) / (places[end] - places[start])
+            value = values[start] + min(1.0, max(0.0, part)) * (values[end] - values[start])
+            dot = round((highest - value) / span * (height - 1))
+            cells[dot // 4, at // 2] |= _DOTS[dot % 4][at % 2]
+    # Unicode has the 256 characters of braille in the order of the bits of their dots
+    return ["".join(chr(0x2800 + int(cell)) for cell in row) for row in cells]
+
+
+def _joined(values: Floats) -> Iterator[tuple[int, int]]:
+    """Yield the neighbours that a line joins; a value before a gap, and the last, are joined with themselves."""
+    for start in range(len(values)):
+        end = min(start + 1, len(values) - 1)
+        if not math.isnan(values[start]):
+            yield start, start if math.isnan(values[end]) else end
 
 
 def heat_map(
@@ -126,23 +136,33 @@ def marks(
     # the lower half is drawn only when something is there, so that what is usual stands apart
     lowest = min(0.5, math.floor(10 * float(finite.min(initial=0.5))) / 10)
     step = max(3, min(12, (width - 6) // max(1, len(columns))))
-    rows = [[" "] * (step * len(columns)) for _ in range(_MARK_ROWS)]
+    grid = [[" "] * (step * len(columns)) for _ in range(_MARK_ROWS)]
 
     def row_of(value: float) -> int:
         return round((highest - value) / (highest - lowest) * (_MARK_ROWS - 1))
 
     labels = {0: highest, _MARK_ROWS - 1: lowest} | {row_of(limit): limit for limit in limits}
     for limit in limits:
-        rows[row_of(limit)] = list("- " * (step * len(columns) // 2))
+        grid[row_of(limit)] = list("- " * (step * len(columns) // 2))
     for (_, values), symbol in zip(series, _LETTERS, strict=False):
         for place, value in enumerate(values):
             if not math.isnan(value):
-                row, at = rows[row_of(float(value))], place * step + step // 2
+                row, at = grid[row_of(float(value))], place * step + step // 2
                 row[at] = symbol if row[at] in " -" else "*"
-    drawn = [
-        f"{labels[place]:.2f} {''.join(row)}".rstrip() if place in labels else f"     {''.join(row)}".rstrip()
-        for place, row in enumerate(rows)
+    return [
+        *(_labelled(labels.get(place), row) for place, row in enumerate(grid)),
+        " " * 5 + "".join(name[:step].center(step) for name in columns).rstrip(),
+        *_value_lines(columns, series, across),
     ]
+
+
+def _labelled(label: float | None, row: Sequence[str]) -> str:
+    text = "    " if label is None else f"{label:.2f}"
+    return f"{text} {''.join(row)}".rstrip()
+
+
+def _value_lines(columns: Sequence[str], series: Sequence[tuple[str, Floats]], across: str) -> list[str]:
+    """Return the values below a picture: a line of columns, and a line a series with its letter."""
     texts = [["" if math.isnan(value) else f"{value:.2f}" for value in values] for _, values in series]
     name_width = max(map(cell_len, (across, *(name for name, _ in series))))
     cell = max((len(text) for row in (columns, *texts) for text in row), default=0)
@@ -151,8 +171,6 @@ def marks(
         return f"{symbol}  {set_cell_size(name, name_width)}" + "".join(f"  {text:>{cell}}" for text in row)
 
     return [
-        *drawn,
-        " " * 5 + "".join(name[:step].center(step) for name in columns).rstrip(),
         line(" ", across, columns),
         *(line(symbol, name, row) for (name, _), symbol, row in zip(series, _LETTERS, texts, strict=False)),
     ]

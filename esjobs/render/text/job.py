@@ -23,32 +23,27 @@ _AS_IS: dict[str, Any] = {"drop_whitespace": True, "break_long_words": False, "b
 def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
     """Name and value of the known fields of the record, as people read them."""
     for name, value in story.record.items():
-        if name in ("source", "job_id"):
-            continue
-        field = fields.field(name)
-        if isinstance(value, datetime):
-            yield name, f"{value:%Y-%m-%d %H:%M:%S} UTC"
-        elif field.type == "map":
-            pairs = list(value)
-            yield (
-                name,
-                f"{len(pairs)} events: {', '.join(visible(str(key)) for key, _ in pairs[:5])}"
-                + (", ..." if len(pairs) > 5 else ""),
-            )
-        elif field.unit == "B":
-            yield name, formatted(float(value), "bytes")
-        elif field.unit == "s":
-            yield (
-                name,
-                f"{formatted(float(value))} s"
-                + (f" ({formatted(float(value), 'time')})" if value >= 120 else ""),
-            )
-        elif isinstance(value, bool):
-            yield name, "yes" if value else "no"
-        elif field.type == "integer":
-            yield name, f"{value:,}"
-        else:
-            yield name, " ".join(filter(None, [formatted(value), field.unit]))
+        if name not in ("source", "job_id"):
+            yield name, _record_value(fields.field(name), value)
+
+
+def _record_value(field: fields.Field, value: Any) -> str:
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
+    if field.type == "map":
+        names = [visible(str(key)) for key, _ in value]
+        return f"{len(names)} events: {', '.join(names[:5])}" + (", ..." if len(names) > 5 else "")
+    if field.unit == "B":
+        return formatted(float(value), "bytes")
+    if field.unit == "s":
+        in_words = f" ({formatted(float(value), 'time')})" if value >= 120 else ""
+        return f"{formatted(float(value))} s{in_words}"
+    # before integers: a flag is one of them in Python
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if field.type == "integer":
+        return f"{value:,}"
+    return " ".join(filter(None, [formatted(value), field.unit]))
 
 
 def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
@@ -120,8 +115,29 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
             # lines of the tree are short; a sentence goes on below itself
             yield from textwrap.wrap(line, max(60, width), subsequent_indent=" " * 6, **_AS_IS) or [""]
         yield ""
+    yield from _issue_lines(story, width)
+    if story.plots:
+        first = story.plots[0]
+        yield ""
+        yield f"time series, {first.start:%Y-%m-%d %H:%M} to {first.end:%Y-%m-%d %H:%M} UTC"
+    for plot in story.plots:
+        yield from _plot_lines(story, plot, min(_MOST, max(_LEAST, width - 4)))
+
+
+def issues_and_tags(story: JobStory) -> tuple[list[Row], list[Row]]:
+    """Return the issues of a job, and the tags that are mere information."""
     issues = [row for row in story.issues if row["kind"] == "detector" or row["severity"] != "info"]
     tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
+    return issues, tags
+
+
+def reasons(story: JobStory) -> list[str]:
+    """Return the reasons for which detectors did not judge."""
+    return sorted({str(row["reason"]) for row in story.measures if row["reason"]})
+
+
+def _issue_lines(story: JobStory, width: int) -> Iterator[str]:
+    issues, tags = issues_and_tags(story)
     yield f"tags: {', '.join(row['detector'] for row in tags) or 'none'}"
     yield f"issues: {len(issues) or 'none'}"
     for row in (*issues, *tags):
@@ -129,15 +145,9 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
         yield from textwrap.wrap(
             visible(row["hint"]), max(40, width - 12), initial_indent=" " * 12, subsequent_indent=" " * 12
         )
-    why = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
+    why = reasons(story)
     if why:
         yield f"not judged by some detectors: {visible('; '.join(why))}"
-    if story.plots:
-        first = story.plots[0]
-        yield ""
-        yield f"time series, {first.start:%Y-%m-%d %H:%M} to {first.end:%Y-%m-%d %H:%M} UTC"
-    for plot in story.plots:
-        yield from _plot_lines(story, plot, min(_MOST, max(_LEAST, width - 4)))
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> Iterator[str]:
@@ -162,6 +172,7 @@ def _fitted(values: Floats, width: int) -> Floats:
     """Values at most as many as there are columns."""
     if len(values) <= width:
         return values
+    # samples in the middle of columns, not means: peaks keep their height
     places = (np.arange(width) + 0.5) * len(values) / width
     fitted: Floats = values[places.astype(np.int64)]
     return fitted

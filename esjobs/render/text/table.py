@@ -38,50 +38,71 @@ def write_text_table(
     """
     right = [name in numbers for name in columns]
     wrapped = [name in prose for name in columns]
-    if stream.isatty():
+    terminal = stream.isatty()
+    if terminal:
         columns = [_cut(name) for name in columns]
-        rows = [
-            [_cut_words(text) if wraps else _cut(text) for text, wraps in zip(row, wrapped, strict=True)]
-            for row in rows
-        ]
+        rows = [_cut_row(row, wrapped) for row in rows]
     cells = [[row[position] for row in rows] for position in range(len(columns))]
-    content = [
-        max((cell_len(text) if wraps else min(cell_len(text), _WIDEST_NAME) for text in column), default=0)
-        for column, wraps in zip(cells, wrapped, strict=True)
-    ]
+    content = [_content_width(column, wraps) for column, wraps in zip(cells, wrapped, strict=True)]
     headings = [[name] for name in columns]
     widths = _widths(headings, content)
-    if stream.isatty():
-        room = shutil.get_terminal_size().columns - len(_GAP) * (len(columns) - 1)
-        least = {
-            position: min(content[position], max(_NARROWEST_PROSE, _longest_word(cells[position])))
-            for position, wraps in enumerate(wrapped)
-            if wraps
-        }
-        broken = [_broken(name, width) for name, width in zip(columns, content, strict=True)]
-        if sum(_narrowed(widths, least, room)) > room:
-            headings, widths = broken, _widths(broken, content)
-        fitting = _narrowed(widths, least, room)
-        if sum(fitting) > room:
-            fitting = [
-                min(width, max(least[position], _WIDEST_PROSE)) if position in least else width
-                for position, width in enumerate(widths)
-            ]
-        widths = fitting
+    if terminal:
+        headings, widths = _fitted(columns, cells, content, wrapped)
     if title:
         stream.write(title + "\n")
     height = max(map(len, headings), default=0)
+    # headings stand at the bottom of their lines, next to the numbers
     for line in _lines([[""] * (height - len(lines)) + lines for lines in headings], widths, right):
-        stream.write((f"{_BOLD}{line}{_PLAIN}" if stream.isatty() else line) + "\n")
+        stream.write((f"{_BOLD}{line}{_PLAIN}" if terminal else line) + "\n")
     for row in rows:
-        pieces = [
-            _wrapped(text, width) if wraps else [text]
-            for text, width, wraps in zip(row, widths, wrapped, strict=True)
-        ]
-        for line in _lines(pieces, widths, right):
+        for line in _lines(_pieces(row, widths, wrapped), widths, right):
             stream.write(line + "\n")
     if not rows:
         stream.write("(no rows)\n")
+
+
+def _cut_row(row: Sequence[str], wrapped: Sequence[bool]) -> list[str]:
+    return [_cut_words(text) if wraps else _cut(text) for text, wraps in zip(row, wrapped, strict=True)]
+
+
+def _content_width(column: Sequence[str], wraps: bool) -> int:
+    widest = max(map(cell_len, column), default=0)
+    return widest if wraps else min(widest, _WIDEST_NAME)
+
+
+def _pieces(row: Sequence[str], widths: Sequence[int], wrapped: Sequence[bool]) -> list[list[str]]:
+    return [
+        _wrapped(text, width) if wraps else [text]
+        for text, width, wraps in zip(row, widths, wrapped, strict=True)
+    ]
+
+
+def _fitted(
+    columns: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    content: Sequence[int],
+    wrapped: Sequence[bool],
+) -> tuple[list[list[str]], list[int]]:
+    """Return headings and widths for the terminal, within its edge if prose and headings can be broken so."""
+    room = shutil.get_terminal_size().columns - len(_GAP) * (len(columns) - 1)
+    least = {
+        position: min(content[position], max(_NARROWEST_PROSE, _longest_word(cells[position])))
+        for position, wraps in enumerate(wrapped)
+        if wraps
+    }
+    headings = [[name] for name in columns]
+    widths = _widths(headings, content)
+    if sum(_narrowed(widths, least, room)) > room:
+        headings = [_broken(name, width) for name, width in zip(columns, content, strict=True)]
+        widths = _widths(headings, content)
+    fitting = _narrowed(widths, least, room)
+    if sum(fitting) > room:
+        # lines pass the edge anyway: prose is as wide as people read
+        fitting = [
+            min(width, max(least[position], _WIDEST_PROSE)) if position in least else width
+            for position, width in enumerate(widths)
+        ]
+    return headings, fitting
 
 
 def _widths(headings: Sequence[Sequence[str]], content: Sequence[int]) -> list[int]:
