@@ -26,7 +26,6 @@ _NUMBERS = (
     *("core_h", "cpu_core_h", "useful_core_h", "failed_core_h", "declared_h", "measured_h", "measured_h_err"),
     *("recorded_h", "gain_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h"),
 )
-_MOST_GROUPS = 2_000_000
 Row = Mapping[str, Any]
 
 
