@@ -53,7 +53,9 @@ def compare_text(text: str) -> None:
 
 
 _PATTERNS = (
+    (re.compile(r"\besjobs-test-[a-z0-9_]{8}\b"), "<folder>"),
     (re.compile(r"\btest-[0-9a-f]{12}-"), "<prefix>-"),
+    (re.compile(r"\bJDK [^;]*; the end of its log:.*", re.DOTALL), "JDK <folder>; the end of its log: <log>"),
     (re.compile(r"\bport=\d+"), "port=<port>"),
     (re.compile(r"\bcontext found for id \[\d+\]"), "context found for id [<number>]"),
     (re.compile(r"\[1:\d+\] failed to parse"), "[1:<number>] failed to parse"),
@@ -75,7 +77,6 @@ _PATTERNS = (
     (re.compile(r"\b\d+(\.\d+)? (GB of memory are free)\b"), r"<number> \2"),
     (re.compile(r"block of size [\d.]+ [KMG]iB \([^)]*\)"), "block of size <number>"),
     (re.compile(r"\(python[\d.]* "), "(python "),
-    (re.compile(r"\besjobs-test-[a-z0-9_]{8}\b"), "<folder>"),
 )
 
 
