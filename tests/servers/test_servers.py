@@ -156,10 +156,11 @@ def test_who_may_only_read_may_not_write(servers: Servers, name: str) -> None:
 @pytest.mark.parametrize("name", server_params("opensearch2"))
 def test_a_server_that_does_not_start_shows_its_log(servers: Servers, name: str) -> None:
     with (
-        raised(ServerError),
+        raised(ServerError) as caught,
         servers.of_its_own(name, settings={"no.such.setting": 1}),
     ):
         pytest.fail("it started")
+    assert "unknown setting [no.such.setting]" in str(caught.value)
 
 
 def test_security_is_refused_where_there_is_none() -> None:

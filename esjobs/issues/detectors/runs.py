@@ -15,7 +15,7 @@ def longest_run(holds: Bools) -> tuple[Ints, Ints]:
     rows, n = holds.shape
     framed = np.zeros((rows, n + 2), bool)
     framed[:, 1:-1] = holds
-    # framed by False, so that runs begin and end in their own row: even edges begin, uneven ones end
+    # framed by False, so that runs begin and end in their own row: even edges begin, the others end
     edges = np.flatnonzero(framed[:, 1:] != framed[:, :-1])
     row, begin = np.divmod(edges[::2], n + 1)
     length = edges[1::2] - edges[::2]

@@ -33,7 +33,7 @@ def set_up(
         template = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
         done += set_up_template(cluster, names.template(one.name), template, dry_run=dry_run)
     for one in all_indices:
-        # the index of jobs is made with its alias, by anyone who writes jobs
+        # the index of jobs is made with its alias, by the writer of jobs
         if one.name != "jobs" and not require_layout(cluster, one.index):
             if not dry_run:
                 ensure_index(cluster, one.index, one.layout)

@@ -40,7 +40,7 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
             (stack.enter_context(PointInTime(cluster, part.index)), part)
             for part in jobs.parts(select.window, needed)
         ]
-        # the snapshots are of the call, and are closed by anyone who has read the last batch
+        # the snapshots are of the call, and are closed by the reader of the last batch
         open_until_read = stack.pop_all()
 
     def batches() -> Iterator[pa.RecordBatch]:
