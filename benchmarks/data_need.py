@@ -6,7 +6,7 @@ Three minutes. Each toy is a grid of 100 sites of which ten declare wrong by a f
 down, and the others are right within 3 %. Every site takes part in the same number of tasks, every task runs
 at ten sites. Jobs of a task scatter by 50 % around its mean, site and task have a relative interaction that
 no number of jobs averages out. Fit and line are those of the nightly run, defaults throughout; of what a site
-does to all tasks of a kind, and of fixed costs, toys have nothing: see ``benchmarks.honesty``.
+does to all tasks of a kind, and of start-up times, toys have nothing: see ``benchmarks.honesty``.
 """
 
 import argparse

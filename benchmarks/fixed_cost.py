@@ -1,4 +1,4 @@
-"""What the fixed cost of jobs does to factors, and how well it is taken out, on toys and on real jobs.
+"""What the start-up time of jobs does to factors, and how well it is taken out, on toys and on real jobs.
 
     python -m benchmarks.fixed_cost [--toys 40] [--panda FOLDER] [--out benchmarks/results/fixed_cost.md]
 
@@ -202,7 +202,7 @@ def real_tables(folder: Path) -> Iterator[str]:
 
 
 def stratified(jobs: pd.DataFrame, strata: int) -> pd.Series:
-    """Factors from strata of events per job, each a task of its own: no model of the fixed cost."""
+    """Factors from strata of events per job, each a task of its own: no model of the start-up time."""
     edges = np.unique(np.quantile(jobs["events"], np.arange(1, strata) / strata))
     cut = sum_jobs(jobs.assign(task=np.searchsorted(edges, jobs["events"])))
     columns = {name: cut[name] for name in ("cpu_s", "events")}
@@ -211,7 +211,7 @@ def stratified(jobs: pd.DataFrame, strata: int) -> pd.Series:
     return pd.Series(units.k, units.name)
 
 
-TEXT = """# Fixed cost per job
+TEXT = """# Start-up time per job
 
 Written by `python -m benchmarks.fixed_cost`; {versions}.
 Made-up jobs take A (n + rho) / k seconds for n events, 20 on average, from 10 at one unit to 40 at another,
@@ -219,9 +219,9 @@ log-normal with a spread of 0.5 inside a unit; CPU time scatters by 20 %.
 
 ## Factors: largest bias of a unit, and width of the pulls of ln k (12 units, 8 tasks, 100 jobs a bucket)
 
-"By the rule" is corrected where a fixed cost above 0 or its error can move factors by more than 2 %, whether
-it can be told from none or not; half of the tasks without any are, within their errors. "Always" is corrected
-wherever rho is known. With {toys} toys a bias of 0.3 % to 0.6 % is what the toys' own statistics
+"By the rule" is corrected where a start-up time above 0 or its error can move factors by more than 2 %,
+whether it can be told from none or not; half of the tasks without any are, within their errors. "Always" is
+corrected wherever rho is known. With {toys} toys a bias of 0.3 % to 0.6 % is what the toys' own statistics
 give.
 
 {bias}

@@ -18,11 +18,11 @@ people typed. `X+_err` stands for X and its standard error `X_err`, `X+_low+_hig
 its 90 % interval, `X+_before` for X and its value in the previous run.
 """
 _FAMILIES = {
-    "_status": "why X has its value or none",
-    "_unclipped": "X as the formula gives it",
-    "_reason": "why X is missing or clipped",
-    "_sq": "square of X, for the spread over jobs",
-    "_from": "lower edge of the ten per cent in which X lies",
+    "_status": "reason for the value of X, or for its absence",
+    "_unclipped": "X before clipping",
+    "_reason": "reason for a missing or clipped X",
+    "_sq": "square of X, for standard deviations over jobs",
+    "_from": "lower end of the 10 % bin of X",
 }
 """Ending of the name of a column, and what it says of the column X without it."""
 _SMALLEST_FAMILY = 4

@@ -1,4 +1,4 @@
-"""esjobs turns the job records of a computing grid into speed factors of queues and CPU models.
+"""esjobs turns the job records of a computing grid into speed factors of queues, sites and CPU models.
 
 import esjobs
 
@@ -88,8 +88,8 @@ def _check_neighbours() -> None:
         if origin is None or origin.parent.parent != home:
             where = origin if origin is not None else "nothing"
             raise ImportError(
-                f"esjobs needs its own package '{name}' beside {home / 'esjobs'}, but Python finds {where}; "
-                "rename that file or install esjobs into an environment of its own"
+                f"esjobs requires its own package '{name}' beside {home / 'esjobs'}, but Python finds "
+                f"{where}; rename that file or install esjobs into a separate environment"
             )
 
 

@@ -41,7 +41,9 @@ def _usable(own: tuple[Capability, ...]) -> tuple[Capability, ...]:
             raise
         # the code of another package must not end the program
         except (Exception, SystemExit) as error:
-            warn(f"{each.package} is broken: settings of capability '{each.name}': {broken(error)}")
+            warn(
+                f"{each.package}: the settings of capability '{each.name}' cannot be loaded: {broken(error)}"
+            )
         else:
             usable.append(each)
             taken |= {name for name, _ in each.sections}
@@ -51,7 +53,7 @@ def _usable(own: tuple[Capability, ...]) -> tuple[Capability, ...]:
 def _require_sections(capability: Capability, taken: set[str]) -> None:
     for name, model in capability.sections:
         if name in taken:
-            raise ValueError(f"section '{name}' exists already; give it another name")
+            raise ValueError(f"section '{name}' already exists; use a different name")
         model.load()()
 
 

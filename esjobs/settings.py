@@ -48,7 +48,7 @@ def _size(value: object) -> object:
         if fits:
             return value
     raise PydanticCustomError(
-        "size", "expected a size such as 1GB or 512MB, from 16MB to 100TB, or a share such as 50%"
+        "size", "expected a size from 16MB to 100TB, such as 1GB or 512MB, or a share such as 50%"
     )
 
 
@@ -166,7 +166,7 @@ class Settings(BaseModel):
     def memory_bytes(self) -> float:
         """The bytes that ``memory`` means here; a share is one of what the machine has."""
         size = _SIZE.fullmatch(self.memory)
-        assert size is not None, "checked when it was read"  # noqa: S101
+        assert size is not None, "checked when the file was read"  # noqa: S101
         if size[4]:
             return float(size[1]) / 100 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return _bytes(size)
@@ -178,7 +178,7 @@ class Settings(BaseModel):
             return rules
         for name, value in rules.items():
             if isinstance(value, bool):
-                raise _rule_error(name, value, "no true or false")
+                raise _rule_error(name, value, "neither true nor false")
         return rules
 
     @field_validator("rules")
@@ -238,13 +238,17 @@ def load(
         try:
             values = tomllib.loads(_text(config))
         except FileNotFoundError:
-            raise SettingsError(f"no configuration file {config}; create it or leave --config out") from None
+            raise SettingsError(
+                f"configuration file {config} not found; create it or omit --config"
+            ) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"cannot read the configuration file {config}: {error}") from error
+            raise SettingsError(f"cannot read configuration file {config}: {error}") from error
         except ValueError as error:
-            raise SettingsError(f"{config} is not TOML: {error}") from error
+            raise SettingsError(f"{config} is not valid TOML: {error}") from error
         except RecursionError as error:
-            raise SettingsError(f"{config} is nested too deeply; settings stand in one table each") from error
+            raise SettingsError(
+                f"{config} is nested too deeply; each section of the settings is one table"
+            ) from error
     where = str(config) if config is not None else "the environment (ESJOBS_...)"
     ignored = {*OF_LAUNCHES, *([NOT_MEASURED[0]] if _is_switch(*NOT_MEASURED) else [])}
     named = environment.read(os.environ, kind, ignored)
@@ -267,7 +271,7 @@ def _text(config: Path) -> str:
     with config.open("rb") as stream:
         content = stream.read(_LARGEST_FILE + 1)
     if len(content) > _LARGEST_FILE:
-        raise SettingsError(f"{config} is larger than {_LARGEST_FILE >> 10} KiB; name a file of settings")
+        raise SettingsError(f"{config} is larger than {_LARGEST_FILE >> 10} KiB; use a settings file")
     return content.decode("utf-8")
 
 
@@ -333,4 +337,4 @@ def _refuse_unknown_of(prefix: str, existing: Iterable[str], values: Iterable[st
     for key in values:
         if key not in existing:
             accepted = ", ".join(prefix + name for name in existing)
-            raise SettingsError(f"no setting '{prefix}{key}', found in {where}; there are {accepted}")
+            raise SettingsError(f"unknown setting '{prefix}{key}' in {where}; use one of: {accepted}")

@@ -41,4 +41,4 @@ def require_option(name: str, value: str, accepted: tuple[str, ...]) -> None:
     """
     if value not in accepted:
         listed = ", ".join(repr(item) for item in accepted)
-        raise SettingError(f"{name} is {value!r}; accepted are {listed}")
+        raise SettingError(f"{name} is {value!r}; use one of: {listed}")

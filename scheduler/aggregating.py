@@ -33,7 +33,7 @@ def aggregate_night(work: NightWork) -> NightAccount:
     report = outcome.report
     after = _fingerprints(work, window)
     made = sorted(day for day in after if before.get(day) != after[day])
-    _log.info("night %s: %s days were made: %s", work.night, len(made), ", ".join(map(str, made)) or "-")
+    _log.info("night %s: aggregated %s days: %s", work.night, len(made), ", ".join(map(str, made)) or "-")
     dropped = [f"{count} {reason}" for reason, count in report.dropped.items()]
     return NightAccount(
         report.rows_in,

@@ -85,6 +85,6 @@ def _rule(cron: str) -> Any:
         return CronTrigger.from_crontab(" ".join([*others, named]), UTC)
     except ValueError as error:
         raise SettingsError(
-            f"nights.cron = '{cron}' is no time for a trigger: {error}; "
-            "write minute, hour, day, month and day of the week, such as 30 3 * * *"
+            f"nights.cron = '{cron}' is not a valid schedule: {error}; write minute, hour, day, month and "
+            "weekday, such as 30 3 * * *"
         ) from error

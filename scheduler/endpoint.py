@@ -81,7 +81,7 @@ class Endpoint:
             self._server = _Server((host, port), Handler, metrics)
         except OSError as error:
             raise StoreError(
-                f"cannot listen on {host}:{port}: {error.strerror}; give another nights.port, or "
+                f"cannot listen on {host}:{port}: {error.strerror}; use a different nights.port, or set "
                 'nights.listen = "nothing"'
             ) from error
         self._threads = [
@@ -164,7 +164,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         """Log a defect; a client that disconnects is not an error."""
         del request, client_address
         if not isinstance(sys.exception(), OSError):
-            self._say("a question could not be answered", exc_info=True)
+            self._say("a request failed", exc_info=True)
 
     def server_close(self) -> None:
         """Close the port, the connections and the reserve."""
@@ -213,7 +213,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def _turn_away(self) -> None:
         self._metrics.refused("descriptors")
-        self._say("no descriptors are left for connections")
+        self._say("out of file descriptors; connections are refused")
         if self._reserve:
             os.close(self._reserve.pop())
         with contextlib.suppress(OSError):

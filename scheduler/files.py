@@ -25,7 +25,7 @@ def ingest_files(work: NightWork) -> NightAccount:
     settings = work.settings.section(NightsSettings)
     seen = _seen(work.store)
     rows_in = rows_out = 0
-    notes = [f"no file {name}" for name in lacking(settings.ingest, work.night)]
+    notes = [f"file not found: {name}" for name in lacking(settings.ingest, work.night)]
     for source in settings.ingest:
         for path in sorted(set(_paths(source, work.night, settings.late_days))):
             name, state = content_id({"path": str(path), "fill": [source.format, *source.fill]}), _state(path)
@@ -78,7 +78,9 @@ def _state(path: Path) -> str:
     try:
         found = path.stat()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; mend it and run the night again") from error
+        raise InputError(
+            f"cannot read {path}: {error.strerror}; fix this and run the night again: esjobs rerun DATE"
+        ) from error
     return f"{found.st_size} {found.st_mtime_ns}"
 
 

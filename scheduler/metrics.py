@@ -20,31 +20,29 @@ class Metrics:
         def gauge(name: str, meaning: str, *labels: str) -> Gauge:
             return Gauge(f"esjobs_{name}", meaning, labels, registry=self.registry)
 
-        self._success = gauge("last_success_timestamp_seconds", "When the newest night that is done ended")
-        self._trigger = gauge("last_trigger_timestamp_seconds", "When the service was last triggered")
-        self._next = gauge("next_trigger_timestamp_seconds", "When it will be triggered next")
-        self._running = gauge("running", "1 while nights are being run")
-        self._seconds = gauge("step_seconds", "How long each step of the newest night took", "step")
-        self._nights = gauge("nights", "Nights of the last 60 days by what became of them", "state")
+        self._success = gauge("last_success_timestamp_seconds", "End of the newest completed night")
+        self._trigger = gauge("last_trigger_timestamp_seconds", "Last trigger of the service")
+        self._next = gauge("next_trigger_timestamp_seconds", "Next trigger of the service")
+        self._running = gauge("running", "1 while nights are running")
+        self._seconds = gauge("step_seconds", "Duration of each step of the newest night", "step")
+        self._nights = gauge("nights", "Nights of the last 60 days by state", "state")
         self._jobs = gauge("night_jobs", "Jobs of the newest night: in, used, dropped", "what")
-        self._flags = gauge("open_flags", "Queues that deviate in the latest results", "status")
-        self._fits = gauge("fit_ok", "1 where the latest fit converged", "level")
+        self._flags = gauge("open_flags", "Queues that deviate in the latest results, by status", "status")
+        self._fits = gauge("fit_ok", "1 if the latest fit converged", "level")
         self._last_end = gauge("last_job_end_timestamp_seconds", "End of the newest job")
-        self._stopped = gauge("ingest_stopped", "1 where no job ended for too long")
-        self._triggers = Counter(
-            "esjobs_triggers", "Triggers by what came of them", ["result"], registry=self.registry
-        )
+        self._stopped = gauge("ingest_stopped", "1 if no job has ended for nights.ingest_stopped_h hours")
+        self._triggers = Counter("esjobs_triggers", "Triggers by result", ["result"], registry=self.registry)
         for result in _RESULTS:
             self._triggers.labels(result)
-        self._errands = Counter(
-            "esjobs_errands",
-            "What is done between nights, by what came of it",
-            ["errand", "result"],
+        self._tasks = Counter(
+            "esjobs_periodic_tasks",
+            "Periodic tasks between nights, by result",
+            ["task", "result"],
             registry=self.registry,
         )
         self._refused = Counter(
             "esjobs_endpoint_refused",
-            "Connections that were ended without an answer, by what they lacked",
+            "Connections closed without a response, by missing resource",
             ["reason"],
             registry=self.registry,
         )
@@ -68,11 +66,11 @@ class Metrics:
     def knows_task(self, name: str) -> None:
         """Start the counters of a periodic task at 0."""
         for result in _RESULTS:
-            self._errands.labels(name, result)
+            self._tasks.labels(name, result)
 
     def task_done(self, name: str, *, ok: bool) -> None:
         """Count a finished periodic task."""
-        self._errands.labels(name, "ok" if ok else "failed").inc()
+        self._tasks.labels(name, "ok" if ok else "failed").inc()
 
     def expects(self, following: datetime | None) -> None:
         """Set the time of the next trigger."""

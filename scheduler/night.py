@@ -236,13 +236,13 @@ class _Attempt:
         """Return the reason of a failed night: its failed steps, equal reasons once, and what ended it."""
         texts = [f"{', '.join(names)} failed: {reason}" for reason, names in self._failures.items()]
         if self._left_out:
-            texts.append(f"left out: {', '.join(self._left_out)}")
+            texts.append(f"skipped: {', '.join(self._left_out)}")
         return "; ".join([*texts, *([end] if end else [])])
 
     def _defect(self, error: Exception) -> str:
         """Log a defect and return its kind alone for the ledger: its text may contain anything."""
-        _log.error("night %s: a defect", self._work.night, exc_info=error)
-        return f"a defect in esjobs, {type(error).__name__}; see the log, and report it"
+        _log.error("night %s: internal error", self._work.night, exc_info=error)
+        return f"internal error in esjobs ({type(error).__name__}); see the log and report it"
 
     def _look_at_day(self) -> bool:
         # Adds jobs and windows of the day to the account; False without jobs.
@@ -272,7 +272,7 @@ class _Attempt:
             raise
         except StoreError as error:
             # what failed first has to be repaired; that it cannot be written is often its consequence
-            also = "" if str(error) in reason else f"; nor could this be written down: {error}"
+            also = "" if str(error) in reason else f"; the failure could not be recorded: {error}"
             raise StoreError(f"night {night} failed: {reason}{also}") from error
         for step in self._steps:
             name = step.name
@@ -281,7 +281,7 @@ class _Attempt:
                 try:
                     self._do(position, name, step, self._work)
                 except EsjobsError as error:
-                    _log.warning("night %s: after %s: %s", self._work.night, name, error)
+                    _log.warning("night %s: %s after the failure: %s", self._work.night, name, error)
 
     def _end(self, state: str, reason: str | None) -> None:
         self._row |= {
@@ -321,7 +321,7 @@ def why_missing(work: NightWork) -> str:
         [
             NO_JOBS,
             *(
-                f"no file {name}"
+                f"file not found: {name}"
                 for name in lacking(work.settings.section(NightsSettings).ingest, work.night)
             ),
         ]

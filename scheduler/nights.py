@@ -225,7 +225,7 @@ class Nights:
 
     def _require_over(self, night: date | None) -> None:
         if night is not None and night > self.due:
-            raise UsageError(f"{night} is not over; the last night that can be run is {self.due}")
+            raise UsageError(f"{night} has not ended (UTC); the latest night that can run is {self.due}")
 
 
 def _was_empty(row: dict[str, Any] | None) -> bool:

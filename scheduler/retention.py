@@ -23,7 +23,7 @@ def prune_night(work: NightWork) -> NightAccount:
     return NightAccount(
         report.rows_in + len(nights),
         report.rows_out + len(nights) - len(gone),
-        (f"{report.rows_in - report.rows_out} runs and {len(gone)} nights of the ledger removed",),
+        (f"removed {report.rows_in - report.rows_out} runs and {len(gone)} nights",),
     )
 
 

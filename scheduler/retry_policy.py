@@ -44,7 +44,7 @@ class RetryPolicy:
             except (StoreError, BooksError) as error:
                 if self.timer() + pause > deadline or not may_pass(error):
                     raise
-                _log.warning("%s%s; again in %.0f s", said, error, pause)
+                _log.warning("%s%s; retrying in %.0f s", said, error, pause)
                 self.pause(pause)
                 pause = min(2 * pause, settings.longest_pause_s)
 

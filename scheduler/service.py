@@ -37,7 +37,7 @@ _HEARTBEAT_S = 30
 _DAY = timedelta(days=1)
 # After a trigger that was refused because of the clock; jobs that come meanwhile may be evidence
 _REFUSED_FOR_S = 600.0
-STARTING = "starting: the store has not answered yet"
+STARTING = "starting: the store has not responded yet"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Service:
         if self._refused_at is not None and self._timer() - self._refused_at < _REFUSED_FOR_S:
             return False
         if len(times) > 1 and self._refused_at is None:
-            _log.warning("%d triggers came while none was run; one makes up for them", len(times))
+            _log.warning("missed %d scheduled triggers; running once", len(times))
         before = self._seen
         # a time that comes while nights are run is seen by the next tick
         self._seen = now
@@ -125,7 +125,7 @@ class Service:
         if self._refused_at is not None:
             self._refused_at = -math.inf
         text = f"moved by {by.total_seconds():+.0f} s, to {self._clock():%Y-%m-%d %H:%M:%S} UTC"
-        _log.warning("the clock of this machine was %s", text)
+        _log.warning("the system clock was %s", text)
         with self._lock:
             self._clock_change = text
         self._metrics.expects(self._calendar.next_after(self._clock()))
@@ -189,10 +189,10 @@ class Service:
                 _log.error("%s", error)
         except EsjobsError as error:
             failure = self._pending = str(error)
-            _log.error("nothing was run: %s", error)
+            _log.error("no night was run: %s", error)
         except Exception as error:
-            failure = self._pending = f"a defect in esjobs, {type(error).__name__}; see the log"
-            _log.exception("a defect")
+            failure = self._pending = f"internal error in esjobs ({type(error).__name__}); see the log"
+            _log.exception("internal error")
         finally:
             with self._lock:
                 self._failure = failure
@@ -244,7 +244,7 @@ class PeriodicTask:
             if said != self._said:
                 _log.error("%s: %s", self._name, error)
         except Exception:
-            _log.exception("%s: a defect", self._name)
+            _log.exception("%s: internal error", self._name)
         self._said = said
         self._metrics.task_done(self._name, ok=ok)
         return True
@@ -284,7 +284,7 @@ def serve(
                     task.tick()
         # a signal in the middle of a query: DuckDB raises its own KeyboardInterrupt in place of ours
         except (Stop, KeyboardInterrupt):
-            _log.info("told to end")
+            _log.info("stopping on request")
         finally:
             ticking.shutdown(wait=False)
 

@@ -16,7 +16,7 @@ _LONGEST_WINDOW = 3_660
 
 def _ascending(days: tuple[int, ...]) -> tuple[int, ...]:
     if any(a >= b for a, b in pairwise(days)):
-        raise PydanticCustomError("ascending", "expected each length once, the shortest first")
+        raise PydanticCustomError("ascending", "expected different lengths in ascending order")
     return days
 
 

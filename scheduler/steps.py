@@ -25,7 +25,7 @@ def _usable(capability: Capability, steps: dict[str, NightStep]) -> Iterator[Ste
     for entry in capability.steps:
         try:
             if entry.name in steps or not steps.keys() >= set(entry.after):
-                raise ValueError("its name is taken, or a step that it runs after does not exist")
+                raise ValueError("its name is taken, or a step in its list `after` does not exist")
             step = entry.load.load()
             if not isinstance(step, NightStep):
                 raise TypeError("not a NightStep of esjobs.records.night")
@@ -33,7 +33,7 @@ def _usable(capability: Capability, steps: dict[str, NightStep]) -> Iterator[Ste
             raise
         # the code of another package must not end the night
         except (Exception, SystemExit) as error:
-            warn(f"{capability.package} is broken: step '{entry.name}' of every night: {broken(error)}")
+            warn(f"{capability.package}: night step '{entry.name}' cannot be loaded: {broken(error)}")
         else:
             steps[entry.name] = step
             yield entry

@@ -47,8 +47,8 @@ def require_plausible(store: JobStore, clock: Clock, night: date) -> None:
     newest, what = max(evidence)
     if night - newest > _TOLERANCE:
         raise ClockError(
-            f"the night of {night} was not run: it lies {(night - newest).days} days after {newest}, {what}; "
-            f"set the clock of this machine, or, if it is right: esjobs catch-up --to {night}"
+            f"night {night} was not run: it lies {(night - newest).days} days after {newest} ({what}). Set "
+            f"the system clock; if it is right, run: esjobs catch-up --to {night}"
         )
 
 
@@ -61,20 +61,20 @@ def _require_no_past(store: JobStore, night: date) -> None:
     # a single record may have a wrong year
     if 2 * n_later > span.jobs:
         raise ClockError(
-            f"the night of {night} was not run: it lies {(span.last.date() - night).days} days before "
-            f"{span.last.date()}, the day of the newest job; set the clock of this machine, or, if it is "
-            f"right: esjobs catch-up --to {night}"
+            f"night {night} was not run: it lies {(span.last.date() - night).days} days before "
+            f"{span.last.date()} (day of the newest job). Set the system clock; if it is right, run: esjobs "
+            f"catch-up --to {night}"
         )
 
 
 def _evidence(store: JobStore, clock: Clock, night: date) -> Iterator[tuple[date, str]]:
     last_job = store.span().last
     if last_job is not None:
-        yield last_job.date(), "the day of the newest job"
+        yield last_job.date(), "day of the newest job"
     server_time = store.server_time() if isinstance(store, ServerClock) else None
     if server_time is not None:
-        yield last_complete_day(server_time), "the last day that is over by the clock of the cluster"
+        yield last_complete_day(server_time), "last complete day by the clock of the cluster"
         return
     run = [row["night"] for row in Ledger(store, clock).nights(None, night) if row["attempt"]]
     if run:
-        yield max(run), "the newest night that was run"
+        yield max(run), "newest night in the ledger"

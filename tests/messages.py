@@ -70,11 +70,11 @@ _PATTERNS = (
     (re.compile(r"/reference/\d+\.\d+/"), "/reference/<version>/"),
     (re.compile(r"\bchecksum \d+"), "checksum <number>"),
     (
-        re.compile(r"[\d,]+ or more pairs of task and queue to fit, which take about [\d.]+ GB"),
+        re.compile(r"[\d,]+ or more pairs of task and queue\. The fit requires about [\d.]+ GB"),
         "<number> pairs",
     ),
     (re.compile(r"\b(gave up after) \d+ s\b"), r"\1 <number> s"),
-    (re.compile(r"\b\d+(\.\d+)? (GB of memory are free)\b"), r"<number> \2"),
+    (re.compile(r"\b\d+(\.\d+)? (GB are free)\b"), r"<number> \2"),
     (re.compile(r"block of size [\d.]+ [KMG]iB \([^)]*\)"), "block of size <number>"),
     (re.compile(r"\(python[\d.]* "), "(python "),
 )

@@ -245,7 +245,9 @@ def test_a_broken_format_is_one_line(site: Path, value: str, why: str) -> None:
     with pytest.raises(UsageError) as raised:
         source("pairs")
     line = str(raised.value)
-    assert line.startswith(f"pack 1.2 is broken: entry point 'pairs' of esjobs.sources ({value}): {why}")
+    assert line.startswith(
+        f"pack 1.2: entry point 'pairs' of esjobs.sources ({value}) cannot be loaded: {why}"
+    )
     assert "\n" not in line
 
 
@@ -314,9 +316,7 @@ def test_rules_cannot_name_a_broken_detector(site: Path, tmp_path: Path, name: s
     put_detectors(site)
     with pytest.raises(InputError) as raised:
         detected(tmp_path, name)
-    expected = (
-        "peak" if name == "unknown" else f"peaks 1.2 is broken: entry point '{name}' of esjobs.detectors"
-    )
+    expected = "peak" if name == "unknown" else f"peaks 1.2: entry point '{name}' of esjobs.detectors"
     assert expected in str(raised.value)
 
 

@@ -1,4 +1,4 @@
-"""Voice of code and help: openings of docstrings, names, share of comments, length of help lines."""
+"""Voice of code, help and texts: openings of docstrings, names, comments, negations, words, lengths."""
 
 import ast
 import io
@@ -14,6 +14,8 @@ from esjobs.cli.registry import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("esjobs", "fitters", "dashboards", "scheduler")
+RULES = ROOT / "esjobs" / "issues" / "rules" / "default.toml"
+TEMPLATES = ROOT / "scheduler" / "notifications" / "templates"
 
 NOT_YET: dict[str, frozenset[str]] = {"comments": frozenset({"esjobs"})}
 """Checks that still fail, with their folders; the list only gets shorter."""
@@ -34,8 +36,19 @@ BANNED = frozenset(
 BANNED_DEFINITIONS = BANNED | {"place", "needs"}
 """Names that functions, classes and modules must not have; variables may be called ``place`` or ``needs``."""
 
+NEGATIONS = re.compile(r"\b(is|are|was|were) (no(?! longer\b)|none|nothing)\b")
+"""Negations that belong to the verb: "X is not a Y" instead of "X is no Y"."""
+PHRASES = re.compile(
+    r"\b(one by one|so many|name (another|one)|any more|not known|half-written|nobody|somebody|whoever"
+    r"|says? nothing|as it stands|held against|hangs? on|a (row|line|file) a|told|mend(ed|s)?|ran like"
+    r"|set aside|left alone|may (not )?be sent|not to be sent|of others|tried change|fixed cost)\b",
+    re.IGNORECASE,
+)
+"""Phrases for which the field has words."""
+
 LEAST_COMMENTS, MOST_COMMENTS = 0.03, 0.06
 LONGEST_HELP = 80
+LONGEST_SENTENCE = 25  # Words; a value that is put in counts as one
 
 Found = Iterator[tuple[Path, str]]
 
@@ -123,7 +136,71 @@ def _words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
 
 
-CHECKS: dict[str, Callable[[], Found]] = {"openings": openings, "predicates": predicates, "names": names}
+def texts() -> Iterator[tuple[Path, int, str]]:
+    """Yield literals of two words or more that are not docstrings, with ``X`` for each value put in."""
+    for path, tree in trees():
+        skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+        skipped |= {id(part) for node in formatted for part in ast.walk(node) if part is not node}
+        for node in ast.walk(tree):
+            text = None if id(node) in skipped else literal(node)
+            if text is not None and len(re.findall(r"[A-Za-z]{2,}", text)) > 1 and not _is_query(text):
+                yield path, getattr(node, "lineno", 0), text
+
+
+def literal(node: ast.AST) -> str | None:
+    """Return the text of a literal, with ``X`` for each value put in; None for other nodes.
+
+    >>> literal(ast.parse("f'{a} jobs'").body[0].value)
+    'X jobs'
+    """
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in parts)
+        case _:
+            return None
+
+
+def _is_query(text: str) -> bool:
+    return re.search(r"\b(SELECT|INSERT|CREATE|UPDATE|DELETE|FROM)\b", text) is not None
+
+
+def phrases() -> Found:
+    """Yield texts with a negation of ``NEGATIONS`` or a phrase of ``PHRASES``."""
+    for path, line, text in texts():
+        found = NEGATIONS.search(text) or PHRASES.search(text)
+        if found:
+            yield path, f"{line}: '{found[0]}' in '{text[:80]}'"
+
+
+def errors() -> Found:
+    """Yield texts of errors with a sentence that is too long."""
+    for path, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                for text in filter(None, map(literal, node.exc.args)):
+                    for sentence in too_long(text):
+                        yield path, f"{node.lineno}: {len(sentence.split())} words in '{sentence[:80]}'"
+
+
+def too_long(text: str) -> list[str]:
+    """Return the sentences of a text that have too many words; a semicolon ends one, too.
+
+    >>> too_long("Short. " + "word " * 26 + "end; short")[0].split()[:2]
+    ['word', 'word']
+    """
+    return [each for each in re.split(r"[.;!?]\s+", text) if len(each.split()) > LONGEST_SENTENCE]
+
+
+CHECKS: dict[str, Callable[[], Found]] = {
+    "openings": openings,
+    "predicates": predicates,
+    "names": names,
+    "phrases": phrases,
+    "errors": errors,
+}
 
 
 def folder(path: Path) -> str:
@@ -140,6 +217,15 @@ def test_plain_words(check: str) -> None:
         found.setdefault(folder(path), []).append(f"{path.relative_to(ROOT)}:{text}")
     wrong = [line for each in sorted(found.keys() - waiting) for line in found[each]]
     assert wrong == []
+
+
+@pytest.mark.parametrize("path", [RULES, *sorted(TEMPLATES.rglob("*.txt"))], ids=lambda path: path.name)
+def test_sentences_of_mails_and_hints_are_short(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    shown = [line for line in lines if not re.match(r"(when|value|\"[a-z ]+\") = ", line)]
+    texts_of = re.findall(r'"((?:[^"\\]|\\.)*)"', "\n".join(shown))
+    assert [sentence for text in texts_of for sentence in too_long(text)] == []
+    assert [text for text in texts_of if NEGATIONS.search(text) or PHRASES.search(text)] == []
 
 
 def comments(text: str) -> int:

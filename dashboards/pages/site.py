@@ -29,6 +29,27 @@ QUEUES = Panel(
     empty="The latest run has no such queue; clear a filter.",
 )
 
+COMBINED = Panel(
+    "site-combined",
+    "The site as a whole",
+    "table",
+    "One site",
+    View("flags", level="site", sort=("rank",)),
+    "Declared: mean of the queues, weighted with their core time.",
+    fields=(
+        Entry("site", "Site", "name", "label"),
+        Entry("status_shown", "Verdict", "name"),
+        Entry("deviation", "Deviation", "percent", error="deviation_err"),
+        Entry("corepower", "Declared", "declared"),
+        Entry("estimate", "Measured", "estimate"),
+        Entry("estimate_low", "from", "estimate"),
+        Entry("estimate_high", "to (90 %)", "estimate"),
+        Entry("k", "k", "number", error="k_err"),
+        N_JOBS,
+    ),
+    empty="The latest run has no such site; clear a filter.",
+)
+
 HOW_MANY = Panel(
     "site-how-many",
     "Selection",
@@ -237,7 +258,7 @@ SITE_ROWS = Panel(
         Entry("status_shown", "Verdict", "name"),
         Entry("deviation", "Deviation", "percent"),
         K,
-        Entry("unstable_under", "Changes under"),
+        Entry("unstable_under", "Changes with"),
         Entry("sentence", "In words", "sentence"),
     ),
     empty="The latest run has no verdict for this name.",
@@ -251,6 +272,7 @@ SITE = Page(
     stacked(
         (3, ((HOW_MANY, 48),)),
         (13, ((QUEUES, 48),)),
+        (8, ((COMBINED, 48),)),
         (24, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
         (18, ((MIX, 24), (BY_MIX, 24))),
         (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),

@@ -153,6 +153,24 @@ IN_WORDS = Panel(
     hint="open a row for details",
 )
 
+COMBINED = Panel(
+    "sites-combined",
+    "Sites: all queues together",
+    "rows",
+    "Sites",
+    View("flags", level="site", types="every", sort=("rank",)),
+    "Declared: mean of the queues, weighted with their core time.",
+    fields=(
+        OF_SITE,
+        Entry("status_shown", "Standing", "name"),
+        Entry("deviation", "Deviation", "percent"),
+        COREPOWER,
+        K,
+        JOBS,
+    ),
+    empty="No verdicts on sites.",
+)
+
 OPEN = replace(
     OPEN_FLAGS,
     id="sites-open-flags",
@@ -202,6 +220,7 @@ SITES = Page(
         (14, ((OPEN, 48),)),
         (16, ((OVER_TIME, 48),)),
         (18, ((IN_WORDS, 48),)),
+        (14, ((COMBINED, 48),)),
     ),
     choices=(
         Choice("flags", "processing_type", "Processing type", chosen="all", single=True),

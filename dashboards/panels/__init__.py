@@ -35,6 +35,7 @@ from dashboards.panels.verdicts import (
     DEVIATING,
     DEVIATING_MODELS,
     DEVIATIONS,
+    FLAGS_OF_SITES,
     FLAGS_TABLE,
     SCATTER,
     SCATTER_MODEL,
@@ -55,6 +56,7 @@ REPORT: tuple[Panel, ...] = (
     REASONS,
     DEVIATIONS,
     FLAGS_TABLE,
+    FLAGS_OF_SITES,
     TRENDS,
     PROFILES,
     SHARES,
@@ -100,7 +102,7 @@ def panel(identity: str) -> Panel:
     for candidate in REPORT:
         if candidate.id == identity:
             return candidate
-    raise LookupError(f"no panel '{identity}'; there are {', '.join(p.id for p in REPORT)}")
+    raise LookupError(f"unknown panel '{identity}'; use one of: {', '.join(p.id for p in REPORT)}")
 
 
 def tables_read() -> tuple[str, ...]:

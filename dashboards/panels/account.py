@@ -16,8 +16,8 @@ TYPES = Panel(
         level="queue",
         types="every",
     ),
-    "The same fit made for each kind of work alone. A processor may be fast for one kind and slow for "
-    "another; verdicts rest on all types together.",
+    "The same fit for each processing type alone. A processor may be fast for one type and slow for "
+    "another; verdicts use all types together.",
     repeat=(
         "conclusion",
         "deviating",
@@ -28,63 +28,63 @@ TYPES = Panel(
         "flags-site-table",
     ),
     most=(40,),
-    empty="The records name no processing types.",
+    empty="Job records name no processing types.",
 )
 
 BOOKS = Panel(
     "books",
-    "The books",
+    "Accounting of jobs",
     "books",
-    "The books",
+    "Accounting of jobs",
     View("day_books", by=("day", "kind", "outcome"), metrics=(Sum("n_jobs", "n_jobs"),), sort=("day",)),
-    "Every job of the window is either in a bucket or counted under the first rule that it fails.",
+    "Each job of the window is either in a bucket or counted under the first rule that it fails.",
     fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
-    empty="No day was aggregated.",
+    empty="No day has been aggregated.",
 )
 
 METHOD = Panel(
     "method",
-    "How it is done",
+    "Method",
     "markdown",
     "Method",
     text=(
         (
             "What is compared",
-            "Inside a task all jobs do the same work, so CPU time per event depends on the processor, and on "
-            "what a job costs before its first event. Jobs are summed per day, task, core class, site, CPU "
-            "model and processing type; buckets with too few jobs do not enter. A task that holds several "
-            "kinds of work is split where the records name them, else set aside.",
+            "Jobs of a task do the same work, so CPU time per event depends on the processor and on the "
+            "start-up time. Jobs are summed per day, task, core class, site, CPU model and processing type. "
+            "Buckets with too few jobs are excluded. A task that mixes kinds of work is split if the "
+            "records name them, otherwise excluded.",
         ),
         (
-            "Fixed cost per job",
-            "A job of n events takes CPU time in proportion to n + ρ. Each task's ρ, in events, is estimated "
-            "inside queues from jobs of different length and taken out where it matters, so that k does not "
-            "reward long jobs. k raw and raw deviations are shown beside: without this correction.",
+            "Start-up time per job",
+            "A job of n events takes CPU time in proportion to n + ρ. The ρ of each task, in events, is "
+            "estimated inside queues from jobs of different length, and corrected where it matters. "
+            "Otherwise k would favour long jobs. Raw k and raw deviations are without this correction.",
         ),
         (
             "Objective",
-            "Method gamma, the headline: factors k and task means A minimise the sum "
-            "over buckets of 2 w (x − ln x − 1), x = a k / A, a being the corrected CPU time per event. The "
-            "weight w is the inverse relative variance from the scatter of jobs and from what does not "
-            "average with them; buckets that are far off are rejected. Each connected "
-            "component is fitted alone, scaled so that its factors sum to their count.",
+            "Method gamma, the default: factors k and task means A minimise the sum over buckets of 2 w (x "
+            "− ln x − 1), x = a k / A, where a is the corrected CPU time per event. The weight w is the "
+            "inverse relative variance: scatter of jobs, and a part that more jobs do not reduce. Outlier "
+            "buckets are rejected. Each connected component is fitted alone, scaled so that its factors sum "
+            "to their count.",
         ),
         (
             "Reproduction",
-            "Method paper is the article's χ² as it was published, (a k / A − 1)², every bucket alike, raw "
-            "sums, minimised by Minuit's MIGRAD from k = 1, with the errors of HESSE. gamma carries the "
-            "verdicts because a χ² whose σ is proportional to the mean is biased where queues scatter "
-            "unequally. Verdicts of both methods are stored; those of the method named above are shown.",
+            "Method paper reproduces the published χ² without corrections, (a k / A − 1)², with equal "
+            "weights and raw sums. Minuit's MIGRAD minimises it from k = 1, HESSE gives its errors. Verdicts "
+            "rest on gamma, because a χ² whose σ is proportional to the mean is biased if queues scatter "
+            "unequally. Verdicts of both methods are stored; this report shows the method named above.",
         ),
         (
             "Errors",
-            "k_err² = k_err_stat² + k_err_int². The first part is the scatter of jobs inside buckets, the "
-            "second the interaction of queue and task, a relative scatter σ int common to all buckets; "
-            "both are propagated through the fit. (σ int² / tasks is only the leading term of the second: "
-            "it forgets that task means and other queues are uncertain too.) σ int is estimated from the "
-            "residuals when there are at least 10 independent loops (dof), and is otherwise 0.10 and marked "
-            "assumed. Where it is estimated, it is the value that makes χ²/dof 1: that 1 proves nothing. "
-            "S, the spread of residuals, is shown with its dof and is no error of its own.",
+            "k_err² = k_err_stat² + k_err_int². The first part is the scatter of jobs inside buckets. The "
+            "second is the interaction of queue and task, a relative scatter σ int common to all buckets. "
+            "Both are propagated through the fit. (σ int² / tasks is only the leading term of the second: "
+            "task means and other queues are uncertain, too.) σ int is estimated from the residuals if at "
+            "least 10 independent loops exist (dof); otherwise it is 0.10 and marked assumed. An estimated "
+            "σ int makes χ²/dof 1 by construction. S, the standard deviation of residuals, is shown with "
+            "its dof and is not an error.",
         ),
         (
             "Line and deviation",
@@ -98,19 +98,20 @@ METHOD = Panel(
             "How declarations scatter, and where the honest ones lie, is learned from all entries of the "
             "line; it gives each declared value a probability P of being off by more than {limit}. Deviates "
             f"when P > {exact_percent(SURE)}, ok when P < {exact_percent(1 - SURE)}, undecided between. A "
-            "verdict is stable when no tried change alters it: method, fixed cost, stray buckets, each task, "
-            "type and core class. A deviation is confirmed when it is stable and the line tells who is "
+            "verdict is stable when no tried change alters it: method, start-up time, rejected buckets, each "
+            "task, type and core class. A deviation is confirmed when it is stable and the line tells who is "
             "wrong, else a candidate: only what is confirmed may be sent.",
         ),
         (
-            "What it cannot say",
-            "Everything is relative to what the other sites declare: if everyone is stale by 10 %, so "
-            "is the line. A deviation may come from SMT, overcommitted cores or load as well as from a wrong "
-            "declaration, so the remedy is to benchmark again.",
+            "Limits",
+            "Results are relative to the declarations of the other sites: if all are outdated by 10 %, so "
+            "is the line. A deviation may come from SMT, overcommitted cores or load as well as from a "
+            "wrong declaration. The remedy is a new benchmark.",
         ),
         (
-            "Guard against circles",
-            "hs06sec contains the declared corepower. It may supply a declared value; it never enters a fit.",
+            "No circular reasoning",
+            "hs06sec contains the declared corepower. It may provide a declared value, but never enters a "
+            "fit.",
         ),
     ),
 )
@@ -136,7 +137,7 @@ FITS = Panel(
             "rel_spread",
             "S",
             "number",
-            note="spread of residuals: paper relative, gamma in errors",
+            note="standard deviation of residuals: paper relative, gamma in errors",
             always=True,
         ),
         Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="queue × task interaction"),
@@ -147,7 +148,7 @@ FITS = Panel(
         Entry("minuit_agreement", "Searches differ", "number", note="MIGRAD and our own search, in errors"),
         Entry("reason", "Reason"),
     ),
-    empty="No fit was made.",
+    empty="No fits.",
     on_request=True,
 )
 
@@ -166,5 +167,5 @@ PROVENANCE = Panel(
         Entry("dropped", "Dropped", "json"),
         Entry("notes", "Notes", "json"),
     ),
-    empty="The steps left no report.",
+    empty="No step reports.",
 )

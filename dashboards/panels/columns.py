@@ -11,9 +11,13 @@ UNITS = Entry(
     "n_units",
     "Units of the fit",
     "count",
-    note="task × core class × processing type: more than there are tasks",
+    note="task × core class × processing type; more than the number of tasks",
 )
-ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
+ORIGIN = Entry(
+    "origin",
+    "Origin",
+    note="own, inherited from the site, mean of its queues, default, changed in the window, none",
+)
 VERDICT = Entry("verdict", "Verdict", "verdict", "category")
 COREPOWER = Entry("corepower", "Declared", "declared", note="benchmark score per core", unit="benchmark")
 REFERENCE = Entry(
@@ -25,22 +29,20 @@ DEVIATION = Entry(
     "Deviation ± 90 %",
     "percent",
     error="deviation_err",
-    note="k over what the line expects, less 1: above 0 ran faster than declared",
+    note="k over the value expected from the line, minus 1; above 0: faster than declared",
 )
 SENTENCE = Entry("sentence", "In words", "sentence")
 FINDING = Entry("finding", "In words", "sentence")
 ADVICE = Entry("advice", "Asked of", "shared")
 K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")
 RANKS = (
-    Entry("grade", "Grade", "name", note="A the fastest; names of one grade are not told apart"),
+    Entry("grade", "Grade", "name", note="A the fastest; names of one grade do not differ significantly"),
     Entry("rank_low", "Rank from", "count", note="by speed, 90 % interval"),
     Entry("rank_high", "to", "count"),
 )
-K_RAW = Entry("k_raw", "k raw", "number", note="without correction for fixed cost per job")
-RHO = Entry("rho", "ρ, events", "number", note="fixed cost per job that was taken out, mean over its jobs")
-VIA = Entry(
-    "sole_link", "Via only", "name", note="the one name through which it hangs on the others, or few jobs"
-)
+K_RAW = Entry("k_raw", "k raw", "number", note="without correction for start-up time per job")
+RHO = Entry("rho", "ρ, events", "number", note="start-up time per job that was corrected, mean over its jobs")
+VIA = Entry("sole_link", "Sole link", "name", note="the only name that links it to the others, or few jobs")
 EVENTS_PER_JOB = Entry("events_per_job", "Events/job", "number")
 LEVEL = Entry("level", "Level", "level")
 METHOD = Entry("method", "Method", "name")

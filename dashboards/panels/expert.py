@@ -16,26 +16,26 @@ from dashboards.panels.columns import (
 from dashboards.spec import Entry, Join, Panel, View, Where
 from esjobs.core.words import HALF_WIDTH_90, JUDGED
 
-SECTION = "For the expert"
+SECTION = "For experts"
 
-_FASTER = "expected CPU time over the measured, less 1: above 0 ran faster here than the name's k promises"
+_FASTER = "expected over measured CPU time, minus 1; above 0: faster here than expected from the name's k"
 _TASK = (
     Entry("task_id", "Task", "name", "group"),
     Entry("core_class", "Cores", "name"),
     Entry("task_type", "Type", "name"),
-    Entry("work_kind", "Kind of work", "name", note="where a mixed task was split"),
+    Entry("work_kind", "Kind of work", "name", note="if a mixed task was split"),
 )
 _EVENTS = Entry("events_per_job", "Events per job", "number", "x")
-_MEASURED = Entry("cpu_s_per_event", "CPU s per event", "number", "y", note="as it was recorded")
+_MEASURED = Entry("cpu_s_per_event", "CPU s per event", "number", "y", note="as recorded")
 _EXPECTED = Entry(
-    "expected_cpu_s_per_event", "Expected s", "number", note="what the fit expects, fixed cost included"
+    "expected_cpu_s_per_event", "Expected s", "number", note="expected by the fit, start-up time included"
 )
 _RESIDUAL = Entry("deviation", "Deviation", "percent", note=_FASTER)
 _PULL = Entry(
     "pull",
     "Pull",
     "number",
-    note="the deviation in its own standard deviations: above 0 ran faster; none without loops",
+    note="deviation over its standard deviation; above 0: faster; none without loops",
 )
 _STATUS = Entry("status", "Status", "name", "category", note="used, rejected, one unit, no fit")
 
@@ -50,10 +50,10 @@ TASK_CURVES = Panel(
         level="queue",
         sort=("-n_jobs", "name"),
     ),
-    "One chart per task, one mark per queue, larger with more jobs. Queues with a fast processor lie lower. "
-    "The curve is what the task's fixed cost per job makes of one and the same processor: proportional to "
-    "1 + ρ / events per job, through the median queue. Where marks follow it, short jobs are the reason, "
-    "not the machine; that part is taken out of k.",
+    "One chart per task, one mark per queue, larger with more jobs. Lower: faster processor. The curve "
+    "shows the effect of the task's start-up time on one processor: proportional to 1 + ρ / events per job, "
+    "through the median queue. Marks on the curve: short jobs are the reason, not the machine. k is "
+    "corrected for this.",
     fields=(
         Entry("name", "Queue", "name", "label"),
         JOBS,
@@ -66,34 +66,34 @@ TASK_CURVES = Panel(
         *_TASK,
     ),
     most=(6,),
-    empty="The run kept no residuals of tasks.",
+    empty="The run stored no residuals of tasks.",
     on_request=True,
     headline_only=True,
 )
 
 TASK_TABLE = Panel(
     "tasks",
-    "All tasks, their fixed cost, and what was decided",
+    "All tasks: start-up time and decision",
     "table",
     SECTION,
     View("tasks", sort=("-n_jobs", "task_id")),
-    "Slope is that of ln(CPU time per event) on ln(events per job) inside queues: 0 when CPU time is "
-    "proportional to events, −1 when a job costs the same whatever it does.",
+    "Slope of ln(CPU time per event) against ln(events per job) inside queues. 0: CPU time is proportional "
+    "to events. −1: a job costs the same for any number of events.",
     fields=(
         *_TASK,
         Entry("decision", "Decision", "name"),
-        Entry("rho", "ρ, events", "number", error="rho_err", note="fixed cost of a job, with standard error"),
+        Entry("rho", "ρ, events", "number", error="rho_err", note="start-up time, with standard error"),
         Entry("slope", "Slope", "number", error="slope_err", note="with standard error"),
         JOBS,
-        Entry("n_queues", "Queues", "count", note="queues with enough jobs to enter"),
+        Entry("n_queues", "Queues", "count", note="queues with enough jobs for the fit"),
         EVENTS_PER_JOB,
         Entry("events_ratio", "Max/min", "number", note="of the mean events per job of its queues"),
-        Entry("kinds_ratio", "Kinds ratio", "number", note="factor between two kinds of work inside it"),
+        Entry("kinds_ratio", "Kinds ratio", "number", note="factor between its two kinds of work"),
         Entry("kinds_share", "Kinds share", "fraction", note="share of the smaller kind"),
         Entry("reason", "Reason", "sentence"),
     ),
     most=(400,),
-    empty="The run kept no account of its tasks.",
+    empty="The run stored no decisions about tasks.",
     folded=True,
     on_request=True,
     headline_only=True,
@@ -101,7 +101,7 @@ TASK_TABLE = Panel(
 
 MATRIX = Panel(
     "matrix",
-    "Where each queue is off, task by task",
+    "Where does each queue deviate, by task?",
     "matrix",
     SECTION,
     View(
@@ -109,10 +109,10 @@ MATRIX = Panel(
         level="queue",
         sort=("-n_jobs", "name"),
     ),
-    "Deviation of the speed from what the queue's k promises, in percent: blue ran faster, orange slower. A "
-    "row of one colour cannot be, k would have taken it up; a single strong cell is a task that ran "
-    "differently there. Queues from fast to slow, with k; tasks with most jobs first. A queue's only task "
-    "shows 0 by construction. Framed cells were rejected by the fit, grey ones had no part in it.",
+    "Deviation from the speed expected from the queue's k, in percent: blue faster, orange slower. A whole "
+    "row of one colour is impossible, because k would absorb it; a single strong cell is a task that ran "
+    "differently at this queue. Queues from fast to slow, with k; tasks with most jobs first. The only task "
+    "of a queue shows 0 by construction. Framed cells were rejected by the fit, grey ones are not in it.",
     fields=(
         Entry("name", "Queue", "name", "label"),
         *_TASK,
@@ -125,15 +125,14 @@ MATRIX = Panel(
     ),
     joins=(Join("speed", View("factors", level="queue"), "name", ("k",)),),
     most=(40, 25),
-    empty="There is no residual to show: the run kept none, or each is 0 by construction, because there "
-    "are no independent loops through queues and tasks.",
+    empty="No residuals: the run stored none, or all are 0 by construction (no redundancy).",
     on_request=True,
     headline_only=True,
 )
 
 ERRORS = Panel(
     "errors",
-    "What each verdict and its error are made of",
+    "Verdicts and parts of their errors",
     "table",
     SECTION,
     View(
@@ -141,14 +140,14 @@ ERRORS = Panel(
         where=(Where("verdict", JUDGED),),
         sort=("-level", "rank"),
     ),
-    "Above 0 ran faster than declared. Raw is the deviation before the fixed cost per job was taken out. The "
+    "Above 0 ran faster than declared. Raw is the deviation without correction for start-up time. The "
     "three parts of the error add in quadrature to one standard error; verdicts use "
     f"{HALF_WIDTH_90} of it.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,
         VERDICT,
-        Entry("deviation_raw", "Raw", "percent", note="without correction for fixed cost per job"),
+        Entry("deviation_raw", "Raw", "percent", note="without correction for start-up time per job"),
         DEVIATION,
         Entry("deviation_err", "Error", "size", note="one standard error, all parts"),
         Entry("deviation_err_stat", "Statistics", "size", note="from the scatter of jobs"),
@@ -159,14 +158,14 @@ ERRORS = Panel(
         EVENTS_PER_JOB,
         VIA,
     ),
-    empty="No name has a verdict that rests on an error.",
+    empty="No verdict has an error.",
     folded=True,
     on_request=True,
 )
 
 FIT_QUALITY = Panel(
     "fit-quality",
-    "How well the fits close",
+    "How well do the fits converge?",
     "table",
     SECTION,
     View(
@@ -174,10 +173,9 @@ FIT_QUALITY = Panel(
         where=(Where("dof"),),
         types="every",
     ),
-    "Where σ int is estimated, it is the value that makes χ²/dof 1, so neither that nor pulls of width 1 nor "
-    "S near 1 proves that the errors are right. Where it is assumed, χ²/dof above 1 says that they are too "
-    "narrow. Shape and tails of the pulls and the "
-    "sandwich errors beside k are tests as well.",
+    "An estimated σ int makes χ²/dof 1 by construction, so neither this nor pulls of width 1 nor S near 1 "
+    "prove that the errors are right. With an assumed σ int, χ²/dof above 1 shows that they are too small. "
+    "The shape and tails of the pulls, and the sandwich errors of k, are tests in both cases.",
     fields=(
         LEVEL,
         Entry("processing_type", "Type", "name"),
@@ -206,12 +204,12 @@ FIT_QUALITY = Panel(
             note="standard deviation of the pulls of the buckets; 0 without dof",
         ),
         Entry("n_buckets", "Buckets", "count"),
-        Entry("n_rejected", "Rejected", "count", note="buckets that count for nothing: too far off"),
+        Entry("n_rejected", "Rejected", "count", note="excluded buckets: too far off"),
         Entry(
-            "n_jobs_set_aside",
+            "n_jobs_excluded",
             "Jobs not used",
             "count",
-            note="of tasks with the decision mixed task or fixed cost unknown",
+            note="of tasks with the decision mixed task or start-up time unknown",
         ),
     ),
     empty="No fit has a factor.",
@@ -224,22 +222,23 @@ PULL_HISTOGRAMS = Panel(
     "pulls",
     SECTION,
     View("pull_histograms", sort=("-level", "low")),
-    "Deviations of buckets in their own standard deviations, for all types together: right of 0 ran faster "
-    "than k promises. The line is a normal of width 1 and the same area; the bars at both ends hold all that "
-    "lies beyond. Where σ int is estimated, the width is 1 by construction; look at the shape and the tails.",
+    "Deviations of buckets over their standard deviations, all types together; right of 0: faster than "
+    "expected from k. The line is a normal distribution of width 1 and equal area; the bars at both ends "
+    "contain everything beyond. If σ int is estimated, the width is 1 by construction: check shape and "
+    "tails.",
     fields=(
         LEVEL,
         Entry("low", "From", "number", "x"),
         Entry("high", "To", "number"),
         Entry("n_buckets", "Number of buckets", "count", "y"),
     ),
-    empty="There are no pulls: no fit has independent loops, so each residual is 0 by construction.",
+    empty="No pulls: the fits have no redundancy, so each residual is 0 by construction.",
     on_request=True,
 )
 
 ONE_TASK = Panel(
     "one-task",
-    "Names that cannot be tested",
+    "Names without a test",
     "name-list",
     SECTION,
     View(
@@ -248,7 +247,7 @@ ONE_TASK = Panel(
         sort=("-level", "name"),
     ),
     fields=(Entry("name", "Name", "name", "label"), LEVEL),
-    empty="Every name has at least two units of the fit, so that each residual tests something.",
+    empty="Every name has at least two units in the fit, so each residual is a test.",
     on_request=True,
 )
 
@@ -263,19 +262,18 @@ SIBLINGS = Panel(
         level="queue",
         sort=("site", "-k"),
     ),
-    "Queues of one site often run on the same hardware. Events per job are the mean over all tasks of "
-    "a queue: where the queues of a site ran the same tasks and those with longer jobs look faster, a fixed "
-    "cost per job is at work rather than a difference of machines; where they ran different tasks, their "
-    "events per job say nothing about their factors. Both axes are relative to the mean of the site; a "
-    "thin line joins its queues.",
+    "Queues of one site often run on the same hardware. Events per job are means over all tasks of a queue. "
+    "If the queues of a site ran the same tasks and those with longer jobs look faster, the reason is "
+    "start-up time, not the hosts. If they ran different tasks, events per job have no relation to factors. "
+    "Both axes are relative to the mean of the site; a thin line connects its queues.",
     fields=(
         Entry("site", "Site", "name", "group"),
         Entry("name", "Queue", "name", "label"),
-        Entry("k", "k", "number", "y", error="k_err", note="fixed cost taken out, with standard error"),
+        Entry("k", "k", "number", "y", error="k_err", note="start-up time corrected, with standard error"),
         K_RAW,
         RHO,
         Entry("corepower", "Declared", "declared", unit="benchmark", table="flags"),
-        Entry("origin", "Origin", note="where the declared value comes from", table="flags"),
+        Entry("origin", "Origin", note="source of the declared value", table="flags"),
         Entry("events_per_job", "Events/job", "number", "x"),
         Entry("efficiency", "CPU eff.", "fraction"),
         JOBS,
@@ -285,7 +283,7 @@ SIBLINGS = Panel(
             "site_guessed",
             "Guessed",
             "yesno",
-            note="whether the site is a guess from the queue's name",
+            note="if the site is guessed from the queue's name",
         ),
     ),
     empty="No site has two queues with a speed factor.",
@@ -302,8 +300,8 @@ WORST = Panel(
         where=(Where("rank"), Where("deviation", above=1e-6)),
         sort=("-level", "rank"),
     ),
-    "Of the fit of all types, for queues and for CPU models. A bucket is what one name ran of one task; "
-    "above 0 it ran faster than the name's k promises.",
+    "Fit of all types, queues and CPU models. A bucket is the work of one name in one task; above 0: faster "
+    "than expected from the name's k.",
     fields=(
         Entry("rank", "Rank", "count"),
         LEVEL,
@@ -317,7 +315,7 @@ WORST = Panel(
         _PULL,
         _STATUS,
     ),
-    empty="No bucket deviates: the run kept no list, or each residual is 0 by construction.",
+    empty="No deviating buckets: the run stored no list, or each residual is 0 by construction.",
     on_request=True,
     headline_only=True,
 )
@@ -333,8 +331,8 @@ EFFICIENCY = Panel(
         level="queue",
         sort=("-n_jobs", "name"),
     ),
-    "A speed factor is made of CPU time alone. Overcommitted cores and waiting for data show in the "
-    "efficiency; if slow queues were also the inefficient ones, look for load before a wrong declaration.",
+    "A speed factor uses CPU time only. Overcommitted cores and waiting for data show in the efficiency. If "
+    "slow queues are also inefficient, suspect load before a wrong declaration.",
     fields=(
         Entry("name", "Queue", "name", "label"),
         OF_SITE,
@@ -359,27 +357,27 @@ UNSTABLE = Panel(
         where=(Where("stable", (False,)),),
         sort=("-level", "rank"),
     ),
-    "Each verdict is made again with other methods, limits of jobs and of tasks. These become another one "
-    "under the change that is named, and should not be sent.",
+    "Each verdict is tested with other methods, start-up times, types and tasks. These verdicts change in "
+    "the named stability check: do not send them.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,
         VERDICT,
-        Entry("unstable_under", "Changes under"),
-        Entry("deviation_raw", "Raw", "percent", note="without correction for fixed cost per job"),
+        Entry("unstable_under", "Changes with"),
+        Entry("deviation_raw", "Raw", "percent", note="without correction for start-up time per job"),
         DEVIATION,
         JOBS,
         TASKS,
         VIA,
     ),
-    empty="Every verdict stays what it is under every tried change.",
+    empty="All verdicts pass all stability checks.",
     folded=True,
     on_request=True,
 )
 
 METHOD_SHIFT = Panel(
     "method-shift",
-    "What the article's objective would change",
+    "Effect of the published objective",
     "extremes",
     SECTION,
     View(
@@ -387,19 +385,19 @@ METHOD_SHIFT = Panel(
         where=(Where("k"), Where("method_sigmas")),
         sort=("-|method_sigmas|", "name"),
     ),
-    "The article's least squares on the same sums, over the headline's k, less 1; in standard errors of k. "
-    "That is the systematic of the method, apart from the corrections.",
+    "Least squares of the published method on the same sums, over the default k, minus 1, in standard "
+    "errors of k: the systematic error of the method without corrections.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,
         K,
-        Entry("method_shift", "Shift", "shift", note="k by the article's objective over k, less 1"),
+        Entry("method_shift", "Shift", "shift", note="k by the published objective over k, minus 1"),
         Entry("method_sigmas", "In σ", "number", "x", note="in standard errors of k"),
         JOBS,
         TASKS,
     ),
     most=(15,),
-    empty="The article's objective was not tried on the same sums.",
+    empty="The published objective was not computed on the same sums.",
     on_request=True,
     headline_only=True,
 )

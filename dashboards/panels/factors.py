@@ -39,7 +39,9 @@ _FACTOR_COLUMNS = (
     RHO,
     Entry("k_err_stat", "Statistics", "number", note="error from the scatter of jobs"),
     Entry("k_err_int", "Interaction", "number", note="error from the queue × task interaction"),
-    Entry("k_err_sandwich", "Sandwich", "number", note="robust error clustered by task; none below 20 tasks"),
+    Entry(
+        "k_err_sandwich", "Sandwich", "number", note="robust error, clustered by task; none below 20 tasks"
+    ),
     EVENTS_PER_JOB,
     Entry("efficiency", "CPU eff.", "fraction"),
     JOBS,
@@ -59,11 +61,11 @@ FACTORS_SITE = Panel(
         level="queue",
         sort=("-k", "name"),
     ),
-    "Sorted by speed, with one standard error. The mean of a component is 1: only ratios have a meaning. "
-    "Hollow marks belong to other components and cannot be compared with the filled ones. Names of one grade "
-    "are not told apart: the order inside it means nothing.",
+    "Sorted by speed, with one standard error. The mean of a component is 1, so only ratios have a meaning. "
+    "Hollow marks belong to other components and are not comparable with the filled ones. Names of one grade "
+    "do not differ significantly; their order has no meaning.",
     fields=_FACTOR_FIELDS,
-    empty="No queue has a speed factor: no two queues ran jobs of the same task, or too few of them.",
+    empty="No queue has a speed factor: no two queues share a task with enough jobs.",
 )
 
 FACTORS_SITE_TABLE = Panel(
@@ -95,10 +97,9 @@ FACTORS_MODEL = Panel(
         level="cpu_model",
         sort=("-k", "name"),
     ),
-    "Sorted by speed, with one standard error: the same for the processors that the jobs name.",
+    "Sorted by speed, with one standard error, for the processors in the job records.",
     fields=_FACTOR_FIELDS,
-    empty="No CPU model has a speed factor: the records name none, or no two models ran jobs of the same "
-    "task.",
+    empty="No CPU model has a speed factor: records name none, or no two models ran the same task.",
 )
 
 FACTORS_MODEL_TABLE = Panel(
@@ -130,8 +131,8 @@ CORRELATION = Panel(
         types="every",
         sort=("processing_type",),
     ),
-    "Pearson's r and Spearman's rank correlation over queues, and over sites, because queues of one "
-    "site are not independent. The line's scatter is what remains beyond the errors.",
+    "Pearson's r and Spearman's rank correlation over queues, and over sites, because queues of one site "
+    "are not independent. The scatter of the line is the scatter beyond the errors.",
     fields=(
         Entry("processing_type", "Processing type", "name"),
         BENCHMARK,
@@ -146,12 +147,12 @@ CORRELATION = Panel(
         Entry("status", "Status", "name"),
         Entry("reason", "Reason"),
     ),
-    empty="Without declared values there is nothing to correlate.",
+    empty="No declared values, so no correlation.",
 )
 
 COMPONENTS = Panel(
     "components",
-    "What can be compared with what",
+    "Which queues are comparable?",
     "table",
     "Components",
     View(
@@ -167,11 +168,17 @@ COMPONENTS = Panel(
         UNITS,
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
-        Entry("rel_spread", "S", "number", note="spread of residuals in stated errors", always=True),
+        Entry(
+            "rel_spread",
+            "S",
+            "number",
+            note="standard deviation of residuals over stated errors",
+            always=True,
+        ),
         Entry("names", "Queues in it", "names"),
-        Entry("link", "What would link it"),
+        Entry("link", "Missing link"),
     ),
-    empty="There is no component: no two queues ran jobs of the same task.",
+    empty="No components: no two queues ran the same task.",
 )
 
 WITHOUT = Panel(
@@ -191,6 +198,6 @@ WITHOUT = Panel(
         Entry("reason", "Reason"),
         JOBS,
     ),
-    empty="Every name has a factor.",
+    empty="All names have a factor.",
     folded=True,
 )

@@ -7,14 +7,14 @@ STATE = Entry(
     "state",
     "Flag",
     "name",
-    note="what the memory over nights says: new until jobs apart confirm it, open, acknowledged or resolved",
+    note="state over nights: new until disjoint jobs confirm it, then open, acknowledged or resolved",
     table="flag_states",
 )
-SINCE = Entry("since", "Since", note="night on which the deviation was first seen", table="flag_states")
+SINCE = Entry("since", "Since", note="first night of the deviation", table="flag_states")
 
 OPEN_FLAGS = Panel(
     "open-flags",
-    "Other open flags: confirmed on jobs apart, and not closed",
+    "Other open flags: confirmed on disjoint jobs, not closed",
     "table",
     "What deviates",
     View(
@@ -23,14 +23,14 @@ OPEN_FLAGS = Panel(
         level="queue",
         sort=("since", "name"),
     ),
-    "A flag opens when a deviation is confirmed on jobs that do not overlap, and closes when later jobs are "
-    "within the limit by a margin. Who acknowledged it hears of it again on the day that is given.",
+    "A flag opens when disjoint sets of jobs confirm a deviation. It closes when later jobs are within the "
+    "limit by a margin. An acknowledged flag opens again on the given date.",
     fields=(
         NAME,
         OF_SITE,
         Entry("state", "State", "name"),
         Entry("since", "Since"),
-        Entry("nights", "Nights", "count", note="nights since then on which it deviated"),
+        Entry("nights", "Nights", "count", note="nights with a deviation since then"),
         Entry("deviation", "Deviation", "percent"),
         Entry("deviation_low", "from", "percent"),
         Entry("deviation_high", "to (90 %)", "percent"),
@@ -40,7 +40,7 @@ OPEN_FLAGS = Panel(
         Entry("note", "Note", "sentence"),
         SENTENCE,
     ),
-    empty="No other flag is open.",
+    empty="No other open flags.",
     optional=True,
     besides="deviating",
 )

@@ -4,14 +4,14 @@ from dashboards.spec import Panel, View
 
 PROFILES = Panel(
     "profiles",
-    "Sites one by one",
+    "Individual sites",
     "profiles",
-    "Sites one by one",
+    "Individual sites",
     View("flags", level="queue"),
-    "Sites with a queue that deviates or whose verdict is open, the largest deviations first: verdicts and "
-    "what would decide them, causes, CPU models, efficiency beside the others, tasks, history. Of any other: "
-    "esjobs site NAME.",
-    empty="No queue deviates, and none is undecided.",
+    "Sites with a deviating or undecided queue, largest deviations first: verdicts and what would decide "
+    "them, causes, CPU models, efficiency compared with others, tasks, history. For any other site: esjobs "
+    "site NAME.",
+    empty="No queue deviates or is undecided.",
     optional=True,
     on_request=True,
     headline_only=True,
@@ -23,9 +23,9 @@ TRENDS = Panel(
     "trends",
     "Over time",
     View("flags", level="queue"),
-    "All jobs of each week up to the end of the window, whatever became of them; the first and the last week "
-    "may be incomplete. Below them confirmed queues in windows of one length.",
-    empty="The store holds jobs of less than three weeks.",
+    "All jobs of each week up to the end of the window, in any state; the first and last week may be "
+    "incomplete. Below: confirmed queues in windows of equal length.",
+    empty="The store contains jobs of less than three weeks.",
     optional=True,
     on_request=True,
     headline_only=True,

@@ -7,7 +7,7 @@ WHY = Entry("sentence", "Why", "sentence", table="decomposition")
 
 REASONS = Panel(
     "reasons",
-    "Why other queues deviate: the largest part of each deviation",
+    "Causes of other deviations: largest part of each",
     "table",
     "What deviates",
     View(
@@ -16,8 +16,9 @@ REASONS = Panel(
         level="queue",
         sort=("-|deviation|",),
     ),
-    "What a queue declares, held against its mix of CPU models, their state of SMT, and how fast the same "
-    "models run elsewhere. Parts add up to the deviation; beside one above 100 % others are against it.",
+    "Declared value of a queue against its CPU mix, the SMT state, and the speed of the same CPU models "
+    "elsewhere. Parts add up to the deviation; a share above 100 % means that other parts have the opposite "
+    "sign.",
     fields=(
         NAME,
         Entry("deviation", "Deviation", "percent"),

@@ -30,7 +30,7 @@ RESTS = Panel(
         JOBS,
     ),
     most=(15,),
-    empty="No queue can be told from its CPU models.",
+    empty="No queue can be separated from its CPU models.",
     folded=True,
     optional=True,
 )

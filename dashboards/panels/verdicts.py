@@ -22,7 +22,7 @@ from dashboards.panels.flags import SINCE, STATE
 from dashboards.panels.reasons import WHY
 from dashboards.spec import Entry, Join, Panel, Tile, View, Where
 from esjobs.core.numbers import exact_percent
-from esjobs.core.words import CANDIDATE, CONFIRMED, HALF_WIDTH_90, SURE, Level
+from esjobs.core.words import CANDIDATE, CONFIRMED, HALF_WIDTH_90, NAMED_LEVELS, SURE, Level
 
 _STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
 _SURE = Entry("p_off", "Sure", "sure", note="that the declared value is off by more than the limit")
@@ -78,7 +78,11 @@ _LIST_COLUMNS = (NAME, COREPOWER, ORIGIN, K, DEVIATION, JOBS, TASKS, SENTENCE)
 
 
 _CONFIRMED = (Where("confirmed", (True,)),)
-_CANDIDATES = (Where("verdict", ("deviates",)), Where("confirmed", (True,), negate=True))
+_CANDIDATES = (
+    Where("verdict", ("deviates",)),
+    Where("confirmed", (True,), negate=True),
+    Where("level", NAMED_LEVELS),
+)
 
 
 def _verdict(*values: str) -> tuple[Where, ...]:
@@ -100,7 +104,7 @@ COUNTS = Panel(
         Tile(
             "queues",
             "n_names",
-            note="queues with jobs in buckets; each has one of the verdicts beside",
+            note="queues with jobs in buckets; each has one of these verdicts",
             one="queue",
         ),
         Tile("with a speed factor", "n_with_factor", note="queues with a speed factor k"),
@@ -143,21 +147,21 @@ CONCLUSION = Panel(
     "At a glance",
     View("fit_summaries", level="queue"),
     fields=(Entry("sentence", "Conclusion"), Entry("evidence", "Evidence")),
-    empty="Nothing can be concluded: the run kept no verdicts.",
+    empty="No conclusion: the run stored no verdicts.",
 )
 
 _RAN_LIKE = Entry(
     "proposed_corepower",
-    "Jobs ran like",
+    "Measured",
     "estimate",
     error="proposed_corepower_err",
-    note="at the level of the others, with an error of at least 5 %",
+    note="on the scale of the other sites, with an error of at least 5 %",
     unit="benchmark",
 )
 
 DEVIATING = Panel(
     "deviating",
-    "Queues whose deviation is confirmed",
+    "Queues with a confirmed deviation",
     "table",
     "At a glance",
     View(
@@ -184,13 +188,13 @@ DEVIATING = Panel(
         Entry("note", "Note", "sentence", table="flag_states"),
         ADVICE,
     ),
-    empty="No deviation of a queue is confirmed.",
+    empty="No confirmed deviations of queues.",
     half=True,
 )
 
 DEVIATING_MODELS = Panel(
     "deviating-cpu-model",
-    "CPU models whose deviation is confirmed",
+    "CPU models with a confirmed deviation",
     "table",
     "What deviates",
     View(
@@ -214,12 +218,12 @@ DEVIATING_MODELS = Panel(
         ADVICE,
     ),
     requires=(Where("deviation"),),
-    empty="No deviation of a CPU model from its reference score is confirmed.",
+    empty="No CPU model has a confirmed deviation from its reference score.",
 )
 
 CANDIDATES = Panel(
     "candidates",
-    "Candidates, not confirmed",
+    "Candidates (not confirmed)",
     "table",
     "At a glance",
     View(
@@ -227,7 +231,7 @@ CANDIDATES = Panel(
         where=_CANDIDATES,
         sort=("-level", "rank"),
     ),
-    "Beyond the limit, but something plausible explains it: one task, a fixed cost, two speeds, or a line "
+    "Beyond the limit, but something plausible explains it: one task, a start-up time, two speeds, or a line "
     "that does not tell who is wrong. Not to be sent; more tasks in common confirm or dismiss them.",
     fields=(
         Entry("name", "Name", "name", "label"),
@@ -246,7 +250,7 @@ CANDIDATES = Panel(
         SINCE,
         SENTENCE,
     ),
-    empty="There is no candidate.",
+    empty="No candidates.",
     folded=True,
     optional=True,
     half=True,
@@ -263,13 +267,13 @@ SCATTER = Panel(
         where=(Where("k"), Where("corepower"), Where("component", (0, None))),
         level="queue",
     ),
-    "Each mark is a queue of the largest component; bars are one standard error. The band is the accepted "
-    "deviation: above it a queue runs faster than it declares, below it slower. Confirmed deviations are "
-    "named; default values have no part in the line.",
+    "Each mark is a queue of the largest component; bars: one standard error. Band: accepted deviation; "
+    "above it a queue runs faster than declared, below it slower. Confirmed deviations are labelled; "
+    "default values are not in the line.",
     fields=_SCATTER_FIELDS,
     joins=_line("queue"),
     band=True,
-    empty="No queue has both a speed factor and a declared corepower, so there is nothing to compare.",
+    empty="No queue has both a speed factor and a declared corepower.",
     half=True,
 )
 
@@ -283,13 +287,13 @@ SCATTER_MODEL = Panel(
         where=(Where("k"), Where("corepower"), Where("component", (0, None))),
         level="cpu_model",
     ),
-    "Reference scores come from an imported table; none is derived from what queues declare. Above the band "
-    "a CPU model runs faster than its score, below it slower.",
+    "Reference scores come from an imported table, never from declarations of queues. Above the band a CPU "
+    "model runs faster than its score, below it slower.",
     fields=_MODEL_SCATTER_FIELDS,
     joins=_line("cpu_model"),
     band=True,
     requires=(Where("k"),),
-    empty="No reference scores of CPU models were imported, so their factors stand without a comparison.",
+    empty="No reference scores of CPU models imported; run: esjobs reference import.",
 )
 
 DEVIATIONS = Panel(
@@ -309,7 +313,7 @@ DEVIATIONS = Panel(
     fields=_DEVIATION_FIELDS,
     interval=HALF_WIDTH_90,
     band=True,
-    empty="No deviation could be computed.",
+    empty="No deviations.",
 )
 
 FLAGS_TABLE = Panel(
@@ -323,7 +327,25 @@ FLAGS_TABLE = Panel(
         sort=("rank",),
     ),
     fields=(NAME, *_FLAG_COLUMNS),
-    empty="No verdicts were made.",
+    empty="No verdicts.",
+    folded=True,
+    optional=True,
+)
+
+FLAGS_OF_SITES = Panel(
+    "flags-of-sites",
+    "Sites: all queues together",
+    "table",
+    "Speed against declaration",
+    View(
+        "flags",
+        level="site",
+        sort=("rank",),
+    ),
+    "The declared value of a site is the mean of what its queues declare, weighted with their core time. A "
+    "deviation of a site is that of its queues; messages are about queues.",
+    fields=(Entry("site", "Site", "name", "label"), *_FLAG_COLUMNS),
+    empty="No verdicts were made on sites.",
     folded=True,
     optional=True,
 )
@@ -342,7 +364,7 @@ UNDECIDED = Panel(
     "Neither beyond the limit nor within it for sure. More tasks common with other queues would tell; "
     "more jobs of the same tasks only where statistics is the larger part of the error.",
     fields=_LIST_COLUMNS,
-    empty="No queue is undecided.",
+    empty="No undecided queues.",
     folded=True,
 )
 
@@ -357,11 +379,15 @@ UNDECLARED = Panel(
         level="queue",
         sort=("name",),
     ),
-    "No declared value, or one that is a default of the information system: drawn, never fitted.",
+    "No declared value, or a default of the information system: drawn, never fitted.",
     fields=(
         *_LIST_COLUMNS[:3],
         Entry(
-            "corepower_from_records", "In records", "declared", note="found in the records", unit="benchmark"
+            "corepower_from_records",
+            "In records",
+            "declared",
+            note="implied by the job records",
+            unit="benchmark",
         ),
         Entry(
             "corepower_parent",
@@ -373,7 +399,7 @@ UNDECLARED = Panel(
         *_LIST_COLUMNS[3:4],
         *_LIST_COLUMNS[5:],
     ),
-    empty="Every queue declares a value of its own.",
+    empty="All queues declare a value of their own.",
     folded=True,
 )
 
@@ -391,6 +417,6 @@ SET_ASIDE = Panel(
     "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component but their "
     "CPU models.",
     fields=(NAME, VERDICT, *_LIST_COLUMNS[1:]),
-    empty="No queue has another verdict.",
+    empty="No queues with another verdict.",
     folded=True,
 )

@@ -130,7 +130,7 @@ def set_rules(
     """
     if not server.kibana:
         raise UsageError(
-            f"{server} has no rules of Kibana; its own alerting plugin takes monitors: see docs/dashboards.md"
+            f"{server} has no rules of Kibana; use monitors of its alerting plugin, see docs/dashboards.md"
         )
     path = path_of(client, server, space)
     outcomes = []
@@ -219,12 +219,12 @@ def _why(client: Client, answer: Answer) -> str:
     said = answer.message()
     if "encryption" in said.lower():
         return (
-            f"{client.url} keeps no rules (HTTP {answer.status}: {said}); set "
+            f"{client.url} cannot store rules (HTTP {answer.status}: {said}); set "
             "xpack.encryptedSavedObjects.encryptionKey in its kibana.yml"
         )
     if answer.status == 403:
         return (
-            f"{client.url}: the rule was refused (HTTP 403{': ' + said if said else ''}); the role needs all "
-            "rights on Stack Rules (Management) in the space, and to read the indices"
+            f"{client.url}: rule rejected (HTTP 403{': ' + said if said else ''}); grant the role all rights "
+            "on Stack Rules (Management) in the space, and read on the indices"
         )
     return str(client.refusal(answer, "the rule"))

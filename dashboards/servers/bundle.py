@@ -75,19 +75,18 @@ def read_bundle(content: bytes, name: str) -> Bundle:
         one = SavedObject(_text(found, "type", name, number), _text(found, "id", name, number), _title(found))
         if one.key in seen:
             raise InputError(
-                f"{name}, line {number}: {one} stands there twice, first in line {seen[one.key]}; "
-                "leave one out"
+                f"{name}, line {number}: {one} occurs twice, first in line {seen[one.key]}; remove one"
             )
         seen[one.key] = number
         objects.append(one)
         references += ((one, *target) for target in _references(found, name, number))
     if not objects:
-        raise InputError(f"{name} holds no saved object; name a file of esjobs dashboards render")
+        raise InputError(f"{name} contains no saved objects; use a file written by: esjobs dashboards render")
     bundle = Bundle(content, tuple(objects), tuple(references))
     for user, type_, id_ in bundle.dangling()[:1]:
         raise InputError(
-            f"{name}: {user} needs {type_}/{id_}, which is not in the file; a server would take it and show "
-            "a broken panel: render the bundle again"
+            f"{name}: {user} refers to {type_}/{id_}, which is not in the file. A server would import it and "
+            "show a broken panel; render the bundle again"
         )
     return bundle
 
@@ -99,8 +98,8 @@ def _object(line: bytes, name: str, number: int) -> Mapping[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise InputError(
-            f"{name}, line {number}: no JSON object; expected a saved object a line, as esjobs dashboards "
-            "render writes them"
+            f"{name}, line {number}: not a JSON object; expected one saved object per line, as written by: "
+            "esjobs dashboards render"
         )
     return found
 

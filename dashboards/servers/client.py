@@ -115,8 +115,8 @@ class Client:
                 content = self._body(response, deadline)
         except requests.exceptions.SSLError as error:
             raise DashboardsError(
-                f"{self.url}: the certificate is not accepted ({_cause(error)}); name the authority that "
-                "signed it (cluster.ca_file)"
+                f"{self.url}: certificate rejected ({_cause(error)}); set cluster.ca_file to the authority "
+                "that signed it"
             ) from None
         except (requests.exceptions.Timeout, urllib3.exceptions.ReadTimeoutError):
             raise self._late() from None
@@ -124,7 +124,8 @@ class Client:
             if "timed out" in str(error).lower():
                 raise self._late() from None
             raise DashboardsError(
-                f"{self.url} cannot be reached ({_cause(error)}); check the address and that the server runs"
+                f"{self.url} cannot be reached ({_cause(error)}); check the address and whether the server "
+                "runs"
             ) from None
         except (
             requests.exceptions.RequestException,
@@ -137,8 +138,8 @@ class Client:
             ) from None
         if response.is_redirect or response.is_permanent_redirect:
             raise DashboardsError(
-                f"{self.url} redirects to {_shown(response.headers.get('location', 'nowhere'))}; name the "
-                "address of the server itself, with the path below which it is reached, and credentials"
+                f"{self.url} redirects to {_shown(response.headers.get('location', 'nowhere'))}; use the "
+                "address of the server itself, with its base path and credentials"
             )
         return Answer(
             response.status_code, {name.lower(): value for name, value in response.headers.items()}, content
@@ -150,7 +151,7 @@ class Client:
             content += chunk
             if len(content) > _LARGEST_ANSWER:
                 raise DashboardsError(
-                    f"{self.url} answers more than {_LARGEST_ANSWER >> 20} MiB; check that this is the "
+                    f"{self.url} returned more than {_LARGEST_ANSWER >> 20} MiB; check that this is the "
                     "address of Kibana or OpenSearch Dashboards"
                 )
             if time.monotonic() > deadline:
@@ -159,7 +160,7 @@ class Client:
 
     def _late(self) -> DashboardsError:
         return DashboardsError(
-            f"{self.url} did not answer within {self._timeout_s:g} s; try again when it has less to do"
+            f"{self.url} did not answer within {self._timeout_s:g} s; retry when its load is lower"
         )
 
     def refusal(self, answer: Answer, what: str) -> DashboardsError:
@@ -169,28 +170,28 @@ class Client:
         advice = _ADVICE.get(answer.status)
         if answer.json() is None and answer.body.lstrip()[:1] == b"<":
             return DashboardsError(
-                f"{self.url}: {what} was answered by a page of HTML (HTTP {answer.status}), perhaps the "
-                "login of a proxy; name an address that leads to the server's API, with credentials"
+                f"{self.url}: {what} returned an HTML page (HTTP {answer.status}), perhaps the login of a "
+                "proxy; use an address of the server's API, with credentials"
             )
         if advice is None:
             advice = (
-                "the server is not well, see its log, then try again"
+                "the server is unhealthy; see its log, then retry"
                 if answer.status >= 500
-                else "check the address, and the server's log"
+                else "check the address and the server's log"
             )
-        return DashboardsError(f"{self.url}: {what} was refused (HTTP {answer.status}{detail}); {advice}")
+        return DashboardsError(f"{self.url}: {what} failed (HTTP {answer.status}{detail}); {advice}")
 
 
 _ADVICE = {
-    401: "give credentials: user and password in the address, or those of the cluster (ESJOBS_CLUSTER__...)",
-    403: "this user lacks the right; the role needs all rights on dashboards, visualizations, data views and "
-    "saved objects (Saved Objects Management) of the space",
-    404: "check the address and the path below which the server is reached",
+    401: "add credentials: user and password in the address, or those of the cluster (ESJOBS_CLUSTER__...)",
+    403: "this user has no permission; grant the role all rights on dashboards, visualizations, data views "
+    "and saved objects (Saved Objects Management) of the space",
+    404: "check the address and the base path of the server",
     413: "a proxy or the server limits the size of uploads; raise it to 25 MB",
-    429: "the server has too much to do; try again later",
-    502: "the proxy does not reach the server; check that it runs",
-    503: "the server is not ready yet; try again in a minute",
-    504: "the proxy gave up waiting; try again",
+    429: "the server is overloaded; retry later",
+    502: "the proxy cannot reach the server; check whether it runs",
+    503: "the server is not ready; retry in a minute",
+    504: "the proxy timed out; retry",
 }
 
 
@@ -202,8 +203,8 @@ def _address(url: str) -> str:
         usable = False
     if not usable or parts.query or parts.fragment:
         raise UsageError(
-            f"'{_shown(url)}' is no address of Kibana or OpenSearch Dashboards; expected http://HOST:5601 or "
-            "https://HOST/PATH (--url)"
+            f"'{_shown(url)}' is not an address of Kibana or OpenSearch Dashboards; expected "
+            "http://HOST:5601 or https://HOST/PATH (--url)"
         )
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
 

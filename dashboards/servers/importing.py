@@ -61,12 +61,12 @@ def _refused(client: Client, server: Server, answer: Answer) -> DashboardsError:
     said = answer.message()
     if answer.status == 422:
         return DashboardsError(
-            f"{client.url} refused the whole import (HTTP 422: {said}): {server} is older than the objects; "
+            f"{client.url} rejected the whole import (HTTP 422: {said}): {server} is older than the objects; "
             "import --target portable, or a bundle of an older esjobs"
         )
     if answer.status == 500:
         return DashboardsError(
-            f"{client.url} failed in the import (HTTP 500: {said or 'no reason'}) and wrote nothing; see its "
+            f"{client.url} failed to import (HTTP 500: {said or 'no reason'}) and wrote nothing; see its "
             "log, and try --target portable"
         )
     return client.refusal(answer, "the import")
@@ -97,13 +97,11 @@ def _sentence(error: Mapping[str, Any], server: Server) -> str:
     kind = error.get("type")
     if kind == "missing_references":
         names = ", ".join(f"{one.get('type')}/{one.get('id')}" for one in _entries(error, "references"))
-        return f"lacks {names}, which was not written either; see why there"
+        return f"refers to {names}, which was not written either; see the reason there"
     if kind == "unsupported_type":
-        return f"{server} knows no such objects; import --target portable"
+        return f"{server} does not support such objects; import --target portable"
     if kind in ("conflict", "ambiguous_conflict"):
-        return (
-            "another space has an object with this id; import into one space, or with a --prefix of its own"
-        )
+        return "another space has an object with this id; import into one space, or use a different --prefix"
     said = excerpt(str(error.get("message") or kind or "no reason given"), 300)
     return f"{said}; see the log of {server}, or import --target portable"
 
@@ -112,12 +110,12 @@ def _lost(one: SavedObject, written: Mapping[tuple[str, str], str], after: set[t
     """Return objects that the server omitted from its list of failures."""
     id_ = written.get(one.key)
     if id_ is None:
-        return "the answer does not name it; look whether it is there, and import again"
+        return "not in the response; check whether it exists, and import again"
     if id_ != one.id:
         return (
-            f"got another id ({id_}), for another space has this one: links to it are broken; import into "
-            "one space, or with a --prefix of its own"
+            f"got another id ({id_}) because another space has this one, so links to it are broken; import "
+            "into one space, or use a different --prefix"
         )
     if one.key not in after:
-        return "is not there although the server named it as written; check the rights of this user"
+        return "reported as written but missing; check the rights of this user"
     return ""

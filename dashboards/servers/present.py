@@ -34,7 +34,7 @@ def present(
         missing = _missing(answer.json()) & requested
         unsupported = _unsupported(answer.message(), requested)
         if answer.status != 400 or not (missing or unsupported):
-            raise client.refusal(answer, "the question which objects are there")
+            raise client.refusal(answer, "the list of objects")
         # an export stops at the first kind of objects that it cannot give: asked again without them
         unknown |= missing | unsupported
         requested -= unknown

@@ -43,8 +43,8 @@ class Server:
         """Raise :class:`UsageError` when this server cannot take the bundle ``kibana``."""
         if self.target != "kibana":
             raise UsageError(
-                f"{self} does not take the bundle 'kibana', which needs Kibana 8.12 or newer; "
-                "leave --target out"
+                f"{self} does not support the bundle 'kibana', which requires Kibana 8.12 or newer; omit "
+                "--target"
             )
 
 
@@ -62,13 +62,13 @@ def recognise(client: Client) -> Server:
         raise _other(client, answer)
     # a server that is starting or degraded answers 503, and tells its version all the same
     if answer.status >= 400 and not (answer.status == 503 and named):
-        raise client.refusal(answer, "the question what server this is")
+        raise client.refusal(answer, "the request for its version")
     version = _version(answer)
     if not named:
         raise _other(client, answer)
     if not version:
         raise DashboardsError(
-            f"{client.url} tells its version to nobody but users; give credentials: user and password in the "
+            f"{client.url} shows its version to users only; add credentials: user and password in the "
             "address, or those of the cluster (ESJOBS_CLUSTER__...)"
         )
     if opensearch:
@@ -79,8 +79,8 @@ def recognise(client: Client) -> Server:
         oldest = _PORTABLE_FROM
     if version < oldest:
         raise DashboardsError(
-            f"{client.url} is {server}, which is too old for these dashboards; they need Kibana 8.9 or "
-            "OpenSearch Dashboards 2.0, or newer"
+            f"{client.url} is {server}, which is too old; the dashboards require Kibana 8.9 or OpenSearch "
+            "Dashboards 2.0, or newer"
         )
     return server
 
@@ -95,8 +95,8 @@ def _version(answer: Answer) -> tuple[int, ...]:
 
 def _other(client: Client, answer: Answer) -> DashboardsError:
     if answer.body.lstrip()[:1] == b"<":
-        return client.refusal(answer, "the question what server this is")
+        return client.refusal(answer, "the request for its version")
     return DashboardsError(
-        f"{client.url} is neither Kibana nor OpenSearch Dashboards; name the address that people open in "
+        f"{client.url} is neither Kibana nor OpenSearch Dashboards; use the address that people open in "
         "their browser, not that of the cluster"
     )

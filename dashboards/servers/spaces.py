@@ -18,20 +18,23 @@ def path_of(client: Client, server: Server, space: str | None) -> str:
     if space is None:
         return ""
     if not server.kibana:
-        raise UsageError(f"{server} has no spaces; leave --space out (a tenant is chosen by the user's role)")
+        raise UsageError(f"{server} has no spaces; omit --space (the user's role selects a tenant)")
     if not _NAME.fullmatch(space):
-        raise UsageError(f"'{space}' is no id of a space; it has small letters, digits, _ and - (--space)")
+        raise UsageError(
+            f"'{space}' is not a valid id of a space; use small letters, digits, _ and - (--space)"
+        )
     if space == "default":
         return ""
     answer = client.ask("GET", "/api/spaces/space", headers=server.headers)
     if answer.status == 404:
-        raise DashboardsError(f"{client.url} has no spaces; leave --space out")
+        raise DashboardsError(f"{client.url} has no spaces; omit --space")
     found = answer.json()
     if answer.status != 200 or not isinstance(found, list):
-        raise client.refusal(answer, "the question which spaces there are")
+        raise client.refusal(answer, "the list of spaces")
     names = sorted(str(one.get("id")) for one in found if isinstance(one, dict))
     if space not in names:
         raise DashboardsError(
-            f"{client.url} has no space '{space}', or this user may not see it; there are {', '.join(names)}"
+            f"{client.url} has no space '{space}', or this user may not see it; use one of: "
+            f"{', '.join(names)}"
         )
     return f"/s/{space}"

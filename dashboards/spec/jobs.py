@@ -11,7 +11,7 @@ from esjobs.core.tables import Table
 
 JOBS = Table(
     "jobs",
-    "the jobs as they are now, one row each; only what a record carries, nothing that is computed",
+    "present jobs, one row each; recorded fields only, nothing computed",
     "source",
     fields.JOB_FIELDS,
     time="end_time",

@@ -41,7 +41,7 @@ GROUPS: dict[str, Look] = {
 
 STATES: dict[str, Look] = {
     "used": Look("used in the fit", "circle", "●", "#2a6f97", "#7cb7dd"),
-    "rejected": Look("rejected, too far off", "diamond", "◇", "#bf3c07", "#f2894e", filled=False),
+    "rejected": Look("rejected as outlier", "diamond", "◇", "#bf3c07", "#f2894e", filled=False),
     "other": Look("not in the fit", "square", "□", "#858b94", "#9aa2ac", filled=False),
 }
 """Styles of buckets, by their status in the fit."""

@@ -53,7 +53,7 @@ Kind = Literal[
 measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
 ``siblings``: names of one group joined by a line, both axes relative to the group's mean. ``scatter``: two
 measured quantities. ``task-curves``: two quantities on logarithmic axes, one chart per task, with the curve
-of the task's fixed cost per job. ``matrix``: names x tasks, the value of ``x`` as colour and number, names
+of the task's start-up time per job. ``matrix``: names x tasks, the value of ``x`` as colour and number, names
 sorted by ``y``. ``pulls``: a histogram per row, with a normal of width 1 over it. ``extremes``: a table of
 the rows of largest magnitude of ``x``, under a sentence about all of them. ``name-list``: how many names
 qualify, as a sentence, and which. ``types``: other panels repeated for every processing type. ``books``: jobs

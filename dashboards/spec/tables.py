@@ -15,7 +15,7 @@ def table(name: str) -> Table:
 
 
 def has_levels(name: str) -> bool:
-    """True if column ``level`` of a table distinguishes queues and CPU models.
+    """True if column ``level`` of a table distinguishes queues, sites and CPU models.
 
     Efficiencies of programs have a column of that name, too: what their times are of.
 

@@ -86,7 +86,7 @@ def ask_sql(context: Context, text: str, timeout_s: float) -> Answer:
     store = context.store
     if not isinstance(store, SpeakingSQL):
         raise UsageError(
-            "SQL is for the embedded store; ask a cluster by esjobs query, jobs and show, or in its own "
-            "language on the indices: docs/elasticsearch.md"
+            "SQL requires an embedded store; for a cluster use esjobs query, jobs and show, or its own "
+            "query language: docs/elasticsearch.md"
         )
     return Answer(lambda: store.sql(text, timeout_s))

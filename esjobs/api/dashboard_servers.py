@@ -126,14 +126,14 @@ def summary(outcomes: Sequence[Outcome], *, dry_run: bool) -> str:
     """Return the number of objects per outcome, in one line."""
     states = [one.state for one in outcomes]
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-    return f"nothing was changed; it would be: {counts}" if dry_run else counts
+    return f"no changes; it would be: {counts}" if dry_run else counts
 
 
 def _checked(prefix: str | None, settings: Settings) -> str:
     if prefix in (None, settings.cluster.prefix):
         return settings.cluster.prefix
     if not _PREFIX.fullmatch(str(prefix)):
-        raise UsageError(f"'{prefix}' cannot begin ids; expected small letters, digits, - and _ (--prefix)")
+        raise UsageError(f"'{prefix}' is not a valid prefix; use small letters, digits, - and _ (--prefix)")
     return str(prefix)
 
 

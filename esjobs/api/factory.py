@@ -19,18 +19,18 @@ def require_address(settings: Settings) -> None:
         return
     if settings.cluster.jobs_index is not None:
         raise UsageError(
-            f"an index of jobs (--jobs-index {settings.cluster.jobs_index}) is in a cluster; "
-            "name its address: --store http://HOST:9200"
+            f"--jobs-index {settings.cluster.jobs_index} requires a cluster; add its address: --store "
+            "http://HOST:9200"
         )
     if kind == "duckdb" and settings.cluster.field_map is not None:
         raise UsageError(
-            f"a field map (--field-map {settings.cluster.field_map}) names the fields of an index in a "
-            "cluster; leave it out, or name the address of the cluster: --store http://HOST:9200"
+            f"--field-map {settings.cluster.field_map} requires a cluster; omit it, or add the address: "
+            "--store http://HOST:9200"
         )
     if kind != "duckdb" or not rest:
         raise UsageError(
-            f"'{settings.location}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
-            "cluster, http://HOST:9200 (--store, ESJOBS_STORE)"
+            f"'{settings.location}' is not a store; expected duckdb:PATH, duckdb::memory: or the address of "
+            "a cluster, http://HOST:9200 (--store, ESJOBS_STORE)"
         )
 
 
@@ -61,7 +61,8 @@ def open_store(settings: Settings, *, create: bool = True, read_only: bool = Fal
         return DuckStore(None, tables=TABLES, memory_limit=settings.memory, read_only=read_only)
     if (read_only or not create) and not path.exists():
         raise StoreError(
-            f"no store at {path}; the first ingest makes it, or name another one with --store duckdb:PATH"
+            f"no store at {path}; create it with esjobs ingest, or use a different one with --store "
+            "duckdb:PATH"
         )
     return DuckStore(
         path, tables=TABLES, memory_limit=settings.memory, read_only=read_only, wait_s=settings.wait_s
@@ -112,7 +113,7 @@ def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
     ):
         if in_address is not None and in_settings is not None:
             raise SettingsError(
-                f"{name} is given in the address of {location} and in the settings; leave one out"
+                f"{name} is set in the address of {location} and in the settings; remove one of them"
             )
     access = access_to(settings, location, user, password)
     field_map = load_field_map(cluster.field_map) if cluster.field_map is not None else None

@@ -58,7 +58,7 @@ class Runs(Facade):
         count_of_runs("bucket_months", bucket_months, "months")
         named = {name: number for name, number in rule.items() if number is not None}
         if keep is not None and named:
-            raise UsageError(f"prune takes a number of runs, or a rule ({', '.join(named)}); leave one out")
+            raise UsageError(f"prune accepts either a number of runs or a rule ({', '.join(named)})")
         store, settings = self._context.store, self._context.settings.section(RetentionSettings)
         usual = {name: getattr(settings, f"keep_{name}") for name in rule}
         months = settings.keep_bucket_months if bucket_months is None else bucket_months

@@ -63,9 +63,7 @@ class Tables:
         table = None if name == "jobs" else catalogue.table(name)
         ask = getattr(self._context.store, "search", None)
         if ask is None:
-            raise UsageError(
-                f"elasticsearch.dsl searches Elasticsearch only; use s.tables.{name}() or s.query()"
-            )
+            raise UsageError(f"elasticsearch.dsl requires Elasticsearch; use s.tables.{name}() or s.query()")
         return ask(table)
 
     def __getitem__(self, name: str) -> Answer:
@@ -76,7 +74,7 @@ class Tables:
 
     def __getattr__(self, name: str) -> Callable[..., Answer]:
         if not any(table.name == name for table in catalogue.TABLES):
-            raise AttributeError(f"no table '{name}'; there are {', '.join(self)}")
+            raise AttributeError(f"unknown table '{name}'; use one of: {', '.join(self)}")
         return partial(self.read, name)
 
     def __dir__(self) -> list[str]:

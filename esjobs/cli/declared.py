@@ -28,11 +28,11 @@ def reference() -> None:
 @example("esjobs corepower import csv demo/corepower.csv")
 @corepower.command("import")
 @click.argument("arguments", metavar="[csv|cric] FILE", nargs=-1, required=True)
-@click.option("--benchmark", metavar="NAME", help="HS06 or HS23, if the file does not name it.")
+@click.option("--benchmark", metavar="NAME", help="HS06 or HS23, if the file does not specify it.")
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
-    help="queue or cpu_model, if the file does not say.",
+    help="queue, site or cpu_model, if the file does not specify it.",
 )
 @click.option("--valid-from", metavar="DATE", help="Start of validity; replaces the date in CRIC.")
 @step(rows=False, create=True, late=True)

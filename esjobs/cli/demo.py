@@ -58,7 +58,7 @@ def demonstrate(
     # A store that cannot be opened is said before jobs are made up for it.
     with open_session(store or f"duckdb:{database}", config=config, progress=progress) as session:
         _make(folder)
-        _tell(progress, "making jobs up")
+        _tell(progress, "generating jobs")
         with writing(job_file) as stream:
             write_jobs((batch for day in days for batch in grid.jobs(day)), stream, "parquet")
         _write_declarations(grid, declared_file)
@@ -82,7 +82,7 @@ def demonstrate(
     lines = (
         conclusions.column("sentence")[0].as_py(),
         f"report: {report}",
-        f"truth: {score.sentence}",
+        f"ground truth: {score.sentence}",
     )
     order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
     return Demonstration((ingested, *reports, detected, scored, explained, watched), flags.take(order), lines)
@@ -105,7 +105,7 @@ def _make(folder: Path) -> None:
         make_folder(folder)
     except OSError as error:
         raise InputError(
-            f"cannot make the folder {folder} for the demo: {error.strerror}; choose another one with --out"
+            f"cannot create folder {folder} for the demo: {error.strerror}; use a different one with --out"
         ) from error
 
 
@@ -116,7 +116,7 @@ def _remove(database: Path) -> None:
             leftover.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(
-            f"cannot replace the demo's store {database}: {error.strerror}; choose another folder with --out"
+            f"cannot replace the demo's store {database}: {error.strerror}; use a different folder with --out"
         ) from error
 
 

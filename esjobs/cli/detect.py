@@ -40,9 +40,9 @@ def check(obj: Context, files: tuple[Path, ...]) -> None:
         click.echo(f"  {line}")
     for path in dict.fromkeys(files):
         if not after.own[str(path)]:
-            click.echo(f"{visible(str(path))} says nothing: it has no rule and no condition")
+            click.echo(f"{visible(str(path))} is empty: no rule and no condition")
     if not lines and not any(changes(before, after).values()):
-        click.echo("nothing changes")
+        click.echo("no changes")
 
 
 @example("esjobs rules show", "esjobs rules show low-load")
@@ -78,7 +78,7 @@ def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form
 
     with obj.session() as session:
         rows = replayed(session.store, session.settings, files, window_of(window))
-    title = "" if rows.num_rows else "nothing would change"
+    title = "" if rows.num_rows else "no changes"
     emit(rows, form, out, title=title, prose=["examples"])
 
 

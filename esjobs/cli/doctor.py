@@ -40,7 +40,7 @@ _PACKAGES = (
     "altair",
 )
 
-_AGAIN = "mend what the message says, then run esjobs doctor again"
+_AGAIN = "fix the reported problem, then run esjobs doctor again"
 
 _Finding = tuple[str, str, str, str]
 
@@ -69,7 +69,12 @@ def _findings(read: Callable[[], Settings], config: Path | None) -> Iterator[_Fi
         return
     yield "settings", "ok", "defaults and environment" if config is None else str(config), ""
     for file, mode in exposed(config, settings):
-        yield "secrets", "warning", f"{file} has mode {mode:03o}: others may read it", f"chmod 600 {file}"
+        yield (
+            "secrets",
+            "warning",
+            f"{file} has mode {mode:03o}; other users may read it",
+            f"chmod 600 {file}",
+        )
     try:
         with open_session(settings=settings, create=False, read_only=True) as session:
             yield "store", "ok", settings.location, ""
@@ -88,7 +93,12 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         "",
     )
     for right in able.lacking:
-        yield "right", FAILED, f"lacks {right}", "give the user the role that esjobs setup prints"
+        yield (
+            "right",
+            FAILED,
+            f"missing privilege: {right}",
+            "grant the user the role that esjobs setup prints",
+        )
     if isinstance(session.store, Ailing):
         for each in session.store.ailments():
             yield each.what, FAILED, each.text, each.to_do
@@ -96,7 +106,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
     yield from _notification_findings(session)
     span = session.store.span()
     if span.first is None or span.last is None:
-        yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo to look around"
+        yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo"
         return
     yield "jobs", "ok", f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}", ""
     for table in TABLES:
@@ -106,8 +116,8 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         yield (
             "load",
             FAILED,
-            f"{load_id} never ended",
-            f"ingest the files again, or esjobs ingest --undo {load_id}",
+            f"{load_id} was interrupted",
+            f"load the files again, or run: esjobs ingest --undo {load_id}",
         )
     yield from _run_findings(session)
     yield from _night_findings(session)
@@ -130,7 +140,7 @@ def _run_findings(session: Session) -> Iterator[_Finding]:
         what = f"latest {kind.name} run" if kind.named else "latest run"
         latest = latest_run(session.store, kind)
         if latest is None:
-            yield what, "missing", "no unrestricted run has all its steps", kind.command or ""
+            yield what, "missing", "no unrestricted run is complete", kind.command or ""
         else:
             yield what, "ok", latest.title.removeprefix("run "), ""
     yield from _result_findings(session)
@@ -141,9 +151,9 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
     health = session.nights.health()
     if health.future:
         yield (
-            "nights of the future",
+            "future nights",
             FAILED,
-            f"{len(health.future)}, up to {health.future[-1]}: the clock was ahead; they count nowhere",
+            f"{len(health.future)}, up to {health.future[-1]}: the clock was ahead; they are not counted",
             "esjobs nights forget",
         )
     if health.last_night is None:
@@ -152,7 +162,7 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
     yield "nights", "ok", f"of the last 60 days: {counts}", ""
     text = f"{health.last_night} {health.last_state}"
     if health.last_state == "failed":
-        yield "last night", FAILED, f"{text}: {health.last_reason}", "mend it, then run esjobs catch-up"
+        yield "last night", FAILED, f"{text}: {health.last_reason}", "fix the cause, then run esjobs catch-up"
     else:
         yield "last night", "ok", text, ""
     missing = health.nights.get("missing", 0) + health.nights.get("failed", 0)
@@ -160,7 +170,7 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
         yield "missing nights", "missing", f"{missing}", "see: esjobs nights; run esjobs catch-up"
     if health.last_end is not None:
         stopped = FAILED if health.stopped else "ok"
-        todo = "no job ended for too long: see whether records still arrive" if health.stopped else ""
+        todo = "no job has ended recently; check the delivery of job records" if health.stopped else ""
         yield "newest job", stopped, format_time(health.last_end), todo
 
 
@@ -170,11 +180,11 @@ def _notification_findings(session: Session) -> Iterator[_Finding]:
     if not recipients:
         return
     late = count_rows(session.store, NOTIFICATIONS, [In("state", ("failed",))])
-    text = f"{len(recipients)} recipients, {late} messages could not be delivered yet"
+    text = f"{len(recipients)} recipients, {late} messages not yet delivered"
     withheld = count_rows(session.store, NOTIFICATIONS, [In("state", (WITHHELD,))])
     if withheld:
-        text += f"; {withheld} to sites are {session.settings.section(NotifySettings).why_withheld}"
-    todo = "see: esjobs notify log --state failed; try: esjobs notify test" if late else ""
+        text += f"; {withheld} messages to sites are {session.settings.section(NotifySettings).why_withheld}"
+    todo = "see: esjobs notify log --state failed; run: esjobs notify test" if late else ""
     yield "notifications", FAILED if late else "ok", text, todo
 
 
@@ -182,7 +192,7 @@ def _field_findings(session: Session) -> Iterator[_Finding]:
     """Return a finding per missing field of the jobs index, with its effect."""
     checked = check_fields(session.store)
     lacking = [row for row in checked if row.check != OK]
-    yield "fields", OK, f"{len(checked) - len(lacking)} of {len(checked)} as they should be", ""
+    yield "fields", OK, f"{len(checked) - len(lacking)} of {len(checked)} ok", ""
     for row in lacking:
         yield f"field {row.field}", row.check, f"{row.state}: {row.note or row.foreign}", row.effect
 
@@ -199,7 +209,7 @@ def _result_findings(session: Session) -> Iterator[_Finding]:
         yield (
             "declared corepower",
             "missing",
-            "nothing imported; only values that follow from hs06_s of the records are compared",
+            "nothing imported; only values implied by hs06_s of the job records are compared",
             "esjobs corepower import FILE",
         )
     else:

@@ -19,7 +19,7 @@ _DAY = click.DateTime(formats=["%Y-%m-%d"])
 _level_option = click.option(
     "--level",
     type=click.Choice(LEVELS),
-    help="queue or cpu_model, if a name is flagged as both.",
+    help="queue, site or cpu_model; default: the queue of a name that its site has, too.",
 )
 _type_option = click.option(
     "--processing-type",
@@ -38,9 +38,16 @@ _type_option = click.option(
     type=click.Choice(STATES),
     help="States to list; default: open and acknowledged; repeat for more.",
 )
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    type=click.Choice(LEVELS),
+    help="queue, site or cpu_model; default: queue and cpu_model; repeat for more.",
+)
 @rows_options
 @click.pass_context
-def flags(ctx: click.Context, states: tuple[str, ...], form: str, out: str) -> None:
+def flags(ctx: click.Context, states: tuple[str, ...], levels: tuple[str, ...], form: str, out: str) -> None:
     """List open deviations, longest-standing first.
 
     A flag opens when two disjoint sets of jobs confirm a deviation, and closes when later jobs are clearly
@@ -52,7 +59,7 @@ def flags(ctx: click.Context, states: tuple[str, ...], form: str, out: str) -> N
 
     obj: Context = ctx.obj
     with obj.session() as session:
-        rows = session.flags.open(states or None).rows
+        rows = session.flags.open(states or None, level=levels or None).rows
     title = ""
     if form == "table":
         rows, title = open_flags_for_people(rows)

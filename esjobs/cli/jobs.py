@@ -68,9 +68,9 @@ def jobs(
 
     names = [name.strip() for name in columns.split(",") if name.strip()]
     if not names:
-        raise click.UsageError("--columns names no field; see: esjobs fields")
+        raise click.UsageError("the list of --columns is empty; list fields: esjobs fields")
     if desc and sort is None:
-        raise click.UsageError("--desc says how to sort; name the field, too: --sort FIELD")
+        raise click.UsageError("--desc requires a field to sort by; add --sort FIELD")
     require_csv(form, spreadsheet=spreadsheet)
     limit = _ROWS_OF_TABLE if top is None and form == "table" else top or None
     with obj.session() as session:
@@ -88,8 +88,8 @@ def jobs(
 def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> str:
     if limit is None or limit >= n_jobs:
         return f"{n_jobs:,} jobs"
-    order = f"by {sort}, the {'largest' if desc else 'smallest'} first" if sort else "those that ended last"
-    return f"{limit:,} of {n_jobs:,} jobs, {order}; all with --top 0"
+    order = f"by {sort}, {'largest' if desc else 'smallest'} first" if sort else "latest end first"
+    return f"{limit:,} of {n_jobs:,} jobs, {order}; show all with --top 0"
 
 
 @example(
@@ -132,5 +132,5 @@ def _bounds(obj: Context, memory_bytes: float, timeout_s: float) -> AbstractCont
         return nullcontext()
     from esjobs.cli.rlimits import bounded
 
-    late = f"esjobs: SQL: not done after {timeout_s:g} s; ask for less, or give more --timeout"
+    late = f"esjobs: SQL: not finished after {timeout_s:g} s; simplify the query, or raise --timeout"
     return bounded(timeout_s, memory_bytes, late)

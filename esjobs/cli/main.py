@@ -59,7 +59,7 @@ class _Group(click.Group):
             return result
         except click.NoSuchOption as error:
             if error.option_name in _GLOBAL:
-                hint = f"It stands before the command: esjobs {error.option_name} ..."
+                hint = f"Write it before the command: esjobs {error.option_name} ..."
                 raise click.UsageError(f"{error.message} {hint}", error.ctx) from None
             raise
         except UsageError as error:
@@ -112,7 +112,7 @@ def _shown() -> Iterator[None]:
 
 
 def _interrupted() -> NoReturn:
-    click.echo("esjobs: interrupted; results published before are untouched, run again", err=True)
+    click.echo("esjobs: interrupted; published results are intact, run again", err=True)
     sys.exit(130)
 
 

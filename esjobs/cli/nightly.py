@@ -126,8 +126,8 @@ def require_files(settings: Settings, rows: Sequence[Row]) -> None:
     names = lacking(settings.section(NightsSettings).ingest, night)
     if names:
         raise InputError(
-            f"night {night}: no file {', '.join(names)}, which nights.ingest names; look at what "
-            "delivers it, the next trigger reads it"
+            f"night {night}: file not found: {', '.join(names)} (nights.ingest); check its delivery. The "
+            "next trigger reads it"
         )
 
 
@@ -140,7 +140,7 @@ def serve_nights(settings: Settings) -> None:
     metrics = Metrics()
     service = Service(calendar, trigger, system_clock, metrics, look=trigger.look)
     following = calendar.next_after(system_clock())
-    _log.info("nights of %s; the next trigger is at %s", settings.location, following)
+    _log.info("nights of %s; next trigger at %s", settings.location, following)
     periodic = _periodic_tasks(settings, metrics)
     if chosen.listen == "nothing":
         serve(service, calendar, periodic)
@@ -161,7 +161,7 @@ def _periodic_tasks(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
     def gather() -> None:
         with open_session(settings=settings, create=True) as session:
             report = session.pop.gather()
-        if report.rows_out or report.counts["new junk"]:
+        if report.rows_out or report.counts["new junk files"]:
             _log.info("%s", report.headline)
         if report.counts["spools not read"]:
             raise InputError("; ".join(report.notes))

@@ -36,7 +36,7 @@ def serve(obj: Context, once: bool, form: str, out: str) -> None:
         _show(rows, form, out)
         require_files(obj.settings(), rows)
     elif (form, out) != ("table", "-"):
-        raise click.UsageError("--format and --out are of --once: the service prints no rows")
+        raise click.UsageError("--format and --out require --once: the service prints no rows")
     else:
         serve_nights(obj.settings())
 

@@ -105,7 +105,9 @@ def run_plan(
     try:
         chosen = tuple(float(level) for level in levels.split(","))
     except ValueError:
-        raise click.UsageError(f"levels are numbers with commas, such as 0,0.1,1; not '{levels}'") from None
+        raise click.UsageError(
+            f"levels must be numbers separated by commas, such as 0,0.1,1; got '{levels}'"
+        ) from None
     hosts = tuple(filter(None, nodes.split(",")))
     plan = Plan(collective, length, chosen, repeat, seconds, ranks, launcher, hosts, core, order)
     with progress_bar(quiet=obj.quiet) as progress:

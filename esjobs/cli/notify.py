@@ -72,7 +72,12 @@ def send(obj: Context, night: datetime | None, retry: bool, form: str, out: str)
     "--recipient", "recipients", multiple=True, metavar="NAME", help="Recipient to list; repeat for more."
 )
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(STATES), help="States to list; repeat for more."
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(STATES),
+    metavar="STATE",
+    help=f"States to list: {', '.join(STATES)}; repeat for more.",
 )
 @click.option("--from", "first", type=_DATE, help="First night; default: the first recorded.")
 @click.option("--to", "last", type=_DATE, help="Last night; default: the newest.")

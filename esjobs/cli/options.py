@@ -30,7 +30,7 @@ class FiniteRange(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is no finite number.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
@@ -163,7 +163,7 @@ def format_option(*forms: str) -> Callable[[_Function], _Function]:
 
 def require_csv(form: str, *, spreadsheet: bool) -> None:
     if spreadsheet and form != "csv":
-        raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
+        raise click.UsageError("--spreadsheet requires CSV; add --format csv")
 
 
 def rows_options(function: _Function) -> _Function:
@@ -306,9 +306,9 @@ def form_and_file(
     form, files = (arguments[0], arguments[1:]) if len(arguments) > 1 else (default, arguments)
     names = ", ".join(forms)
     if len(files) != 1 or form is None:
-        raise click.UsageError(f"give the form and one file; forms are {names}")
+        raise click.UsageError(f"specify a form and one file; forms are {names}")
     if form not in forms:
-        raise click.UsageError(f"there is no form '{form}'; there are {names}")
+        raise click.UsageError(f"unknown form '{form}'; use one of: {names}")
     return form, Path(files[0])
 
 

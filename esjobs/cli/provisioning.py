@@ -110,7 +110,10 @@ def index(obj: Context, file: Path, form: str, out: str) -> None:
         rows = session.provisioning.indexed(report.run).rows
     say_notes(obj, report.notes)
     emit(
-        rows, form, out, title=f"index of {report.window}: {report.rows_out} of {report.rows_in} inputs known"
+        rows,
+        form,
+        out,
+        title=f"index of {report.window}: {report.rows_out} of {report.rows_in} inputs have a value",
     )
 
 
@@ -177,14 +180,14 @@ def effects(obj: Context, score: str, days: int, form: str, out: str) -> None:
     """
     with obj.session() as session:
         answer = session.provisioning.effects(score, days=days)
-    emit(answer.rows, form, out, title=f"{score}: {days} days before each contact, and {days} after it")
+    emit(answer.rows, form, out, title=f"{score}: {days} days before and after each contact")
     if answer.details is not None:
         say_notes(obj, [_overall(answer.details, high_is_good=score in BEST_IS_HIGH)])
 
 
 def _overall(together: "Overall", *, high_is_good: bool) -> str:
     """Sentence about the common effect of all contacts."""
-    beyond = f", spread between contacts {together.spread:.2g}" if together.spread > 0 else ""
+    beyond = f", standard deviation between contacts {together.spread:.2g}" if together.spread > 0 else ""
     return (
         f"{together.n_contacts} contacts together: {together.verdict(high_is_good=high_is_good)}, "
         f"{together.effect:+.3g} ({together.low:+.2g} to {together.high:+.2g}, 95 %){beyond}"

@@ -95,7 +95,7 @@ def query(obj: Context, /, plot: bool, form: str, out: str, **question: Any) -> 
 
         if form != "table" or out != "-":
             raise click.UsageError(
-                "--plot draws in the terminal; a file is drawn with --format svg, png or html"
+                "--plot draws in the terminal; for a picture file use --format svg, png or html"
             )
         for line in filter(None, [answer.title, *text_picture(answer, shutil.get_terminal_size().columns)]):
             click.echo(line)

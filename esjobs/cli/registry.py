@@ -97,14 +97,14 @@ _PIPELINE = (
         "steps:aggregate",
         "Aggregate jobs into daily buckets; each job is binned or dropped with a reason.",
     ),
-    CommandEntry("fit", "steps:fit", "Fit speed factors of queues and CPU models."),
+    CommandEntry("fit", "steps:fit", "Fit speed factors of queues, sites and CPU models."),
     CommandEntry("correlate", "steps:correlate", "Fit the line of speed factor against declared score."),
     CommandEntry("flag", "steps:flag", "Compute deviations, verdicts and their stability."),
     CommandEntry("watch", "steps:watch", "Update flag states for one night: open, close, withdraw."),
     CommandEntry(
         "drift",
         "steps:drift",
-        "Find dates on which a queue or CPU model became faster or slower, and likely causes.",
+        "Find dates on which a queue, site or CPU model became faster or slower, and likely causes.",
     ),
     CommandEntry(
         "decompose",

@@ -88,13 +88,15 @@ def show(
     """
     drawn = plot or form in PICTURES
     if drawn and what != SCALING.name:
-        raise click.UsageError(f"there is no picture of {what}; of {SCALING.name} there is one")
+        raise click.UsageError(f"no picture for {what}; --plot requires {SCALING.name}")
     if plot and (form != "table" or out != "-"):
-        raise click.UsageError("--plot draws in the terminal; a file is drawn with --format svg, png or html")
+        raise click.UsageError(
+            "--plot draws in the terminal; for a picture file use --format svg, png or html"
+        )
     if drawn and columns is not None:
-        raise click.UsageError("a picture has columns of its own; leave --columns out")
+        raise click.UsageError("a picture has its own columns; omit --columns")
     if columns is not None and not columns.strip(", "):
-        raise click.UsageError("--columns names no column; leave it out for every one")
+        raise click.UsageError("the list of --columns is empty; omit it to select all")
     table = capabilities.table(what)
     for_terminal = form == "table" and not drawn
     has_bytes = columns is None and any(item.type == "bytes" for item in table.columns)
@@ -196,14 +198,14 @@ def compare(
             click.echo(visible(title))
             return
         if top and rows.num_rows > top:
-            title += f"; {top} of {rows.num_rows:,} rows, all with --top 0"
+            title += f"; {top} of {rows.num_rows:,} rows, show all with --top 0"
             rows = rows.slice(0, top)
     emit(rows, form, out, title=title)
 
 
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
     if window is None and not obj.quiet:
-        click.echo(f"window: {session.runs.window()} (all that is stored)", err=True)
+        click.echo(f"window: {session.runs.window()} (all stored data)", err=True)
 
 
 @example("esjobs fields")
@@ -230,7 +232,7 @@ def check(obj: Context, form: str, out: str) -> None:
     emit(checked, form, out, prose=["note", "effect"])
     if not obj.quiet:
         states = checked.column("check").to_pylist()
-        click.echo(f"{states.count('ok')} of {len(states)} as they should be", err=True)
+        click.echo(f"{states.count('ok')} of {len(states)} ok", err=True)
     if any(checked.column("needed").to_pylist()):
         raise SystemExit(1)
 
@@ -277,11 +279,11 @@ def export(
     Or every row and column of a result table, by default of the latest run.
     """
     if spreadsheet and form in ("table", "json"):
-        raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
+        raise click.UsageError("--spreadsheet requires CSV; add --format csv")
     if new_key and key is None:
-        raise click.UsageError("--new-key makes the file that --pseudonymise names; give that, too")
+        raise click.UsageError("--new-key creates the file of --pseudonymise; add that option")
     if what != "jobs" and (form == "jsonl" or (form is None and out.endswith(".jsonl"))):
-        raise click.UsageError("only jobs are written as jsonl; give --format csv, json or parquet")
+        raise click.UsageError("only jobs can be exported as jsonl; use --format csv, json or parquet")
     if key is not None:
         from esjobs.records.export.pseudonyms import make_key
         from esjobs.store.files.destination import refuse_inputs
@@ -295,7 +297,7 @@ def export(
             chosen = form or ("csv" if out == "-" else Path(out).suffix.removeprefix("."))
             if chosen not in ("table", "csv", "json", "parquet"):
                 raise click.UsageError(
-                    f"cannot tell the format of '{out}'; give --format csv, json or parquet"
+                    f"cannot derive the format from '{out}'; use --format csv, json or parquet"
                 )
             emit(rows, chosen, out, spreadsheet=spreadsheet)
         else:

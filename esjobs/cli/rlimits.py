@@ -61,7 +61,7 @@ def require_open_files() -> None:
         soft = wanted
     if soft != resource.RLIM_INFINITY and soft < _LEAST_FILES:
         raise SettingsError(
-            f"the process may open {soft} files, and needs {_LEAST_FILES}; raise the limit (ulimit -n, "
+            f"the process may open {soft} files, but requires {_LEAST_FILES}; raise the limit (ulimit -n, "
             "LimitNOFILE of the unit)"
         )
 

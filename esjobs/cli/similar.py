@@ -77,18 +77,18 @@ def job(
     module name are compared.
     """
     if static and metrics:
-        raise click.UsageError("--series is about time series; leave it out, or --static")
+        raise click.UsageError("--series selects time series; omit it, or omit --static")
     with obj.session() as session:
         if static:
             found = session.similar.programs(job_id, source=source, window=window, top=top or None)
             basis, excluded = "by the symbols of their programs", "not compared by symbols:"
-            title = f"jobs of programs most like {visible(found.details.program)} of {visible(job_id)}"
+            title = f"jobs of programs most similar to {visible(found.details.program)} of {visible(job_id)}"
         else:
             found = session.similar.jobs(
                 job_id, source=source, window=window, top=top or None, metrics=metrics
             )
             basis, excluded = f"in {', '.join(found.details.metrics)}", "not compared,"
-            title = f"jobs most like {visible(job_id)}"
+            title = f"jobs most similar to {visible(job_id)}"
     notes = [f"{found.details.n_compared:,} jobs compared {basis}"]
     notes += [f"{count:,} {excluded} {reason}" for reason, count in found.details.left_out.items()]
     say_notes(obj, notes)
@@ -123,4 +123,4 @@ def evaluate(obj: Context, most: int, form: str, out: str) -> None:
     """
     with obj.session() as session:
         rows = session.similar.evaluate(most or None).rows
-    emit(rows, form, out, title="measured jobs predicted from others")
+    emit(rows, form, out, title="measured jobs predicted from other jobs")

@@ -43,8 +43,8 @@ _LACKING = (
 )
 
 OUT_OF_MEMORY = (
-    "esjobs: out of memory; nothing half-written is visible: give the process more (ulimit -v, the limit of "
-    "its container or unit), or read less at a time"
+    "esjobs: out of memory; published results are intact. Raise the memory limit (ulimit -v, container, "
+    "unit), or shorten the window"
 )
 
 # Seconds after which a process is given up that only repeats a request for memory
@@ -202,11 +202,11 @@ def _supervise() -> int:
         os.kill(os.getpid(), -ended)
     name = signal.Signals(-ended).name if ended < 0 else f"exit code {ended}"
     limit = (_memory_limit() or 0) // 2**20
-    said = f"; the system said: {native}" if native else ""
+    said = f"; the system reported: {native}" if native else ""
     os.write(
         2,
-        f"esjobs: ended by {name}, most likely for lack of memory: the limit is {limit} MB; nothing "
-        f"half-written is visible: raise it, or read less at a time{said}\n".encode(),
+        f"esjobs: killed by {name}, probably out of memory (limit {limit} MB); published results are intact. "
+        f"Raise the limit, or shorten the window{said}\n".encode(),
     )
     return 1
 

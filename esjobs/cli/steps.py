@@ -60,9 +60,9 @@ def ingest(
     formats a folder, or - for standard input.
     """
     if undo is None and (form_in is None or not files):
-        raise click.UsageError("give a format and at least one file, or --undo LOAD")
+        raise click.UsageError("specify a format and at least one file, or --undo LOAD")
     if undo is not None and form_in is not None:
-        raise click.UsageError("--undo takes no files")
+        raise click.UsageError("--undo accepts no files")
     refuse_inputs(out, files)
     with obj.session(writes=True, create=True, late=True) as session:
         if undo is not None:
@@ -72,8 +72,8 @@ def ingest(
     emit_reports([report], form, out)
     if report.fruitless and not allow_rejects:
         raise InputError(
-            "every row was refused, nothing came in; the account says why and what to do (--set fills what "
-            "all rows lack); --allow-rejects ends with 0"
+            "every row was rejected and nothing was stored; the load summary shows the reasons. Use --set "
+            "for fields that all rows lack, or --allow-rejects to exit with 0"
         )
 
 
@@ -93,7 +93,7 @@ def aggregate(session: "Session", window: str | None, rebuild: bool) -> "RunRepo
 @restriction_options
 @step()
 def fit(session: "Session", window: str | None, **restriction: tuple[str, ...]) -> "RunReport":
-    """Fit speed factors of queues and CPU models."""
+    """Fit speed factors of queues, sites and CPU models."""
     return session.speed.fit(window, **restriction)
 
 
@@ -137,7 +137,7 @@ def watch(session: "Session", night: datetime | None) -> "RunReport":
 @window_option
 @step()
 def drift(session: "Session", window: str | None) -> "RunReport":
-    """Find dates on which a queue or CPU model became faster or slower, and likely causes.
+    """Find dates on which a queue, site or CPU model became faster or slower, and likely causes.
 
     Uses the window of a run; default: the latest. Results: esjobs show drifts.
     """

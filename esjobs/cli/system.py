@@ -40,23 +40,23 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 @example("esjobs setup --dry-run")
 @click.command()
 @dry_run_option
-@click.option("--mend", is_flag=True, help="Restore changed aliases from the record.")
+@click.option("--repair", is_flag=True, help="Restore changed aliases from the record.")
 @click.option(
     "--start-empty",
     multiple=True,
     metavar="TABLE",
-    help="Table with lost rows to start without (with --mend); repeat for more.",
+    help="Table with lost rows to start without (with --repair); repeat for more.",
 )
 @click.option("--dashboards", metavar="URL", help="Also import the dashboards into this server.")
 @click.pass_obj
 def setup(
-    obj: Context, dry_run: bool, mend: bool, start_empty: tuple[str, ...], dashboards: str | None
+    obj: Context, dry_run: bool, repair: bool, start_empty: tuple[str, ...], dashboards: str | None
 ) -> None:
     """Create missing indices and aliases on a cluster, and print the role esjobs needs."""
-    if start_empty and not mend:
-        raise click.UsageError("--start-empty goes with --mend")
+    if start_empty and not repair:
+        raise click.UsageError("--start-empty requires --repair")
     with obj.session(writes=True, create=True) as session:
-        prepared = session.store.set_up(dry_run=dry_run, mend=mend, start_empty=start_empty)
+        prepared = session.store.set_up(dry_run=dry_run, repair=repair, start_empty=start_empty)
     for line in prepared.done or ("nothing is missing",):
         click.echo(line, err=True)
     if prepared.role:
@@ -100,13 +100,13 @@ def forget_user(
 
     with obj.session(writes=True) as session:
         done = session.forget_user(name, pseudonymise=pseudonymise, keep_texts=keep_texts, dry_run=dry_run)
-    emit(done.account, form, out, title="nothing is changed" if dry_run else "")
+    emit(done.account, form, out, title="no changes" if dry_run else "")
     if done.others:
-        say(f"left alone, as names of others: {', '.join(done.others)}", err=True)
+        say(f"not changed, because other users have these names: {', '.join(done.others)}", err=True)
     if done.erased:
         say(done.erased, err=True)
     for line in done.remains:
-        say(f"may remain: {line}", err=True)
+        say(f"may still contain the name: {line}", err=True)
 
 
 @example("esjobs doctor")

@@ -56,7 +56,7 @@ def print_report(report: RunReport) -> None:
 
 
 # Explanations of ambiguous counts
-_EXPLAINED = {"state unknown": ": kept, for their records do not say how they ended"}
+_EXPLAINED = {"state unknown": ": kept, because their records have no final state"}
 
 
 def print_conclusion(conclusions: pa.Table) -> None:
@@ -67,7 +67,7 @@ def print_conclusion(conclusions: pa.Table) -> None:
             sentences.setdefault(row["level"], row["sentence"])
     for level, sentence in sentences.items():
         say(f"by {noun(level, 1)}: {sentence}", err=True)
-    click.echo("see: esjobs show flags, esjobs report --out report.html", err=True)
+    click.echo("details: esjobs show flags, esjobs report --out report.html", err=True)
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -91,7 +91,7 @@ def day_of(day: date | str) -> date:
     try:
         return date.fromisoformat(day)
     except (TypeError, ValueError):
-        raise UsageError(f"{day!r:.60} is no day; expected one such as 2018-08-01") from None
+        raise UsageError(f"{day!r:.60} is not a day; expected a date such as 2018-08-01") from None
 
 
 def listed(values: Names) -> tuple[str, ...]:
@@ -104,11 +104,11 @@ def listed(values: Names) -> tuple[str, ...]:
         return (values,)
     supplied: object = values
     if not isinstance(supplied, Iterable):
-        raise UsageError(f"expected a name, or several, as texts; got {_described(supplied)}")
+        raise UsageError(f"expected one or several names as texts; got {_described(supplied)}")
     names = tuple(supplied)
     for name in names:
         if not isinstance(name, str):
-            raise UsageError(f"expected names as texts; got {_described(name)} among them")
+            raise UsageError(f"expected names as texts; one of them is {_described(name)}")
     return names
 
 
@@ -125,21 +125,21 @@ def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     """Return files as paths. Raises :class:`UsageError` for anything that does not name a file."""
     supplied: object = [files] if isinstance(files, str | Path) else files
     if not isinstance(supplied, Iterable):
-        raise UsageError(f"expected a file, or several, as paths; got {_described(supplied)}")
+        raise UsageError(f"expected one or several files as paths; got {_described(supplied)}")
     named = list(supplied)
     for name in named:
         if not isinstance(name, str | PathLike):
-            raise UsageError(f"expected files as paths; got {_described(name)} among them")
+            raise UsageError(f"expected files as paths; one of them is {_described(name)}")
         if name == "":
             # the current folder, for pathlib: of a variable of the shell that is not set
-            raise UsageError("the name of a file is empty; name one")
+            raise UsageError("the name of a file is empty; specify a file")
     return [Path(name) for name in named]
 
 
 def count_of_runs(name: str, number: object, what: str = "runs") -> None:
     """Raise :class:`UsageError` unless a count is None or a non-negative integer."""
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
-        raise UsageError(f"{name} is a whole number of {what}, 0 or more; got {number!r}")
+        raise UsageError(f"{name} must be a whole number of {what}, 0 or more; got {number!r}")
 
 
 def _described(supplied: object) -> str:
@@ -157,7 +157,7 @@ def conditions(where: Where) -> tuple[str, ...]:
     supplied: object = where.items() if isinstance(where, Mapping) else where
     if not isinstance(supplied, Iterable):
         raise UsageError(
-            f"expected conditions as FIELD=VALUE texts, or a mapping; got {_described(supplied)}"
+            f"expected conditions as FIELD=VALUE texts or as a mapping; got {_described(supplied)}"
         )
     texts: list[str] = []
     for item in supplied:
@@ -166,7 +166,7 @@ def conditions(where: Where) -> tuple[str, ...]:
         elif isinstance(item, tuple | list) and len(item) in (2, 3):  # field, operator unless it is =, value
             texts += _of_values(str(item[0]), "=" if len(item) == 2 else str(item[1]), item[-1])
         else:
-            raise UsageError(f"expected FIELD=VALUE, or a pair of them; got {_described(item)}")
+            raise UsageError(f"expected FIELD=VALUE or a pair of both; got {_described(item)}")
     return tuple(texts)
 
 
@@ -174,14 +174,14 @@ def _of_values(name: str, operator: str, value: object) -> list[str]:
     values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     if not values:
         # left out, it would answer another question than the one that was asked
-        raise UsageError(f"no value of {name} is given; leave {name} out to choose every one")
+        raise UsageError(f"the list of values for {name} is empty; omit {name} to select all")
     if operator == "=":
         # one by one, so that the same question is the same run however it was asked
         return [f"{name}=" if _is_none(one) else written(name, "=", [str(one)]) for one in values]
     if any(_is_none(one) for one in values):
         if operator == "!=" and len(values) == 1:
             return [f"{name}!="]
-        raise UsageError(f"{name} {operator} None compares with nothing; leave it out, or ask for is missing")
+        raise UsageError(f"{name} {operator} None is not a comparison; omit it or use: is missing")
     return [written(name, operator, map(str, values))]
 
 

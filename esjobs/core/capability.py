@@ -63,7 +63,10 @@ def ordered(steps: Iterable[StepEntry]) -> tuple[StepEntry, ...]:
     while waiting:
         ready = next((each for each in waiting if done.keys() >= set(each.after)), None)
         if ready is None:
-            raise ValueError(f"no order for the steps {', '.join(each.name for each in waiting)}")
+            raise ValueError(
+                f"the steps {', '.join(each.name for each in waiting)} wait for each other or for an unknown "
+                "step"
+            )
         done[ready.name] = ready
         waiting.remove(ready)
     return tuple(done.values())

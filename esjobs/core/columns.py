@@ -3,8 +3,8 @@
 from esjobs.core.tables import column
 
 RUN = column("run", "keyword", "run id: hash of window, rules, settings, method and versions")
-LEVEL = column("level", "keyword", "queue or cpu_model")
-TYPE = column("processing_type", "keyword", "kind of work, or all for every type together")
+LEVEL = column("level", "keyword", "queue, site or cpu_model")
+TYPE = column("processing_type", "keyword", "processing type, or all for all types together")
 PROVENANCE = (
     column("window_start", "time", "start of the window", "UTC"),
     column("window_end", "time", "end of the window, not included", "UTC"),
@@ -16,14 +16,14 @@ SCOPE = (
     column(
         "scope",
         "keyword",
-        "all, or what the run was restricted to, such as 'queue=CERN'",
+        "all, or the restriction of the run, such as 'queue=CERN'",
     ),
 )
-"""By which the rows of a run are told from those of other windows and of restricted runs; always the last."""
+"""Columns that separate the rows of a run from other windows and restricted runs; always the last."""
 
 RUN_BEFORE = column(
     "run_before",
     "keyword",
-    "the run before: the latest complete one whose data end earlier, of a window as long, under the same "
-    "restriction, when this one was published; null without one",
+    "previous run: the latest complete one with earlier data, an equally long window and the same "
+    "restriction, at the time of publication; null without one",
 )

@@ -61,7 +61,7 @@ def read_condition(text: str) -> Condition:
         return Condition(fields.field(name).name, _state(kind.lower()))
     parts = _CONDITION.fullmatch(text)
     if parts is None:
-        raise UsageError(f"'{text}' is no condition; {_EXPECTED}")
+        raise UsageError(f"'{text}' is not a condition; {_EXPECTED}")
     name, sign, rest = parts.groups()
     field, operator = fields.field(name).name, cast("Operator", sign)
     if not rest.strip():
@@ -69,10 +69,10 @@ def read_condition(text: str) -> Condition:
             return Condition(field, "is missing")
         if operator == "!=":
             return Condition(field, "is present")
-        raise UsageError(f"'{text}' says nothing behind {operator}; expected {name}{operator}VALUE")
+        raise UsageError(f"'{text}' has no value after {operator}; expected {name}{operator}VALUE")
     values = _values(text, rest)
     if operator in BOUNDS and len(values) > 1:
-        raise UsageError(f"'{text}' compares with several values; {operator} takes one")
+        raise UsageError(f"'{text}' has several values; {operator} accepts one")
     return Condition(field, operator, values)
 
 
@@ -102,12 +102,12 @@ def _values(condition: str, text: str) -> tuple[str, ...]:
             value = member.group(1).strip() if member else ""
             if member is None or not value:
                 raise UsageError(
-                    f"'{condition}' has an empty value in its list; a field without a value is: is missing"
+                    f"'{condition}' has an empty value in its list; for jobs without a value use: is missing"
                 )
             if value[0] in '"=<>!~':
                 raise UsageError(
-                    f"'{condition}' has a value that begins with {value[0]}; put it in double quotes, "
-                    'a quote inside them twice: queue="=A"'
+                    f"'{condition}' has a value that begins with {value[0]}; write it in double quotes, and "
+                    'double each quote inside: queue="=A"'
                 )
             values.append(value)
         at = member.end()
@@ -134,9 +134,9 @@ def written(field: str, operator: str, values: Iterable[str]) -> str:
     'queue=CERN,"a,b"'
     """
     if not _NAME.fullmatch(field):
-        raise UsageError(f"'{field}' is no name of a field; see: esjobs fields")
+        raise UsageError(f"'{field}' is not a field name; list fields: esjobs fields")
     if operator not in OPERATORS:
-        raise UsageError(f"'{operator}' is no operator; there are {' '.join(OPERATORS)}")
+        raise UsageError(f"'{operator}' is not an operator; use one of: {' '.join(OPERATORS)}")
     return f"{field}{operator}{','.join(map(quoted, values))}"
 
 

@@ -26,5 +26,5 @@ def require(module: str, *, extra: str, needed_by: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != library:
             raise
-        missing = f"{needed_by} needs {PACKAGES[library]}, which is not installed"
+        missing = f"{needed_by} requires {PACKAGES[library]}, which is not installed"
         raise MissingExtraError(f"{missing}; run: pip install 'esjobs[{extra}]'") from None

@@ -103,7 +103,7 @@ def metric(name: str) -> TimeMetric:
     """
     if name not in _BY_NAME:
         raise UsageError(
-            f"no metric '{name}'; there are {', '.join(_BY_NAME)}, and those that begin with {OTHER}"
+            f"unknown metric '{name}'; use one of {', '.join(_BY_NAME)}, or a name that begins with {OTHER}"
         )
     return _BY_NAME[name]
 

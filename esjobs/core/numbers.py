@@ -63,6 +63,28 @@ def signed_interval(value: float, low: float, high: float) -> str:
     return f"{signed_percent(value)} ({signed_percent(low)} to {signed_percent(high)})"
 
 
+def speed(deviation: float) -> str:
+    """Format a deviation of a speed in words.
+
+    >>> speed(-0.372), speed(0.042), speed(-0.00001)
+    ('37 % slower', '4.2 % faster', '0 % faster')
+    """
+    size = percent(abs(deviation))
+    return f"{size} {'slower' if deviation < 0 and size != '0 %' else 'faster'}"
+
+
+def speed_range(low: float, high: float) -> str:
+    """Format the interval of a deviation of a speed, beside :func:`speed`.
+
+    >>> speed_range(-0.36, -0.26), speed_range(0.1, 0.22), speed_range(-0.03, 0.071)
+    ('26 to 36 %', '10 to 22 %', '3.0 % slower to 7.1 % faster')
+    """
+    if low < 0 < high:
+        return f"{speed(low)} to {speed(high)}"
+    least, most = sorted((abs(low), abs(high)))
+    return f"{percent(least).removesuffix(' %')} to {percent(most)}"
+
+
 def exact_percent(value: float) -> str:
     """Format a configured relative number, such as a limit, with all its digits.
 

@@ -33,7 +33,8 @@ def plugin(group: str, name: str, check: Callable[[object], Checked]) -> Checked
     found = tuple(entry_points(group=group, name=name))
     if len({each.value for each in found}) > 1:
         raise UsageError(
-            f"entry point '{name}' of {group} is in {_packages(found)}; uninstall all of them but one"
+            f"several packages provide entry point '{name}' of {group}: {_packages(found)}; uninstall all "
+            "but one"
         )
     return _loaded(found[0], check) if found else None
 
@@ -49,7 +50,9 @@ def usable_plugins(
     for name in plugin_names(group, ()):
         try:
             if name in own:
-                raise UsageError(f"{package_of(group, name)} is not used: esjobs has a '{name}' in {group}")
+                raise UsageError(
+                    f"{package_of(group, name)} is ignored: esjobs has its own '{name}' in {group}"
+                )
             found = plugin(group, name, check)
         except UsageError as error:
             warn(str(error))
@@ -88,6 +91,6 @@ def _loaded(entry: EntryPoint, check: Callable[[object], Checked]) -> Checked:
     # whatever the code of another package raises, or its exit, must not end the program
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{_packages([entry])} is broken: entry point '{entry.name}' of {entry.group} ({entry.value}): "
-            f"{broken(error)}; repair or uninstall the package"
+            f"{_packages([entry])}: entry point '{entry.name}' of {entry.group} ({entry.value}) cannot be "
+            f"loaded: {broken(error)}; repair or uninstall the package"
         ) from error

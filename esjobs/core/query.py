@@ -230,14 +230,16 @@ class Query:
     def __post_init__(self) -> None:
         for made in self.made:
             if made.name not in self.keys or self.over is not None:
-                raise UsageError(f"'{made.name}' is made of '{made.field}' and no key of jobs here")
+                raise UsageError(
+                    f"'{made.name}' is derived from '{made.field}' and is not a key of jobs here"
+                )
         for key in self.keys:
             if self.made_key(key) is not None:
                 continue
             key_field = self.field(key)
             if not key_field.groupable or isinstance(key_field.derived, fields.Resolved):
                 listed = "esjobs fields" if self.over is None else "docs/tables.md"
-                raise UsageError(f"a store cannot group by '{key}'; see: {listed}")
+                raise UsageError(f"a store cannot group by '{key}'; list fields: {listed}")
         for name in filter_fields((*self.where, *(rule.keep for rule in self.drops))):
             derived = self.field(name).derived
             if isinstance(derived, fields.Resolved):
@@ -263,9 +265,9 @@ class Query:
 
     def _check_rows(self, table: Table) -> None:
         if self.drops:
-            raise UsageError(f"rows of '{table.name}' are dropped by no rule; say it as a filter")
+            raise UsageError(f"rows of '{table.name}' have no drop rules; use a filter")
         if self.window is not None and not table.time:
-            raise UsageError(f"rows of '{table.name}' belong to no moment; leave the window out")
+            raise UsageError(f"rows of '{table.name}' have no time; omit the window")
         if self.window is not None and table.column(table.time).type == "day":
             self.window.require_whole_days(f"a query over '{table.name}'")
 

@@ -29,14 +29,14 @@ class RowFilter:
 
 
 ROW_FILTERS = (
-    RowFilter("level", (("level",),), "queue or cpu_model; default: both.", LEVELS),
+    RowFilter("level", (("level",),), "queue, site or cpu_model; default: all.", LEVELS),
     RowFilter("type", (("processing_type",),), "Processing type, or all."),
     RowFilter(
         "name",
         (("name",), ("queue", "cpu_model", "model"), ("recipient",), ("collector",)),
-        "Queue or CPU model.",
+        "Queue, site or CPU model.",
     ),
-    RowFilter("site", (("site",),), "Site: all its queues."),
+    RowFilter("site", (("site",),), "Site: itself and all its queues."),
     RowFilter(
         "method",
         (("method",),),

@@ -90,17 +90,17 @@ def unusable(rules: CleaningRules) -> tuple[str, object, str] | None:
         if low >= high and high == getattr(
             CleaningRules, f"max_{kind}"
         ):  # only the other one can have been set
-            return f"min_{kind}", low, f"a number below max_{kind}, which is {high}"
+            return f"min_{kind}", low, f"a number below max_{kind} ({high})"
         if low >= high:
-            return f"max_{kind}", high, f"a number above min_{kind}, which is {low}"
+            return f"max_{kind}", high, f"a number above min_{kind} ({low})"
     if not rules.finished_states or not all(map(str.strip, rules.finished_states)):
         return (
             "finished_states",
             list(rules.finished_states),
-            "a list of at least one state, none of them empty",
+            "a list of at least one state; no state is empty",
         )
     if not all(pattern.strip(" *") for pattern in rules.excluded_types):
-        return "excluded_types", list(rules.excluded_types), "a list of types, none of them empty or only *"
+        return "excluded_types", list(rules.excluded_types), "a list of types; no type is empty or only *"
     return None
 
 

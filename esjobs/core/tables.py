@@ -52,7 +52,9 @@ class Table:
         for candidate in self.columns:
             if candidate.name == name:
                 return candidate
-        raise UsageError(f"table '{self.name}' has no column '{name}'; it has {', '.join(self.column_names)}")
+        raise UsageError(
+            f"table '{self.name}' has no column '{name}'; its columns are {', '.join(self.column_names)}"
+        )
 
     @property
     def layout(self) -> str:

@@ -9,8 +9,8 @@ from esjobs.core.periods import FORMS, calendar_period, is_period, is_relative, 
 
 _TIME = "expected one in UTC, such as 2018-08-01 or 2018-08-15T12:00:00Z"
 _ACCEPTED = (
-    "expected START/END, two ISO dates or times in UTC, such as 2018-08-01/2018-09-01, or a period in UTC, "
-    "or two: " + FORMS
+    "expected START/END (ISO dates or times in UTC, such as 2018-08-01/2018-09-01), a period, or two "
+    "periods: " + FORMS
 )
 
 
@@ -29,7 +29,7 @@ def parse_time(text: str) -> datetime:
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError as error:
-        raise WindowError(f"'{text}' lies outside the years 1 to 9999 in UTC; {_TIME}") from error
+        raise WindowError(f"'{text}' is outside the years 1 to 9999 in UTC; {_TIME}") from error
 
 
 def format_time(moment: datetime) -> str:
@@ -56,11 +56,13 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.start.tzinfo is None or self.end.tzinfo is None:
-            raise WindowError(f"a window needs times with a zone, not {self.start} and {self.end}; use UTC")
+            raise WindowError(
+                f"a window requires times with a zone, not {self.start} and {self.end}; use UTC"
+            )
         if self.end <= self.start:
             raise WindowError(
-                f"the window {format_time(self.start)}/{format_time(self.end)} is empty: "
-                "its end must lie after its start"
+                f"the window {format_time(self.start)}/{format_time(self.end)} is empty; its end must be "
+                "after its start"
             )
 
     @classmethod
@@ -118,7 +120,7 @@ class Window:
     def _of_day(cls, day: date) -> "Window":
         moment = parse_time(day.isoformat())
         if moment.time() != time(0):
-            raise WindowError(f"{day} is one time; give two, the start and the end of a window, or a day")
+            raise WindowError(f"{day} is a single time; specify a day, or the start and end of a window")
         return cls.of_days(moment.date(), moment.date())
 
     @classmethod
@@ -126,7 +128,7 @@ class Window:
         """Return the whole days from first to last, both included."""
         if last == date.max:
             raise WindowError(
-                f"no window ends after {last}, the last day there is; mend the times of the jobs"
+                f"no window can end after {last}, the last possible day; correct the times of the jobs"
             )
         return cls(
             datetime.combine(first, time(0), UTC), datetime.combine(last + timedelta(days=1), time(0), UTC)
@@ -150,8 +152,8 @@ class Window:
         """Return the window. Raises :class:`WindowError` naming the step if it is not whole days."""
         if not self.whole_days:
             raise WindowError(
-                f"{step} takes whole days from midnight to midnight UTC, not {self}; "
-                "only query and export take any time"
+                f"{step} requires whole days from midnight to midnight UTC, not {self}; only query and "
+                "export accept other times"
             )
         return self
 
@@ -179,5 +181,7 @@ def _period(text: str, now: datetime | None) -> Window | None:
     except (ValueError, OverflowError) as error:
         raise WindowError(f"'{text}' is not in the calendar; {_ACCEPTED}") from error
     if now is None and is_relative(text):
-        raise WindowError(f"'{text}' is relative to a moment that is not known here; give START/END")
+        raise WindowError(
+            f"'{text}' is relative to the present time, which is not available here; specify START/END"
+        )
     return None

@@ -5,9 +5,11 @@ A queue is what jobs name (PanDA queue, Slurm partition); a site is who runs it 
 
 from typing import Literal, get_args
 
-Level = Literal["queue", "cpu_model"]
+Level = Literal["queue", "site", "cpu_model"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """Levels of factors."""
+NAMED_LEVELS: tuple[Level, ...] = ("queue", "cpu_model")
+"""Levels whose names jobs and buckets carry; a site has the jobs of all its queues."""
 Method = Literal["gamma", "paper"]
 METHODS: tuple[Method, ...] = get_args(Method)
 """Methods of fitting factors."""
@@ -37,7 +39,7 @@ CANDIDATE = "candidate"
 """Displayed word for every other ``deviates``."""
 STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
 """Every word that people read for a verdict; see :func:`status_shown`."""
-VARIED: tuple[str, ...] = ("objective", "fixed cost", "one type", "one core class", "task left out")
+VARIED: tuple[str, ...] = ("objective", "start-up time", "single type", "single core class", "task left out")
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
 
 INVALID = "invalid record"
@@ -52,7 +54,7 @@ SURE = 0.95
 DEVIATION_LIMIT = 0.20
 """Relative deviation that is accepted, unless a setting says otherwise."""
 
-_NOUNS = {"queue": ("queue", "queues"), "cpu_model": ("CPU model", "CPU models")}
+_NOUNS = {"queue": ("queue", "queues"), "site": ("site", "sites"), "cpu_model": ("CPU model", "CPU models")}
 
 GOOD, FAIR = 0.9, 0.8
 """The usual limits of parallel efficiencies: from the first on nothing needs to be done, below the second

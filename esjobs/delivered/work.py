@@ -70,7 +70,7 @@ def delivered(store: JobStore, by: Sequence[str], window: Window | None, where: 
         raise UsageError(f"delivered work has no grouping '{unknown[0]}'; use {', '.join(BY)}")
     span = window or stored_window(store)
     if span is None:
-        raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
+        raise NoJobsError("no jobs stored; load some: esjobs ingest")
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
     groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
@@ -176,7 +176,7 @@ def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:
         lacking = sum(row[column] or 0.0 for row in rows)
         if lacking and run is not None and total:
             share = exact_percent(lacking / total)
-            yield f"{core_h(lacking)} ({share}) are of queues without a {what} score; {what}_h lacks them"
+            yield f"{core_h(lacking)} ({share}) are of queues without a {what} score; {what}_h excludes them"
     both = {row["benchmark"] for row in rows} - {None}
     if len(both) > 1:
         yield f"{many(len(both), 'benchmark')}: HS06-hours and HS23-hours must not be added"

@@ -251,11 +251,11 @@ def _again(
             continue
         window = verdicts.window
         if earlier is not None and earlier.confirms(key, deviation):
-            text = f"confirmed in {_days(window)} and, on other jobs, in {_days(earlier.window)}"
+            text = f"confirmed in {_days(window)} and, on disjoint jobs, in {_days(earlier.window)}"
             yield Evidence(earlier.window.first_day, text)
         similar = [each for each, size in of_kinds.get((level, name), ()) if same_side(size, deviation)]
         if kind == ALL_TYPES and len(similar) > 1:
-            text = f"confirmed in {_days(window)}, apart in {', '.join(similar[:-1])} and {similar[-1]}"
+            text = f"confirmed in {_days(window)}, separately for {', '.join(similar[:-1])} and {similar[-1]}"
             yield Evidence(window.first_day, text)
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from esjobs.core.arguments import Filters, Names, WindowLike, day_of, listed
 from esjobs.core.report import RunReport
 from esjobs.core.verdict_order import verdict_order
-from esjobs.core.words import ALL_TYPES
+from esjobs.core.words import ALL_TYPES, NAMED_LEVELS
 from esjobs.flags.settings import WatchSettings
 from esjobs.records.answer import Answer
 from esjobs.records.choice import values_of
@@ -42,13 +42,17 @@ class Flags(Facade):
         order = sorted(range(len(keys)), key=lambda number: verdict_order(keys[number]))
         return Answer(rows.take(pa.array(order, pa.int64())), run=shown.run)
 
-    def open(self, states: Names | None = None) -> Answer:
-        """Return open flags, one row per name; ``states``: others than open and acknowledged."""
+    def open(self, states: Names | None = None, *, level: Names | None = None) -> Answer:
+        """Return open flags, one row per name; ``states``: others than open and acknowledged.
+
+        ``level``: default: queues and CPU models; the flags of a site are those of its queues together.
+        """
         from esjobs.flags.overview import open_flags
 
         chosen = STANDING_OPEN if states is None else listed(states)
-        named = spelling.as_stored("there is no state", chosen, STATES)
-        return Answer(open_flags(self._context.store, named))
+        named = spelling.as_stored("unknown state", chosen, STATES)
+        levels = values_of("level", level) or NAMED_LEVELS
+        return Answer(open_flags(self._context.store, named, levels))
 
     def events(
         self, name: str, *, level: Names | None = None, processing_type: Names | None = None
@@ -141,7 +145,7 @@ class Flags(Facade):
 
     @writes
     def drift(self, window: WindowLike = None) -> RunReport:
-        """Find dates from which queues or CPU models ran faster or slower.
+        """Find dates from which queues, sites or CPU models ran faster or slower.
 
         ``window``: one that was run without restriction; None: that of the latest run. Raises
         :class:`NoResultError` when there is none.

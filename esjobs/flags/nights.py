@@ -56,13 +56,12 @@ def watch(
     began = time.perf_counter()
     latest = latest_run(store, SPEED)
     if latest is None:
-        raise NoResultError("no verdicts to watch: no complete run; make one: esjobs run")
+        raise NoResultError("no complete run, so flags cannot be updated; run: esjobs run")
     last = latest.window.last_day if latest.end == latest.window.end else None
     requested = night or last
     if requested is None:
         raise NoResultError(
-            f"{latest.title} goes on beyond its data, so it ends with no night; name one: "
-            "esjobs watch --night DATE"
+            f"{latest.title} ends after its data, so it belongs to no night; run: esjobs watch --night DATE"
         )
     verdicts = StoredVerdicts(store, window_days, settings.margin)
     walk = Walk(store, requested, max(requested, last or requested), settings, verdicts, entered)
@@ -103,8 +102,8 @@ class Walk:
         settled = newest - timedelta(days=self._settings.replay_nights)
         if remembered and self._night <= settled:
             self._remarks.append(
-                f"the night of {self._night} is settled: {self._settings.replay_nights} nights up to that of "
-                f"{newest} can be run again; its flags and events stay as they are"
+                f"flags of {self._night} are final (only the last {self._settings.replay_nights} nights up "
+                f"to {newest} can change); they were not updated"
             )
             self._flags = self._stored(FLAG_STATES)
             return []
@@ -113,8 +112,8 @@ class Walk:
         verdicts.look_ahead(nights)
         if verdicts.runs_of(self._night) is None and self._night not in remembered:
             raise NoResultError(
-                f"no verdicts to watch: no complete run of everything ends with the night of {self._night}; "
-                "see: esjobs show runs"
+                f"no complete unrestricted run ends on {self._night}, so flags cannot be updated; list runs: "
+                "esjobs show runs"
             )
         self._read_notes()
         written = self._through(nights, remembered)
@@ -139,7 +138,7 @@ class Walk:
                     _replaced(self._store, FLAG_EVENTS, night.isoformat(), events),
                 ]
             elif night in remembered:
-                self._remarks.append(f"the runs of the night of {night} are gone: its flags stay as they are")
+                self._remarks.append(f"the runs of night {night} no longer exist; its flags were not updated")
                 flags = self._stored(FLAG_HISTORY, night)
         self._flags = flags
         return written
@@ -216,7 +215,8 @@ class Walk:
 
 
 def _declares_other(flag: Flag, seen: Sighting) -> bool:
-    if flag.corepower is None or seen.corepower is None or seen.origin == "changed":
+    # the mean of a site moves with the core time of its queues
+    if flag.corepower is None or seen.corepower is None or seen.origin in ("changed", "mean"):
         return False
     return not same_value(flag.corepower, seen.corepower)
 

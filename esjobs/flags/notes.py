@@ -45,13 +45,14 @@ def acknowledge(
     if not any(flag["state"] in STANDING_OPEN for flag in flags):
         states = ", ".join(sorted({flag["state"] for flag in flags}))
         raise NoResultError(
-            f"no open flag of {flags[0]['name']} to acknowledge: it is {states}; see: esjobs flags"
+            f"no open flag of {flags[0]['name']} to acknowledge (it is {states}); list open flags: esjobs "
+            "flags"
         )
     night = max(flag["night"] for flag in flags)
     if until <= night:
         raise UsageError(
-            f"an acknowledgement until {until} would be over: the last night is that of {night}; "
-            "give a later day"
+            f"an acknowledgement until {until} would have expired: the last night is {night}; use a later "
+            "date"
         )
     entry = _Entry("ack", by, until, text, processing_type)
     return _enter(store, entry, flags, settings, window_days, now)
@@ -76,7 +77,7 @@ def answer(
     """
     flags = _flags(store, name, level, processing_type)
     if not text.strip():
-        raise UsageError("an answer needs a text")
+        raise UsageError("an answer requires a text")
     who = by if by is not None else flags[0]["site"] or flags[0]["name"]
     entry = _Entry("answer", who, None, text, processing_type)
     return _enter(store, entry, flags, settings, window_days, now)
@@ -102,11 +103,11 @@ def _enter(
     kind, until = entry.kind, entry.until
     by, text = entry.by.strip(), entry.text.strip()
     if not by:
-        raise UsageError("say who: by is empty")
+        raise UsageError("the author is missing; specify --who NAME (in Python: by)")
     if len(text) > LONGEST_TEXT or len(by) > LONGEST_TEXT:
         raise UsageError(f"a note has at most {LONGEST_TEXT:,} characters; this one has {len(text):,}")
     if any("\ud800" <= character <= "\udfff" for character in by + text):
-        raise UsageError("the note is not readable text (UTF-8); type it again")
+        raise UsageError("the note is not valid UTF-8; type it again")
     level, name = flags[0]["level"], flags[0]["name"]
     kinds = {flag["processing_type"] for flag in flags}
     of_kind = None if entry.processing_type is None else next(iter(kinds))
@@ -146,13 +147,15 @@ def _flags(
     where = [] if level is None else [In("level", (level,))]
     rows = read_table(store, FLAG_STATES, where, _COLUMNS).to_pylist()
     if not rows:
-        raise NoResultError("nothing is flagged yet; run it: esjobs watch")
+        raise NoResultError("no flags yet; run: esjobs watch")
     names = sorted({row["name"] for row in rows})
     (spelt,) = as_stored("no flag of", [name], names, how="esjobs show flag_states")
     mine = [row for row in rows if row["name"] == spelt]
+    # a queue often has the name of its site, whose flags follow from those of its queues
+    mine = [row for row in mine if row["level"] != "site"] or mine
     levels = sorted({row["level"] for row in mine})
     if len(levels) > 1:
-        raise UsageError(f"{spelt} is flagged as {' and as '.join(levels)}; name the level")
+        raise UsageError(f"{spelt} has flags as {' and as '.join(levels)}; specify the level")
     if processing_type is not None:
         kinds = sorted({row["processing_type"] for row in mine})
         (kind,) = as_stored(f"no flag of {spelt} for", [processing_type], kinds)

@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.query import In
 from esjobs.core.tables import columns
-from esjobs.core.words import ALL_TYPES
+from esjobs.core.words import ALL_TYPES, LEVELS, NAMED_LEVELS
 from esjobs.publish.publication import read_table
 from esjobs.records.names.spelling import Chosen, chosen_rows
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
@@ -20,7 +21,9 @@ _FACTS = columns(
 )
 
 
-def open_flags(store: JobStore, states: Collection[str] = STANDING_OPEN) -> pa.Table:
+def open_flags(
+    store: JobStore, states: Collection[str] = STANDING_OPEN, levels: Sequence[str] = NAMED_LEVELS
+) -> pa.Table:
     """Return the names in these states, one row each; a name has the first state of any of its flags.
 
     The order is open, acknowledged, new, resolved: a queue that is open for all types and a candidate for one
@@ -28,7 +31,7 @@ def open_flags(store: JobStore, states: Collection[str] = STANDING_OPEN) -> pa.T
     deviation; ``kinds``: of all its flags in that state. Sorted by state, then longest first.
     """
     of_name: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in read_table(store, FLAG_STATES).to_pylist():
+    for row in read_table(store, FLAG_STATES, [In("level", tuple(levels))]).to_pylist():
         of_name.setdefault((row["level"], row["name"]), []).append(row)
     found = []
     for flags in of_name.values():
@@ -36,7 +39,7 @@ def open_flags(store: JobStore, states: Collection[str] = STANDING_OPEN) -> pa.T
         if first["state"] in states:
             similar = [row for row in flags if row["state"] == first["state"]]
             found.append({**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(similar))})
-    found.sort(key=lambda row: (_ORDER[row["state"]], row["level"] != "queue", row["since"], row["name"]))
+    found.sort(key=lambda row: (_ORDER[row["state"]], LEVELS.index(row["level"]), row["since"], row["name"]))
     schema = table_schema(FLAG_STATES)
     fields = [schema.field(name) for name in _FACTS]
     return pa.Table.from_pylist(found, schema=pa.schema([*fields, pa.field("kinds", pa.string())]))
@@ -63,7 +66,8 @@ def flag_history(
 ) -> pa.Table:
     """Return the events of the flags of a name, oldest first.
 
-    Raises :class:`esjobs.core.errors.UsageError` for a name that was never flagged, with similar names.
+    ``levels``: of these; empty: of a name that a queue and its site have, those of the queue. Raises
+    :class:`esjobs.core.errors.UsageError` for a name that was never flagged, with similar names.
     """
 
     def read(chosen: Chosen) -> pa.Table:
@@ -75,5 +79,8 @@ def flag_history(
         ("processing_type",): tuple(processing_types),
     }
     rows = chosen_rows(FLAG_EVENTS, chosen, read)
+    if not levels:
+        of_jobs = rows.filter(pc.is_in(rows["level"], value_set=pa.array(NAMED_LEVELS)))
+        rows = of_jobs if of_jobs.num_rows else rows
     order = [(column, "ascending") for column in ("night", "level", "processing_type", "position")]
     return rows.sort_by(order)

@@ -3,7 +3,7 @@
 from datetime import date
 from typing import TYPE_CHECKING
 
-from esjobs.core.numbers import MISSING, signed_interval, signed_percent
+from esjobs.core.numbers import MISSING, speed, speed_range
 from esjobs.core.numbers import declared as as_declared
 from esjobs.core.words import ALL_TYPES, noun
 
@@ -32,42 +32,40 @@ def of_state(flag: "Flag", seen: "Sighting | None") -> str:
 
 def noticed(flag: "Flag") -> str:
     """Describe a new candidate."""
-    return f"{_who(flag)} deviates by {_interval(flag)}: a candidate."
+    return f"{_who(flag)} runs {_slower(flag)}: new candidate, not confirmed."
 
 
 def lacking(confirmed: bool | None) -> str:
     """Describe the tests that a candidate has not passed."""
     if confirmed is True:
-        return "confirmed once; no jobs of other days, or of another kind of work, have confirmed it yet"
+        return "confirmed once; jobs of other days or of another processing type have not confirmed it yet"
     return "not confirmed"
 
 
 def opened(flag: "Flag", *, again: bool) -> str:
     """Describe a deviation confirmed twice. ``again``: the flag was open before, to the same side."""
-    verb = "deviates again" if again else "deviates"
+    runs = "runs again" if again else "runs"
     before = flag.opened_deviation
-    turned = (
-        "" if again or before is None else f" It is a new deviation: before, it was {signed_percent(before)}."
-    )
-    return f"{_who(flag)} {verb} from what is declared by {_interval(flag)}; confirmed on jobs apart.{turned}"
+    turned = "" if again or before is None else f" The deviation before was {speed(before)}."
+    return f"{_who(flag)} {runs} {_slower(flag)}, confirmed on two disjoint sets of jobs.{turned}"
 
 
 def closed(flag: "Flag") -> str:
     """Describe a deviation that ended."""
     return (
-        f"{_who(flag)} is within the limit: {_interval(flag)}. It had deviated on {_nights(flag.nights)} "
-        f"since {flag.since}."
+        f"{_who(flag)} no longer deviates: it runs {_slower(flag)}. The deviation lasted "
+        f"{_nights(flag.nights)} since {flag.since}."
     )
 
 
 def withdrawn(flag: "Flag") -> str:
     """Describe a candidate that was never confirmed twice."""
-    return f"{_who(flag)} is no candidate any more, after {_nights(flag.nights)} since {flag.since}."
+    return f"{_who(flag)} was dropped as a candidate after {_nights(flag.nights)} (since {flag.since})."
 
 
 def vanished(flag: "Flag") -> str:
     """Describe an open flag without comparable jobs."""
-    return f"{_who(flag)} could not be compared for {_nights(flag.absent_nights)}; its flag stays open."
+    return f"{_who(flag)} had no comparable jobs for {_nights(flag.absent_nights)}; its flag stays open."
 
 
 def absence(flag: "Flag", seen: "Sighting | None") -> str:
@@ -80,14 +78,14 @@ def absence(flag: "Flag", seen: "Sighting | None") -> str:
 
 def returned(flag: "Flag") -> str:
     """Describe a name that is comparable again."""
-    return f"{_who(flag)} is compared again: {_interval(flag)}."
+    return f"{_who(flag)} has comparable jobs again: it runs {_slower(flag)}."
 
 
 def declared(flag: "Flag", before: float, since: date) -> str:
     """Describe a changed declaration."""
     benchmark = f" {flag.benchmark} per core" if flag.benchmark else ""
     now = MISSING if flag.corepower is None else as_declared(flag.corepower)
-    return f"{_who(flag)} declares {now}{benchmark} from {since} on, before {as_declared(before)}."
+    return f"{_who(flag)} declares {now}{benchmark} since {since} (before: {as_declared(before)})."
 
 
 def acknowledged(flag: "Flag") -> str:
@@ -100,12 +98,15 @@ def acknowledged(flag: "Flag") -> str:
 
 def expired(flag: "Flag", night: date) -> str:
     """Describe the end of an acknowledgement."""
-    return f"The acknowledgement of {_who(flag)} by {flag.acknowledged_by} ended; open again on {night}."
+    return (
+        f"The acknowledgement of {_who(flag)} by {flag.acknowledged_by} expired; its flag is open again "
+        f"since {night}."
+    )
 
 
 def answered(flag: "Flag", by: str, text: str, count: int) -> str:
     """Describe a site's answer, the last of several."""
-    others = f" (the last of {count} answers)" if count > 1 else ""
+    others = f" (the latest of {count} answers)" if count > 1 else ""
     return f"{by} answered about {_who(flag)}{others}: {text}"
 
 
@@ -115,10 +116,14 @@ def _who(flag: "Flag") -> str:
     return f"{what}{flag.name}{kind}"
 
 
-def _interval(flag: "Flag") -> str:
+def _slower(flag: "Flag") -> str:
+    expected = "than declared" if flag.level == "queue" else "than its reference score"
     if flag.deviation is None or flag.deviation_low is None or flag.deviation_high is None:
-        return "an unknown amount"
-    return signed_interval(flag.deviation, flag.deviation_low, flag.deviation_high)
+        return f"slower or faster {expected}, by an unknown amount"
+    return (
+        f"{speed(flag.deviation)} {expected} (90 % interval: "
+        f"{speed_range(flag.deviation_low, flag.deviation_high)})"
+    )
 
 
 def _nights(count: int) -> str:

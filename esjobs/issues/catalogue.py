@@ -51,7 +51,7 @@ def _checked(name: str, found: object) -> Detector:
     if not isinstance(found, Detector):
         raise TypeError("not a Detector of esjobs.issues.detectors")
     if found.name != name:
-        raise ValueError(f"it is the detector '{found.name}'; both must have one name")
+        raise ValueError(f"it is the detector '{found.name}'; both must have the same name")
     if not (callable(found.measure) and found.metrics and found.variants):
-        raise ValueError("a detector needs measure(batch, variant), metrics and variants")
+        raise ValueError("a detector requires measure(batch, variant), metrics and variants")
     return replace(found, package=package_of(GROUP, name))

@@ -220,11 +220,11 @@ def _report(
     judging: Judging, window: Window, total: _Balance, n_made: int, n_days: int, began: float
 ) -> RunReport:
     counts = {
-        "days made": n_made,
-        "days that stand as they were": n_days - n_made,
+        "days computed": n_made,
+        "days up to date": n_days - n_made,
         "jobs with series": total.n["n_with_series"],
         "series without a record of their job": total.n["n_without_record"],
-        "jobs whose findings by detectors count": total.n["n_eligible"],
+        "jobs whose detector findings count": total.n["n_eligible"],
         "measures": total.n["measures"],
         "footprints": total.n["footprints"],
         **{f"issues, {name}": total.severities[name] for name in ("critical", "major", "minor", "info")},

@@ -14,7 +14,7 @@ from esjobs.issues.rules.rule import Rule, Rules
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-NOT_KNOWN = "not known"
+NOT_KNOWN = "unknown"
 """Suffix of the reason of jobs for which a condition is unknown."""
 
 

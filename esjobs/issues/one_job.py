@@ -70,9 +70,11 @@ def job_story(store: JobStore, job_id: str, source: str | None = None, *, points
     sources = sorted({each for rows in (records, series) for each in rows.column("source").to_pylist()})
     if not sources:
         of_source = "" if source is None else f" of the source '{source}'"
-        raise NoResultError(f"no job '{job_id}'{of_source} is stored; list some with: esjobs export jobs")
+        raise NoResultError(f"job '{job_id}'{of_source} not found; list jobs: esjobs export jobs")
     if len(sources) > 1:
-        raise UsageError(f"several sources have a job '{job_id}': {', '.join(sources)}; name one: --source")
+        raise UsageError(
+            f"several sources have a job '{job_id}': {', '.join(sources)}; specify one: --source"
+        )
     return next(job_stories(store, [(sources[0], job_id)], points=points))
 
 

@@ -89,7 +89,7 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
     """
     days = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day"]).column("day").to_pylist()
     if not days:
-        raise NoResultError(f"no day of {window} was looked at; run: esjobs detect --window {window}")
+        raise NoResultError(f"no day of {window} has been examined; run: esjobs detect --window {window}")
     changes: dict[tuple[str, str], _Change] = defaultdict(_Change)
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for day in sorted(days):

@@ -51,7 +51,7 @@ def stored_days(store: JobStore) -> Window:
     by_day = store.aggregate(Query(("day",), (Count("n"),), over=SERIES)).table
     days += [day for day in by_day.column("day").to_pylist() if day is not None]
     if not days:
-        raise NoJobsError("no jobs are stored, and no time series of any; ingest some first: esjobs ingest")
+        raise NoJobsError("no jobs and no time series are stored; load some: esjobs ingest")
     return Window.of_days(min(days), max(days))
 
 

@@ -76,7 +76,6 @@ def _require_all(stored: pa.Table, made: pa.Table, name: str, usual: str, varian
     missing = pc.sum(pc.invert(pc.is_in(keys(stored, usual), value_set=keys(made, variant)))).as_py() or 0
     if missing:
         raise NoResultError(
-            f"'{name}' was not measured in its variant '{variant}', and the time series of {missing:,} jobs "
-            f"of {day} that it needs are not stored any more; read them in again (esjobs ingest), or replay "
-            f"with the variant '{usual}'"
+            f"variant '{variant}' of '{name}' was not measured, and the time series of {missing:,} jobs of "
+            f"{day} are no longer stored. Load them again (esjobs ingest), or replay with variant '{usual}'"
         )

@@ -67,7 +67,9 @@ def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.0
     times = {level: _times(runs, level) for level in levels}
     clean = times.get(0.0, [])
     if len(clean) < 2:
-        raise InputError("fewer than two runs without noise (level 0) are left; run more, or a wider gate")
+        raise InputError(
+            "fewer than two runs without noise (level 0) remain; record more runs, or raise the gate"
+        )
     found = {level: summary(values) for level, values in times.items() if values}
     judged = {0.0: "clean", **verdicts([(level, each.mean) for level, each in found.items()])}
     rows: list[dict[str, Any]] = []
@@ -104,18 +106,20 @@ def _notes(clean: Mean, judged: dict[float, str], n_runs_skipped: int, gate: flo
     notes = []
     detected = [level for level, verdict in judged.items() if verdict == "detected"]
     if detected:
-        notes.append(f"every level from {min(detected):g} % on is detected: the intervals are disjoint")
+        notes.append(f"all levels from {min(detected):g} % on are detected: the intervals are disjoint")
     elif len(judged) > 1:
-        notes.append("no level is detected with every one above it; more runs, or a quieter machine")
+        notes.append(
+            "no level is detected together with all higher ones; record more runs, or use a quieter machine"
+        )
     doubtful = [f"{level:g} %" for level, verdict in judged.items() if verdict == "unconfirmed"]
     if doubtful:
-        notes.append(f"unconfirmed, for a level above was missed: {', '.join(doubtful)}")
+        notes.append(f"unconfirmed, because a higher level was not detected: {', '.join(doubtful)}")
     width = 100 * clean.half_width / clean.mean
-    notes.append(f"without noise the interval is ±{width:.2g} % wide; levels below that cannot be told")
+    notes.append(f"without noise the interval is ±{width:.2g} % wide; lower levels cannot be detected")
     if n_runs_skipped:
         notes.append(
-            f"left out, for a rank waited for a core for more than {exact_percent(gate)}: "
-            f"{n_runs_skipped} of the runs"
+            f"excluded, because a rank waited for a core for more than {exact_percent(gate)} of the time: "
+            f"{n_runs_skipped} runs"
         )
     return tuple(notes)
 
@@ -132,14 +136,14 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
     for path, values in zip((off, on), times, strict=True):
         if len(values) < 2:
             raise InputError(
-                f"{path} has fewer than two runs without noise (level 0) that are left; run more, "
-                "or a wider gate"
+                f"{path} has fewer than two remaining runs without noise (level 0); record more runs, or "
+                "raise the gate"
             )
     try:
         found = cost(*times)
     except OverflowError:
         raise InputError(
-            f"the times of {off} and {on} are so far apart that no cost can be told; are both in seconds?"
+            f"the times of {off} and {on} differ too much to measure a cost; check that both are in seconds"
         ) from None
     row = {
         "cost_frac": found.cost,
@@ -154,7 +158,7 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
     n_noisy = sum(run.level > 0 for runs in everything for run in runs)
     notes = [_cost_sentence(found)]
     if n_noisy:
-        notes.append(f"runs with noise of a known size, which count for nothing here: {n_noisy}")
+        notes.append(f"runs with injected noise, ignored: {n_noisy}")
     return Answer(pa.Table.from_pylist([row], COST_SCHEMA), tuple(notes))
 
 
@@ -163,7 +167,7 @@ def _cost_sentence(found: Cost) -> str:
         span = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
         return f"the collector costs {percent(found.cost)} of the time ({span}, 99 %)"
     limit = max(abs(found.low), abs(found.high))
-    return f"what the collector costs is below what this test can see ({percent(limit)})"
+    return f"the cost of the collector is below the detection limit of this test ({percent(limit)})"
 
 
 def _times(runs: Sequence[Run], level: float) -> list[float]:

@@ -51,7 +51,9 @@ def keep_cost(
 def _readable(collector: str) -> str:
     name = collector.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise UsageError(f"name a collector by 1 to {_LONGEST_NAME} characters that can be printed: ldms-1s")
+        raise UsageError(
+            f"a name of a collector has 1 to {_LONGEST_NAME} printable characters, such as ldms-1s"
+        )
     return name
 
 

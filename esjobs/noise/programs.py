@@ -35,7 +35,7 @@ def build(folder: Path, compiler: str = "mpicc") -> list[Path]:
     """
     found = shutil.which(compiler)
     if found is None:
-        raise UsageError(f"there is no {compiler}; load an MPI (module load ..., apt install libopenmpi-dev)")
+        raise UsageError(f"{compiler} not found; load an MPI (module load ..., apt install libopenmpi-dev)")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -104,7 +104,7 @@ def run(
     """
     _require(plan, programs)
     if out.exists():
-        raise InputError(f"{out} is there already; name another file")
+        raise InputError(f"{out} already exists; use a different file")
     count = int(_detected(plan, programs, 0)["count"])
     order = [level for level in plan.levels for _ in range(plan.repeat)]
     random.Random(plan.seed).shuffle(order)  # noqa: S311  an order, no secret
@@ -132,16 +132,18 @@ def run(
 
 def _require(plan: Plan, programs: Path) -> None:
     if plan.collective not in COLLECTIVES:
-        raise UsageError(f"no collective '{plan.collective}'; there are {', '.join(COLLECTIVES)}")
+        raise UsageError(f"unknown collective '{plan.collective}'; use one of: {', '.join(COLLECTIVES)}")
     if plan.repeat < 1 or plan.ranks < 1 or not 0 <= plan.bytes <= 1 << 30:
-        raise UsageError("runs and ranks are above 0, bytes from 0 to 1 GiB")
+        raise UsageError("runs and ranks must be above 0, bytes from 0 to 1 GiB")
     if not 0 < plan.seconds <= _LONGEST_S:
-        raise UsageError(f"a run takes more than 0 seconds and at most {_LONGEST_S:,}, not {plan.seconds:g}")
+        raise UsageError(
+            f"a run must take more than 0 and at most {_LONGEST_S:,} seconds; got {plan.seconds:g}"
+        )
     if 0 not in plan.levels or not all(0 <= level <= 100 for level in plan.levels):
-        raise UsageError("levels are per cent from 0 to 100, and 0, without noise, is one of them")
+        raise UsageError("levels must be per cent from 0 to 100 and include 0 (without noise)")
     for name in PROGRAMS:
         if not (programs / name).is_file():
-            raise UsageError(f"{programs} has no program {name}; make it: esjobs noise build {programs}")
+            raise UsageError(f"{programs} has no program {name}; run: esjobs noise build {programs}")
     _require_launcher(plan.launcher)
 
 
@@ -149,9 +151,9 @@ def _require_launcher(launcher: str) -> None:
     try:
         words = shlex.split(launcher)
     except ValueError:
-        raise UsageError(f"the launcher {launcher} has a quote that does not end; close it") from None
+        raise UsageError(f"launcher {launcher} has an unclosed quote") from None
     if not words or shutil.which(words[0]) is None:
-        raise UsageError(f"there is no launcher '{launcher}'; load an MPI, or name another one")
+        raise UsageError(f"launcher '{launcher}' not found; load an MPI, or use a different launcher")
 
 
 def _launched(plan: Plan, ranks: int, hosts: Sequence[str]) -> list[str]:
@@ -173,7 +175,7 @@ def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
         _end(process)
         if isinstance(error, subprocess.TimeoutExpired):
             raise EsjobsError(
-                f"the detector did not end within {error.timeout:.0f} s; give it less"
+                f"the detector did not end within {error.timeout:.0f} s; reduce runs, ranks or seconds"
             ) from None
         raise
     if process.returncode:
@@ -181,9 +183,7 @@ def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
     try:
         row: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
     except (ValueError, IndexError):
-        raise EsjobsError(
-            f"the detector told nothing of its run: {_complaint(output + complaints)}"
-        ) from None
+        raise EsjobsError(f"the detector printed no result: {_complaint(output + complaints)}") from None
     return row
 
 
@@ -204,7 +204,7 @@ def _noise(plan: Plan, programs: Path, level: float) -> Iterator[None]:
     try:
         yield
         if process.poll() is not None:
-            raise EsjobsError(f"the source of noise ended before the run, with {process.returncode}")
+            raise EsjobsError(f"the noise generator ended before the run, with {process.returncode}")
     finally:
         _end(process)
 
@@ -230,4 +230,4 @@ def _complaint(text: str) -> str:
     telling = (
         line for line in lines if re.search(r"error|fail|unable|not found|cannot", line, re.IGNORECASE)
     )
-    return visible(next(telling, lines[0])[:300]) if lines else "it told nothing"
+    return visible(next(telling, lines[0])[:300]) if lines else "no output"

@@ -42,11 +42,13 @@ def read_runs(files: Iterable[Path]) -> list[Run]:
 def same_configuration(runs: list[Run]) -> list[Run]:
     """Return the runs; raises :class:`InputError` for none, or for different configurations."""
     if not runs:
-        raise InputError("the files have no runs; esjobs noise run makes them")
+        raise InputError("the files contain no runs; record runs: esjobs noise run")
     configurations = sorted({run.configuration for run in runs})
     if len(configurations) > 1:
         listed = " and ".join(" ".join(filter(None, each)) or "unnamed" for each in configurations[:2])
-        raise InputError(f"times of different configurations do not compare: {listed}; analyse them apart")
+        raise InputError(
+            f"times of different configurations cannot be compared: {listed}; analyse them separately"
+        )
     return runs
 
 
@@ -57,7 +59,7 @@ def ungated(runs: Sequence[Run], gate: float) -> tuple[list[Run], int]:
     Raises :class:`UsageError` for an invalid gate.
     """
     if not gate >= 0:
-        raise UsageError(f"the gate is a share of the time from 0 on, not {gate:g}")
+        raise UsageError(f"the gate must be a share of the time from 0; got {gate:g}")
     kept = [run for run in runs if run.delay is None or run.delay <= gate]
     return kept, len(runs) - len(kept)
 
@@ -68,7 +70,7 @@ def _runs(path: Path) -> list[Run]:
             # a pipe or a device has no size to look at before
             data = stream.read(_LARGEST_FILE + 1)
         if len(data) > _LARGEST_FILE:
-            raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB; name a file of runs")
+            raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB; use a file of runs")
         reader = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
         for name in COLUMNS[:2]:
             if name not in (reader.fieldnames or ()):
@@ -77,14 +79,14 @@ def _runs(path: Path) -> list[Run]:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is no CSV in UTF-8: {error}") from error
+        raise InputError(f"{path} is not a UTF-8 CSV file: {error}") from error
 
 
 def _run(row: Mapping[str, str | None], position: str) -> Run:
     level = _number(row, "level", position, 0.0, 100.0)
     seconds = _number(row, "seconds", position, 0.0, _LARGEST)
     if seconds == 0:
-        raise InputError(f"{position}: seconds is 0; a run takes time")
+        raise InputError(f"{position}: seconds is 0; it must be positive")
     waited = _number(row, "run_delay_s", position, 0.0, _LARGEST) if row.get("run_delay_s") else None
     names = tuple((row.get(name) or "") for name in ("collective", "bytes", "count", "ranks"))
     return Run(level, seconds, None if waited is None else waited / seconds, names)
@@ -97,5 +99,5 @@ def _number(row: Mapping[str, str | None], name: str, position: str, least: floa
     except ValueError:
         value = math.nan
     if not least <= value <= most:
-        raise InputError(f"{position}: {name} is a number from {least:g} to {most:g}, not '{text:.40}'")
+        raise InputError(f"{position}: {name} must be a number from {least:g} to {most:g}; got '{text:.40}'")
     return value

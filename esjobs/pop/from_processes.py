@@ -51,7 +51,7 @@ def _added(region: str, rows: list[Row]) -> dict[str, Any]:
         "min_mpi_process_s": min((_mpi_per_cpu([row]) for row in entered), default=None),
         "min_mpi_node_s": min((_mpi_per_cpu(of_node) for of_node in nodes.values()), default=None),
         "counters": counters,
-        "remark": f"added up from the reports of {len(rows)} processes",
+        "remark": f"sum of the reports of {len(rows)} processes",
     }
 
 

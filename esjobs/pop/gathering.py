@@ -32,7 +32,7 @@ _LEFT_S = 86_400.0
 _REMEMBERED = 10_000
 
 _COUNTS = (
-    *("gathered", "junk", "new junk", "still being written", "not readable", "not removed"),
+    *("gathered", "junk", "new junk files", "still being written", "unreadable", "not removed"),
     *("regions rejected", "spools not read"),
 )
 
@@ -64,10 +64,10 @@ def gather(
             notes.append(str(error))
             counts["spools not read"] += 1
     if counts["regions rejected"]:
-        notes.append("what of a report could not be stored, and why: esjobs show rejects")
+        notes.append("rejected parts of reports and their reasons: esjobs show rejects")
     if failures and len(failures) == len(spools):
         raise failures[0]
-    n_in = sum(counts[name] for name in ("gathered", "junk", "still being written", "not readable"))
+    n_in = sum(counts[name] for name in ("gathered", "junk", "still being written", "unreadable"))
     return RunReport(
         "talp gather",
         content_id({"spools": [each.folder for each in spools]}),
@@ -94,8 +94,8 @@ def _gather_one(
     locked = sorted(name for name in named if not seen[name].readable)
     named.difference_update(locked)
     if locked:
-        counts["not readable"] += len(locked)
-        notes.append(f"{spool.name}: {len(locked):,} reports may not be read, and stay: {_some(locked)}")
+        counts["unreadable"] += len(locked)
+        notes.append(f"{spool.name}: {len(locked):,} reports cannot be read and remain: {_some(locked)}")
     # an invalid report is not opened again until it changes
     junk |= {name: seen[name].mark for name in named if remembered.get(name) == seen[name].mark}
     ready = sorted(name for name in named if name not in junk and seen[name].settled)
@@ -110,11 +110,11 @@ def _gather_one(
 
 
 def _report_junk(spool: Spool, fresh: list[str], counts: dict[str, int], notes: list[str]) -> None:
-    counts["new junk"] += len(fresh)
+    counts["new junk files"] += len(fresh)
     for name in fresh[:20]:
-        _log.warning("%s in %s is no report of TALP and stays there", visible(name), spool.name)
+        _log.warning("%s in %s is not a report of TALP; the file remains", visible(name), spool.name)
     if fresh:
-        notes.append(f"{spool.name}: {len(fresh):,} files are no reports, and stay: {_some(fresh)}")
+        notes.append(f"{spool.name}: {len(fresh):,} files are not reports and remain: {_some(fresh)}")
 
 
 def _take(
@@ -138,7 +138,7 @@ def _take(
             counts["not removed"] += len(failed)
             if failed:
                 _log.warning(
-                    "%s: %d files are stored, but have changed since, or could not be removed",
+                    "%s: %d stored files have changed since, or could not be removed",
                     *(spool.name, len(failed)),
                 )
     return {name: seen[name].mark for name in marks if name not in good}

@@ -79,7 +79,7 @@ def join(
         time.perf_counter() - began,
         rows_are="rows of reports",
         rows_become="rows of pop",
-        counts={"days": len(stale), "reports joined": n_joined, "reports kept aside": n_orphans},
+        counts={"days": len(stale), "reports joined": n_joined, "reports without a job": n_orphans},
         notes=("reports without a job: esjobs show pop_orphans",) if n_orphans else (),
     )
 
@@ -170,11 +170,11 @@ def _matched(
         elif named:
             sources = ", ".join(sorted(each["source"] for each in named))
             orphans.append(
-                (row, f"several sources have a job of this id: {sources}; ingest it with --set source=")
+                (row, f"several sources have a job of this id: {sources}; load the report with --set source=")
             )
         else:
             of_source = f" of the source {row['source']}" if row["source"] else ""
-            orphans.append((row, f"no record of such a job{of_source} is stored"))
+            orphans.append((row, f"no record of this job{of_source} is stored"))
     return joined, orphans
 
 

@@ -18,7 +18,7 @@ def talp_night(work: NightWork) -> NightAccount:
     if not is_used(work.store):
         return NightAccount(notes=notes)
     joined = join_reports(work.context)
-    aside = joined.counts["reports kept aside"]
+    aside = joined.counts["reports without a job"]
     without_job = (f"{aside} reports without a job",) if aside else ()
     return NightAccount(joined.rows_in, joined.rows_out, (*notes, *without_job))
 

@@ -23,7 +23,7 @@ def gather_reports(context: Context, spools: Sequence[str] = (), source: str | N
     settings = context.settings.section(TalpSettings)
     chosen = spools_of(spools, source) if spools else settings.spools
     if not chosen:
-        raise UsageError("no spool to gather from; name a folder, or set pop.spools in the settings")
+        raise UsageError("no spool to gather from; specify a folder, or set pop.spools")
 
     def put(files: Sequence[Path], of_source: str | None) -> RunReport:
         fill = {} if of_source is None else {"source": of_source}
@@ -45,6 +45,6 @@ def joined(context: Context, report: RunReport) -> RunReport:
     done = join_reports(context)
     if not done.counts["days"]:
         return report
-    of_jobs, aside = (done.counts[name] for name in ("reports joined", "reports kept aside"))
-    note = f"reports of TALP: {of_jobs:,} of known jobs, {aside:,} kept aside"
+    of_jobs, aside = (done.counts[name] for name in ("reports joined", "reports without a job"))
+    note = f"reports of TALP: {of_jobs:,} joined with jobs, {aside:,} without a job"
     return replace(report, notes=(*report.notes, note, *done.notes))

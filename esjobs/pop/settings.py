@@ -32,7 +32,7 @@ class SpoolSettings(BaseModel):
             return folder
         raise PydanticCustomError(
             "folder",
-            "expected a folder from the root (/scratch/talp), or of a host (login1:/scratch/talp)",
+            "expected an absolute folder (/scratch/talp), or a folder of a host (login1:/scratch/talp)",
         )
 
 
@@ -44,7 +44,9 @@ def spools_of(folders: Sequence[str], source: str | None) -> tuple[SpoolSettings
         try:
             chosen.append(SpoolSettings(folder=at, source=source))
         except ValueError as error:
-            raise UsageError(f"'{folder}' is no folder of reports; name one here, or HOST:/FOLDER") from error
+            raise UsageError(
+                f"'{folder}' is not a folder of reports; use a local folder, or HOST:/FOLDER"
+            ) from error
     return tuple(chosen)
 
 

@@ -55,7 +55,7 @@ class LocalSpool:
                         _mark(status), regular, status.st_mtime <= self.until, readable=readable
                     )
         except OSError as error:
-            raise InputError(f"{visible(self.name)} cannot be looked at: {error.strerror}") from error
+            raise InputError(f"{visible(self.name)} cannot be read: {error.strerror}") from error
         return seen
 
     def copy(self, names: Sequence[str], to: Path) -> dict[str, str]:
@@ -165,10 +165,10 @@ class RemoteSpool:
             )
         except subprocess.TimeoutExpired as error:
             raise InputError(
-                f"rsync of {self.name} took longer than {self.settings.timeout_s:g} s; does the host answer?"
+                f"rsync of {self.name} took longer than {self.settings.timeout_s:g} s; check the host"
             ) from error
         except OSError as error:
-            raise InputError(f"{command[0]} cannot be run: {error.strerror}; install rsync") from error
+            raise InputError(f"{command[0]} cannot run: {error.strerror}; install rsync") from error
         if done.returncode:
             said = visible((done.stderr.strip().splitlines() or ["no reason"])[0][:200])
             raise InputError(f"rsync of {self.name} failed ({done.returncode}): {said}")

@@ -97,14 +97,14 @@ def _elapsed(row: Row) -> str:
 def sentence(row: Row) -> str:
     """Return the largest loss of a region and the usual remedy."""
     if row["status"] == "no_data":
-        return "Nothing was measured: the region was never entered."
+        return "No measurement: the region was never entered."
     overall = row["parallel_efficiency"]
     if row["worst"] is None:
         if overall is not None and overall < GOOD:
-            return "No branch of the tree alone costs much; the losses add up."
-        return f"Every branch is at {GOOD} or better: there is little to gain from parallelism."
+            return "No single factor costs much; the losses add up."
+        return f"All factors are at {GOOD} or better; parallelism can gain little."
     worst, value = TREE[row["worst"]], f"{row[row['worst']]:.2f}"
-    return f"Most is lost by {worst.name} ({value}): {worst.means}. What usually helps: {worst.helps}."
+    return f"Largest loss: {worst.name} ({value}); {worst.means}. Usual remedy: {worst.helps}."
 
 
 def _notes(row: Row) -> Iterator[str]:
@@ -112,10 +112,10 @@ def _notes(row: Row) -> Iterator[str]:
         frequency = f", {row['frequency_ghz']:.2f} GHz" if row["frequency_ghz"] is not None else ""
         yield f"{row['ipc']:.2f} instructions per cycle{frequency}, in useful time"
     if row["ipc_status"] == "bad_counters":
-        yield "The counters of cycles and instructions passed the end of their range; they are left out."
+        yield "The counters of cycles and instructions overflowed and are ignored."
     unsound = [each.label for name, each in TREE.items() if row.get(f"{name}_status") == "inconsistent"]
     if unsound:
-        yield f"Times contradict each other, so these are left out: {', '.join(unsound)}."
+        yield f"Inconsistent times, therefore omitted: {', '.join(unsound)}."
     if row["remark"]:
         yield f"Note: {visible(row['remark'])}."
 

@@ -32,11 +32,11 @@ def write_wrappers(folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:
             if path.exists() and _MARK not in path.read_bytes()[:200]:
-                raise InputError(f"{path} is a launcher of somebody else; name a folder of its own")
+                raise InputError(f"{path} was not created by esjobs; use a separate folder")
         for path in paths:
             with writing(path) as stream:
                 stream.write(script)
             path.chmod(0o755)
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}); name another folder") from error
+        raise InputError(f"{folder} cannot be written ({error.strerror}); use a different folder") from error
     return paths

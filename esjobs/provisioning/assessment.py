@@ -46,7 +46,7 @@ def assess(store: JobStore, rank: Rank, questionnaire: Questionnaire, now: datet
         if answer.value is None
     ]
     unasked = [area for area in AREAS if area not in {each.area for each in questionnaire.inputs}]
-    missing += [f"missing: {area} (the questionnaire asks nothing)" for area in unasked]
+    missing += [f"missing: {area} (no questions in the questionnaire)" for area in unasked]
     return RunReport(
         "provision index",
         identity,
@@ -64,7 +64,7 @@ def assess(store: JobStore, rank: Rank, questionnaire: Questionnaire, now: datet
 def _answer(store: JobStore, rank: Rank, questionnaire: Questionnaire, each: Input) -> Measured:
     if each.measure is not None:
         return measured(store, rank, each.measure, questionnaire.period, questionnaire.where)
-    return Measured(each.value, "" if each.value is not None else "nobody entered it")
+    return Measured(each.value, "" if each.value is not None else "not entered")
 
 
 def _rows(questionnaire: Questionnaire, answers: Sequence[Measured], now: datetime) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ def compare(store: JobStore, first: str, second: str) -> Answer:
     if weights != other_weights or any(
         inputs[0][key]["weight"] != inputs[1][key]["weight"] for key in common
     ):
-        notes.add("their weights differ; those of the first are taken for both")
+        notes.add("their weights differ; those of the first are used for both")
     sides = [{area: _over(area, common, inputs[0], side) for area in AREAS} for side in inputs]
     rows = [_compared("index", [index_points(side, weights).points for side in sides], every, common)]
     for area in AREAS:
@@ -194,13 +194,13 @@ def _stored(store: JobStore, query: str) -> list[dict[str, Any]]:
     """Return the rows of an assessment, the index first."""
     heads = read_table(store, QUALITY_INDEX, [In("kind", ("index",))]).to_pylist()
     if not heads:
-        raise NoResultError("no index is stored; make one: esjobs provision index FILE")
+        raise NoResultError("no index stored; run: esjobs provision index FILE")
     names = {row["assessment"]: f"{row['centre']} {row['period']}" for row in heads}
     fitting = [row for row in heads if query in (row["assessment"], row["centre"], names[row["assessment"]])]
     if len(fitting) != 1:
         ordered = sorted(fitting or heads, key=lambda row: (row["centre"], row["period"]))
         listed = ", ".join(f"'{names[row['assessment']]}'" for row in ordered)
         which = "several indices are" if fitting else "no index is"
-        raise NoResultError(f"{which} called '{query}'; there are {listed}")
+        raise NoResultError(f"{which} called '{query}'; use one of: {listed}")
     rows = read_table(store, QUALITY_INDEX, [In("assessment", (fitting[0]["assessment"],))]).to_pylist()
     return sorted(rows, key=lambda row: int(row["position"]))

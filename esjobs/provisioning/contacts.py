@@ -56,17 +56,17 @@ def enter_contact(
     """
     began = time.perf_counter()
     if kind not in CONTACTED:
-        raise UsageError(f"no kind '{kind}'; there are {', '.join(CONTACTED)}")
+        raise UsageError(f"unknown kind '{kind}'; use one of: {', '.join(CONTACTED)}")
     texts = {"name": name.strip(), "who": by.strip(), "note": text.strip()}
     for what, value in texts.items():
         if not value and what != "note":
-            raise UsageError(f"{what} is empty; say it")
+            raise UsageError(f"{what} is empty")
         if len(value) > _LONGEST_TEXT:
             raise UsageError(f"{what} has at most {_LONGEST_TEXT:,} characters; this one has {len(value):,}")
         if any("\ud800" <= character <= "\udfff" for character in value):
-            raise UsageError(f"{what} is not readable text (UTF-8); type it again")
+            raise UsageError(f"{what} is not valid UTF-8; type it again")
     if acknowledged is not None and acknowledged < on:
-        raise UsageError(f"acknowledged on {acknowledged}, before the contact on {on}; give a later day")
+        raise UsageError(f"acknowledged on {acknowledged}, before the contact on {on}; use a later date")
     contact = content_id({"kind": kind, "name": texts["name"], "on": on.isoformat()})
     row = {
         "contact": contact,
@@ -97,10 +97,10 @@ def effects(
     1.
     """
     if days < 1:
-        raise UsageError(f"{days} days are none; give 1 or more")
+        raise UsageError(f"days must be 1 or more; got {days}")
     contacts = read_table(store, CONTACTS).to_pylist()
     if not contacts:
-        raise NoResultError("nobody was contacted; enter it: esjobs provision contact")
+        raise NoResultError("no contacts recorded; run: esjobs provision contact")
     pairs = _effects(store, rank, contacts, contacts, score, days)
     compared = [(row, found) for row, found in pairs if found is not None]
     found = [each for _, each in compared]
@@ -168,7 +168,7 @@ def _effect(
     row |= {"before": mine.before, "after": mine.after, "change": mine.after - mine.before}
     found = effect(mine, [each for each in changes.values() if each.name not in touched])
     if found is None:
-        return {**row, "verdict": "too few others"}, None
+        return {**row, "verdict": "too few comparable jobs"}, None
     row |= {
         "expected": found.expected,
         "effect": found.effect,

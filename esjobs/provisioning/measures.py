@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.query import Days, In
 from esjobs.core.window import Window
+from esjobs.core.words import NAMED_LEVELS
 from esjobs.provisioning.contacts import Rank, contact_effects
 from esjobs.publish.publication import finite, read_table
 from esjobs.records.jobs.query import METRICS, Question, ask, metric
@@ -30,7 +31,11 @@ def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
         for row in read_table(
             store,
             FLAG_EVENTS,
-            [In("kind", ("opened", "reopened")), Days.of_window(period, "night")],
+            [
+                In("kind", ("opened", "reopened")),
+                In("level", NAMED_LEVELS),
+                Days.of_window(period, "night"),
+            ],
             ["level", "name", "night"],
         ).to_pylist()
     }
@@ -50,7 +55,7 @@ def contacts_acknowledged(store: JobStore, rank: Rank, period: Window) -> Measur
     del rank
     contacts = read_table(store, CONTACTS, [Days.of_window(period, "contacted_on")]).to_pylist()
     if not contacts:
-        return Measured(None, "nobody was contacted in the period")
+        return Measured(None, "no contacts in the period")
     return Measured(sum(row["acknowledged_on"] is not None for row in contacts) / len(contacts))
 
 
@@ -59,7 +64,7 @@ def contacts_improved(store: JobStore, rank: Rank, period: Window) -> Measured:
     rows = contact_effects(store, rank, period).to_pylist()
     compared = [row for row in rows if row["verdict"] in ("improved", "worse", "no change seen")]
     if not compared:
-        return Measured(None, "no contact of the period has an effect that can be told")
+        return Measured(None, "no contact of the period has a measurable effect")
     return Measured(sum(row["verdict"] == "improved" for row in compared) / len(compared))
 
 
@@ -80,7 +85,7 @@ def require_measure(name: str, position: str = "") -> None:
     except UsageError:
         names = ", ".join((*REACTIONS, *(each.name for each in METRICS)))
         raise UsageError(
-            f"{position}no measure '{name}'; there are {names}, and FUNCTION:FIELD such as p90:queue_s"
+            f"{position}unknown measure '{name}'; use one of {names}, or FUNCTION:FIELD such as p90:queue_s"
         ) from None
 
 
@@ -89,11 +94,11 @@ def measured(store: JobStore, rank: Rank, name: str, period: Window, where: Sequ
     reaction = REACTIONS.get(name)
     if reaction is not None:
         if where:
-            return Measured(None, "where chooses jobs, and this is not about jobs")
+            return Measured(None, "where selects jobs, but this measure is not about jobs")
         return reaction(store, rank, period)
     try:
         table = ask(store, Question((), (name,), tuple(where), period)).table
     except NoJobsError:
         return Measured(None, "no jobs in the period")
     value = finite(table.column(name)[0].as_py())
-    return Measured(value) if value is not None else Measured(None, "no job of the period says it")
+    return Measured(value) if value is not None else Measured(None, "no job of the period records it")

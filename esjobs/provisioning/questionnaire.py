@@ -58,36 +58,36 @@ def read_questionnaire(path: Path, now: datetime) -> Questionnaire:
         with path.open("rb") as stream:
             content = stream.read(_LARGEST_FILE + 1)
     except OSError as error:
-        raise InputError(f"cannot read the questionnaire {path}: {error.strerror or error}") from error
+        raise InputError(f"cannot read questionnaire {path}: {error.strerror or error}") from error
     if len(content) > _LARGEST_FILE:
-        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; name a questionnaire")
+        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; use a questionnaire")
     try:
         table = tomllib.loads(content.decode("utf-8-sig"))
     except RecursionError as error:
-        raise InputError(f"{path} is nested too deeply; an input is a table of keys") from error
+        raise InputError(f"{path} is nested too deeply; an input must be a table of keys") from error
     except ValueError as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
+        raise InputError(f"{path} is not valid TOML: {error}") from error
     try:
         return _questionnaire(table, now)
     except UsageError as error:
-        raise InputError(f"{path}: {error}; esjobs provision questions prints one that is right") from error
+        raise InputError(f"{path}: {error}; a valid example: esjobs provision questions") from error
 
 
 def _questionnaire(table: Mapping[str, Any], now: datetime) -> Questionnaire:
     _refuse_unknown(table, _KEYS, "")
     listed = table.get("input", [])
     if not isinstance(listed, list) or not listed or not all(isinstance(each, dict) for each in listed):
-        raise UsageError("there are no inputs; each is a table [[input]]")
+        raise UsageError("no inputs; each must be a table [[input]]")
     if len(listed) > _MOST_INPUTS:
-        raise UsageError(f"{len(listed):,} inputs are too many; {_MOST_INPUTS} are accepted")
+        raise UsageError(f"{len(listed):,} inputs are too many; at most {_MOST_INPUTS} are accepted")
     inputs = tuple(_input(each, f"input {number}: ") for number, each in enumerate(listed, 1))
     names = [(each.area, each.name) for each in inputs]
     for area, name in names:
         if names.count((area, name)) > 1:
-            raise UsageError(f"the input '{name}' of {area} is there twice")
+            raise UsageError(f"input '{name}' of {area} occurs twice")
     where = table.get("where", [])
     if not isinstance(where, list) or not all(isinstance(each, str) for each in where):
-        raise UsageError("where is a list of conditions as texts")
+        raise UsageError("where must be a list of conditions as texts")
     period = Window.parse(_text(table, "period", ""), now)
     return Questionnaire(_text(table, "centre", ""), period, _weights(table), inputs, tuple(where))
 
@@ -95,12 +95,12 @@ def _questionnaire(table: Mapping[str, Any], now: datetime) -> Questionnaire:
 def _weights(table: Mapping[str, Any]) -> Mapping[str, float]:
     own = table.get("weights", {})
     if not isinstance(own, dict):
-        raise UsageError("weights is a table of areas")
+        raise UsageError("weights must be a table of areas")
     _refuse_unknown(own, tuple(AREAS), "weights: ")
     weights = {area: PRIORITY_WEIGHTS[priority] for area, priority in AREAS.items()}
     weights |= {area: _number(own, area, "weights: ", least=0.0, most=_LARGEST_WEIGHT) for area in own}
     if not any(weights.values()):
-        raise UsageError("weights: every area weighs 0; give one of them a weight")
+        raise UsageError("weights: all areas have weight 0; give one a positive weight")
     return weights
 
 
@@ -108,15 +108,15 @@ def _input(table: Mapping[str, Any], position: str) -> Input:
     _refuse_unknown(table, _INPUT_KEYS, position)
     area, name = _text(table, "area", position), _text(table, "name", position)
     if area not in AREAS:
-        raise UsageError(f"{position}no area '{area}'; there are {', '.join(AREAS)}")
+        raise UsageError(f"{position}unknown area '{area}'; use one of: {', '.join(AREAS)}")
     if "value" in table and "measure" in table:
-        raise UsageError(f"{position}value and measure exclude each other; leave one out")
+        raise UsageError(f"{position}use either value or measure, not both")
     measure = _text(table, "measure", position) if "measure" in table else None
     if measure is not None:
         require_measure(measure, position)
     worst, best = _number(table, "worst", position), _number(table, "best", position)
     if worst == best:
-        raise UsageError(f"{position}worst and best are the same, {worst:g}; no value lies between them")
+        raise UsageError(f"{position}worst and best are both {worst:g}; they must differ")
     return Input(
         area,
         name,
@@ -131,7 +131,7 @@ def _input(table: Mapping[str, Any], position: str) -> Input:
 def _text(table: Mapping[str, Any], key: str, position: str) -> str:
     value = table.get(key)
     if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_TEXT:
-        raise UsageError(f"{position}{key} is a text of 1 to {_LONGEST_TEXT} characters")
+        raise UsageError(f"{position}{key} must be a text of 1 to {_LONGEST_TEXT} characters")
     return value.strip()
 
 
@@ -140,13 +140,13 @@ def _number(
 ) -> float:
     value = table.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"{position}{key} is a number")
+        raise UsageError(f"{position}{key} must be a number")
     if not math.isfinite(value) or not least <= value <= most:
-        raise UsageError(f"{position}{key} is a number from {least:g} to {most:g}, not {value!r:.40}")
+        raise UsageError(f"{position}{key} must be a number from {least:g} to {most:g}; got {value!r:.40}")
     return float(value)
 
 
 def _refuse_unknown(table: Mapping[str, Any], accepted: tuple[str, ...], position: str) -> None:
     for key in table:
         if key not in accepted:
-            raise UsageError(f"{position}no key '{key}'; there are {', '.join(accepted)}")
+            raise UsageError(f"{position}unknown key '{key}'; use one of: {', '.join(accepted)}")

@@ -172,7 +172,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Return rows of a query with the grouping column as ``name``; none without jobs."""
     if by not in BY:
-        raise UsageError(f"no by '{by}'; there are {', '.join(BY)}")
+        raise UsageError(f"unknown grouping '{by}'; use one of: {', '.join(BY)}")
     field = "cores" if by == "size" else by
     binned = by == "size"
     edges = (f"cores={','.join(map(str, SIZES))}",) if binned else ()

@@ -49,7 +49,7 @@ def find_run(
         if not runs:
             raise NoResultError(
                 f"no result of step {steps[0]} for run '{run}': no run of kind '{kind.name}' has this id; "
-                "see: esjobs show runs"
+                "list runs: esjobs show runs"
             )
     complete = [
         item for item in runs if item.steps.keys() >= set(steps) and (window is None or item.window == window)
@@ -61,8 +61,8 @@ def find_run(
     where = f" of the window {window}" if window else ""
     begun = [item for item in runs if window is None or item.window == window]
     raise NoResultError(
-        f"no result of step {(lacking or steps)[0]} for {which}{where}; "
-        f"see: esjobs show runs{_remedy(kind, steps, stored, begun, window)}"
+        f"no result of step {(lacking or steps)[0]} for {which}{where}; list runs: esjobs show "
+        f"runs{_remedy(kind, steps, stored, begun, window)}"
     )
 
 
@@ -80,8 +80,8 @@ def run_of_everything(store: JobStore, kind: Kind, step: str, window: Window | N
         return latest_first(runs)[0]
     where = f" of the window {window}" if window else ""
     raise NoResultError(
-        f"no unrestricted run{where} has taken step {step}; "
-        f"see: esjobs show runs{_remedy(kind, (step,), (), (), window)}"
+        f"no unrestricted run{where} has reached step {step}; list runs: esjobs show "
+        f"runs{_remedy(kind, (step,), (), (), window)}"
     )
 
 
@@ -103,9 +103,9 @@ def _remedy(
         comparable = [other for other in stored if first in other.steps and other.window == item.window]
         lacking = [step for step in steps if step not in item.steps]
         if item == max(comparable, key=_began(first)) and lacking:
-            return f", or make it: esjobs {lacking[-1]} --window {item.window}"
+            return f", or run: esjobs {lacking[-1]} --window {item.window}"
     chosen = window or next((item.window for item in latest_first(begun)), None)
-    return f", or run it: {kind.command}" + (f" --window {chosen}" if chosen else "")
+    return f", or run: {kind.command}" + (f" --window {chosen}" if chosen else "")
 
 
 def _began(step: str) -> Callable[[StoredRun], tuple[datetime, str]]:
@@ -117,8 +117,8 @@ def made_last(store: JobStore, kind: Kind, step: str, window: Window) -> StoredR
     runs = [item for item in _with_results(store, kind, step) if step in item.steps and item.window == window]
     if not runs:
         raise NoResultError(
-            f"no result of step {step} for a run of the window {window}; "
-            f"see: esjobs show runs{_remedy(kind, (step,), (), (), window)}"
+            f"no result of step {step} for a run of the window {window}; list runs: esjobs show "
+            f"runs{_remedy(kind, (step,), (), (), window)}"
         )
     return max(runs, key=_began(step))
 
@@ -140,13 +140,13 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime |
         return by_then[0]
     if comparable and since is not None:
         raise NoResultError(
-            f"no run of a window as long as that of {latest.title} has data that end on or before "
+            f"no run with a window as long as that of {latest.title} has data that end by "
             f"{format_time(since)}; the oldest is {min(comparable, key=lambda item: item.reach).title}"
         )
-    others = f" (there is {latest_first(earlier)[0].title})" if earlier else ""
+    others = f" (other length: {latest_first(earlier)[0].title})" if earlier else ""
     raise NoResultError(
-        f"nothing to compare the latest with: no run of a window as long as that of {latest.title} ends "
-        f"before it{others}; name two: esjobs compare RUN RUN"
+        f"no earlier run has a window as long as that of {latest.title}{others}; specify two runs: esjobs "
+        "compare RUN RUN"
     )
 
 
@@ -156,9 +156,7 @@ def _with_results(store: JobStore, kind: Kind, step: str) -> list[StoredRun]:
         location = store.capabilities().location
         if kind.command is None:
             raise NoResultError(f"no result of step {step}: {location} has no run of kind '{kind.name}'")
-        raise NoResultError(
-            f"no result of step {step}: nothing has been run yet in {location}; run it: {kind.command}"
-        )
+        raise NoResultError(f"no result of step {step}: {location} has no runs yet; run: {kind.command}")
     return runs
 
 
@@ -167,7 +165,7 @@ def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
     matching = [item for item in runs if item.run.startswith(run)]
     exact = [item for item in matching if item.run == run]
     if len(matching) > 1 and not exact:
-        raise NoResultError(f"'{run}' is the start of several run ids; give more of it")
+        raise NoResultError(f"run id prefix '{run}' is ambiguous; add characters")
     return exact or matching
 
 

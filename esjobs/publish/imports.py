@@ -15,7 +15,9 @@ def remove_import(store: JobStore, table: Table, import_id: str, step: str) -> R
     began = time.perf_counter()
     rows = count_rows(store, table, [In("import_id", (import_id,))])
     if not rows:
-        raise NoResultError(f"no import '{import_id}'; see: esjobs show {table.name} --format csv")
+        raise NoResultError(
+            f"import '{import_id}' not found; list imports: esjobs show {table.name} --format csv"
+        )
     store.publish([Hide(table, import_id)])
     tidy(store)
     return RunReport(step, import_id, rows, 0, time.perf_counter() - began, rows_become="left")

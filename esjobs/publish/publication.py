@@ -59,7 +59,7 @@ def tidy(store: JobStore) -> None:
     except PublishedError:
         raise
     except StoreError as error:
-        _log.warning("what no reader sees any more was not deleted, the next step will: %s", error)
+        _log.warning("cleanup of old rows failed; the next step retries it: %s", error)
 
 
 def run_step(run: str, step: str) -> str:

@@ -75,7 +75,7 @@ class Publisher:
         for table, rows in outcome.rows.items():
             if table.partition != "run":
                 raise UsageError(
-                    f"'{table.name}' is replaced per {table.partition}; write it a partition at a time"
+                    f"'{table.name}' is replaced per {table.partition}; write one partition at a time"
                 )
             signed_rows = signed(rows.cast(table_schema(table)), stamp)
             if table.before:

@@ -44,7 +44,7 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
     :class:`UsageError` for a number below one.
     """
     if isinstance(keep, int) and keep < 1:
-        raise UsageError(f"prune keeps at least one run, not {keep}")
+        raise UsageError(f"prune keeps at least one run; got {keep}")
     began = time.perf_counter()
     n_runs = 0
     gone: list[StoredRun] = []
@@ -141,8 +141,8 @@ def _reason(run: StoredRun, keep: Keep | int) -> str:
     scope = "" if run.scope == "all" else f", {run.scope}"
     steps = ", ".join(step for step in run.steps)
     why = (
-        f"neither the latest nor among the {keep} made last"
+        f"neither the latest nor one of the {keep} newest"
         if isinstance(keep, int)
-        else f"{keep} of {run.window.days} days{scope} are kept, and it is none of these"
+        else f"{keep} of {run.window.days} days{scope} are kept, but not this one"
     )
-    return f"would go: {run.title}, {steps}, made {format_time(run.newest)}: {why}"
+    return f"would be removed: {run.title}, {steps}, created {format_time(run.newest)}: {why}"

@@ -74,7 +74,7 @@ class Answer:
     def plot(self) -> "alt.TopLevelMixin":
         """Draw the answer for a notebook. Raises :class:`UsageError` for an answer without a chart."""
         if self._chart is None:
-            raise UsageError("this answer has no chart; draw its rows yourself: answer.to_pandas()")
+            raise UsageError("this answer has no chart; plot its rows yourself: answer.to_pandas()")
         altair: Any = require("altair", extra="plots", needed_by="a chart in a notebook")
         chart: alt.TopLevelMixin = altair.Chart.from_dict(dict(self._chart()))
         return chart

@@ -26,7 +26,7 @@ def values_of(keyword: str, values: "Names | object | None") -> tuple[str, ...]:
     chosen = () if values is None else listed(values)  # type: ignore[arg-type]
     if values is not None and not chosen:
         # without the filter every row would be shown to somebody who asked for none
-        raise UsageError(f"no {keyword} is given to choose rows by; leave {keyword} out for every row")
+        raise UsageError(f"the list for {keyword} is empty; omit {keyword} to select all rows")
     return chosen
 
 

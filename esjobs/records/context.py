@@ -47,7 +47,7 @@ class Context:
             return Window.of(window, self.clock()).require_whole_days("this step")
         span = self.store.span()
         if span.first is None or span.last is None:
-            raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
+            raise NoJobsError("no jobs stored; load some: esjobs ingest")
         return Window.of_days(span.first.date(), span.last.date())
 
     def facade(self, name: str) -> Any:
@@ -55,7 +55,7 @@ class Context:
         for capability in self.settings.capabilities:
             if capability.name == name and capability.facade is not None:
                 return capability.facade.load()(self)
-        raise LookupError(f"no capability '{name}' with a facade; open the session by esjobs.open")
+        raise LookupError(f"capability '{name}' has no facade; open the session with esjobs.open")
 
     def ingested(self, report: RunReport) -> RunReport:
         """Call what capabilities do after each ingest; the account of the load with what they add to it."""

@@ -42,7 +42,7 @@ class Records(Facade):
         from esjobs.records.loading import load_files
 
         if (form is None) == (source is None):
-            raise UsageError("name a format or give a source, one of them: s.ingest('panda', files)")
+            raise UsageError("specify either a format or a source, for example s.ingest('panda', files)")
         chosen = sources.source(form) if form is not None else require_source(source)
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
         named: AbstractContextManager[Any] = as_file(files) if is_frame(files) else nullcontext(files)
@@ -84,7 +84,7 @@ class Declared(Facade):
         level: str | None = None,
         valid_from: str | None = None,
     ) -> RunReport:
-        """Import declared values by queue or CPU model, from a CSV table or from CRIC (``cric``)."""
+        """Import declared values by queue, site or CPU model, from a CSV table or from CRIC (``cric``)."""
         from esjobs.records.jobs.corepower import import_corepower
 
         return import_corepower(
@@ -114,7 +114,7 @@ class Declared(Facade):
             if source.name == form:
                 return import_references(self._context.opener, source, Path(file), now=self._context.clock())
         forms = ", ".join(source.name for source in REFERENCE_SOURCES)
-        raise UsageError(f"no form '{form}' of reference tables; there are {forms}")
+        raise UsageError(f"unknown reference format '{form}'; use one of: {forms}")
 
     @writes
     def remove_references(self, import_id: str) -> RunReport:

@@ -142,8 +142,8 @@ def left_out(work: NightWork, nightly: bool | None, section: str) -> tuple[str, 
     ``nightly``: the setting; None leaves out jobs of others, of which every document would be read.
     """
     if nightly is None and isinstance(work.store, Expiring) and work.store.forgets:
-        return (f"left out: the jobs are those of others; [{section}] nightly = true includes them",)
-    return (f"left out: [{section}] nightly = false",) if nightly is False else ()
+        return (f"disabled: the jobs index belongs to others; enable it with [{section}] nightly = true",)
+    return (f"disabled: [{section}] nightly = false",) if nightly is False else ()
 
 
 def late_days(work: NightWork) -> Window:

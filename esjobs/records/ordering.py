@@ -38,11 +38,11 @@ class Ordering:
         count_of_runs("top", top, "rows")
         names = [] if sort is None else split(sort)
         if descending is not None and not names:
-            raise UsageError("a direction needs columns to sort by; name them (sort), or leave it out")
+            raise UsageError("a direction requires columns to sort by; specify sort, or omit the direction")
         keys = tuple(_key(table, name, descending) for name in names)
         chosen = tuple(column_named(table, name).name for name in split(columns or ()))
         if columns is not None and not chosen:
-            raise UsageError("no column is named; leave columns out for every one")
+            raise UsageError("the list of columns is empty; omit columns to select all")
         return cls(table, keys, top or 0, tuple(dict.fromkeys(chosen)))
 
     def read(self, filtered: Iterable[str]) -> tuple[str, ...]:
@@ -72,6 +72,6 @@ class Ordering:
 def _key(table: Table, name: str, descending: bool | None) -> tuple[str, str]:
     column = column_named(table, name)
     if column.type in _UNSORTABLE:
-        raise UsageError(f"{table.name} cannot be sorted by '{name}', a column of {column.type}s")
+        raise UsageError(f"{table.name} cannot be sorted by '{name}', a column of type {column.type}")
     down = column.type in _NUMBERS if descending is None else descending
     return column.name, "descending" if down else "ascending"

@@ -93,7 +93,7 @@ def _rows(
     if run is not None:
         rows = rows.filter(pc.starts_with(rows.column("run"), run))
         if not rows.num_rows:
-            raise NoResultError(f"no run '{run}'; list them with: esjobs show runs")
+            raise NoResultError(f"run '{run}' not found; list runs: esjobs show runs")
     return rows.sort_by(
         [
             (name.removeprefix("-"), "descending" if name[0] == "-" else "ascending")
@@ -104,16 +104,16 @@ def _rows(
 
 def _require_run(table: Table) -> None:
     if "run" not in table.column_names:
-        raise UsageError(f"{table.name} belong to no run; leave the run out")
+        raise UsageError(f"{table.name} belong to no run; omit the run")
 
 
 def _at_least(table: Table, rows: pa.Table, severity: str | None) -> pa.Table:
     if severity is None:
         return rows
     if "severity" not in table.column_names:
-        raise UsageError(f"{table.name} have no severity; leave min_severity out")
+        raise UsageError(f"{table.name} have no severity; omit min_severity")
     if severity not in SEVERITIES:
-        raise UsageError(f"there is no severity '{severity}'; there are {', '.join(SEVERITIES)}")
+        raise UsageError(f"unknown severity '{severity}'; use one of: {', '.join(SEVERITIES)}")
     return with_values(rows, {("severity",): SEVERITIES[SEVERITIES.index(severity) :]})
 
 
@@ -124,4 +124,4 @@ def _within(table: Table, window: Window) -> list[Filter]:
         return [Days.of_window(window, "day")]
     if "window_start" in table.column_names:
         return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
-    raise UsageError(f"{table.name} belong to no window; leave the window out")
+    raise UsageError(f"{table.name} belong to no window; omit the window")

@@ -54,7 +54,7 @@ def write_bundles(out: Path, targets: Sequence[str], settings: Settings) -> Iter
     if str(out) == STANDARD_OUTPUT:
         if len(targets) > 1:
             raise UsageError(
-                "standard output takes one bundle; name it with --target, or a folder with --out"
+                "standard output accepts one bundle; select it with --target, or use --out FOLDER"
             )
         with writing_text(STANDARD_OUTPUT) as stream:
             text = bundle_of(targets[0], settings)
@@ -64,9 +64,7 @@ def write_bundles(out: Path, targets: Sequence[str], settings: Settings) -> Iter
     try:
         make_folder(out)
     except OSError as error:
-        raise InputError(
-            f"cannot make the folder {out}: {error.strerror}; name another with --out"
-        ) from error
+        raise InputError(f"cannot create folder {out}: {error.strerror}; use a different --out") from error
     for target in dict.fromkeys(targets):
         text = bundle_of(target, settings)
         path = out / f"{target}.ndjson"
@@ -83,7 +81,7 @@ def check_bundles(files: Iterable[Path]) -> Iterator[tuple[str, list[str]]]:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(
-                f"cannot read {path}: {error}; name a file that dashboards render wrote"
+                f"cannot read {path}: {error}; use a file written by: esjobs dashboards render"
             ) from error
         yield str(path), complaints(text)
     for target in TARGETS if not named else ():

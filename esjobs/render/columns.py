@@ -112,13 +112,16 @@ def _summary(rows: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, A
         origins = ", ".join(f"{count} from {kind}" for kind, count in kinds.most_common())
         verdicts = f"{len(changed)} verdict{'s' * (len(changed) > 1)} changed: {origins}"
     if n_shifted:
-        return f"{verdicts}; {n_shifted} of {len(compared):,} factors moved by {SHIFTED:.0f} errors or more"
+        return (
+            f"{verdicts}; {n_shifted} of {len(compared):,} factors changed by {SHIFTED:.0f} standard errors "
+            "or more"
+        )
     largest = max(compared, key=lambda row: abs(row["sigma"]), default=None)
     if largest is None:
         return f"{verdicts}; no factor can be compared"
     return (
-        f"{verdicts}; of {len(compared):,} factors none moved by {SHIFTED:.0f} errors, most that of "
-        f"{largest['name']}: {largest['sigma']:+.1f}"
+        f"{verdicts}; none of {len(compared):,} factors changed by {SHIFTED:.0f} standard errors, largest "
+        f"change: {largest['name']} ({largest['sigma']:+.1f})"
     )
 
 
@@ -128,7 +131,7 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
     nights = {row["night"] for row in listed}
     counts = Counter(row["state"] for row in listed)
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
-    title = f"{states}, as of the night of {max(nights)}" if listed else "nothing is open"
+    title = f"{states}, as of night {max(nights)}" if listed else "no open flags"
     shown = [
         {
             "name": row["name"],
@@ -138,7 +141,7 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "nights": row["nights"],
             "deviation (90 %)": _spanned(row),
             "declared": row["corepower"],
-            "kinds of work": row["kinds"],
+            "processing types": row["kinds"],
         }
         for row in listed
     ]
@@ -200,7 +203,7 @@ def _titled(rows: pa.Table) -> tuple[pa.Table, str]:
     ]
     facts = [f"{name.replace('_', ' ')} {shown.column(name)[0]}" for name in shared]
     if only_type is not None:
-        facts.append(f"every job of the fits is {only_type}")
+        facts.append(f"all jobs of the fits are {only_type}")
     return shown.drop_columns(shared), ", ".join(facts)
 
 

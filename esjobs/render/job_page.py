@@ -52,7 +52,7 @@ def job_html(story: JobStory, around: Around | None = None) -> str:
 
 def _summary(story: JobStory, n_issues: int) -> str:
     if not story.record:
-        return "There is no record of this job, only series."
+        return "No record of this job is stored, only time series."
     record = story.record
     who = " of ".join(visible(str(record[name])) for name in ("user", "project") if name in record)
     ran = f"ran for {formatted(record['wall_s'], 'time')}" if "wall_s" in record else "ran"
@@ -62,7 +62,7 @@ def _summary(story: JobStory, n_issues: int) -> str:
         else ""
     )
     where = f" at {visible(str(record['queue']))}"
-    count = "No issue was found." if not n_issues else f"{n_issues} issue{'s' * (n_issues > 1)}."
+    count = "No issues found." if not n_issues else f"{n_issues} issue{'s' * (n_issues > 1)}."
     return f"{f'{who} ' if who else ''}{ran}{on}{where}. {count}"
 
 
@@ -80,7 +80,7 @@ def _tables(story: JobStory) -> Iterator[PlainTable]:
             [f"{visible(row['metric'])} ({row['scope']})", *(formatted(row[name]) for name in _FIGURES)]
             for row in story.footprints
         ]
-        about = "Figures over all samples of all units, in base units; ? is not known or has no meaning."
+        about = "Figures over all samples of all units, in base units; ? is unknown or has no meaning."
         yield PlainTable("Footprint", rows, ("metric", *_FIGURES), about)
     if story.measures:
         measured = [

@@ -51,8 +51,8 @@ class JobPages:
     def summary(self) -> str:
         """Return a sentence about the jobs without a page."""
         return (
-            f"{len(self.files):,}: {self.n_shown:,} of {self.n_with_issues:,} with issues, the worst first, "
-            "and those with the worst scores; any other: esjobs job JOBID"
+            f"{len(self.files):,}: {self.n_shown:,} of {self.n_with_issues:,} with issues (worst first) and "
+            "those with the worst scores; any other job: esjobs job JOBID"
         )
 
 

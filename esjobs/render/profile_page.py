@@ -241,7 +241,7 @@ def _whiskers(profile: Profile) -> Whiskers:
     step = 0.1 if reach <= 0.4 else 0.2 if reach <= 0.9 else 0.5
     marks = np.arange(-np.floor(reach / step), np.floor(reach / step) + 1) * step
     return Whiskers(
-        "Speed factor against what is declared",
+        "Speed factor and declared value",
         f"Deviations with their 90 % intervals; the band is the limit of {exact_percent(profile.limit)}.",
         _WIDTH,
         bottom + 22,
@@ -304,8 +304,8 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
     unit = rows[-1]["benchmark"] or rows[-1]["estimate_benchmark"] or "benchmark"
     return Course(
         visible(name),
-        f"What its jobs ran like, {visible(unit)} per core, with 90 % intervals, by the end of the window; "
-        "dashed: declared.",
+        f"Measured score, {visible(unit)} per core, with 90 % intervals, by the end of the window; dashed: "
+        "declared.",
         _WIDTH,
         _COURSE_HEIGHT,
         _COURSE_LEFT,

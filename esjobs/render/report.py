@@ -54,9 +54,8 @@ def report_data(
         provenance={
             "Cleaning rules": json.dumps(stored_run.settings["rules"]),
             "Settings of the fit": json.dumps(stored_run.settings["fit"]),
-            "Restricted to": ", ".join(stored_run.restriction) or "nothing, all buckets",
-            "Loads": "; ".join(_load(row) for row in loads if _touches(row, stored_run.window))
-            or "none listed",
+            "Restricted to": ", ".join(stored_run.restriction) or "none (all buckets)",
+            "Loads": "; ".join(_load(row) for row in loads if _touches(row, stored_run.window)) or "none",
             "CPU resolver": str(stored_run.settings["resolver"]),
             "Method version": str(stored_run.settings["method_version"]),
             "Report written by": f"esjobs {__version__}",

@@ -14,27 +14,27 @@ EFFICIENT, NO_WALL, ABOVE_WALL, NO_CORES = "", "no wall time", "CPU time above w
 REMARKS: Mapping[str, str] = MappingProxyType(
     {
         NO_WALL: "no wall time, so neither an efficiency nor a corepower",
-        ABOVE_WALL: "more CPU time than wall time x cores, which no job can use: no efficiency",
+        ABOVE_WALL: "impossible: more CPU time than wall time x cores; no efficiency",
         NO_CORES: "no number of cores, so no efficiency",
     }
 )
 
 ACCOUNTING = Table(
     "accounting",
-    "jobs of a month summed up per site, VO, user and number of cores, as accounting messages report them",
+    "one row per month, site, VO, user and number of cores: sums over jobs, as in accounting messages",
     "load_id",
     (
-        column("load_id", "keyword", "load that the row came with"),
+        column("load_id", "keyword", "load of the row"),
         column("month", "day", "first day of the month", "UTC"),
-        column("site", "keyword", "site, as the message names it"),
-        column("submit_host", "keyword", "computing element; null: the message does not say"),
-        column("infrastructure", "keyword", "who accounts: Gratia-OSG, grid, ..."),
+        column("site", "keyword", "site as in the message"),
+        column("submit_host", "keyword", "computing element; null if missing in the message"),
+        column("infrastructure", "keyword", "accounting system: Gratia-OSG, grid, ..."),
         column("vo", "keyword", "virtual organisation"),
-        column("vo_group", "keyword", "group inside it"),
-        column("vo_role", "keyword", "role inside it"),
-        column("user", "keyword", "name in the users' certificates"),
-        column("processors", "integer", "cores of each of the jobs", "cores"),
-        column("nodes", "integer", "nodes of each of the jobs", "nodes"),
+        column("vo_group", "keyword", "group in the organisation"),
+        column("vo_role", "keyword", "role in the organisation"),
+        column("user", "keyword", "name in the user's certificate"),
+        column("processors", "integer", "cores per job", "cores"),
+        column("nodes", "integer", "nodes per job", "nodes"),
         column("n_jobs", "integer", "jobs", "jobs"),
         column("first_end", "time", "earliest end of a job", "UTC"),
         column("last_end", "time", "latest end of a job", "UTC"),
@@ -45,24 +45,26 @@ ACCOUNTING = Table(
         column("hs06_cpu_s", "number", "normalised CPU time", "HS06 s"),
         column("hs23_wall_s", "number", "normalised wall-clock time, not multiplied by cores", "HS23 s"),
         column("hs23_cpu_s", "number", "normalised CPU time", "HS23 s"),
-        column("hs06_per_core", "number", "declared HS06 per core: normalised by plain wall-clock time"),
-        column("hs23_per_core", "number", "declared HS23 per core, alike"),
+        column(
+            "hs06_per_core", "number", "declared HS06 per core, from normalised over plain wall-clock time"
+        ),
+        column("hs23_per_core", "number", "declared HS23 per core, computed likewise"),
         column(
             "declared",
             "boolean",
-            "whether the site declared a score per core; false: accounted by 12 HS06, the default; null: the "
-            "row has none",
+            "true if the site declared a score per core; false: accounted with the default of 12 HS06; "
+            "null: no score",
         ),
         column("efficiency", "number", "CPU time over wall-clock time x cores; null with a remark"),
         column(
             "remark",
             "keyword",
-            "why there is no efficiency: no wall time, no cores, CPU time above wall time x cores",
+            "reason for a missing efficiency: no wall time, no cores, CPU time above wall time x cores",
             values=tuple(REMARKS),
         ),
-        column("source", "text", "file it came from"),
-        column("line", "integer", "line at which its record begins"),
-        column("loaded_at", "time", "when it was loaded", "UTC"),
+        column("source", "text", "source file"),
+        column("line", "integer", "first line of the record"),
+        column("loaded_at", "time", "time of the load", "UTC"),
     ),
     time="month",
     made_by="ingest",

@@ -68,9 +68,9 @@ def _require_tables(tables: Collection[object], kinds: Collection[object], taken
         if not isinstance(each, Table):
             raise TypeError(f"{each!r:.60} is not a Table of esjobs.core.tables")
         if each.name in taken:
-            raise ValueError(f"table '{each.name}' exists already; give it another name")
+            raise ValueError(f"table '{each.name}' already exists; use a different name")
     if not all(isinstance(each, Kind) for each in kinds):
-        raise TypeError("KINDS holds something that is not a Kind of esjobs.schema.kinds")
+        raise TypeError("KINDS contains an object that is not a Kind of esjobs.schema.kinds")
 
 
 _OWN = {name: import_module(f"esjobs.schema.{name}") for name in NAMES}
@@ -93,7 +93,7 @@ def table(name: str) -> Table:
     for candidate in TABLES:
         if candidate.name == name:
             return candidate
-    raise UsageError(f"no table '{name}'; there are {', '.join(t.name for t in TABLES)}")
+    raise UsageError(f"unknown table '{name}'; use one of: {', '.join(t.name for t in TABLES)}")
 
 
 def kind_of(table: Table) -> Kind | None:

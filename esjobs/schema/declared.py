@@ -6,6 +6,9 @@ from esjobs.core.tables import Table, column, columns
 RECORDS = "records"
 """The source of a value that nobody imported: it follows from the records."""
 
+QUEUES = "queues"
+"""The source of the value of a site: the mean of what its queues declare."""
+
 COREPOWER = Table(
     "corepower",
     "declared corepower as imported, by date",
@@ -13,16 +16,16 @@ COREPOWER = Table(
     (
         column("import_id", "keyword", "hash of the imported file and options"),
         LEVEL,
-        column("name", "keyword", "queue or CPU model"),
-        column("corepower", "number", "declared benchmark score per core; null: the table declares none"),
+        column("name", "keyword", "queue, site or CPU model"),
+        column("corepower", "number", "declared benchmark score per core; null: none declared"),
         column("benchmark", "keyword", "HS06 or HS23"),
         column("valid_from", "time", "start of validity", "UTC"),
         column("site", "keyword", "site of the queue"),
         column("parent_corepower", "number", "value of the parent or site"),
-        column("served_corepower", "number", "value that the information system serves to jobs"),
-        column("source", "text", "file or table it came from"),
-        column("imported_at", "time", "when it was imported", "UTC"),
-        column("country", "keyword", "country of the queue; null: the table does not say"),
+        column("served_corepower", "number", "value served to jobs by the information system"),
+        column("source", "text", "source file or table"),
+        column("imported_at", "time", "time of the import", "UTC"),
+        column("country", "keyword", "country of the queue; null: unknown"),
     ),
     entered=True,
     made_by="corepower import",

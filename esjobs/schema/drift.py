@@ -9,29 +9,34 @@ from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.schema.kinds import Kind
 from esjobs.schema.speed import SPEED
 
-SPEED_RUN = column("speed_run", "keyword", "the run of speed factors that this follows from")
+SPEED_RUN = column("speed_run", "keyword", "run of the speed factors used")
 
 DAILY_FACTORS = Table(
     "daily_factors",
-    "speed factor of a queue or CPU model from the jobs of one day, all types together; values of different "
-    "days are comparable up to a factor that all names of a day have in common",
+    "speed factor of a queue, site or CPU model from the jobs of one day, all types together; comparable "
+    "between days up to a factor common to all names of a day",
     "day",
     (
         column("day", "day", "day of the end time of the jobs", "UTC"),
         LEVEL,
-        column("name", "keyword", "queue or CPU model, of the largest component of the day"),
-        column("k", "number", "speed factor, in the scale of the run that it follows from"),
-        column("k_err_stat", "number", "part of its error that is new every day: scatter of jobs"),
-        column("k_err_int", "number", "part that lasts as long as tasks: queue x task interaction"),
-        column("n_units", "integer", "units of A that determine it", "units"),
+        column("name", "keyword", "queue, site or CPU model, of the largest component of the day"),
+        column("k", "number", "speed factor, on the scale of the run used"),
+        column("k_err_stat", "number", "part of the error that is independent between days: scatter of jobs"),
+        column(
+            "k_err_int", "number", "part of the error that lasts as long as tasks: queue x task interaction"
+        ),
+        column("n_units", "integer", "task units behind it", "units"),
         column("n_jobs", "integer", "jobs in the fit of the day", "jobs"),
-        column("fingerprint", "keyword", "what the factors of the day were made from; moves when that does"),
+        column("fingerprint", "keyword", "digest of the inputs; it changes with them"),
         SPEED_RUN,
         column("fit_until", "time", "end of the window of that run", "UTC"),
         column(
-            "tasks", "list", "numbers of the tasks that determine it most, at most 64: which days share them"
+            "tasks",
+            "list",
+            "numbers of the tasks with the largest weight, at most 64: days with common tasks share errors",
         ),
-        column("task_parts", "list", "how much each of them does to it, relative to the others"),
+        column("task_parts", "list", "relative weights of these tasks"),
+        column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),
     ),
     time="day",
     made_by="drift",
@@ -41,13 +46,13 @@ DAILY_FACTORS = Table(
 
 DRIFTS = Table(
     "drifts",
-    "a day from which on a queue or CPU model ran faster or slower than before, with what is known of why",
+    "date on which a queue, site or CPU model became faster or slower, with the likely cause",
     "run",
     (
         RUN,
         LEVEL,
         TYPE,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         column("day", "day", "first day at the new level", "UTC"),
         column("day_low", "day", "first day of its 90 % interval", "UTC"),
         column("day_high", "day", "last day of its 90 % interval", "UTC"),
@@ -57,20 +62,22 @@ DRIFTS = Table(
         column(
             "cause",
             "keyword",
-            "CPU mix changed; of a CPU model: changed at QUEUE; or unexplained",
+            "CPU mix changed; for a site or CPU model: changed at QUEUE; or unexplained",
         ),
         column("sentence", "text", "the change in one sentence"),
-        column("mix_change", "number", "what the change of the CPU mix predicts; null: no CPU models known"),
+        column("mix_change", "number", "change predicted from the CPU mix; null: CPU models unknown"),
         column(
             "mix_change_err",
             "number",
-            "its standard error, from the CPU models' factors and the jobs counted",
+            "standard error of mix_change, from the factors of CPU models and the counted jobs",
         ),
-        column("corepower_before", "number", "declared before an edit near the day; null without an edit"),
-        column("corepower_after", "number", "declared after it"),
-        column("declared_on", "day", "from when the edit is valid", "UTC"),
-        column("n_days", "integer", "days of the name that were looked at", "days"),
-        column("speed_run", "keyword", "the run of speed factors that gave the factors of CPU models"),
+        column(
+            "corepower_before", "number", "declared value before an edit near the day; null without an edit"
+        ),
+        column("corepower_after", "number", "declared value after the edit"),
+        column("declared_on", "day", "start of validity of the edit", "UTC"),
+        column("n_days", "integer", "examined days of the name", "days"),
+        column("speed_run", "keyword", "run that provided the factors of CPU models"),
         *PROVENANCE,
         *SCOPE,
     ),

@@ -10,19 +10,19 @@ ISSUE_KINDS = ("detector", "tag")
 """Origin of an issue: a detector over time series, or a condition on footprint and record."""
 
 _DAY = column("day", "day", "day of the end of the job", "UTC")
-_SOURCE = column("source", "keyword", "stream the job came from")
-_JOB = column("job_id", "keyword", "identifier of the job inside its source")
-_END = column("end_time", "time", "when the job ended, or its last sample where that is not known", "UTC")
-_METRIC = column("metric", "keyword", "metric that it is about; empty: none")
-_SCOPE = column("scope", "keyword", "what the metric is measured on: node, socket, core, thread, accelerator")
-_UNIT = column("unit", "keyword", "the node, core or device that shows it; empty: the job")
-_BEGIN = column("begin", "time", "from when on it is seen; null: not at one time", "UTC")
-_UNTIL = column("until", "time", "until when it is seen", "UTC")
-_VARIANT = column("variant", "keyword", "which definition of the detector was used")
+_SOURCE = column("source", "keyword", "source of the job")
+_JOB = column("job_id", "keyword", "identifier of the job in its source")
+_END = column("end_time", "time", "end of the job, or of its last sample if unknown", "UTC")
+_METRIC = column("metric", "keyword", "metric; empty: none")
+_SCOPE = column("scope", "keyword", "unit of measurement: node, socket, core, thread, accelerator")
+_UNIT = column("unit", "keyword", "affected node, core or device; empty: the job")
+_BEGIN = column("begin", "time", "begin of the finding; null: at no particular time", "UTC")
+_UNTIL = column("until", "time", "end of the finding", "UTC")
+_VARIANT = column("variant", "keyword", "definition of the detector")
 
 MEASURES = Table(
     "measures",
-    "what a detector measured of a job, flagged or not: from these rows thresholds are replayed",
+    "measurements of detectors, flagged or not: thresholds are replayed on these rows",
     "day",
     (
         _DAY,
@@ -31,17 +31,17 @@ MEASURES = Table(
         _END,
         column("detector", "keyword", "name of the detector"),
         _VARIANT,
-        column("value", "number", "what was measured, in the unit of the detector; null: not assessable"),
-        column("eligible", "boolean", "whether findings of this job count; null: not known"),
-        column("reason", "keyword", "why it was not assessed or is not eligible; empty: it was"),
+        column("value", "number", "measured value, in the unit of the detector; null: not assessable"),
+        column("eligible", "boolean", "true if findings of this job count; null: unknown"),
+        column("reason", "keyword", "reason why it was not assessed or is not eligible; empty: assessed"),
         _METRIC,
         _SCOPE,
         _UNIT,
         _BEGIN,
         _UNTIL,
-        column("n_samples", "integer", "samples per unit that were looked at", "samples"),
+        column("n_samples", "integer", "examined samples per unit", "samples"),
         column("numbers", "map", "further numbers by name: peak, median, r, slope, ..."),
-        column("share_frac", "number", "part of the time of the job that it concerns", "fraction"),
+        column("share_frac", "number", "affected share of the time of the job", "fraction"),
     ),
     time="end_time",
     made_by="detect",
@@ -51,7 +51,7 @@ MEASURES = Table(
 
 FOOTPRINTS = Table(
     "footprints",
-    "what a job used, a row per metric: figures over all samples of all units",
+    "resource use of a job, one row per metric: figures over all samples of all units",
     "day",
     (
         _DAY,
@@ -69,21 +69,23 @@ FOOTPRINTS = Table(
         column(
             "imbalance",
             "number",
-            "1 - mean over units / largest unit, of the units' means; null: one unit, or nothing used",
+            "1 - mean over units / largest unit, of the units' means; null: one unit, or no use",
             "fraction",
         ),
-        column("total", "number", "sum over units and time, of metrics that are rates: bytes, operations, J"),
-        column("n_samples", "integer", "samples that are there, over all units", "samples"),
+        column(
+            "total", "number", "sum over units and time, for metrics that are rates: bytes, operations, J"
+        ),
+        column("n_samples", "integer", "existing samples, over all units", "samples"),
         column("n_units", "integer", "nodes, cores or devices with samples", "units"),
-        column("gap_frac", "number", "part of the samples that is missing", "fraction"),
+        column("gap_frac", "number", "share of missing samples", "fraction"),
         column(
             "node_mean",
             "number",
-            "mean over time and nodes of what the units of a node make; null: not known",
+            "mean over time and nodes of the sum over the units of a node; null: unknown",
         ),
-        column("node_max", "number", "the largest of that at any time on any node"),
-        column("job_mean", "number", "mean over time of what all units make together"),
-        column("job_max", "number", "the largest of that"),
+        column("node_max", "number", "largest such sum at any time on any node"),
+        column("job_mean", "number", "mean over time of the sum over all units"),
+        column("job_max", "number", "largest such sum"),
         column("series_s", "number", "length of the series of the job", "s"),
     ),
     time="end_time",
@@ -94,7 +96,7 @@ FOOTPRINTS = Table(
 
 ISSUES = Table(
     "issues",
-    "what is wrong with a job, or what it is like: a row per job and finding, with evidence and a hint",
+    "issues and tags of jobs: one row per job and finding, with evidence and a hint",
     "day",
     (
         _DAY,
@@ -102,30 +104,30 @@ ISSUES = Table(
         _JOB,
         _END,
         column("queue", "keyword", "queue of the job"),
-        column("user", "keyword", "who the job ran for"),
-        column("project", "keyword", "group, account or project the job is charged to"),
+        column("user", "keyword", "user of the job"),
+        column("project", "keyword", "group, account or project that is charged"),
         column("application", "keyword", "program of the job"),
-        column("processing_type", "keyword", "kind of work"),
+        column("processing_type", "keyword", "processing type"),
         column("cpu_model", "keyword", "CPU model, resolved from the record"),
         column("node_h", "number", "nodes x wall time", "h"),
         column("kind", "keyword", "detector, or tag", values=ISSUE_KINDS),
         column("detector", "keyword", "name of the rule: of a detector, or the tag"),
         column("area", "keyword", "cpu, gpu, memory, io, mpi, or request", values=AREAS),
         column("severity", "keyword", "info, minor, major, or critical", values=SEVERITIES),
-        column("value", "number", "what was found, in the unit of the rule"),
-        column("threshold", "number", "the limit that it passed"),
+        column("value", "number", "value found, in the unit of the rule"),
+        column("threshold", "number", "exceeded limit"),
         _METRIC,
         _SCOPE,
         _UNIT,
         _BEGIN,
         _UNTIL,
-        column("share_frac", "number", "part of the time of the job that it concerns", "fraction"),
-        column("idle_core_h", "number", "core-hours that could have been saved; null: not known", "h"),
-        column("idle_gpu_h", "number", "GPU-hours that could have been saved; null: not known", "h"),
-        column("hint", "text", "what it means and what can be done, for who ran the job"),
+        column("share_frac", "number", "affected share of the time of the job", "fraction"),
+        column("idle_core_h", "number", "core-hours that could be saved; null: unknown", "h"),
+        column("idle_gpu_h", "number", "GPU-hours that could be saved; null: unknown", "h"),
+        column("hint", "text", "meaning and advice for the user of the job"),
         _VARIANT,
         column("severity_rank", "integer", "0 info, 1 minor, 2 major, 3 critical"),
-        column("n_issues", "integer", "1: what panels add up", "issues"),
+        column("n_issues", "integer", "1; panels add it up", "issues"),
     ),
     time="end_time",
     made_by="detect",
@@ -137,19 +139,19 @@ ISSUES = Table(
 
 ISSUE_DAYS = Table(
     "issue_days",
-    "what the jobs of a day were judged by, and how many of them could be",
+    "inputs of the judgement of a day, and numbers of judged jobs",
     "day",
     (
         _DAY,
-        column("fingerprint", "keyword", "digest of the jobs, series, rules and descriptions behind it"),
+        column("fingerprint", "keyword", "digest of the jobs, series, rules and descriptions used"),
         column("rules", "keyword", "digest of the rules"),
-        column("n_jobs", "integer", "jobs that were looked at", "jobs"),
+        column("n_jobs", "integer", "examined jobs", "jobs"),
         column("n_with_series", "integer", "of these with time series", "jobs"),
-        column("n_without_record", "integer", "jobs of which there are series and no record", "jobs"),
-        column("n_eligible", "integer", "jobs with series whose findings by detectors count", "jobs"),
-        column("not_eligible", "text", "why the others do not count, and how many each, JSON"),
+        column("n_without_record", "integer", "jobs with series but without a record", "jobs"),
+        column("n_eligible", "integer", "jobs with series whose detector findings count", "jobs"),
+        column("not_eligible", "text", "reasons why other jobs do not count, with numbers, JSON"),
         column("n_issues", "integer", "findings, without those of severity info", "issues"),
-        column("n_resampled", "integer", "jobs whose series had different distances of samples", "jobs"),
+        column("n_resampled", "integer", "jobs whose series have different sampling intervals", "jobs"),
     ),
     time="day",
     made_by="detect",

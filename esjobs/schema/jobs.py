@@ -11,8 +11,8 @@ BUCKETS = Table(
         column("task_id", "keyword", "task"),
         column("core_class", "keyword", "single or multi"),
         column("queue", "keyword", "queue, as jobs name it"),
-        column("cpu_model", "keyword", "canonical CPU model; null when the record names none"),
-        column("processing_type", "keyword", "kind of work; null when the record names none"),
+        column("cpu_model", "keyword", "canonical CPU model; null if unknown"),
+        column("processing_type", "keyword", "processing type; null if unknown"),
         column("n_jobs", "integer", "jobs", "jobs"),
         column("events", "number", "sum of events", "events"),
         column("events_sq", "number", "sum of squared events", "events²"),
@@ -30,14 +30,14 @@ BUCKETS = Table(
 
 DAYS = Table(
     "day_books",
-    "the books of one aggregated day: jobs in = binned + dropped, and what the buckets were made from",
+    "accounting balance of one aggregated day: jobs in = binned + dropped, and the inputs of the buckets",
     "day",
     (
         column("day", "day", "day of the end time", "UTC"),
         column("outcome", "keyword", "binned, a drop reason, or a note such as 'state unknown'"),
         column("kind", "keyword", "binned, dropped, or note (a note counts jobs that are also binned)"),
         column("n_jobs", "integer", "jobs", "jobs"),
-        column("fingerprint", "keyword", "digest of the day's jobs when they were aggregated"),
+        column("fingerprint", "keyword", "digest of the day's jobs at aggregation"),
         column("rules", "keyword", "digest of the cleaning rules"),
         column("resolver", "keyword", "version of the CPU model resolver, and of the columns of the buckets"),
         column(
@@ -46,12 +46,12 @@ DAYS = Table(
             "jobs of the row, 0 in a note: adds up to all jobs of a day",
             "jobs",
         ),
-        column("n_used", "integer", "those of them that are in buckets", "jobs"),
-        column("n_dropped", "integer", "those that are not; by reason: by outcome", "jobs"),
+        column("n_used", "integer", "of these, binned jobs", "jobs"),
+        column("n_dropped", "integer", "of these, dropped jobs; by reason: by outcome", "jobs"),
         column(
             "n_invalid",
             "integer",
-            "of the dropped, what is no job: records in an index of others with impossible values",
+            "of the dropped: invalid records, in a jobs index that esjobs only reads",
             "jobs",
         ),
     ),
@@ -61,24 +61,24 @@ DAYS = Table(
 
 REJECTS = Table(
     "rejects",
-    "an input row that was refused, or many of a kind; n_rows adds up to what the load rejected",
+    "a rejected input row, or many of a kind; n_rows adds up to the rejected rows of the load",
     "load_id",
     (
         column("load_id", "keyword", "load"),
         column("reason", "keyword", "why"),
         column("file", "keyword", "file"),
         column("line", "integer", "line or row number, from 1"),
-        column("field", "keyword", "field that offends"),
-        column("detail", "text", "what was found and what is accepted"),
-        column("excerpt", "text", "start of the row"),
+        column("field", "keyword", "invalid field"),
+        column("detail", "text", "value found and accepted values"),
+        column("excerpt", "text", "beginning of the row"),
         column(
             "n_rows",
             "integer",
-            "rows that the entry stands for: 1, or all further ones of a file with this reason and field "
-            "after the first 1,000 (line: the first of them)",
+            "rows of the entry: 1, or all further ones of a file with this reason and field after the first "
+            "1,000 (line: the first of them)",
             "rows",
         ),
-        column("table_name", "keyword", "what it was to become: jobs, or a table"),
+        column("table_name", "keyword", "target of the row: jobs, or a table"),
     ),
     made_by="ingest",
     shown=columns("load_id reason n_rows file line field detail excerpt"),
@@ -86,10 +86,10 @@ REJECTS = Table(
 
 LOADS = Table(
     "loads",
-    "files read by one call of ingest; reading them again leaves the first account as it is",
+    "files read by one call of ingest; reading them again keeps the first account",
     "load_id",
     (
-        column("load_id", "keyword", "hash of the files' contents, the format and what --set filled in"),
+        column("load_id", "keyword", "hash of the files' contents, the format and the values of --set"),
         column("state", "keyword", "started or complete"),
         column("format", "keyword", "input format"),
         column("files", "text", "file names"),
@@ -99,11 +99,10 @@ LOADS = Table(
         column(
             "updated",
             "integer",
-            "rows of jobs that were there, of an equal or newer end time, and rows of other tables that took "
-            "the place of some",
+            "rows of existing jobs with an equal or newer end time, and replaced rows of other tables",
             "rows",
         ),
-        column("rejected", "integer", "rows refused", "rows"),
+        column("rejected", "integer", "rejected rows", "rows"),
         column("first_end", "time", "earliest end time", "UTC"),
         column("last_end", "time", "latest end time", "UTC"),
         column("loaded_at", "time", "when", "UTC"),
@@ -114,13 +113,13 @@ LOADS = Table(
         column(
             "jobs_changed",
             "integer",
-            "jobs with updated rows of which a field changed; null if the load broke off once",
+            "updated jobs with a changed field; null if the load was interrupted once",
             "jobs",
         ),
         column(
             "unchanged",
             "integer",
-            "of the updated, rows that changed nothing of their jobs and are not written; null without jobs",
+            "of the updated: rows that changed no field and were not written; null without jobs",
             "rows",
         ),
     ),
@@ -131,17 +130,20 @@ LOADS = Table(
 
 LOAD_COUNTS = Table(
     "load_counts",
-    "what one load brought to jobs and to each other table; rows_in = stored + updated + rejected",
+    "rows of one load for jobs and for each other table; rows_in = stored + updated + rejected",
     "load_id",
     (
         column("load_id", "keyword", "load"),
         column("table_name", "keyword", "jobs, or the table"),
         column("rows_in", "integer", "rows read", "rows"),
         column("stored", "integer", "new rows", "rows"),
-        column("updated", "integer", "rows that took the place of others", "rows"),
-        column("rejected", "integer", "rows refused", "rows"),
+        column("updated", "integer", "rows that replaced existing ones", "rows"),
+        column("rejected", "integer", "rejected rows", "rows"),
         column(
-            "unchanged", "integer", "of the updated jobs, rows that changed nothing; null elsewhere", "rows"
+            "unchanged",
+            "integer",
+            "of the updated jobs: rows that changed nothing; null for other tables",
+            "rows",
         ),
     ),
     made_by="ingest",

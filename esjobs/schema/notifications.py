@@ -1,39 +1,44 @@
-"""The outbox: what is to be sent, what was sent, when and to whom."""
+"""Table of the outbox: messages to send, messages sent, times and recipients."""
 
 from esjobs.core.tables import Table, column, columns
 
-STATES = ("queued", "collected", "withheld", "bundled", "known", "same", "sent", "failed", "given up")
-"""Of a notification; ``collected`` waits for its weekly digest, ``withheld`` for the day from which sites are
-written to, ``bundled`` went into another message. ``known`` was sent before as a change of another night,
-``same`` repeats what was sent of the queue or CPU model: neither is sent."""
+STATES = (
+    *("queued", "collected", "withheld", "bundled", "duplicate", "repetition"),
+    *("sent", "failed", "abandoned"),
+)
+"""States of a notification. ``collected`` waits for its weekly digest, ``withheld`` for the first day of
+messages to sites; ``bundled`` went into another message. ``duplicate`` was sent as a change of another night,
+``repetition`` repeats an earlier message about the queue or CPU model: neither is sent."""
 
-ALREADY_SENT, SAME, WITHHELD = "known", "same", "withheld"
+DUPLICATE, REPETITION, WITHHELD = "duplicate", "repetition", "withheld"
 WAITING = ("queued", "failed")
-"""States of what is still to be sent."""
+"""States of messages still to be sent."""
 
 NOTIFICATIONS = Table(
     "notifications",
-    "a message to one recipient: queued before it is sent, marked after",
+    "one row per message and recipient: queued before it is sent, marked after",
     "night",
     (
         column("notification", "keyword", "id: hash of the recipient and the notices; names the message"),
-        column("night", "day", "night that it is about; of a test: the day", "UTC"),
-        column("recipient", "keyword", "its name in the settings"),
+        column("night", "day", "night of the message; of a test: the day", "UTC"),
+        column("recipient", "keyword", "name of the recipient in the settings"),
         column("channel", "keyword", "mail, webhook, mattermost, slack"),
         column("state", "keyword", ", ".join(STATES), values=STATES),
-        column("attempts", "integer", "attempts to deliver it that ended"),
-        column("first_at", "time", "when it was queued", "UTC"),
-        column("sent_at", "time", "when the receiver accepted it", "UTC"),
-        column("subject", "text", "its subject"),
-        column("notices", "text", "ids of what it tells, separated by spaces"),
-        column("error", "text", "why it was not delivered, the last time; no secret is in it"),
+        column("attempts", "integer", "completed delivery attempts"),
+        column("first_at", "time", "time of queueing", "UTC"),
+        column("sent_at", "time", "time of acceptance by the receiver", "UTC"),
+        column("subject", "text", "subject of the message"),
+        column("notices", "text", "ids of its notices, separated by spaces"),
+        column("error", "text", "reason of the last failed delivery, without secrets"),
         column("address", "keyword", "mail address, or the host of an address"),
-        column("tried_at", "time", "when the last attempt ended", "UTC"),
-        column("due", "day", "of a weekly digest: the day on which it is sent", "UTC"),
-        column("bundle", "keyword", "the notification that it went into"),
-        column("content", "text", "what it tells, as JSON: from this it is made again after a restart"),
+        column("tried_at", "time", "end of the last attempt", "UTC"),
+        column("due", "day", "of a weekly digest: its day of sending", "UTC"),
+        column("bundle", "keyword", "notification that contains it"),
+        column("content", "text", "its notices as JSON, from which it is built again after a restart"),
         column(
-            "follows", "text", "first messages about the same names, separated by spaces; null of a first one"
+            "follows",
+            "text",
+            "first messages about the same names, separated by spaces; null for a first one",
         ),
     ),
     entered=True,

@@ -8,19 +8,19 @@ COUNT_KINDS = ("dropped", "count", "note")
 
 RUNS = Table(
     "runs",
-    "the report of one step",
+    "report of one step",
     "run_step",
     (
         column("run_step", "keyword", "run id and step"),
         RUN,
         column("step", "keyword", "aggregate, fit, correlate, flag"),
-        column("at", "time", "when the step ended", "UTC"),
-        column("seconds", "number", "how long it took", "s"),
+        column("at", "time", "end of the step", "UTC"),
+        column("seconds", "number", "duration of the step", "s"),
         column("rows_in", "integer", "rows in"),
         column("rows_out", "integer", "rows out"),
         column("dropped", "text", "rows dropped by reason, JSON"),
         column("counts", "text", "other counts, JSON"),
-        column("notes", "text", "what a reader should know, JSON"),
+        column("notes", "text", "notes, JSON"),
         column("window_start", "time", "start of the window", "UTC"),
         column("window_end", "time", "end of the window", "UTC"),
         column("settings", "text", "rules and settings of the run, JSON"),
@@ -28,7 +28,7 @@ RUNS = Table(
         column(
             "data_end",
             "time",
-            "end of the last day of the window that had jobs",
+            "end of the last day of the window with jobs",
             "UTC",
         ),
         *SCOPE,
@@ -41,17 +41,17 @@ RUNS = Table(
 
 RUN_COUNTS = Table(
     "run_counts",
-    "one count or remark of the report of a step: what was dropped and why, what else was counted",
+    "one count or note of the report of a step: dropped rows by reason, and other counts",
     "run_step",
     (
         column("run_step", "keyword", "run id and step"),
         RUN,
         column("step", "keyword", "the step, as in runs"),
-        column("kind", "keyword", "dropped, count, or note (what a reader should know)", values=COUNT_KINDS),
-        column("position", "integer", "place among those of its kind, from 1"),
-        column("name", "keyword", "why rows were dropped, or what was counted; null for a note"),
-        column("n", "integer", "how many; null for a note"),
-        column("text", "text", "the note; null for a count"),
+        column("kind", "keyword", "dropped, count, or note", values=COUNT_KINDS),
+        column("position", "integer", "position among those of its kind, from 1"),
+        column("name", "keyword", "reason for dropped rows, or name of the count; null for a note"),
+        column("n", "integer", "count; null for a note"),
+        column("text", "text", "text of the note; null for a count"),
         *PROVENANCE,
         *SCOPE,
     ),
@@ -66,17 +66,17 @@ ACCOUNT: tuple[Table, ...] = (RUNS, RUN_COUNTS)
 
 LATEST_RUNS = Table(
     "latest_runs",
-    "the latest run of every kind, length of windows and restriction; latest_factors, ... show those of all",
+    "latest run of every kind, window length and restriction; latest_factors, ... show the unrestricted ones",
     "kind",
     (
-        column("kind", "keyword", "what the run is about, such as speed"),
+        column("kind", "keyword", "kind of the run, such as speed"),
         RUN,
         *PROVENANCE,
-        column("data_end", "time", "end of the last day of the window that had jobs", "UTC"),
+        column("data_end", "time", "end of the last day of the window with jobs", "UTC"),
         column(
             "shown",
             "boolean",
-            "whether it is the latest of its kind: what latest_factors, ..., show and the report take",
+            "true for the latest run of its kind, which latest_factors, ..., show and the report use",
         ),
         *SCOPE,
     ),

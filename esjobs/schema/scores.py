@@ -10,39 +10,39 @@ RANKED = (*MEASURES, "score_sum")
 """Measures for ranking; a column has the square of each, for standard deviations."""
 
 _MEANINGS = {
-    "score_cpu": "share of the pipeline that did not end as useful work",
-    "score_mem": "time that the processor waited for memory",
-    "score_mpi": "time that issues of communication cost",
-    "score_io": "time that issues of input and output cost",
-    "score_gpu": "share of the warps of GPUs that could not be issued",
-    "score_gpumem": "share of the warps of GPUs that waited for memory",
+    "score_cpu": "share of pipeline slots without useful work",
+    "score_mem": "share of time that the processor waited for memory",
+    "score_mpi": "share of time lost to communication issues",
+    "score_io": "share of time lost to I/O issues",
+    "score_gpu": "share of GPU warps that could not be issued",
+    "score_gpumem": "share of GPU warps that waited for memory",
 }
 _WORST = "%, 0 best, 100 worst"
 
 SCORES = Table(
     "scores",
-    "how well each job used what it was given: scores, CPU efficiency, requested against used",
+    "use of the allocation of each job: scores, CPU efficiency, requested against used",
     "day",
     (
-        column("source", "keyword", "stream the record came from; with job_id the identity of a job"),
-        column("job_id", "keyword", "identifier of the job inside its source"),
+        column("source", "keyword", "source of the record; with job_id the identity of a job"),
+        column("job_id", "keyword", "identifier of the job in its source"),
         column("queue", "keyword", "queue, as jobs name it"),
-        column("user", "keyword", "who the job ran for"),
-        column("project", "keyword", "group, account or project the job is charged to"),
-        column("application", "keyword", "program or package the job ran"),
-        column("processing_type", "keyword", "kind of work"),
-        column("cpu_model", "keyword", "canonical CPU model; null when the record names none"),
-        column("end_time", "time", "when the job ended", "UTC"),
-        column("node_h", "number", "wall-clock time x nodes; of which nodes: node_h_from", "h"),
+        column("user", "keyword", "user of the job"),
+        column("project", "keyword", "group, account or project that is charged"),
+        column("application", "keyword", "program or package of the job"),
+        column("processing_type", "keyword", "processing type"),
+        column("cpu_model", "keyword", "canonical CPU model; null if unknown"),
+        column("end_time", "time", "end of the job", "UTC"),
+        column("node_h", "number", "wall-clock time x nodes; source of the nodes: node_h_from", "h"),
         *(column(name, "number", _MEANINGS[name], _WORST) for name in SCORE_NAMES),
         column("cpu_efficiency", "number", "CPU time over wall-clock time x cores; never above 1"),
-        column("variant", "keyword", "definition behind score_cpu and score_mem: family of CPUs, events"),
+        column("variant", "keyword", "definition of score_cpu and score_mem: family of CPUs, events"),
         *(
             item
             for name in MEASURES
             for item in (
-                column(f"{name}_unclipped", "number", f"{name} as the formula gives it"),
-                column(f"{name}_reason", "keyword", f"why {name} is missing, or why it is clipped"),
+                column(f"{name}_unclipped", "number", f"{name} before clipping"),
+                column(f"{name}_reason", "keyword", f"reason for a missing or clipped {name}"),
             )
         ),
         column("day", "day", "day of the end time", "UTC"),
@@ -51,48 +51,51 @@ SCORES = Table(
         column(
             "node_h_from",
             "keyword",
-            "nodes: as recorded; cluster: cores over those of a described node; cpu: over those that the CPU "
-            "string names; assumed: over the setting scores.cores_per_node",
+            "nodes: as recorded; cluster: cores over those of a described node; cpu: over those in the CPU "
+            "string; assumed: over the setting scores.cores_per_node",
             values=("nodes", "cluster", "cpu", "assumed"),
         ),
         column(
             "idle_core_h",
             "number",
-            "core-hours without CPU time; below 0 where the record says more CPU time than cores could give",
+            "idle core-hours; below 0 if the record has more CPU time than wall time x cores",
             "core h",
         ),
-        column("time_used_frac", "number", "wall-clock time over that requested; above 1: ran past it"),
-        column("memory_used_frac", "number", "largest memory over that requested"),
-        column("cores_used_frac", "number", "cores kept busy on average over those requested"),
-        column("gpus_used_frac", "number", "GPUs kept busy on average over those requested"),
-        column("requested_wall_s", "number", "wall-clock time requested", "s"),
-        column("requested_memory_b", "number", "memory requested for the job", "B"),
-        column(
-            "used_memory_b", "number", "largest memory used: proportional where known, else resident", "B"
-        ),
-        column("requested_cores", "integer", "cores requested", "cores"),
-        column("requested_gpus", "integer", "GPUs requested", "GPUs"),
-        column("cores", "integer", "cores the job was given", "cores"),
-        column("nodes", "integer", "nodes the job was given", "nodes"),
-        column("gpus", "integer", "GPUs the job was given", "GPUs"),
+        column("time_used_frac", "number", "wall-clock time over requested; above 1: ran past it"),
+        column("memory_used_frac", "number", "largest memory over requested"),
+        column("cores_used_frac", "number", "mean busy cores over requested"),
+        column("gpus_used_frac", "number", "mean busy GPUs over requested"),
+        column("requested_wall_s", "number", "requested wall-clock time", "s"),
+        column("requested_memory_b", "number", "requested memory of the job", "B"),
+        column("used_memory_b", "number", "largest memory in use: proportional if known, else resident", "B"),
+        column("requested_cores", "integer", "requested cores", "cores"),
+        column("requested_gpus", "integer", "requested GPUs", "GPUs"),
+        column("cores", "integer", "allocated cores", "cores"),
+        column("nodes", "integer", "allocated nodes", "nodes"),
+        column("gpus", "integer", "allocated GPUs", "GPUs"),
         column("wall_s", "number", "wall-clock time", "s"),
-        column("state", "keyword", "how the job ended"),
+        column("state", "keyword", "final state of the job"),
         column("cluster", "keyword", "machine"),
-        column("subcluster", "keyword", "its part with one kind of node"),
-        column("issues_variant", "keyword", "how issues add up in score_mpi and score_io: product or sum"),
-        column("score_sum", "number", "sum of the scores that the job has", "%"),
-        column("n_scores", "integer", "how many it has", "scores"),
-        *(column(f"{name}_sq", "number", f"square of {name}: for spreads over jobs") for name in RANKED),
+        column("subcluster", "keyword", "part of the cluster with one kind of node"),
+        column(
+            "issues_variant", "keyword", "combination of issues in score_mpi and score_io: product or sum"
+        ),
+        column("score_sum", "number", "sum of the available scores of the job", "%"),
+        column("n_scores", "integer", "number of available scores", "scores"),
         *(
-            column(f"{name}_from", "integer", f"the ten per cent in which {name} lies: from here on", "%")
+            column(f"{name}_sq", "number", f"square of {name}, for standard deviations over jobs")
+            for name in RANKED
+        ),
+        *(
+            column(f"{name}_from", "integer", f"lower end of the 10 % bin of {name}", "%")
             for name in MEASURES
         ),
-        column("fingerprint", "keyword", "what the scores of the day were made from; moves when that does"),
-        column("time_used_reason", "keyword", "why time_used_frac is missing"),
+        column("fingerprint", "keyword", "digest of the inputs of the day; it changes with them"),
+        column("time_used_reason", "keyword", "reason for a missing time_used_frac"),
         column(
             "cores_from",
             "keyword",
-            "cores: as recorded; cluster: nodes x those of a described node, where the record has none",
+            "cores: as recorded; cluster: nodes x cores of a described node, if the record has none",
             values=("cores", "cluster"),
         ),
     ),

@@ -12,56 +12,58 @@ from esjobs.schema.kinds import Kind
 METHOD = column(
     "method",
     "keyword",
-    "gamma (quasi-likelihood, robust, fixed cost taken out) or paper (the article's, as it was published)",
+    "gamma (quasi-likelihood, robust, start-up time corrected) or paper (the published method)",
 )
 TASK = (
     column("task_id", "keyword", "task"),
     column("core_class", "keyword", "single or multi"),
-    column("task_type", "keyword", "processing type of the task's jobs; null when the records name none"),
-    column("work_kind", "keyword", "kind of work, where a mixed task was split"),
+    column("task_type", "keyword", "processing type of the task's jobs; null if unknown"),
+    column("work_kind", "keyword", "kind of work, if a mixed task was split"),
 )
-UNITS = "units of A (task x core class x processing type; x kind of work where a task was split)"
-N_TASKS = column("n_tasks", "integer", "distinct tasks behind it; a proposal needs two", "tasks")
+UNITS = "task units (task x core class x processing type; x kind of work if a task was split)"
+N_TASKS = column("n_tasks", "integer", "distinct tasks behind it; a proposal requires two", "tasks")
 
 RANKED = (
     column(
         "grade",
         "keyword",
-        "A the fastest, at most six: of the pairs in different grades at most 5 % are expected to be in the "
-        "wrong order; null for other methods, and where fewer jobs do not tell",
+        "A is the fastest grade, at most six: at most 5 % of the pairs in different grades are expected in "
+        "the wrong order; null for other methods, and with too few jobs",
     ),
     column("rank_low", "integer", "lower end of the 90 % interval of its rank by speed; 1 is the fastest"),
-    column("rank_high", "integer", "upper end of it"),
-    column("k_likely", "number", "speed factor drawn to the other names as far as its error reaches"),
+    column("rank_high", "integer", "upper end of the 90 % interval of its rank"),
+    column("k_likely", "number", "speed factor shrunk to the other names according to its error"),
     column("k_likely_low", "number", "lower end of its 90 % interval"),
-    column("k_likely_high", "number", "upper end of it"),
+    column("k_likely_high", "number", "upper end of the 90 % interval of k_likely"),
 )
 
 FACTORS = Table(
     "factors",
-    "speed factor of a queue or CPU model; only ratios inside one component mean anything",
+    "speed factor of a queue, site or CPU model; only ratios inside one component mean anything",
     "run",
     (
         RUN,
         LEVEL,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         TYPE,
         METHOD,
         column(
             "k", "number", "speed factor; per component they sum to their count; null unless status is ok"
         ),
         column("k_err", "number", "standard error: statistics and queue x task interaction"),
-        column("k_err_stat", "number", "part from the scatter of jobs inside buckets"),
+        column("k_err_stat", "number", "part of k_err from the scatter of jobs inside buckets"),
         column("k_err_sandwich", "number", "robust error clustered by task; null below 20 tasks"),
-        column("k_raw", "number", "factor without correction for fixed cost per job"),
+        column("k_raw", "number", "factor without correction for start-up time per job"),
         column(
             "rho",
             "number",
-            "fixed cost per job that was taken out, mean over its jobs; null when none was",
+            "start-up time per job that was corrected, mean over its jobs; null without correction",
             "events",
         ),
         column(
-            "component", "integer", "component; factors of different ones cannot be compared; 0 the largest"
+            "component",
+            "integer",
+            "component; factors of different components are not comparable; 0 is the largest",
         ),
         N_TASKS,
         column("n_buckets", "integer", "buckets in the fit", "buckets"),
@@ -69,21 +71,26 @@ FACTORS = Table(
         column(
             "status",
             "keyword",
-            "ok, no common task, too few jobs, mixed task, fixed cost unknown, cut off, no dof, fit failed",
+            "ok, no common task, too few jobs, mixed task, start-up time unknown, cut off, no dof, or "
+            "fit failed",
         ),
-        column("reason", "text", "why there is no factor"),
-        column("k_err_int", "number", "part from the queue x task interaction"),
+        column("reason", "text", "reason for a missing factor"),
+        column("k_err_int", "number", "part of k_err from the queue x task interaction"),
         column(
             "k_err_model",
             "number",
-            "error from the Hessian scaled by the residual spread S; of method paper that of HESSE",
+            "error from the Hessian, scaled by the residual standard deviation S; method paper: from HESSE",
         ),
         column(
             "site",
             "keyword",
-            "site of a queue, imported or guessed; siblings share it",
+            "site of the queue, or the site itself; null for CPU models",
         ),
-        column("site_guessed", "boolean", "whether site was guessed from the queue's name"),
+        column(
+            "site_guessed",
+            "boolean",
+            "true if neither a table nor the records name the site: guessed from the queue's name",
+        ),
         column(
             "events_per_job",
             "number",
@@ -94,36 +101,45 @@ FACTORS = Table(
         column(
             "sole_link",
             "keyword",
-            "the one name through which it hangs on the others, or 'few jobs': fewer than 50 link it, or the "
-            "group that it belongs to, with most others; null with sound bridges",
+            "only name that links it to the others, or 'few jobs': fewer than 50 jobs link it, or its "
+            "group, with most others; null with reliable links",
         ),
         column(
             "method_shift", "number", "k by the other method's objective on the same sums over k, minus 1"
         ),
-        column("method_sigmas", "number", "the same in standard errors of k: the systematic of the method"),
+        column(
+            "method_sigmas", "number", "method_shift in standard errors of k: systematic error of the method"
+        ),
         column("n_units", "integer", f"{UNITS} that determine the factor", "units"),
         *PROVENANCE,
-        column("k_err_type", "number", "part of k_err_int: what the name does to all tasks of a type alike"),
-        column("k_err_class", "number", "part of k_err_int: what it does to all tasks of a core class alike"),
-        column("k_err_cost", "number", "part of k_err_int: what is unknown of the fixed cost of its jobs"),
+        column("k_err_type", "number", "part of k_err_int: common effect of the name on all tasks of a type"),
+        column(
+            "k_err_class",
+            "number",
+            "part of k_err_int: common effect of the name on all tasks of a core class",
+        ),
+        column("k_err_cost", "number", "part of k_err_int: uncertainty of the start-up time of its jobs"),
         column(
             "cost_factor",
             "number",
-            "fixed cost of its jobs over that of the same tasks elsewhere; null where its jobs do not tell",
+            "start-up time of its jobs over that of the same tasks elsewhere; null if its jobs do not "
+            "determine it",
         ),
-        column("cost_factor_err", "number", "its relative standard error"),
-        column("cost_stands_out", "boolean", "the fixed cost is four errors away from that of the others"),
+        column("cost_factor_err", "number", "relative standard error of cost_factor"),
+        column(
+            "cost_stands_out", "boolean", "true if the start-up time is four errors from that of other names"
+        ),
         *SCOPE,
-        column("records_doubt", "text", "why the records of the name are in doubt; null where they are not"),
+        column("records_doubt", "text", "reason for doubt about the records of the name; null: none"),
         column(
             "mix_k",
             "number",
-            "of a queue of the largest component, all types together, headline: the factor that its CPU "
-            "models predict, each by its share of the CPU time, in the scale where the median queue runs as "
-            "predicted",
+            "factor predicted from the CPU models of a queue, weighted by CPU time, on the scale where the "
+            "median queue runs as predicted; only for queues of the largest component, all types, default "
+            "method",
         ),
-        column("mix_k_err", "number", "its standard error: that of the factors of the CPU models"),
-        column("mix_share", "number", "share of its CPU time on CPU models that have a factor"),
+        column("mix_k_err", "number", "standard error of mix_k, from the factors of the CPU models"),
+        column("mix_share", "number", "share of its CPU time on CPU models with a factor"),
         *RANKED,
         column(
             "k_via",
@@ -144,7 +160,7 @@ FACTORS = Table(
 
 FITS = Table(
     "fits",
-    "one fit: what went in, how well it closed, what Minuit found",
+    "one fit: inputs, quality, and the result of Minuit",
     "run",
     (
         RUN,
@@ -152,30 +168,34 @@ FITS = Table(
         TYPE,
         METHOD,
         column("status", "keyword", "ok, no factors, failed"),
-        column("reason", "text", "why the fit has no factors or failed"),
+        column("reason", "text", "reason for missing factors or a failed fit"),
         column("n_names", "integer", "names with a factor", "names"),
-        column("n_names_without", "integer", "names without one", "names"),
-        column("n_components", "integer", "components that were fitted"),
+        column("n_names_without", "integer", "names without a factor", "names"),
+        column("n_components", "integer", "fitted components"),
         column("n_units", "integer", f"{UNITS} in the fit", "units"),
         column("n_buckets", "integer", "buckets in the fit", "buckets"),
         column("n_jobs", "integer", "jobs in the fit", "jobs"),
-        column("n_jobs_dropped", "integer", "binned jobs left out of the fit", "jobs"),
+        column("n_jobs_dropped", "integer", "binned jobs excluded from the fit", "jobs"),
         column("objective", "number", "objective at the minimum"),
         column("dof", "integer", "independent loops: buckets - tasks - names + components"),
-        column("rel_spread", "number", "S, the relative spread of residuals; no error below dof 10"),
+        column(
+            "rel_spread",
+            "number",
+            "S, the relative standard deviation of residuals; not an error below dof 10",
+        ),
         column("chi2", "number", "residuals over their estimated variance"),
         column("sigma_int", "number", "queue x task interaction, relative"),
-        column("sigma_int_err", "number", "its standard error; null when assumed"),
+        column("sigma_int_err", "number", "standard error of sigma_int; null if assumed"),
         column("sigma_int_kind", "keyword", "estimated or assumed"),
         column(
             "minuit_valid",
             "boolean",
-            "of method paper: MIGRAD, from k = 1, calls the minimum of every component valid",
+            "of method paper: true if MIGRAD, from k = 1, finds every component's minimum valid",
         ),
         column(
             "minuit_accurate",
             "boolean",
-            "HESSE's covariance is accurate throughout; null above 1000 names",
+            "true if HESSE's covariance is accurate throughout; null above 1000 names",
         ),
         column("minuit_edm", "number", "MIGRAD's largest estimated distance to the minimum, in chi2"),
         column("minuit_calls", "integer", "function calls of MIGRAD and HESSE"),
@@ -183,44 +203,48 @@ FITS = Table(
         column(
             "minuit_agreement",
             "number",
-            "largest distance of ln k between MIGRAD's minimum and our own search's, in standard errors",
+            "largest difference of ln k between MIGRAD's minimum and that of esjobs, in standard errors",
         ),
         column(
             "found_by",
             "keyword",
-            "whose minimum is the result: minuit, from k = 1, or own, from the convex start, where MIGRAD "
-            "ended more than 0.05 standard errors away and higher",
+            "search that found the minimum: minuit, from k = 1; or own, from the convex start, if MIGRAD "
+            "ended higher and more than 0.05 standard errors away",
             values=("minuit", "own"),
         ),
-        column(
-            "n_jobs_set_aside", "integer", "jobs of tasks that were set aside; among those left out", "jobs"
-        ),
-        column("n_rejected", "integer", "buckets that count for nothing, because they are too far off"),
+        column("n_jobs_excluded", "integer", "jobs of excluded tasks; part of n_jobs_dropped", "jobs"),
+        column("n_rejected", "integer", "buckets excluded as outliers"),
         column(
             "pull_width", "number", "standard deviation of the pulls of the buckets; 1 if errors are right"
         ),
         column(
             "seconds",
             "number",
-            "null, so that a repeated run gives equal rows: how long a step took stands in runs",
+            "null, so that repeated runs give equal rows; durations are in runs",
             "s",
         ),
         *PROVENANCE,
-        column("jobs_share", "number", "share of the binned jobs that entered"),
-        column("sigma_type", "number", "what a name does to all tasks of a type, relative; beside sigma_int"),
-        column("sigma_type_err", "number", "its standard error; null when assumed"),
+        column("jobs_share", "number", "share of binned jobs in the fit"),
         column(
-            "sigma_type_kind", "keyword", "estimated or assumed (one type, or too few names with several)"
+            "sigma_type",
+            "number",
+            "common effect of names on all tasks of a type, relative; in addition to sigma_int",
         ),
-        column("sigma_class", "number", "what a name does to all tasks of a core class; null where not told"),
-        column("sigma_class_err", "number", "its standard error"),
-        column("sigma_cost", "number", "scatter of ln(fixed cost of a job) between names; null without any"),
-        column("sigma_cost_err", "number", "its standard error; null when assumed"),
-        column("sigma_cost_kind", "keyword", "estimated, corrected (name by name, beyond doubt) or assumed"),
-        column("only_type", "keyword", "the processing type of all jobs in the fit, where it is one"),
-        column("sigma_inner", "number", "sigma_int without what names do to types and core classes"),
+        column("sigma_type_err", "number", "standard error of sigma_type; null if assumed"),
         column(
-            "left_out", "text", "why less than half of the jobs, or of the tasks, are in the fit; else null"
+            "sigma_type_kind", "keyword", "estimated or assumed (single type, or too few names with several)"
+        ),
+        column(
+            "sigma_class", "number", "common effect of names on all tasks of a core class; null if unknown"
+        ),
+        column("sigma_class_err", "number", "its standard error"),
+        column("sigma_cost", "number", "scatter of ln(start-up time) between names; null without any"),
+        column("sigma_cost_err", "number", "standard error of sigma_cost; null if assumed"),
+        column("sigma_cost_kind", "keyword", "estimated, corrected (each name individually) or assumed"),
+        column("only_type", "keyword", "processing type of all jobs in the fit, if there is only one"),
+        column("sigma_inner", "number", "sigma_int without effects of names on types and core classes"),
+        column(
+            "left_out", "text", "reason why less than half of the jobs or tasks are in the fit; else null"
         ),
         *SCOPE,
     ),
@@ -235,31 +259,29 @@ FITS = Table(
 
 TASK_RESULTS = Table(
     "tasks",
-    "one task as the fits saw it: what a job costs before its first event, whether it is one kind of work",
+    "one task in the fits: its start-up time, and whether it mixes kinds of work",
     "run",
     (
         RUN,
         *TASK,
         column("n_jobs", "integer", "binned jobs", "jobs"),
-        column("n_queues", "integer", "queues with enough jobs to enter", "queues"),
-        column("decision", "keyword", "kept, corrected, split, mixed task, fixed cost unknown"),
+        column("n_queues", "integer", "queues with enough jobs for the fit", "queues"),
+        column("decision", "keyword", "kept, corrected, split, mixed task, start-up time unknown"),
         column("reason", "text", "why"),
-        column("rho", "number", "fixed cost of a job; null when unknown", "events"),
+        column("rho", "number", "start-up time of a job; null if unknown", "events"),
         column("rho_err", "number", "its standard error", "events"),
         column(
             "slope",
             "number",
-            "of ln(CPU time per event) on ln(events) inside queues: 0 proportional, -1 fixed",
+            "slope of ln(CPU time per event) against ln(events) inside queues: 0 proportional, -1 constant",
         ),
         column("slope_err", "number", "its standard error"),
         column("events_per_job", "number", "mean events of a job", "events"),
         column("events_ratio", "number", "largest over smallest mean events per job of its queues"),
-        column(
-            "kinds_ratio", "number", "factor between two kinds of work inside it; null when none was seen"
-        ),
+        column("kinds_ratio", "number", "factor between its two kinds of work; null: none found"),
         column("kinds_share", "number", "share of the smaller kind"),
         *PROVENANCE,
-        column("share", "number", "of the fixed cost in a mean job, drawn to that of tasks of its kind"),
+        column("share", "number", "share of the start-up time in a mean job, shrunk to tasks of its kind"),
         column("share_err", "number", "its standard error"),
         *SCOPE,
     ),
@@ -274,27 +296,27 @@ TASK_RESULTS = Table(
 
 RESIDUALS = Table(
     "residuals",
-    "what the headline fit of all types leaves of a bucket: the tasks of most jobs, and the worst buckets",
+    "residuals of the default fit of all types: tasks with most jobs, and the worst buckets",
     "run",
     (
         RUN,
         LEVEL,
         METHOD,
         *TASK,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         column("n_jobs", "integer", "jobs", "jobs"),
         column("events_per_job", "number", "mean events of a job", "events"),
-        column("cpu_s_per_event", "number", "CPU time per event as it was recorded", "s"),
-        column("expected_cpu_s_per_event", "number", "what the fit expects, fixed cost included", "s"),
-        column("deviation", "number", "expected over measured CPU time, minus 1: above 0 ran faster here"),
-        column("pull", "number", "the deviation in its own standard deviations; null without loops"),
+        column("cpu_s_per_event", "number", "CPU time per event as recorded", "s"),
+        column("expected_cpu_s_per_event", "number", "expected by the fit, start-up time included", "s"),
+        column("deviation", "number", "expected over measured CPU time, minus 1; above 0: faster here"),
+        column("pull", "number", "deviation over its standard deviation; null without loops"),
         column("status", "keyword", "used, rejected, one unit, no fit"),
-        column("rank", "integer", "place among the ten most deviating buckets, from 1; null for others"),
+        column("rank", "integer", "rank among the ten most deviating buckets, from 1; null for others"),
         *PROVENANCE,
-        column("rho", "number", "fixed cost of a job of the task, as in tasks; null when unknown", "events"),
-        column("decision", "keyword", "what was decided about the task, as in tasks"),
+        column("rho", "number", "start-up time of the task, as in tasks; null when unknown", "events"),
+        column("decision", "keyword", "decision about the task, as in tasks"),
         *SCOPE,
-        column("site", "keyword", "site of a queue"),
+        column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),
     ),
     time="window_end",
     made_by="fit",
@@ -307,24 +329,24 @@ RESIDUALS = Table(
 
 STABILITY_CHECKS = Table(
     "stability_checks",
-    "the factors of the headline fits under what can be wrong: per name and kind of change the extremes",
+    "extremes of the factors of the default fits under the stability checks, per name and kind of check",
     "run",
     (
         RUN,
         LEVEL,
-        column("name", "keyword", "queue or CPU model, of the largest component"),
+        column("name", "keyword", "queue, site or CPU model, of the largest component"),
         TYPE,
         METHOD,
-        column("change", "keyword", "what is changed: " + ", ".join(VARIED), values=VARIED),
-        column("n_variants", "integer", "changes of that kind under which it has a factor, or lost it"),
-        column("k_low", "number", "the lowest factor, where the median name keeps its own"),
-        column("low_change", "text", "the change that gives it"),
-        column("k_high", "number", "the highest factor, in the same scale"),
-        column("high_change", "text", "the change that gives it"),
+        column("change", "keyword", "kind of the check: " + ", ".join(VARIED), values=VARIED),
+        column("n_variants", "integer", "checks of that kind with a factor, or with a lost one"),
+        column("k_low", "number", "lowest factor, on the scale where the median name is unchanged"),
+        column("low_change", "text", "check with the lowest factor"),
+        column("k_high", "number", "highest factor, on the same scale"),
+        column("high_change", "text", "check with the highest factor"),
         column(
             "disconnecting_task",
             "text",
-            "a task without which nothing links it with most others; null without",
+            "the only task that links it with most others; null: none",
         ),
         *PROVENANCE,
         *SCOPE,
@@ -339,21 +361,21 @@ STABILITY_CHECKS = Table(
 
 CPU_MIX = Table(
     "cpu_mix",
-    "what a queue ran on: its CPU models by the time that jobs of the fits had cores of them",
+    "CPU models of a queue, by core time of the jobs in the fits",
     "run",
     (
         RUN,
         column("queue", "keyword", "queue, as jobs name it"),
         column("site", "keyword", "site of the queue"),
-        column("cpu_model", "keyword", "canonical CPU model; null: the records name none"),
+        column("cpu_model", "keyword", "canonical CPU model; null: unknown"),
         column("n_jobs", "integer", "binned jobs", "jobs"),
         column("core_s", "number", "wall-clock time x cores", "core s"),
-        column("share", "number", "of the core time of the queue"),
+        column("share", "number", "share of the core time of the queue"),
         column(
             "k",
             "number",
-            "speed factor that a queue of this CPU model alone would have, on the scale of queues; null "
-            "where the model has none or cannot be compared",
+            "speed factor of a queue with this CPU model only, on the scale of queues; null if the model "
+            "has no factor or is not comparable",
         ),
         column("k_err", "number", "its standard error"),
         *PROVENANCE,
@@ -368,7 +390,7 @@ CPU_MIX = Table(
 
 PULL_HISTOGRAMS = Table(
     "pull_histograms",
-    "one bar of the histogram of the pulls of a fit's buckets; none where a fit has no independent loops",
+    "one bar of the histogram of residual pulls of a fit; none without redundancy",
     "run",
     (
         RUN,
@@ -376,10 +398,12 @@ PULL_HISTOGRAMS = Table(
         TYPE,
         METHOD,
         column(
-            "low", "number", "lower end of the bar in standard deviations; the first holds all below, too"
+            "low",
+            "number",
+            "lower end of the bar in standard deviations; the first includes everything below",
         ),
-        column("high", "number", "upper end of the bar; the last holds all above, too"),
-        column("n_buckets", "integer", "buckets whose pull lies in the bar", "buckets"),
+        column("high", "number", "upper end of the bar; the last includes everything above"),
+        column("n_buckets", "integer", "buckets in the bar", "buckets"),
         *PROVENANCE,
         *SCOPE,
     ),
@@ -391,23 +415,23 @@ PULL_HISTOGRAMS = Table(
 
 COMPONENTS = Table(
     "components",
-    "a set of names connected through common tasks, or a name that stands alone",
+    "names connected through common tasks, or a name on its own",
     "run",
     (
         RUN,
         LEVEL,
         TYPE,
         METHOD,
-        column("component", "integer", "0 the largest"),
+        column("component", "integer", "0 is the largest"),
         column("n_names", "integer", "names", "names"),
         column("n_units", "integer", UNITS, "units"),
         column("n_buckets", "integer", "buckets", "buckets"),
         column("n_jobs", "integer", "jobs", "jobs"),
         column("dof", "integer", "independent loops"),
         column("rel_spread", "number", "S of this component"),
-        column("minuit_valid", "boolean", "of method paper: MIGRAD calls its minimum valid"),
-        column("names", "text", "the names, most jobs first"),
-        column("link", "text", "what would connect it with the largest component"),
+        column("minuit_valid", "boolean", "of method paper: true if MIGRAD finds its minimum valid"),
+        column("names", "text", "names, most jobs first"),
+        column("link", "text", "missing link to the largest component"),
         *PROVENANCE,
         *SCOPE,
     ),
@@ -432,7 +456,11 @@ LINES = Table(
         column("reason", "text", "why no verdict rests on the line"),
         column("slope", "number", "slope of honest declarations: speed factor per unit of corepower"),
         column("slope_err", "number", "its standard error"),
-        column("slope_ols", "number", "unweighted least squares, for comparison with the article"),
+        column(
+            "slope_ols",
+            "number",
+            "slope by unweighted least squares, for comparison with the published method",
+        ),
         column("slope_wls", "number", "weighted by 1/k_err², for comparison only"),
         column("tau", "number", "scatter of honest declarations about the line beyond the errors, relative"),
         column("n_names", "integer", "names with a factor and a declared value", "names"),
@@ -461,12 +489,12 @@ LINES = Table(
 
 FLAGS = Table(
     "flags",
-    "a name's deviation from what its declared corepower promises, and the verdict",
+    "deviation of a name from its declared corepower, and the verdict",
     "run",
     (
         RUN,
         LEVEL,
-        column("name", "keyword", "queue or CPU model"),
+        column("name", "keyword", "queue, site or CPU model"),
         TYPE,
         METHOD,
         column("corepower", "number", "declared benchmark score per core", "benchmark per core"),
@@ -474,9 +502,9 @@ FLAGS = Table(
         column("origin", "keyword", "own, inherited, default, changed, none"),
         column("k", "number", "speed factor"),
         column("k_err", "number", "its standard error"),
-        column("expected_k", "number", "what the line expects, without the whole site of the name"),
+        column("expected_k", "number", "factor expected from the line without the whole site of the name"),
         column("deviation", "number", "k / expected_k - 1"),
-        column("deviation_err", "number", "its standard error: statistics, interaction, line"),
+        column("deviation_err", "number", "standard error of the deviation: statistics, interaction, line"),
         column("verdict", "keyword", ", ".join(VERDICTS), values=VERDICTS),
         column(
             "significant",
@@ -492,85 +520,85 @@ FLAGS = Table(
         column(
             "stable",
             "boolean",
-            "the verdict survives every change in `variants`: of 'deviates' the sign and half the limit, of "
-            "'ok' the limit; null for every other verdict and for methods other than the headline",
+            "true if the verdict passes every check in stability_checks: sign and half the limit for "
+            "'deviates', the limit for 'ok'; null for other verdicts and methods",
         ),
         column(
             "proposed_corepower",
             "number",
-            "what the others' level would declare; only where confirmed",
+            "declaration that would agree with the other sites; only if confirmed",
         ),
-        column("proposed_corepower_err", "number", "its standard error; the interval is that of `estimate`"),
-        column("sentence", "text", "the verdict in one sentence that may be sent"),
+        column(
+            "proposed_corepower_err",
+            "number",
+            "standard error of the proposal; its interval is that of `estimate`",
+        ),
+        column("sentence", "text", "verdict in words, ready to send"),
         N_TASKS,
         column("n_jobs", "integer", "jobs", "jobs"),
         column("component", "integer", "component"),
-        column("site", "keyword", "site of a queue"),
+        column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),
         column(
-            "corepower_from_records", "number", "value found in the records when it differs by more than 1 %"
+            "corepower_from_records", "number", "value implied by job records, if it differs by more than 1 %"
         ),
-        column("corepower_parent", "number", "value of the parent or site, shown, never substituted"),
+        column("corepower_parent", "number", "value of the parent or site; shown, never substituted"),
         column(
             "unstable_under",
             "text",
-            "the change that the verdict does not survive, the deviation then",
+            "failed stability check, with the deviation under it",
         ),
         column("events_per_job", "number", "mean events of a job", "events"),
-        column("deviation_raw", "number", "deviation without correction for fixed cost per job"),
+        column("deviation_raw", "number", "deviation without correction for start-up time per job"),
         column("deviation_err_stat", "number", "part of the error from the scatter of jobs"),
         column("deviation_err_int", "number", "part from the queue x task interaction"),
         column("deviation_err_line", "number", "part from the line"),
         column(
             "sole_link",
             "keyword",
-            "the one name through which it hangs on the others, or 'few jobs': fewer than 50 link it, or the "
-            "group that it belongs to, with most others; null with sound bridges",
+            "only name that links it to the others, or 'few jobs': fewer than 50 jobs link it, or its "
+            "group, with most others; null with reliable links",
         ),
         column("n_units", "integer", UNITS, "units"),
         *PROVENANCE,
         column(
             "confirmed",
             "boolean",
-            "deviates, significant and stable: it may be sent; null where nothing was compared",
+            "true if cleared to send: deviates, significant and stable; null without a comparison",
         ),
-        column("finding", "text", "the sentence without what it asks to be done"),
-        column(
-            "advice", "text", "what the sentence asks to be done, alike for many names; null where nothing"
-        ),
+        column("finding", "text", "sentence without the advice"),
+        column("advice", "text", "advice of the sentence, equal for many names; null: none"),
         column(
             "status_shown",
             "keyword",
-            "what people read for the verdict: for 'deviates' confirmed or candidate, else the verdict",
+            "displayed verdict: confirmed or candidate for 'deviates', else the verdict",
             values=STANDINGS,
         ),
         *SCOPE,
         column(
             "estimate",
             "number",
-            "the corepower at which it would lie on the line of the others: also of what is ok, inherited, a "
-            "default or undeclared; an estimate, no proposal",
+            "corepower on the line of the other sites, for all verdicts; an estimate, not a proposal",
             "benchmark per core",
         ),
-        column("estimate_low", "number", "lower end of its interval", "benchmark per core"),
-        column("estimate_high", "number", "upper end of its interval", "benchmark per core"),
-        column("estimate_level", "number", "how often such an interval holds the true value"),
+        column("estimate_low", "number", "lower end of the interval of estimate", "benchmark per core"),
+        column("estimate_high", "number", "upper end of the interval of estimate", "benchmark per core"),
+        column("estimate_level", "number", "coverage of the interval"),
         column("estimate_benchmark", "keyword", "HS06 or HS23"),
         RUN_BEFORE,
         column(
             "verdict_before",
             "keyword",
-            "its verdict in the run before; null without one, or where it was not in it",
+            "verdict in the run before; null if missing there",
             values=VERDICTS,
         ),
-        column("status_shown_before", "keyword", "what people read for that verdict", values=STANDINGS),
-        column("k_before", "number", "its speed factor in the run before, in the scale of that run"),
-        column("corepower_before", "number", "what it declared in the run before", "benchmark per core"),
-        column("country", "keyword", "country of the queue, as an imported table tells it; else null"),
+        column("status_shown_before", "keyword", "displayed verdict in the run before", values=STANDINGS),
+        column("k_before", "number", "speed factor in the run before, on the scale of that run"),
+        column("corepower_before", "number", "declared value in the run before", "benchmark per core"),
+        column("country", "keyword", "country of the queue, from an imported table; else null"),
         column(
             "rank",
             "integer",
-            "1 is read first: confirmed, then by |deviation|; over all verdicts of the run, so that those of "
-            "one level, type and method follow each other with gaps",
+            "reading order from 1: confirmed first, then by |deviation|; over all verdicts of the run",
         ),
         column(
             "p_off",
@@ -593,7 +621,7 @@ FLAGS = Table(
 
 FIT_SUMMARIES = Table(
     "fit_summaries",
-    "what the flags of one fit say together",
+    "summary of the flags of one fit",
     "run",
     (
         RUN,
@@ -602,17 +630,17 @@ FIT_SUMMARIES = Table(
         METHOD,
         column("n_names", "integer", "names judged", "names"),
         column("n_deviates", "integer", "verdicts 'deviates'", "names"),
-        column("n_stable", "integer", "those of them that no tried change turns", "names"),
+        column("n_stable", "integer", "of these, stable under all stability checks", "names"),
         column("n_ok", "integer", "verdicts 'ok'", "names"),
         column("n_undecided", "integer", "verdicts 'undecided'", "names"),
         column("n_undeclared", "integer", "verdicts 'undeclared'", "names"),
-        column("n_others", "integer", "every other verdict", "names"),
-        column("sentence", "text", "what can be concluded; rests on what is confirmed"),
+        column("n_others", "integer", "all other verdicts", "names"),
+        column("sentence", "text", "conclusion; based on confirmed deviations"),
         *PROVENANCE,
-        column("n_comparable", "integer", "names that were compared: deviates, ok or undecided", "names"),
+        column("n_comparable", "integer", "compared names: deviates, ok or undecided", "names"),
         column("n_confirmed", "integer", "verdicts 'deviates' that are significant and stable", "names"),
-        column("n_candidates", "integer", "every other verdict 'deviates'", "names"),
-        column("n_on_one_task", "integer", "comparable names that rest on a single task", "names"),
+        column("n_candidates", "integer", "all other verdicts 'deviates'", "names"),
+        column("n_on_one_task", "integer", "comparable names with a single task", "names"),
         column("n_with_factor", "integer", "names with a speed factor", "names"),
         column("n_too_few", "integer", "verdicts 'too few'", "names"),
         column("n_mixed", "integer", "verdicts 'mixed'", "names"),
@@ -662,7 +690,7 @@ SPEED = Kind(
     named=False,
     command="esjobs run",
 )
-"""Tables of the speed of queues and CPU models, and of deviating names."""
+"""Tables of the speed of queues, sites and CPU models, and of deviating names."""
 
 TABLES = SPEED.tables
 KINDS = (SPEED,)

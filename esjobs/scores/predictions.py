@@ -61,8 +61,8 @@ def predicted_notes(chosen: Selection) -> tuple[str, ...]:
     if stale:
         n_days = len({day for day, _ in stale})
         notes.append(
-            f"predictions of {n_days} days are older than the scores there and are left out; "
-            "make them again: esjobs similar predict"
+            f"predictions of {n_days} days are older than the scores and are ignored; run: esjobs similar "
+            "predict"
         )
     return tuple(notes)
 

@@ -76,14 +76,14 @@ def rank(
     _require("weight", weight, tuple(WEIGHTS))
     chosen = Selection(store, score, weight, window, variant)
     if variant is not None and not chosen.definition:
-        raise UsageError(f"{score} has one definition; leave the variant out")
+        raise UsageError(f"{score} has only one definition; omit the variant")
     if predicted and score not in PREDICTED_NAMES:
-        raise UsageError(f"{score} is never predicted; {' and '.join(PREDICTED_NAMES)} are")
+        raise UsageError(f"{score} is never predicted; only {' and '.join(PREDICTED_NAMES)} are")
     rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, top, predicted)
     if not rows.num_rows:
         of = "" if variant is None else f" of the variant {variant}"
         inside = "" if window is None else f" in {window}"
-        raise NoResultError(f"no job{of} is scored{inside}; make scores: esjobs score")
+        raise NoResultError(f"no scored job{of}{inside}; run: esjobs score")
     notes = [*_missing(chosen), *_mixed(chosen)]
     if predicted:
         notes += predicted_notes(chosen)
@@ -200,10 +200,11 @@ def _differing(rows: pa.Table) -> Iterator[str]:
     compared = [each for each in rows.column("differs").to_pylist() if each is not None]
     if not compared:
         return
-    yield said(sum(compared), len(compared)) + ("" if any(compared) else ": their order says nothing")
+    yield said(sum(compared), len(compared)) + ("" if any(compared) else "; their order has no meaning")
     without = rows.num_rows - rows.column("score").null_count - len(compared)
     if without:
-        yield f"no interval: {many(without, 'name')} of fewer than {FEW_JOBS} jobs or groups of similar jobs"
+        few = f"fewer than {FEW_JOBS} jobs or groups of similar jobs"
+        yield f"no interval: {many(without, 'name')} with {few}"
 
 
 def _missing(chosen: Selection) -> Iterator[str]:
@@ -215,13 +216,13 @@ def _missing(chosen: Selection) -> Iterator[str]:
     missing = chosen.shares(reason, (Missing(chosen.column),))
     if missing:
         few = dict(list(missing.items())[:_REASONS])
-        yield f"{score} is missing because of: {_listed(few)} of the {hours} without it"
+        yield f"{score} missing: {_listed(few)} of the unscored {hours}"
     beyond = chosen.hours((has_score, In(reason, (OUTSIDE,))))
     if beyond:
         share = percent(beyond / chosen.hours((has_score,)))
         yield (
-            f"{share} of the {hours} scored are of jobs whose counters do "
-            f"not fit each other: their {score} lies outside 0 to 100 and counts as 0 or 100"
+            f"{share} of the scored {hours}: inconsistent counters put {score} outside 0 to 100; it is "
+            "clipped"
         )
 
 
@@ -232,23 +233,23 @@ def _mixed(chosen: Selection) -> Iterator[str]:
         shares = chosen.shares(chosen.definition, has_score)
         if len(shares) > 1:
             yield (
-                f"{chosen.score} has several definitions here, which do not compare: {_listed(shares)} of "
-                f"the {hours} scored; --variant takes one"
+                f"mixed definitions of {chosen.score} ({_listed(shares)} of the scored {hours}) are not "
+                "comparable; select one with --variant"
             )
     if chosen.column == "score_sum":
         shares = chosen.shares("n_scores", has_score)
         if len(shares) > 1:
             yield (
-                f"sums of unlike numbers of scores: {_listed(shares)} of the {hours} scored have so many; a "
-                "job of which more is known has more to add up"
+                f"{chosen.score} adds different numbers of scores per job ({_listed(shares)} of the scored "
+                f"{hours}), so jobs with more measurements score higher; compare means instead"
             )
     assumed = 0.0
     if chosen.weight == "node_h":
         assumed = chosen.shares("node_h_from", has_score).get("assumed", 0.0)
     if assumed:
         yield (
-            f"{percent(assumed)} of the node-hours are core-hours over an assumed size of nodes "
-            "(scores.cores_per_node): what compares are the means, not the node-hours"
+            f"{percent(assumed)} of the node-hours assume a node size (scores.cores_per_node): means are "
+            "reliable, absolute node-hours are not"
         )
 
 
@@ -258,4 +259,4 @@ def _listed(shares: Mapping[str, float]) -> str:
 
 def _require(what: str, name: str, accepted: Sequence[str]) -> None:
     if name not in accepted:
-        raise UsageError(f"no {what} '{name}'; there are {', '.join(accepted)}")
+        raise UsageError(f"unknown {what} '{name}'; use one of: {', '.join(accepted)}")

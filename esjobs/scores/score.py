@@ -105,7 +105,7 @@ def score(
     gone = [Hide(SCORES, str(day)) for day in sorted(emptied)]
     if not fingerprints:
         store.publish(gone)
-        raise NoJobsError(f"no jobs in {window}, so none to score; esjobs doctor says what is stored")
+        raise NoJobsError(f"no jobs in {window} to score; check the stored data: esjobs doctor")
     stale = [day for day in sorted(fingerprints) if rebuild or stored.get(day) != {fingerprints[day]}]
     changes: list[Change] = [*gone]
     for number, day in enumerate(stale):
@@ -170,13 +170,13 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
     notes = []
     if n_faults:
         notes.append(
-            f"more CPU time than wall-clock time x cores: {n_faults:,} of {n_jobs:,} jobs. Their records are "
-            "at fault, and no mean has them; see the column cpu_efficiency_reason"
+            f"{n_faults:,} of {n_jobs:,} jobs report more CPU time than wall time x cores; they are excluded "
+            "from all means (cpu_efficiency_reason)"
         )
     if n_past:
         notes.append(
-            f"{PAST_REQUEST}: {n_past:,} of {n_jobs:,} jobs. What their records say was asked for is not "
-            "what they were stopped by, and no mean of time_used_frac has them; see time_used_reason"
+            f"{n_past:,} of {n_jobs:,} jobs report {PAST_REQUEST}; the recorded request did not limit them, "
+            "and they are excluded from means of time_used_frac (time_used_reason)"
         )
     return RunReport(
         "score",
@@ -188,8 +188,8 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
         rows_become="rows",
         counts={
             "days scored": n_stale,
-            "days as they were": n_days - n_stale,
-            **{f"{name} known": int(found[name]) for name in MEASURES},
+            "days up to date": n_days - n_stale,
+            **{f"{name} measured": int(found[name]) for name in MEASURES},
             "CPU efficiency above 1": n_faults,
             "time used above twice the request": n_past,
         },

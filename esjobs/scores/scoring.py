@@ -17,12 +17,12 @@ Rows = npt.NDArray[np.int64]
 
 NO_COUNTERS = "no counters"
 NO_GPU_COUNTERS = "no counters of GPUs"
-NO_MODEL = "the record names no CPU model"
+NO_MODEL = "the record has no CPU model"
 SMT_UNKNOWN = "smt unknown"
 NO_CYCLES = "no cycles counted"
-NO_WAITING = "no incomplete operation was counted, or no cycles"
+NO_WAITING = "incomplete operations or cycles were not counted"
 NO_WARPS = "no warps counted"
-OUTSIDE = "outside 0 to 100, clipped: the counters do not fit each other"
+OUTSIDE = "outside 0 to 100, clipped: inconsistent counters"
 COUNTER_SCORES = ("score_cpu", "score_mem", "score_gpu", "score_gpumem")
 """Scores made from counters."""
 
@@ -234,7 +234,9 @@ def _gpu_scores(counters: Counters, reasons: Reasons) -> tuple[Scored, Scored]:
         counts, index = counted.looked_up([item.event for item in events])
         if what in ("theoretical", "active"):
             # an occupancy matters only where warps are missing; an impossible one says nothing of the warps
-            counted.because((index < 0) & shares, f"occupancy is a share, not warps: {what} warps")
+            counted.because(
+                (index < 0) & shares, f"occupancy is a share, not a number of warps: {what} warps"
+            )
         counted.because(index < 0, missing([item.event for item in events]))
         factors = np.array([item.factor for item in events])
         return np.where(index < 0, np.nan, counts * factors[index])

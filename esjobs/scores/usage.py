@@ -11,9 +11,9 @@ from esjobs.scores.formulas import Floats, cpu_efficiency
 from esjobs.scores.reasons import Reasons, codes_of, first
 from esjobs.scores.scoring import Scored
 
-BEYOND = "CPU time beyond wall-clock time x cores"
+BEYOND = "CPU time above wall time x cores"
 """Reason of jobs with a wrong record; they are shown, but excluded from means."""
-_LACKING = (("cpu_s", "no CPU time"), ("wall_s", "no wall-clock time"), ("cores", "no cores"))
+_LACKING = (("cpu_s", "no CPU time"), ("wall_s", "no wall time"), ("cores", "no cores"))
 _HOUR = 3600.0
 
 
@@ -48,7 +48,7 @@ def used_memory(recorded: Mapping[str, Floats]) -> Floats:
     return _else(recorded["max_pss_b"], recorded["max_rss_b"])
 
 
-PAST_REQUEST = "more than twice the time that was asked for"
+PAST_REQUEST = "more than twice the requested time"
 """Reason of jobs whose requested time cannot have been their limit; excluded from means."""
 # Jobs run past their request by the grace that a system gives, never by as much again
 _MOST_PAST = 2.0
@@ -60,7 +60,7 @@ def time_used(recorded: Mapping[str, Floats], reasons: Reasons) -> Scored:
     Jobs are stopped at their limit: one that ran far longer had another limit than recorded.
     """
     codes = codes_of(len(recorded["wall_s"]))
-    for name, why in (("wall_s", "no wall-clock time"), ("requested_wall_s", "no requested time")):
+    for name, why in (("wall_s", "no wall time"), ("requested_wall_s", "no requested time")):
         first(codes, ~(recorded[name] > 0), reasons.code(why))
     value = _share(recorded["wall_s"], recorded["requested_wall_s"])
     with np.errstate(invalid="ignore"):

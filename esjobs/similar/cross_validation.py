@@ -68,8 +68,8 @@ def limits_of(
         limit_b = farthest_similar(*_pairs(base, score, targets, None), TOLERATED_B)
     if limit_b is None:
         raise NoResultError(
-            f"too few jobs with a measured {score} and comparable others of other runs to say how near is "
-            "near; set similar.distance_limit_b"
+            f"too few jobs with a measured {score} and comparable jobs of other runs to derive a limit; "
+            "set similar.distance_limit_b"
         )
     if least is None:
         return Limits(None, None, limit_b)

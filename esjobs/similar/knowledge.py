@@ -122,7 +122,7 @@ def knowledge_base(store: JobStore, settings: SimilarSettings) -> KnowledgeBase:
     newest = sorted(facts, key=lambda key: (facts[key]["end_time"], key), reverse=True)
     chosen = set(newest[: settings.most_jobs])
     if not chosen:
-        raise NoResultError("no job has a measured score_cpu or score_mem; make scores: esjobs score")
+        raise NoResultError("no job has a measured score_cpu or score_mem; run: esjobs score")
     names = settings.metrics or _common(store, chosen)
     kept = {
         (job.source, job.job_id): job
@@ -131,8 +131,8 @@ def knowledge_base(store: JobStore, settings: SimilarSettings) -> KnowledgeBase:
     }
     if not kept:
         raise NoResultError(
-            f"none of {len(chosen):,} jobs with a measured score has time series of "
-            f"{LEAST_S / 60:.0f} minutes in {', '.join(names) or 'any known metric'}"
+            f"none of {len(chosen):,} jobs with a measured score has time series of {LEAST_S / 60:.0f} "
+            f"minutes in {', '.join(names) or 'a usable metric'}"
         )
     keys = sorted(kept)
     tasks = _tasks(store)

@@ -48,7 +48,7 @@ class Predicted:
     nearest: float
 
 
-NO_SIMILAR_PROGRAM = "no job of a program that is alike"
+NO_SIMILAR_PROGRAM = "no job of a similar program"
 TOO_FAR = "no similar job within the limit"
 
 
@@ -68,7 +68,7 @@ def neighbours(
     """
     if approach != "dynamic":
         if similarities is None or limits.static is None or limits.limit_a is None:
-            raise UsageError(f"nothing is known of programs, which {approach} needs; take dynamic")
+            raise UsageError(f"approach {approach} requires programs, but none was scanned; use dynamic")
         similar = similarities >= limits.static
         if similar.any():
             near = similar & (distances <= limits.limit_a)

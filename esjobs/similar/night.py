@@ -23,5 +23,5 @@ def predict_nightly(context: Context, window: Window) -> tuple[str, ...]:
     try:
         report = predict(context.store, window, settings)
     except NoResultError as error:
-        return (f"no score is predicted: {error}",)
+        return (f"no score predicted: {error}",)
     return (f"{report.rows_out:,} of {report.rows_in:,} missing scores predicted", *report.notes)

@@ -66,7 +66,7 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
     window.require_whole_days("similar predict")
     targets = scored_jobs(store, window)
     if not targets:
-        raise NoResultError(f"no job is scored in {window}; make scores: esjobs score")
+        raise NoResultError(f"no scored job in {window}; run: esjobs score")
     missing = {(key, name) for key, row in targets.items() for name in PREDICTED_NAMES if row[name] is None}
     base = knowledge_base(store, settings)
     programs = _programs(store, base, settings, {key for key, _ in missing})
@@ -98,7 +98,7 @@ def _programs(
         return program_similarity(store, base.keys, targets, settings.programs)
     except NoResultError as error:
         raise NoResultError(
-            f"{error}; the approach {settings.approach} needs it; or set similar.approach to dynamic"
+            f"{error}; approach {settings.approach} requires it. Or set similar.approach to dynamic"
         ) from error
 
 
@@ -177,7 +177,7 @@ def _predicted_score(
 ) -> dict[str, Any] | str:
     """Return the row of a score predicted from measured jobs, or the reason why it cannot be."""
     if not len(measured):
-        return "no measured job of its duration and nodes"
+        return "no measured job of similar duration and number of nodes"
     similarities = None if target.similarities is None else target.similarities[measured]
     chosen, step = neighbours(distances[measured], similarities, way.limits, settings.approach)
     if not chosen.any():
@@ -229,11 +229,11 @@ def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) ->
 def _said(name: str, way: Way, settings: SimilarSettings) -> str:
     """Return a note on the limits and the number of jobs behind a score."""
     limit_b, limit_a = shown_limit(way.limits.limit_b), shown_limit(way.limits.limit_a)
-    within = [] if limit_a is None else [f"{limit_a:.4g} of jobs of programs that are alike"]
+    within = [] if limit_a is None else [f"{limit_a:.4g} for jobs of similar programs"]
     if settings.approach != "combined-2" and limit_b is not None:
-        within.append(f"{limit_b:.4g}{' of any' if within else ''}")
+        within.append(f"{limit_b:.4g}{' for any job' if within else ''}")
     if not within:
-        return f"the jobs that behave most alike differ in {name}: it is predicted from none"
+        return f"the most similar jobs differ in {name}, so it is not predicted"
     return (
         f"{name} within a distance of {' and '.join(within)}, from {way.n_measured:,} measured jobs, "
         f"errors from {way.errors.n:,} of them"
@@ -253,7 +253,7 @@ def _report(
     notes = [_said(name, way, settings) for name, way in ways.items()]
     several = sum(row["variant"] == "several" for row in rows)
     if several:
-        notes.append(f"{several:,} from neighbours whose scores have several definitions (variant: several)")
+        notes.append(f"{several:,} from neighbours with several definitions of the score (variant: several)")
     return RunReport(
         "similar predict",
         content_id({"window": str(window), "settings": settings.model_dump()}),

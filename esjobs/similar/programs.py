@@ -27,9 +27,9 @@ _RECORD = ("user", "project", "application", "executable")
 _SHOWN_SCORES = ("score_cpu", "score_mem")
 _N_SHARED = 5
 UNSCANNED = "whose program was not scanned"
-AMBIGUOUS = "whose program is one of several of that name"
-UNNAMED = "whose record names no program"
-NAMELESS = "whose program has no names of symbols"
+AMBIGUOUS = "with several programs of the recorded name"
+UNNAMED = "whose record has no program"
+NAMELESS = "whose program has no symbols"
 
 COLUMNS = pa.schema(
     [
@@ -135,8 +135,8 @@ def similar_programs(
     index = programs.executable_of(job_asked["executable"], job_asked["application"])
     if not _name(job_asked):
         raise NoResultError(
-            f"the record of job '{job_id}' names no program (executable, application); "
-            "similar jobs by their series: esjobs similar --dynamic"
+            f"the record of job '{job_id}' has no program (executable, application); compare time series: "
+            "esjobs similar --dynamic"
         )
     # learned vectors cannot say why: what is shared is told by weights, whatever tells how alike programs are
     weighted = StaticSimilarity(programs.fingerprints)
@@ -148,8 +148,8 @@ def similar_programs(
     if not best:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
         raise NoResultError(
-            f"no job to compare '{job_id}' with: {reasons or 'no other job is stored'}; "
-            "executables are made known by: esjobs symbols scan"
+            f"no job to compare '{job_id}' with: {reasons or 'no other job is stored'}; scan executables: "
+            "esjobs symbols scan"
         )
     ids = In("job_id", tuple({row["job_id"] for row in best}))
     scores = {
@@ -173,10 +173,10 @@ def _job(store: JobStore, job_id: str, source: str | None) -> dict[str, Any]:
     where = [In("job_id", (job_id,)), *([] if source is None else [In("source", (source,))])]
     rows = select(store, ["source", "job_id", *_RECORD], None, where=where).read_all().to_pylist()
     if not rows:
-        raise NoResultError(f"no record of a job '{job_id}' is stored; esjobs jobs lists them")
+        raise NoResultError(f"no record of job '{job_id}' is stored; list jobs: esjobs jobs")
     if len(rows) > 1:
         sources = ", ".join(sorted(str(row["source"]) for row in rows))
-        raise UsageError(f"several sources have a job '{job_id}': {sources}; name one: --source")
+        raise UsageError(f"several sources have a job '{job_id}': {sources}; specify one: --source")
     return dict(rows[0])
 
 

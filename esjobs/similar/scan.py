@@ -35,11 +35,11 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
     """
     began = time.perf_counter()
     if module is not None and not (module.strip() and module.isprintable()):
-        raise UsageError("the module has no readable name; give one as in 'module load': gromacs/2024.1")
+        raise UsageError("the module has no readable name; specify it as in 'module load': gromacs/2024.1")
     for path in paths:
         _require_reachable(path)
     rejected: Counter[str] = Counter()
-    counts = Counter({"stored": 0, "updated": 0, "stripped": 0, "without names": 0})
+    counts = Counter({"stored": 0, "updated": 0, "stripped": 0, "without symbols": 0})
     rows: list[dict[str, Any]] = []
     seen: set[str] = set()
     n_files = 0
@@ -48,14 +48,14 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
         try:
             real = _resolved(met)
             if real in seen:
-                raise NoProgramError("the same file again")
+                raise NoProgramError("already scanned")
             seen.add(real)
             row = _row(real, read_symbols(Path(real)), module, now)
         except NoProgramError as error:
             rejected[str(error)] += 1
             continue
         counts["stripped"] += row["stripped"]
-        counts["without names"] += not row["n_symbols"]
+        counts["without symbols"] += not row["n_symbols"]
         rows.append(row)
         if len(rows) == _PER_STEP or sum(len(each["packed"] or b"") for each in rows) > _PER_STEP_B:
             _publish(store, rows, counts)
@@ -78,12 +78,12 @@ def _require_reachable(path: Path) -> None:
     try:
         os.lstat(path)
     except PermissionError as error:
-        raise InputError(f"a folder above '{_text(path)}' may not be searched") from error
+        raise InputError(f"a folder above '{_text(path)}' cannot be searched") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"no file or folder '{_text(path)}'; name one that exists") from error
+        raise InputError(f"'{_text(path)}' not found; use an existing file or folder") from error
 
 
-_FOLDER = "a folder that cannot be read"
+_FOLDER = "an unreadable folder"
 _LINK = "a link to a folder, not followed"
 
 
@@ -109,9 +109,9 @@ def _resolved(path: str) -> str:
         real = os.path.realpath(path, strict=True)
         status = os.stat(real)
     except (OSError, ValueError) as error:
-        raise NoProgramError("a link to nothing, or in a circle") from error
+        raise NoProgramError("a broken or circular link") from error
     if not stat.S_ISREG(status.st_mode):
-        raise NoProgramError("no regular file")
+        raise NoProgramError("not a regular file")
     return real
 
 

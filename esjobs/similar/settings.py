@@ -39,7 +39,7 @@ class SimilarSettings(BaseModel):
     @classmethod
     def _each_once(cls, metrics: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(metrics)) < len(metrics):
-            raise PydanticCustomError("metrics", "expected each metric once; twice it would weigh twice")
+            raise PydanticCustomError("metrics", "expected each metric once")
         return metrics
 
     @model_validator(mode="after")
@@ -47,6 +47,6 @@ class SimilarSettings(BaseModel):
         limit_a, limit_b = self.distance_limit_a, self.distance_limit_b
         if limit_a is not None and limit_b is not None and limit_b > limit_a:
             raise PydanticCustomError(
-                "distance_limit_b", "expected distance_limit_b, the limit of any jobs, up to distance_limit_a"
+                "distance_limit_b", "expected distance_limit_b (limit for any jobs) up to distance_limit_a"
             )
         return self

@@ -98,7 +98,7 @@ def similar_jobs(
                 candidates.append(job)
     if not candidates:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.most_common())
-        raise NoResultError(f"no job to compare '{job_id}' with: {reasons or 'no other has time series'}")
+        raise NoResultError(f"no job to compare '{job_id}' with: {reasons or 'no other job has time series'}")
     candidates.sort(key=lambda job: (job.source, job.job_id))
     return _answer(store, target, candidates, names, nodes, left_out, top)
 
@@ -113,9 +113,11 @@ def _target(
     rows = read_table(store, SERIES, where, ["source", "metric"])
     sources = sorted(set(rows.column("source").to_pylist()))
     if not sources:
-        raise NoResultError(f"no time series of a job '{job_id}' are stored; esjobs show series lists them")
+        raise NoResultError(f"no time series of job '{job_id}' are stored; list series: esjobs show series")
     if len(sources) > 1:
-        raise UsageError(f"several sources have a job '{job_id}': {', '.join(sources)}; name one: --source")
+        raise UsageError(
+            f"several sources have a job '{job_id}': {', '.join(sources)}; specify one: --source"
+        )
     wanted = _metrics(job_id, set(rows.column("metric").to_pylist()), metrics)
     where = [In("job_id", (job_id,)), In("source", (sources[0],))]
     block = next(iter(blocks(store, None, wanted, where=where)), None)
@@ -128,8 +130,8 @@ def _target(
     job = next(prepared(block, names))
     if job.length_s < LEAST_S:
         raise NoResultError(
-            f"the series of job '{job_id}' last {job.length_s:.0f} s; "
-            f"jobs are compared from {LEAST_S:.0f} s on"
+            f"the time series of job '{job_id}' cover {job.length_s:.0f} s; at least {LEAST_S:.0f} s are "
+            "required"
         )
     return job, names
 
@@ -140,7 +142,7 @@ def _metrics(job_id: str, stored: set[str], metrics: Sequence[str]) -> tuple[str
     if missing or not wanted:
         has = ", ".join(sorted(stored))
         raise NoResultError(
-            f"job '{job_id}' has no series of {', '.join(missing) or 'any known metric'}; it has {has}"
+            f"job '{job_id}' has no time series of {', '.join(missing) or 'a usable metric'}; it has {has}"
         )
     return wanted
 
@@ -164,9 +166,9 @@ def _unlike(job: PreparedJob, target: PreparedJob, nodes: int, own_nodes: int) -
     if job.length_s < LEAST_S:
         return f"with series of less than {LEAST_S / 60:.0f} min"
     if not DURATION[0] <= job.length_s / target.length_s <= DURATION[1]:
-        return "of less than half or more than twice its duration"
+        return "with less than half or more than twice its duration"
     if node_class(nodes) != node_class(own_nodes):
-        return "of another number of nodes"
+        return "with another number of nodes"
     return "" if job.values is not None else "without all of its metrics"
 
 

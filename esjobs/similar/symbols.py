@@ -64,18 +64,18 @@ def read_symbols(path: Path) -> Symbols:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        raise NoProgramError(f"not readable ({(reason or 'no name of a file').lower()})") from error
+        raise NoProgramError(f"unreadable ({(reason or 'not a file name').lower()})") from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise NoProgramError("no regular file")
+            raise NoProgramError("not a regular file")
         if file.read(4) != b"\x7fELF":
             raise NoProgramError("not ELF")
         elf = _elftools("elf.elffile")
         try:
             found = _found(elf.ELFFile(file), file, status.st_size)
         except OSError as error:
-            raise NoProgramError(f"not readable ({(error.strerror or 'error').lower()})") from error
+            raise NoProgramError(f"unreadable ({(error.strerror or 'error').lower()})") from error
         # what pyelftools raises for bytes that are no ELF beyond its own errors
         except (
             _elftools("common.exceptions").ELFError,
@@ -103,7 +103,7 @@ def _elftools(module: str) -> Any:
 def _found(elf: Any, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
     """Return names by the kind of their table."""
     if elf["e_type"] not in _PROGRAMS:
-        raise NoProgramError("no program: an object file or a core dump")
+        raise NoProgramError("not a program: an object file or a core dump")
     n_sections = elf.num_sections()
     if n_sections > _MOST_SECTIONS:
         raise NoProgramError(f"more than {_MOST_SECTIONS:,} sections")

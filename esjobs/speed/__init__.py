@@ -1,4 +1,4 @@
-"""Speed factors of queues and CPU models, their lines and verdicts."""
+"""Speed factors of queues, sites and CPU models, their lines and verdicts."""
 
 from esjobs.core.capability import Capability, Lazy, StepEntry
 

@@ -14,7 +14,7 @@ from fitters.layout.arrays import Floats, Mask
 class BucketVariances:
     """Squared relative standard errors of CPU time per event, one entry per row; NaN where unknown.
 
-    ``rel_var``: with the fixed cost taken out, its error included; ``rel_var_raw``: without. ``per_job``:
+    ``rel_var``: with the start-up time taken out, its error included; ``rel_var_raw``: without. ``per_job``:
     relative variance of one job, its own as far as it has jobs to tell; ``per_job_of_task``: that of its
     task.
     """

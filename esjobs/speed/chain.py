@@ -16,18 +16,18 @@ from esjobs.core.errors import NoResultError, NothingToFitError
 from esjobs.core.report import RunReport
 from esjobs.core.tables import columns
 from esjobs.core.window import Window
-from esjobs.core.words import LEVELS
+from esjobs.core.words import LEVELS, NAMED_LEVELS
 from esjobs.publish.finding import made_last, read_results
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import Outcome, tidy
 from esjobs.publish.publisher import Publisher
 from esjobs.publish.stored import StoredRun, stored_runs
-from esjobs.records.declared.values import declared_values, imported_sites
+from esjobs.records.declared.values import declared_sites, declared_values, known_sites
 from esjobs.records.jobs.aggregate import Progress, days_behind, require_buckets, require_rules
 from esjobs.records.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.records.jobs.job_counts import count_jobs, counts_of_books, last_day
 from esjobs.records.tasks.machines import read_machine_sums
-from esjobs.records.tasks.sums import read_sums
+from esjobs.records.tasks.sums import read_sums, with_sites
 from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.cut_off import mark_cut_off
@@ -141,7 +141,7 @@ class Chain:
             correlated, flagged = judged()
             again = [item for item in (correlated, flagged) if item.report.step in wanted]
             made = " and ".join({"correlate": "lines", "flag": "verdicts"}[step] for step in wanted)
-            notes = [f"this run had {made} already: they were made again and published with it"]
+            notes = [f"this run already had {made}; they were computed again and published with it"]
             notes += changed_declarations(self._store, outcome.report.run, correlated, flagged)
         # another process may have published some meanwhile: they are of other factors
         outdated = [step for step in later if step not in wanted]
@@ -162,7 +162,8 @@ class Chain:
         checked = self._checked(question)
         if not checked.sums.n_buckets:
             raise self._no_buckets(question)
-        sites = imported_sites(self._store, question.window)
+        sites = known_sites(self._store, question.window)
+        checked = replace(checked, sums=with_sites(checked.sums, lambda queue: sites.of(queue).name))
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
         where = bucket_filters(self._store, question.window, question.where, question.tasks)
         machine_sums = partial(read_machine_sums, self._store, question.window, where)
@@ -177,15 +178,15 @@ class Chain:
         behind = days_behind(self._store, window, question.rules)
         if behind:
             yield (
-                f"{len(behind)} of the days have jobs that are not in the buckets yet, the first is "
-                f"{behind[0]}; bring them in: esjobs aggregate --window {window}"
+                f"{len(behind)} days have jobs that are not aggregated yet, first {behind[0]}; run: esjobs "
+                f"aggregate --window {window}"
             )
         latest = latest_run(self._store, SPEED)
         complete = self._steps_of(question.run) >= set(SPEED.steps)
         if latest is not None and latest.run != question.run and not complete:
             yield (
-                f"the latest remains {latest.title} until this one has its lines and flags; "
-                f"see its factors: esjobs show factors --run {question.run}"
+                f"{latest.title} remains the latest run until this one has lines and flags; its factors: "
+                f"esjobs show factors --run {question.run}"
             )
 
     def _checked(self, question: SpeedQuestion) -> CheckedBuckets:
@@ -209,9 +210,7 @@ class Chain:
         restriction = question.restriction
         counted = counts_of_books(self._store, window, question.rules)
         if not counted.total:
-            return NoResultError(
-                f"no buckets in {window}; make them first: esjobs aggregate --window {window}"
-            )
+            return NoResultError(f"no buckets in {window}; run: esjobs aggregate --window {window}")
         chosen = ""
         if counted.binned and restriction:
             where = job_filters(self._store, restriction, window)
@@ -220,16 +219,17 @@ class Chain:
             if not counted.total:
                 names = ",".join(parse_conditions(restriction))
                 return NoResultError(
-                    f"no bucket in {window} has {', '.join(restriction)}; see: esjobs query --by {names}"
+                    f"no bucket in {window} has {', '.join(restriction)}; list the values: "
+                    f"esjobs query --by {names}"
                 )
         if counted.binned:
             return NoResultError(
-                f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules and are in no bucket; "
-                f"bring them in: esjobs aggregate --window {window}"
+                f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules but are in no bucket; "
+                f"run: esjobs aggregate --window {window}"
             )
         return NothingToFitError(
-            f"nothing to fit in {window}: all {counted.total} jobs{chosen} were dropped: {counted.reasons}; "
-            f"see: esjobs show day_books --window {window}, and the cleaning rules in the settings"
+            f"no fit for {window}: cleaning rejected all {counted.total} jobs{chosen} ({counted.reasons}). "
+            f"Details: esjobs show day_books --window {window}"
         )
 
     def _stored(self, window: Window) -> tuple[StoredRun, SpeedQuestion, list[Factors]]:
@@ -240,7 +240,9 @@ class Chain:
         names: dict[str, set[str]] = {level: set() for level in LEVELS}
         for item in factors:
             names[item.level].update(item.name)
-        return {level: declared_values(self._store, window, level, names[level]) for level in LEVELS}
+        queues, models = (declared_values(self._store, window, level, names[level]) for level in NAMED_LEVELS)
+        sites = declared_sites(self._store, window, queues, names["site"])
+        return {"queue": queues, "site": sites, "cpu_model": models}
 
     def _judge(
         self, question: SpeedQuestion, run: str, factors: Sequence[Factors], variants: pa.Table

@@ -77,15 +77,17 @@ def runs_compared(
     over yet, before its start. Raises :class:`UsageError` if both are the same run.
     """
     if since is not None and run_a is not None:
-        raise UsageError("since finds the run to compare the latest with; leave the run out")
+        raise UsageError("use either since or a first run, not both")
     named = None if run_a is None else find_run(store, SPEED, ("fit",), run_a)
     second = find_run(store, SPEED, ("fit",), run_b)
     moment = None if since is None else since.end if since.end < second.reach else since.start
     first = named or run_before(store, SPEED, second, moment)
     if first.run == second.run:
         if run_b is None:
-            raise UsageError(f"'{run_a}' is the latest run itself; name another: esjobs show runs")
-        raise UsageError(f"'{run_a}' and '{run_b}' are the same run; name two: esjobs show runs")
+            raise UsageError(f"'{run_a}' is the latest run; use a different run (list: esjobs show runs)")
+        raise UsageError(
+            f"'{run_a}' and '{run_b}' are the same run; use two different runs (list: esjobs show runs)"
+        )
     return first, second
 
 
@@ -126,8 +128,8 @@ def compare_runs(
     if not rows:
         of_method = f" of method {' or '.join(methods)}" if methods else ""
         raise NoResultError(
-            f"runs {runs[0].run} and {runs[1].run} have no factors{of_method} to compare; "
-            "see: esjobs show runs"
+            f"runs {runs[0].run} and {runs[1].run} have no factors{of_method} to compare; list runs: esjobs "
+            "show runs"
         )
     rows.sort(key=itemgetter(0))
     columns = zip(*(row for _, row in rows), strict=True)

@@ -19,13 +19,13 @@ from fitters.layout.arrays import Codes, Floats, Ints, Mask, Texts
 TOO_FEW_JOBS = "too few jobs"
 NO_COMMON_TASK = "no common task"
 MIXED_TASK = "mixed task"
-UNKNOWN_COST = "fixed cost unknown"
+UNKNOWN_COST = "start-up time unknown"
 CUT_OFF = "cut off"
 
 
 @dataclass(frozen=True)
 class Method:
-    """Settings of a fit; ``corrected``: for the fixed cost per job, if known. ``least_jobs``: jobs that a
+    """Settings of a fit; ``corrected``: for the start-up time per job, if known. ``least_jobs``: jobs that a
     bucket needs whatever the settings are. ``search``: whose minimum is taken.
     """
 
@@ -66,7 +66,7 @@ class Factors:
     n_jobs: Ints
     status: Texts
     reason: Texts
-    k_raw: Floats  # without correction for the fixed cost
+    k_raw: Floats  # without correction for the start-up time
     k_err_stat: Floats
     k_err_int: Floats
     events_per_job: Floats
@@ -74,7 +74,7 @@ class Factors:
     # Tasks behind the keys that ``n_units`` counts, each once whatever its core classes and types
     n_tasks: Ints
     n_components: int
-    # Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its fixed cost
+    # Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its start-up time
     k_err_type: Floats | None = None
     k_err_class: Floats | None = None
     k_err_cost: Floats | None = None
@@ -297,7 +297,9 @@ def _factors(
         lost_link = (units.status == NO_COMMON_TASK) & (status[where] != NO_COMMON_TASK)
         was, why = status[where][lost_link], reason[where][lost_link]
         status[where], reason[where] = units.status, units.reason
-        reason[where[lost_link]] = "shares tasks with others only through buckets with too few jobs"
+        reason[where[lost_link]] = (
+            "its only tasks in common with other names are in buckets with too few jobs"
+        )
         aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST, CUT_OFF])
         status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
         component[where], n_units[where] = units.component, units.n_tasks
@@ -359,9 +361,9 @@ def _without_fit(
     np.maximum.at(most, position, data.n_jobs)
     status = np.where(shared, TOO_FEW_JOBS, NO_COMMON_TASK).astype(object)
     reason = np.array(
-        [f"no task has {min_bucket_jobs} jobs here, the largest has {number}" for number in most], object
+        [f"no task has {min_bucket_jobs} jobs here; the largest has {number}" for number in most], object
     )
-    reason[~shared] = "no task of its own runs anywhere else with the same core class and type"
+    reason[~shared] = "none of its tasks runs elsewhere with the same core class and processing type"
     enough = data.n_jobs >= min_bucket_jobs
     # Of several reasons the first counts.
     for what, why, rows in (

@@ -40,7 +40,7 @@ _LINE = (
 
 
 # The gauge of a fit, which its errors depend on: in that of one fixed unit they would be larger
-SCALE = "per component the factors sum to their number; k_err is the error of k in that scale"
+SCALE = "the factors of a component sum to their number; k_err is the error of k in that scale"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Columns:
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.cpu is None or self.events is None):
-            raise UsageError("give either --value, or --cpu and --events")
+            raise UsageError("specify either --value, or both --cpu and --events")
 
 
 def read_columns(path: Path, labels: Sequence[str], numbers: Sequence[str]) -> pa.Table:
@@ -73,7 +73,8 @@ def read_columns(path: Path, labels: Sequence[str], numbers: Sequence[str]) -> p
         elif not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
             row = _first_text(column)
             raise InputError(
-                f"{path}, column '{name}', row {row + 1}: '{column[row]}' is no number; every row needs one"
+                f"{path}, column '{name}', row {row + 1}: '{column[row]}' is not a number; every row needs "
+                "one"
             )
     return rows
 
@@ -99,12 +100,14 @@ def _read(path: Path, wanted: list[str]) -> pa.Table:
             return parquet.read_table(path, columns=wanted)
         rows = csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=True))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}; give an existing file") from error
+        raise InputError(f"cannot read {path}: {error.strerror or error}; use an existing file") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} has a column whose name is not UTF-8; write the file again") from error
+        raise InputError(
+            f"{path} has a column name that is not UTF-8; write the file again in UTF-8"
+        ) from error
     except pa.ArrowInvalid as error:
         first = str(error).splitlines()[0]
-        raise InputError(f"{path} is neither CSV nor Parquet that can be read: {first}") from error
+        raise InputError(f"{path} is not a readable CSV or Parquet file: {first}") from error
     _require(path, wanted, rows.column_names)
     return rows.select(wanted)
 
@@ -112,7 +115,7 @@ def _read(path: Path, wanted: list[str]) -> pa.Table:
 def _require(path: Path, wanted: Sequence[str], have: Sequence[str]) -> None:
     for name in wanted:
         if name not in have:
-            raise InputError(f"{path} has no column '{name}'; it has {', '.join(have)}")
+            raise InputError(f"{path} has no column '{name}'; its columns are {', '.join(have)}")
 
 
 def fit_file(
@@ -127,7 +130,7 @@ def fit_file(
     numbers = [columns.value, columns.cpu, columns.events, columns.jobs]
     table = read_columns(path, [name for name in labels if name], [name for name in numbers if name])
     if not table.num_rows:
-        raise InputError(f"{path} has no rows; at least one is needed")
+        raise InputError(f"{path} has no rows; at least one is required")
     tables, summaries = [], []
     for group, part in _groups(table, columns.group):
         try:
@@ -224,7 +227,7 @@ def line_file(
     numbers = [k, k_err, corepower, *([corepower_err] if corepower_err else [])]
     table = read_columns(path, [name], numbers)
     if not table.num_rows:
-        raise InputError(f"{path} has no rows; at least one is needed")
+        raise InputError(f"{path} has no rows; at least one is required")
     try:
         line = fitters.fit_line(
             table.column(k),

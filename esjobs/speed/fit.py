@@ -10,9 +10,9 @@ import pyarrow as pa
 from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES
+from esjobs.core.words import ALL_TYPES, NAMED_LEVELS
 from esjobs.publish.publication import Outcome, rows_table
-from esjobs.records.names.sites import site_of
+from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.machines import MachineSums
 from esjobs.schema.speed import (
     COMPONENTS,
@@ -46,15 +46,15 @@ def fit(
     window: Window,
     run: str,
     settings: FitSettings,
-    imported_sites: Mapping[str, str],
+    sites: Sites,
     machine_sums: Callable[[], MachineSums] | None = None,
 ) -> tuple[list[Factors], Outcome]:
     """Fit every level, processing type and method from the sums of a window.
 
     ``machine_sums``: reads those by CPU model, where queues are comparable through these alone; None: they
     are not compared.
-    ``imported_sites``: queue -> site of imported tables, for the rows only. Returns the factors and the
-    rows of this step's tables. Each fit becomes rows at once, so that memory does not grow with the types.
+    ``sites``: for the rows only. Returns the factors and the rows of this step's tables. Each fit becomes
+    rows at once, so that memory does not grow with the types.
     """
     began = time.perf_counter()
     minimum = settings.min_bucket_jobs
@@ -67,7 +67,8 @@ def fit(
             # Fits of one type need what the fit of all types tells of them; it comes last in the tables.
             of_all = {level: solve(inputs.of(level, ALL_TYPES), settings.methods[0], minimum)}
             inputs.learn(level, sigma_type_of(of_all[level]))
-            notes.extend(filter(None, [why_left_out(of_all[level])]))
+            if level in NAMED_LEVELS:
+                notes.extend(filter(None, [why_left_out(of_all[level])]))
         data = inputs.of(level, kind)
         for method in settings.methods:
             headline = method == settings.methods[0]
@@ -78,13 +79,13 @@ def fit(
                 item = with_via_models(item, machine_sums, settings.min_name_jobs)
             if headline:
                 item = replace(item, factors=with_ranking(item.factors, settings.min_name_jobs))
-            for table, made in _rows(item, imported_sites, headline=headline):
+            for table, made in _rows(item, sites, headline=headline):
                 found[table].extend(made)
             if headline:
                 varied = variant_rows(item, settings.min_name_jobs)
                 found[STABILITY_CHECKS].extend({**item.factors.fit, **row} for row in varied)
             fits.append(item.factors)
-    found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, imported_sites))
+    found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
     tasks = list(task_rows(checked.sums.levels["queue"], inputs.costs["queue"], checked.looked_at, minimum))
     found[TASK_RESULTS].extend(tasks)
@@ -105,7 +106,7 @@ def fit(
             "names without a factor": rows[FACTORS].num_rows - with_factor,
             **_decisions(rows[TASK_RESULTS]),
         },
-        notes=(*_notes(fits, checked), *notes),
+        notes=(*_notes(fits, checked, sites), *notes),
         window=str(window),
     )
     return fits, Outcome(report, rows)
@@ -123,30 +124,34 @@ def _decisions(tasks: pa.Table) -> dict[str, int]:
     return {f"tasks: {what}": count for what, count in sorted(counted.items()) if what != "kept"}
 
 
-def _notes(fits: Sequence[Factors], checked: CheckedBuckets) -> Iterator[str]:
+def _notes(fits: Sequence[Factors], checked: CheckedBuckets, sites: Sites) -> Iterator[str]:
+    for queue, clusters in sorted(sites.several.items()):
+        yield (
+            f"queue {queue} has jobs of {len(clusters)} clusters ({', '.join(clusters)}), so its site is its "
+            "own name; a table that names its site is imported by: esjobs corepower import"
+        )
     if checked.n_not_read:
         yield (
-            f"{checked.n_not_read} suspicious tasks were judged by their sums alone: more than "
-            f"{MAX_JOBS_READ:,} jobs are not read one by one"
+            f"{checked.n_not_read} suspicious tasks were judged by their sums only: at most "
+            f"{MAX_JOBS_READ:,} jobs are read individually"
         )
     for item in fits:
         if item.level == "cpu_model" and item.processing_type == ALL_TYPES and not len(item.name):
-            yield "no record names a CPU model, so no CPU model has a factor"
+            yield "no job record names a CPU model, so no CPU model has a factor"
             return
 
 
 def _rows(
-    item: Fit, imported_sites: Mapping[str, str], *, headline: bool
+    item: Fit, sites: Sites, *, headline: bool
 ) -> Iterator[tuple[tables.Table, Iterator[dict[str, object]]]]:
     """Yield the rows of one fit per table; residuals of the headline fit of all types only."""
     factors = item.factors
     by_type = factors.fit
-    yield FACTORS, ({**by_type, **row} for row in factor_rows(item, imported_sites))
+    yield FACTORS, ({**by_type, **row} for row in factor_rows(item, sites))
     yield FITS, ({**by_type, **row} for row in fit_rows(item))
     yield PULL_HISTOGRAMS, ({**by_type, **row} for row in pull_rows(item))
     yield COMPONENTS, ({**by_type, **row} for row in component_rows(item))
     if headline and factors.processing_type == ALL_TYPES:
-        named = factors.level == "queue"
         yield (
             RESIDUALS,
             (
@@ -154,7 +159,7 @@ def _rows(
                     "level": factors.level,
                     "method": factors.method,
                     **row,
-                    "site": site_of(str(row["name"]), imported_sites).name if named else None,
+                    "site": site.name if (site := sites.at(factors.level, str(row["name"]))) else None,
                 }
                 for row in residual_rows(item)
             ),

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.core.words import ALL_TYPES, LEVELS
+from esjobs.core.words import ALL_TYPES
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.sums import TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.doubtful_records import record_doubts
 from esjobs.speed.fixed_costs import common_error, correct
 from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
-from esjobs.speed.outlier_records import FoundCosts, costs_without_outliers
+from esjobs.speed.outlier_records import FoundCosts, costs_of_sites, costs_without_outliers
 from fitters import Labels
 from fitters.layout.arrays import Floats, Ints, Mask, Texts
 
@@ -34,21 +34,21 @@ class FitInput:
     events: Floats
     cpu_s: Floats
     core_s: Floats  # wall x cores
-    rho: Floats  # fixed cost corrected for, in events per job; 0 if none
+    rho: Floats  # start-up time corrected for, in events per job; 0 if none
     events_eff: Floats  # events + rho x jobs
     # squared relative standard error of CPU time per event with and without the correction; NaN if unknown
     rel_var: Floats
     rel_var_raw: Floats
     mixed: Labels  # why the task is excluded as mixed; missing if it is not
     cut: Labels  # where a limit ends the long jobs of the task at the name; missing elsewhere
-    unknown: Labels  # why its fixed cost is required and unknown; missing if it is not
-    cost_doubt: Floats  # error of the name's fixed cost, as an error of ln k common to all its tasks
+    unknown: Labels  # why its start-up time is required and unknown; missing if it is not
+    cost_doubt: Floats  # error of the name's start-up time, as an error of ln k common to all its tasks
     cost_common: Floats  # the same of the error that tasks of a kind share
     n_jobs_unnamed: int  # Binned jobs that carry no name on this level (no CPU model)
     keys: TaskKeys
-    # Standard error of the fixed cost of each task key, shape (n_keys,); NaN where there is none
+    # Standard error of the start-up time of each task key, shape (n_keys,); NaN where there is none
     rho_err: Floats
-    # Fixed costs of names beside those of their tasks, over all types; by code of the name
+    # Start-up times of names beside those of their tasks, over all types; by code of the name
     name_costs: NameCosts | None = None
     # Why the records of a name are in doubt, empty where they are not; by code of the name
     outlier_records: Texts | None = None
@@ -79,18 +79,17 @@ class FitInput:
 class FitInputs:
     """Columns of every fit of a window, made on request: one level is cached at a time.
 
-    ``costs``: fixed costs of all task keys per level; None if nothing has a name.
+    ``costs``: start-up times of all task keys per level; None if nothing has a name.
     """
 
-    def __init__(self, sums: WindowSums, min_bucket_jobs: int, of_sites: FoundCosts | None = None) -> None:
-        """``of_sites``: the fixed costs from queues, if already found."""
+    def __init__(self, sums: WindowSums, min_bucket_jobs: int, of_queues: FoundCosts | None = None) -> None:
+        """``of_queues``: the start-up times from queues, if already found."""
         self._sums = sums
-        found = {
-            level: of_sites
-            if level == "queue" and of_sites is not None
-            else costs_without_outliers(rows, min_bucket_jobs)
-            for level, rows in sums.levels.items()
-        }
+        of_queues = of_queues or costs_without_outliers(sums.levels["queue"], min_bucket_jobs)
+        found = {"queue": of_queues}
+        if "site" in sums.levels:
+            found["site"] = costs_of_sites(of_queues, sums.levels["site"])
+        found["cpu_model"] = costs_without_outliers(sums.levels["cpu_model"], min_bucket_jobs)
         self.costs: Mapping[str, fitters.FixedCosts | None] = {
             level: costs for level, (costs, _) in found.items()
         }
@@ -105,7 +104,7 @@ class FitInputs:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Yield level and processing type of every fit: the types sorted, then ``all``."""
-        for level in LEVELS:
+        for level in self.costs:
             for kind in [*sorted(kind for kind in self._sums.n_jobs if kind), ALL_TYPES]:
                 yield level, kind
 

@@ -1,11 +1,11 @@
 """Rows of factors, fits and components from a fit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from esjobs.publish.publication import finite
-from esjobs.records.names.sites import site_of
+from esjobs.records.names.sites import Sites
 from esjobs.speed.factors import METHODS, Fit, fitted_or_all
 from esjobs.speed.links import what_would_link
 from esjobs.speed.residual_rows import pull_columns
@@ -13,8 +13,8 @@ from fitters import FitResult, MinuitMinimum
 from fitters.layout.arrays import Codes, Floats, Mask
 
 
-def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[str, object]]:
-    """Yield one row per name, with or without a factor; ``imported_sites``: queue -> site."""
+def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
+    """Yield one row per name, with or without a factor."""
     factors, data = item.factors, item.data
     units = {} if item.result is None else {row["name"]: row for row in item.result.units.rows()}
     position = data.name.used().codes
@@ -28,7 +28,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
     parts = _shared_parts(item)
     for index, name in enumerate(factors.name):
         unit = units.get(name, {})
-        site = site_of(name, imported_sites) if data.level == "queue" else None
+        site = sites.at(data.level, name)
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
@@ -85,7 +85,7 @@ def _shared_parts(item: Fit) -> list[dict[str, object]]:
 
 
 def _mean_rho(item: Fit, position: Codes, count: int) -> Floats:
-    # Per name, the mean fixed cost of the jobs that were corrected; NaN if none was.
+    # Per name, the mean start-up time of the jobs that were corrected; NaN if none was.
     taken = item.entered & (item.data.rho > 0) & METHODS[item.factors.method].corrected
     jobs = np.bincount(position, item.data.n_jobs * taken, count)
     total = np.bincount(position, item.data.n_jobs * item.data.rho * taken, count)
@@ -110,7 +110,7 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         "n_jobs": n_jobs,
         "n_jobs_dropped": total - n_jobs,
         "left_out": factors.left_out or None,
-        "n_jobs_set_aside": int(data.n_jobs[_set_aside(item)].sum()),
+        "n_jobs_excluded": int(data.n_jobs[_excluded(item)].sum()),
         **({} if item.result is None else _quality(item, item.result)),
         "jobs_share": n_jobs / total if total and item.result is not None else None,
     }
@@ -174,15 +174,15 @@ def _shared_scatters(item: Fit) -> dict[str, object]:
     return row
 
 
-def _set_aside(item: Fit) -> Mask:
+def _excluded(item: Fit) -> Mask:
     unknown = (item.data.unknown.codes >= 0) & METHODS[item.factors.method].corrected
     return np.asarray((item.data.mixed.codes >= 0) | unknown, np.bool_)
 
 
 def _why_none(item: Fit) -> str:
     if not len(item.data):
-        return "no CPU model in the records" if item.data.level == "cpu_model" else "no buckets"
-    return "no two names share a task with enough jobs at both"
+        return "no job record names a CPU model" if item.data.level == "cpu_model" else "no buckets"
+    return "no two names share a task with enough jobs in both"
 
 
 def component_rows(item: Fit) -> Iterator[dict[str, object]]:

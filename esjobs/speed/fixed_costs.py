@@ -1,4 +1,4 @@
-"""Fixed costs of task keys and the correction of sums, some tasks at a time."""
+"""Start-up times of task keys and the correction of sums, some tasks at a time."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _PIECE_ROWS = 32_768  # Rows that are worked on at once; they take some hundred 
 
 @dataclass(frozen=True)
 class Corrected:
-    """Sums corrected for the fixed cost, one entry per row; see :class:`fitters.CorrectedSums`.
+    """Sums corrected for the start-up time, one entry per row; see :class:`fitters.CorrectedSums`.
 
     ``unknown``: why a row is not used, missing where it is.
     """
@@ -36,7 +36,7 @@ class Corrected:
 def fixed_costs(
     rows: TaskSums, min_bucket_jobs: int, without: Mask | None = None
 ) -> fitters.FixedCosts | None:
-    """Return the fixed cost of a job in every task key, from the rows that enter; None without rows.
+    """Return the start-up time of a job in every task key, from the rows that enter; None without rows.
 
     Units without a row of enough jobs use all their rows: a variant with another minimum may ask for them.
     ``without``: mask of excluded rows.
@@ -57,7 +57,7 @@ def fixed_costs(
     kinds = rows.keys.kinds()
     number = joined.tasks.name.astype(np.int64)
     of_tasks = kinds[number]
-    # A mixed task has a kind of its own: what its sums say is no fixed cost.
+    # A mixed task has a kind of its own: what its sums say is no start-up time.
     mixed = np.isin(number, rows.task.names[rows.task.codes[rows.mixed.codes >= 0]])
     of_tasks = np.where(mixed, int(kinds.max(initial=0)) + 1 + np.cumsum(mixed), of_tasks)
     return fitters.draw_fixed_costs(joined, of_tasks, _of_kinds(joined, rows, kinds, of_tasks))
@@ -90,7 +90,7 @@ def _as_one(found: list[fitters.FixedCosts]) -> fitters.FixedCosts:
 
 
 def correct(costs: fitters.FixedCosts, rows: TaskSums) -> Corrected:
-    """Correct all rows for the fixed cost of the tasks with that decision."""
+    """Correct all rows for the start-up time of the tasks with that decision."""
     n = len(rows)
     columns: dict[str, Any] = {name: np.zeros(n, np.bool_) for name in ("use", "corrected")}
     columns |= {name: np.empty(n) for name in ("rho", "events_eff", "rel_var", "rel_var_raw", "rel_var_rho")}

@@ -33,7 +33,7 @@ def units_of_enough_jobs(
     shift = np.array([effect.get(queue, 0.0) for queue in queue[few]])
     residual = residual.copy()
     residual[few] -= shift
-    return np.where(few, "queues of few jobs", where), residual
+    return np.where(few, "queues with few jobs", where), residual
 
 
 def _group_sizes(key: Codes, where: Texts) -> Ints:

@@ -21,7 +21,7 @@ def why_left_out(fit: Fit) -> str:
         why = ", ".join(f"{count:,} {reason}" for reason, count in unused.items() if count)
         names = noun(fit.data.level)
         share = percent(used / total)
-        return f"{used:,} of {total:,} jobs ({share}) are in the fit of {names}; not in it: {why}"
+        return f"the fit of {names} uses {used:,} of {total:,} jobs ({share}); excluded: {why}"
     return _tasks_left_out(fit)
 
 
@@ -33,9 +33,9 @@ def _tasks_left_out(fit: Fit) -> str:
     total = np.unique(data.task.codes).size
     if mixed + unknown <= (1.0 - _LITTLE) * total:
         return ""
-    reasons = {"as mixed": mixed, "because their fixed cost is unknown": unknown}
+    reasons = {"mixed": mixed, "with unknown start-up time": unknown}
     why = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
-    return f"{mixed + unknown} of {total} tasks were set aside: {why}"
+    return f"{mixed + unknown} of {total} tasks were excluded: {why}"
 
 
 def jobs_unused(fit: Fit) -> dict[str, int]:
@@ -48,9 +48,9 @@ def jobs_unused(fit: Fit) -> dict[str, int]:
     for reason, rows in (
         ("of mixed tasks", data.mixed.codes >= 0),
         ("of tasks whose long jobs are cut off there", data.cut.codes >= 0),
-        ("of tasks whose fixed cost is unknown", (data.unknown.codes >= 0) & corrected),
-        ("in buckets of too few jobs", ~fit.entered),
-        (f"of tasks of a single {noun(data.level, 1)}", ~shared[data.task.codes]),
+        ("of tasks with unknown start-up time", (data.unknown.codes >= 0) & corrected),
+        ("in buckets with too few jobs", ~fit.entered),
+        (f"of tasks in a single {noun(data.level, 1)}", ~shared[data.task.codes]),
     ):
         hit = left & rows
         counts[reason] = int(data.n_jobs[hit].sum())

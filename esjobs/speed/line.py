@@ -26,7 +26,7 @@ class Comparison:
     """Names of one fit with a common benchmark, and their line.
 
     ``places``: positions in the factors, aligned with the points of ``line`` and of ``raw``, the line without
-    correction for fixed cost. Only names with a factor in the largest component take part; names without a
+    correction for start-up time. Only names with a factor in the largest component take part; names without a
     declaration are compared with the line of most names. ``reason``: why no verdict may rest on the line, or
     None. ``doubt``: why the line does not tell who is wrong, or empty; then no verdict is cleared to send.
     """
@@ -98,18 +98,18 @@ _MOST_NAMED = 5
 
 
 def _doubt(factors: Factors, chosen: Ints, those: Sequence[Declared], line: fitters.LineResult) -> str:
-    whose = "sites" if factors.level == "queue" else "CPU models"
+    whose = "CPU models" if factors.level == "cpu_model" else "sites"
     if line.doubt == "two groups" and line.others is not None:
         return _two_groups(factors, chosen, those, line.others)
     if line.doubt == "few honest":
         return (
             f"Declarations scatter so widely that fewer than {percent(fitters.LEAST_HONEST)} of the {whose} "
-            "agree on a line, so no verdict may be sent."
+            "agree on a line, so no verdict is cleared to send."
         )
     if line.doubt == "wide line":
         return (
-            f"The line is known to {percent(line.slope_err / line.slope)} only, so no verdict may be sent: "
-            f"more {whose} that run common tasks would tell it."
+            f"The line is known to {percent(line.slope_err / line.slope)} only, so no verdict is cleared to "
+            f"send: more {whose} that run common tasks would tell it."
         )
     return ""
 
@@ -124,12 +124,12 @@ def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], other
     less, more = ("less", "more") if others.ratio > 1 else ("more", "less")
     named = ", ".join(sorted(few)[:_MOST_NAMED])
     named += f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
-    whose, declare = ("sites", "declare") if factors.level == "queue" else ("CPU models", "score")
+    whose, declare = ("CPU models", "score") if factors.level == "cpu_model" else ("sites", "declare")
     return (
         f"Declarations fall into two groups: {len(few)} {whose} ({named}) {declare} {ratio:.2f} times {less} "
         f"than {len(many)} others for the same speed. Either they are right, and the {len(many)} others "
-        f"{declare} {ratio:.2f} times {more}, or the others are: this cannot be known, so no verdict may be "
-        "sent."
+        f"{declare} {ratio:.2f} times {more}, or the others are: this cannot be known, so no verdict is "
+        "cleared to send."
     )
 
 
@@ -140,13 +140,13 @@ def _groups_ratio(item: Comparison) -> float | None:
 
 def _too_few(level: str, benchmark: str, count: int) -> str:
     one, unit = count == 1, f" ({benchmark})" if benchmark else ""
-    if level == "queue":
+    if level != "cpu_model":
         those = f"{count} site{'' if one else 's'} with a speed factor"
         have = "declares a value of its own" if one else "declare a value of their own"
     else:
         those = f"{count} {noun(level, count)} with a speed factor"
         have = "has a reference score" if one else "have a reference score"
-    return f"{those} {have}{unit}, a line that verdicts rest on needs {MIN_LINE_SITES}"
+    return f"{those} {have}{unit}; verdicts require a line of {MIN_LINE_SITES}"
 
 
 def no_comparison(factors: Factors) -> str:
@@ -154,7 +154,7 @@ def no_comparison(factors: Factors) -> str:
     names = noun(factors.level, 1)
     if not factors.main.any():
         return f"no {names} has a speed factor"
-    lacks = "declares a corepower" if factors.level == "queue" else "has a reference score"
+    lacks = "has a reference score" if factors.level == "cpu_model" else "declares a corepower"
     return f"no {names} with a speed factor {lacks}"
 
 
@@ -178,7 +178,7 @@ def correlate(
         time.perf_counter() - began,
         rows_are="factor rows",
         rows_become="lines",
-        counts={"lines that verdicts rest on": sum(row["status"] == "ok" for row in rows)},
+        counts={"lines that support verdicts": sum(row["status"] == "ok" for row in rows)},
         window=str(window),
     )
     return compared, Outcome(report, {LINES: table})

@@ -43,11 +43,11 @@ def what_would_link(
     def link(number: int, names: Sequence[str]) -> str:
         if number in missing:
             jobs, task, name = missing[number]
-            return f"{jobs} more jobs of task {task} at {name}; {ENOUGH_JOBS} make a sound bridge"
+            return f"{jobs} more jobs of task {task} at {name}; a reliable link needs {ENOUGH_JOBS}"
         if not largest:
-            return "nothing is fitted that it could be linked with"
+            return "the fit contains nothing to link it with"
         who = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
-        return f"two tasks with {ENOUGH_JOBS} jobs or more at {who}, such as {' or '.join(largest)}"
+        return f"two tasks with {ENOUGH_JOBS} jobs or more at {who}, for example {' or '.join(largest)}"
 
     return link
 

@@ -1,10 +1,10 @@
 """Tasks with several kinds of work: split if the records name the kind, excluded otherwise.
 
 Sums cannot show a site that ran merge jobs only; single jobs can. They are read for suspicious tasks alone: a
-fixed cost that no line explains, a wide scatter inside a site, sites that are far apart.
+start-up time that no line explains, a wide scatter inside a site, sites that are far apart.
 
 Sums cannot see a site that ran merge jobs only; single jobs can. They are read for the tasks that the sums
-make suspicious, and for no others: a fixed cost that no line explains, a wide scatter inside a site, sites
+make suspicious, and for no others: a start-up time that no line explains, a wide scatter inside a site, sites
 that are far apart.
 """
 
@@ -52,7 +52,7 @@ _KEY_OF_JOB = KEY[:3]
 
 @dataclass(frozen=True)
 class MixedTask:
-    """An examined task: ``decision`` is ``keep``, ``split``, ``set aside`` or ``part`` (kept without its jobs
+    """An examined task: ``decision`` is ``keep``, ``split``, ``excluded`` or ``part`` (kept without its jobs
     at the queues of ``without``, which alone make it look mixed).
     """
 
@@ -69,7 +69,7 @@ class CheckedBuckets:
     """Sums of a window with mixed tasks split by kind of work, or marked as excluded.
 
     ``looked_at``: by number of the task key, before any split. ``n_not_read``: suspicious tasks with too many
-    jobs to read. ``costs``: fixed costs from queues, if no task was split.
+    jobs to read. ``costs``: start-up times from queues, if no task was split.
     """
 
     sums: WindowSums
@@ -134,7 +134,7 @@ def _suspicious(rows: TaskSums, costs: fitters.FixedCosts) -> Mask:
     doubt = 3.0 * np.sqrt(bucket_variances(rows, found).per_job / jobs)
     far = np.abs(level - fitters.grouped_median(index, level, len(names))[index]) > FAR + np.nan_to_num(doubt)
     outliers = np.bincount(index, wide | far, len(names)) > 0
-    unexplained = set(costs.tasks.name[np.isin(costs.tasks.decision.astype(str), ["set aside", "rising"])])
+    unexplained = set(costs.tasks.name[np.isin(costs.tasks.decision.astype(str), ["excluded", "rising"])])
     return np.asarray(outliers | np.array([name in unexplained for name in names], np.bool_))
 
 
@@ -168,9 +168,7 @@ def _look(
     kind = jobs.column("transformation").to_numpy(zero_copy_only=False)
     table = fitters.find_mixtures(key, where, residual, kind=kind).tasks
     complete = {
-        number
-        for number, what in zip(table.name.tolist(), table.decision, strict=True)
-        if what == "set aside"
+        number for number, what in zip(table.name.tolist(), table.decision, strict=True) if what == "excluded"
     }
     without = without_worst(key, jobs.column("queue"), where, residual, complete)
     tasks: dict[int, MixedTask] = {}
@@ -180,14 +178,14 @@ def _look(
     for index, number in enumerate(table.name.tolist()):
         decision, reason = str(table.decision[index]), str(table.reason[index])
         if number in tasks:
-            kinds[number, table.kind[index]] = reason if decision == "set aside" else ""
+            kinds[number, table.kind[index]] = reason if decision == "excluded" else ""
             continue
-        left_out = without.get(number, ()) if decision == "set aside" else ()
+        left_out = without.get(number, ()) if decision == "excluded" else ()
         if left_out:
-            decision, reason = "part", f"{reason}; not without its jobs at {', '.join(left_out)}"
+            decision, reason = "part", f"{reason}; kept without its jobs at {', '.join(left_out)}"
         if decision in ("split", "part") and table.n_jobs[index] != n_jobs.get(number):
-            decision = "set aside"
-            reason += "; its jobs changed since they were aggregated, so that it cannot be taken apart"
+            decision = "excluded"
+            reason += "; its jobs have changed since aggregation, so the task cannot be split"
         evidence = float(table.ratio[index]), float(table.share[index])
         tasks[number] = MixedTask(int(table.n_jobs[index]), decision, reason, *evidence, left_out)
     return tasks, kinds
@@ -210,7 +208,7 @@ def _apart(
     for level, rows in sums.levels.items():
         seen = [looked_at.get(key) for key in rows.task.names.tolist()]
         split = np.array([task is not None and task.decision in _APART for task in seen], np.bool_)
-        aside = [task.reason if task is not None and task.decision == "set aside" else None for task in seen]
+        aside = [task.reason if task is not None and task.decision == "excluded" else None for task in seen]
         marked = replace(rows, mixed=_per_row(aside, rows.task))
         if parts is not None:
             marked = renumbered(marked[~split[rows.task.codes]], keys, numbers)

@@ -7,7 +7,7 @@ from statistics import median
 
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import finite
-from esjobs.records.names.sites import site_of
+from esjobs.records.names.sites import Sites
 from esjobs.speed.factors import Factors
 
 # Sums of jobs, CPU time and core time by queue and CPU model (None where the records name none)
@@ -24,9 +24,7 @@ class Predicted:
     share: float
 
 
-def mix_rows(
-    mix: Mix, fits: Sequence[Factors], imported_sites: Mapping[str, str]
-) -> Iterator[dict[str, object]]:
+def mix_rows(mix: Mix, fits: Sequence[Factors], sites: Sites) -> Iterator[dict[str, object]]:
     """Yield a row per queue and CPU model; factors of models are on the scale of queues.
 
     A queue outside the largest component has another scale: its models have no factor.
@@ -37,7 +35,7 @@ def mix_rows(
         k, k_err = factors.get(model or "", (None, None)) if scale and name in queues else (None, None)
         yield {
             "queue": name,
-            "site": site_of(name, imported_sites).name,
+            "site": sites.of(name).name,
             "cpu_model": model,
             "n_jobs": int(sums["n_jobs"]),
             "core_s": sums["core_s"],

@@ -1,4 +1,4 @@
-"""Names whose jobs have another fixed cost than the same tasks elsewhere."""
+"""Names whose jobs have another start-up time than the same tasks elsewhere."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ import fitters
 from esjobs.records.tasks.sums import TaskSums
 from fitters.layout.arrays import Floats
 
-ASSUMED_SCATTER = 0.1  # Scatter of ln(fixed cost) between names where their jobs are too few to tell
+ASSUMED_SCATTER = 0.1  # Scatter of ln(start-up time) between names where their jobs are too few to tell
 LARGEST_DOUBT = 0.3  # An error of that scatter beyond which it counts as not told
 CERTAIN = 3.0  # Errors by which the scatter must differ from 0 before names are corrected one by one
-STANDS_OUT = 4.0  # Errors by which the fixed cost of a name must differ from that of the others to be named
+STANDS_OUT = 4.0  # Errors by which the start-up time of a named name differs from that of the others
 
 
 @dataclass(frozen=True)
 class NameCosts:
-    """Fixed costs of names relative to their tasks, one entry per code of the name.
+    """Start-up times of names relative to their tasks, one entry per code of the name.
 
     ``factor``: multiplies rho, 1 unless the scatter between names is significant. ``doubt``: remaining error
-    of ln(fixed cost). ``scatter``, ``kind``: sigma_f, ``estimated`` or ``assumed``; None if no task has a
-    fixed cost.
+    of ln(start-up time). ``scatter``, ``kind``: sigma_f, ``estimated`` or ``assumed``; None if no task has a
+    start-up time.
     """
 
     costs: fitters.UnitCosts
@@ -36,7 +36,7 @@ class NameCosts:
         return bool((self.factor != 1).any())
 
     def standing_out(self) -> npt.NDArray[np.intp]:
-        """Return the codes of names whose fixed cost is far from that of the others."""
+        """Return the codes of names whose start-up time is far from that of the others."""
         costs = self.costs
         spread = np.nan_to_num(costs.sigma)
         with np.errstate(invalid="ignore"):
@@ -46,7 +46,7 @@ class NameCosts:
 
 
 def rho_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
-    """Return the fixed cost of each row's task in events, corrected for or not; NaN where unknown."""
+    """Return the start-up time of each row's task in events, corrected for or not; NaN where unknown."""
     table = costs.tasks
     of_key = np.full(len(rows.keys), np.nan)
     usable = np.isfinite(table.share) & np.isfinite(table.share_err)
@@ -61,14 +61,14 @@ def slopes_of_rows(rows: TaskSums, rho: Floats, per_job: Floats) -> fitters.Buck
 
 
 def own_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
-    """Return the weight of the task's own estimate in its fixed cost for every row: 0 to 1."""
+    """Return the weight of the task's own estimate in its start-up time for every row: 0 to 1."""
     of_key = np.zeros(len(rows.keys))
     of_key[costs.tasks.name.astype(np.int64)] = 1.0 - costs.tasks.reliance
     return np.asarray(of_key[rows.task.names][rows.task.codes])
 
 
 def name_costs(costs: fitters.FixedCosts, rows: TaskSums, per_job: Floats) -> NameCosts:
-    """Find the differences of fixed costs between names, and the part certain enough to correct for."""
+    """Find the differences of start-up times between names, and the part certain enough to correct for."""
     n_names = len(rows.name.names)
     rho = np.where(rows.cut.codes < 0, rho_of_rows(costs, rows), np.nan)
     found = fitters.unit_costs(

@@ -68,7 +68,7 @@ def question_of(work: NightWork, window: Window) -> SpeedQuestion:
 
 def _window(work: NightWork) -> Window:
     if work.window is None:
-        raise ValueError("this step is done per window, and was given none")
+        raise ValueError("this step requires a window")
     return work.window
 
 

@@ -1,10 +1,10 @@
-"""Outlier records, excluded from the estimate of fixed costs.
+"""Outlier records, excluded from the estimate of start-up times.
 
-Wrong event counts or CPU times of one name must not move the fixed cost of every task that it ran, nor be
+Wrong event counts or CPU times of one name must not move the start-up time of every task that it ran, nor be
 read as its speed.
 
 Events that were not counted, CPU times that mean nothing: what one name records wrong must not move the
-fixed cost of every task that it ran, nor be read as its speed.
+start-up time of every task that it ran, nor be read as its speed.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from fitters.layout.arrays import Floats, Mask, Texts
 
 # Robust standard deviations beyond which the slope of a bucket, or of a name, is not that of its task
 FAR = 4.0
-LEAST_FACTOR = 1.5  # A fixed cost that differs by less is no mistake in the records
+LEAST_FACTOR = 1.5  # A start-up time that differs by less is no mistake in the records
 # Variance of the jobs of a name over that of the same tasks elsewhere that puts its records in doubt
 WIDE_RATIO = 4.0
 WIDE_SCATTER = 0.5  # Scatter of jobs that they need as well; below it they may be nodes of different speed
@@ -34,7 +34,7 @@ _ROBUST = 1.4826
 
 @dataclass(frozen=True)
 class OutlierRecords:
-    """Outliers. ``rows``: mask of rows excluded from fixed costs. ``reason``: by code of the name, why its
+    """Outliers. ``rows``: mask of rows excluded from start-up times. ``reason``: by code of the name, why its
     records are doubtful, or empty.
     """
 
@@ -42,12 +42,12 @@ class OutlierRecords:
     reason: Texts
 
 
-# The fixed costs of tasks, None where nothing has a name, and the records that have no part in them
+# The start-up times of tasks, None where nothing has a name, and the records that have no part in them
 FoundCosts = tuple[fitters.FixedCosts | None, OutlierRecords]
 
 
 def costs_without_outliers(rows: TaskSums, min_bucket_jobs: int) -> FoundCosts:
-    """Return the fixed costs of all tasks from ordinary buckets, and the outliers among the names."""
+    """Return the start-up times of all tasks from ordinary buckets, and the outliers."""
     rows = rows[rows.cut.codes < 0]
     costs = fixed_costs(rows, min_bucket_jobs)
     nothing = np.full(len(rows.name.names), "", object)
@@ -65,6 +65,17 @@ def costs_without_outliers(rows: TaskSums, min_bucket_jobs: int) -> FoundCosts:
     return costs, OutlierRecords(left_out, _odd_records(costs, rows).reason)
 
 
+def costs_of_sites(found: FoundCosts, rows: TaskSums) -> FoundCosts:
+    """Return the fixed costs that queues tell, and the sites whose records are doubtful by them.
+
+    A site mixes queues of different speed, so its own buckets would tell the fixed costs worse.
+    """
+    costs, _ = found
+    if costs is None:
+        return None, OutlierRecords(np.zeros(len(rows), np.bool_), np.full(len(rows.name.names), "", object))
+    return costs, _odd_records(costs, rows)
+
+
 def _robust(costs: fitters.FixedCosts, rows: TaskSums) -> fitters.FixedCosts:
     # The median over the buckets of a task: few of them cannot move it.
     nothing, one = np.zeros(len(rows)), np.ones(len(rows))
@@ -80,7 +91,7 @@ def _robust(costs: fitters.FixedCosts, rows: TaskSums) -> fitters.FixedCosts:
     table = costs.tasks
     robust = of_key[table.name.astype(np.int64)]
     valid = np.isfinite(robust) & np.isfinite(table.share)
-    decision = np.where(valid & (table.decision != "set aside"), "apply", table.decision)
+    decision = np.where(valid & (table.decision != "excluded"), "apply", table.decision)
     table = replace(table, rho=np.where(valid, robust, table.rho), decision=decision)
     return replace(costs, tasks=table)
 
@@ -97,7 +108,7 @@ def _odd_records(costs: fitters.FixedCosts, rows: TaskSums) -> OutlierRecords:
     far = informative & (np.abs(np.nan_to_num(pull)) > FAR * scale)
     reason = _wide_names(rows, valid, found)
     apart = _names_far(rows, slopes, rho)
-    reason[apart & (reason == "")] = "CPU time does not follow events as it does in the same tasks elsewhere"
+    reason[apart & (reason == "")] = "CPU time does not grow with events as in the same tasks elsewhere"
     return OutlierRecords(far | valid.stray | (reason != "")[rows.name.codes], reason)
 
 
@@ -131,7 +142,7 @@ def _wide_names(rows: TaskSums, valid: BucketVariances, found: Corrected) -> Tex
     reason = np.full(n_names, "", object)
     for code in np.flatnonzero(doubt):
         reason[code] = (
-            f"jobs of one task scatter by {percent(float(here[code]))} here, by "
+            f"the scatter of jobs of one task is {percent(float(here[code]))} here and "
             f"{percent(float(elsewhere[code]))} elsewhere"
         )
     return reason

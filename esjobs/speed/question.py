@@ -13,7 +13,7 @@ from esjobs.speed.settings import FitSettings
 
 
 class SpeedQuestion(Question):
-    """Question about the speed of queues and CPU models in a window; a restriction selects buckets."""
+    """Question about the speed of queues, sites and CPU models in a window; a restriction selects buckets."""
 
     @classmethod
     def ask(

@@ -1,4 +1,4 @@
-"""Rows of ``tasks``: fixed cost per job, and decision on mixed tasks."""
+"""Rows of ``tasks``: start-up time per job, and decision on mixed tasks."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -11,7 +11,7 @@ from esjobs.records.tasks.sums import TaskSums
 from esjobs.speed.mixed_tasks import MixedTask
 
 _ESTIMATES = ("rho", "rho_err", "slope", "slope_err", "share", "share_err")
-_DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}
+_DECISIONS = {"apply": "corrected", "excluded": "start-up time unknown"}
 
 
 def task_rows(

@@ -1,6 +1,6 @@
 """Variants of each factor under uncertain inputs, the stability test of ``flag``.
 
-The changes: the other objective; the fixed cost by two errors either way, and left in if not significant;
+The changes: the other objective; the start-up time by two errors either way, and left in if not significant;
 each processing type and core class alone; each task left out. All but the first are one linear step from the
 fit (:class:`fitters.LinearResponse`). A verdict needs the extremes only: per name and kind of change the
 lowest and the highest factor are kept, with their cause.
@@ -18,7 +18,7 @@ from esjobs.speed.factors import METHODS, Fit, of_other_objective
 from fitters.layout.arrays import Floats, Texts
 
 _OBJECTIVE, _FIXED_COST, _ONE_TYPE, _ONE_CORE_CLASS, _TASK_LEFT_OUT = VARIED
-RHO_ERRORS = 2.0  # By how many of its errors a fixed cost is changed
+RHO_ERRORS = 2.0  # By how many of its errors a start-up time is changed
 # What is changed, in words, and ln k under it minus ln k, per unit of the response; NaN without a factor
 Changed = list[tuple[str, Floats]]
 
@@ -77,9 +77,9 @@ def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
     events, jobs = data.events[rows], data.n_jobs[rows]
     spread = np.where(rho > 0, np.nan_to_num(data.rho_err[data.task.names[data.task.codes[rows]]]), 0.0)
     others = {
-        "fixed costs two errors higher": rho + RHO_ERRORS * spread,
-        "fixed costs two errors lower": np.maximum(rho - RHO_ERRORS * spread, 0.0),
-        "fixed costs that cannot be told from none left in": np.where(rho > RHO_ERRORS * spread, rho, 0.0),
+        "start-up times two errors higher": rho + RHO_ERRORS * spread,
+        "start-up times two errors lower": np.maximum(rho - RHO_ERRORS * spread, 0.0),
+        "insignificant start-up times not corrected": np.where(rho > RHO_ERRORS * spread, rho, 0.0),
     }
     before = np.log(data.events_eff[rows])
     return [
@@ -104,7 +104,7 @@ def _parts(fit: Fit, response: fitters.LinearResponse, min_name_jobs: int) -> di
             change = np.where(jobs >= min_name_jobs, response.of_part(chosen), np.nan)
             stray = _of_strays(fit, response, column, value, min_name_jobs)
             change = np.where(jobs == 0, stray, change)
-            found.setdefault(kind, []).append((usable.format(value or "jobs of no type"), change))
+            found.setdefault(kind, []).append((usable.format(value or "jobs without a type"), change))
     return found
 
 

@@ -245,11 +245,11 @@ class JobStore(Protocol):
         """Return the state of every stored field, in catalogue order."""
 
     def set_up(
-        self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
+        self, *, dry_run: bool = False, repair: bool = False, start_empty: Collection[str] = ()
     ) -> Preparation:
         """Create what the store lacks, or only report it.
 
-        ``mend``: restore what readers see after changes by others. ``start_empty``: names of entered tables
+        ``repair``: restore what readers see after changes by others. ``start_empty``: names of entered tables
         to continue without lost rows.
         """
 
@@ -328,6 +328,6 @@ def require_store(store: object) -> JobStore:
     methods = [name for name, value in vars(JobStore).items() if callable(value) and name[0] != "_"]
     lacking = [name for name in methods if not callable(getattr(store, name, None))]
     if lacking or isinstance(store, type):
-        what = f"lacks {', '.join(lacking)}" if lacking else "is to be made first"
-        raise UsageError(f"{kind_of(store)} is no store; it {what}: see esjobs.store.base.JobStore")
+        what = f"has no {', '.join(lacking)}" if lacking else "must be instantiated"
+        raise UsageError(f"{kind_of(store)} is not a store: it {what}; see esjobs.store.base.JobStore")
     return cast("JobStore", store)

@@ -29,8 +29,8 @@ def writes(method: _Method) -> _Method:
     def checked(self: Any, *args: Any, **named: Any) -> Any:
         if self.read_only:
             raise ReadOnlyError(
-                f"{method.__name__} writes, and the store was opened for reading; open it without "
-                "read_only: esjobs.open(URL)"
+                f"{method.__name__} writes, but the store was opened for reading; open it without read_only: "
+                "esjobs.open(URL)"
             )
         return method(self, *args, **named)
 
@@ -40,8 +40,8 @@ def writes(method: _Method) -> _Method:
 def not_undoable(load_id: str) -> StoreError:
     """Return the error for a load whose replaced versions were removed."""
     return StoreError(
-        f"load {load_id} cannot be undone: what it had replaced was removed after undo_days ([retention]); "
-        "ingest the right records, which replace those of the load"
+        f"load {load_id} cannot be undone: the rows that it replaced were removed after undo_days "
+        "([retention]); load the correct records, which replace those of the load"
     )
 
 
@@ -58,9 +58,9 @@ def require_known(existing: KnownTables, *requested: Table) -> None:
     """Raise :class:`UsageError` for any other table: names become identifiers only through here."""
     for table in requested:
         if table.name not in existing:
-            raise UsageError(f"no table '{table.name}'; there are {', '.join(existing)}")
+            raise UsageError(f"unknown table '{table.name}'; use one of: {', '.join(existing)}")
         if existing[table.name] != table:
-            raise UsageError(f"table '{table.name}' is not the catalogue's table of that name")
+            raise UsageError(f"table '{table.name}' is not the table of that name in the catalogue")
 
 
 def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> None:
@@ -73,18 +73,18 @@ def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> Non
     places += [("latest", change.table.name, change.length) for change in latest]
     # the engines would apply two changes of one place in different orders
     if len(set(places)) < len(places):
-        raise UsageError("a partition is published twice in one step; publish each of them once")
+        raise UsageError("a partition is published twice in one step; publish each partition once")
 
 
 def _require_latest(change: PointLatest) -> None:
     if not change.table.has_latest:
         raise UsageError(
             f"'{change.table.name}' is replaced per {change.table.partition}; only tables of runs have "
-            "a latest one"
+            "a latest run"
         )
     # a length becomes part of the name of a view or an alias
     if change.length and not LENGTH.fullmatch(change.length):
-        raise UsageError(f"'{change.length}' is no length of a window; expected days, such as 30d")
+        raise UsageError(f"'{change.length}' is not a window length; expected days, such as 30d")
 
 
 LENGTH = re.compile(r"[0-9]{1,9}d")

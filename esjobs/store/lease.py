@@ -137,11 +137,11 @@ class Lease:
                 if self._set(value):
                     return
             elif (renewed or is_near) and now - began >= wait_s:
-                raise StoreBusyError(f"{who} is {self._what} to {self._location}; wait until it is done")
+                raise StoreBusyError(f"{who} is {self._what} to {self._location}; wait until it ends")
             elif not warned and not is_near:
                 warned = True
                 _log.warning(
-                    "%s is %s to %s, or died while it was; waiting to see, at most %d minutes",
+                    "%s is %s to %s, or has died; waiting up to %d minutes",
                     who,
                     self._what,
                     self._location,
@@ -155,7 +155,7 @@ class Lease:
         """Renew it between writes. Raises :class:`StoreBusyError` if it was taken."""
         if self._timer() - self._renewed > _RENEWED_S and not self._set(self._value):
             raise StoreBusyError(
-                f"another process began {self._what} to {self._location}; run it again later"
+                f"another process started {self._what} to {self._location}; run it again later"
             )
 
     def give_back(self) -> None:

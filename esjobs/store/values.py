@@ -31,7 +31,7 @@ def typed(name: str, kind: FieldType, value: Value) -> list[object]:
                 return [date.fromisoformat(str(value))]
             case "map" | "list" | "bytes":
                 what = "is bytes" if kind == "bytes" else f"is a {kind}"
-                raise UsageError(f"'{name}' {what}, which no query looks into")
+                raise UsageError(f"'{name}' {what}, which a query cannot search")
     except (ValueError, KeyError, WindowError, OverflowError):
         raise UsageError(f"'{value}' is not a value of '{name}', which is of type {kind}") from None
 

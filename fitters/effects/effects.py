@@ -66,7 +66,7 @@ def fit_effects(
     scatter of jobs. Raises :class:`InputError` without buckets or for values not finite.
     """
     if not len(value) or not (np.isfinite(value).all() and np.isfinite(variance).all()):
-        raise InputError("effects need buckets with finite values and variances")
+        raise InputError("effects require buckets with finite values and variances")
     kept = comparable(task, unit, of_class)
     rejected = 0
     interaction = _ASSUMED_INTERACTION

@@ -56,9 +56,9 @@ def find_bridges(task: object, unit: object, n_jobs: object) -> Bridges:
     for index in np.flatnonzero(~sound):
         if parent[index] >= 0:
             via[index] = units.names[parent[index]]
-            reason[index] = f"via {via[index]} only"
+            reason[index] = f"linked through {via[index]} only"
         else:
-            reason[index] = f"only buckets with fewer than {LEAST_JOBS} jobs link it with the others"
+            reason[index] = f"only buckets with fewer than {LEAST_JOBS} jobs link it with other names"
     return Bridges(units.names, sound, via, reason)
 
 

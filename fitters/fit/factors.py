@@ -179,11 +179,11 @@ def _settings(buckets: Buckets, chosen: Settings) -> Settings:
     require_option("robust", chosen.robust, ("none", "reject"))
     require_option("search", chosen.search, ("own", "minuit"))
     if chosen.weights == "jobs" and buckets.jobs is None:
-        raise SettingError("weights='jobs' needs buckets made with a jobs column")
+        raise SettingError("weights='jobs' requires buckets made with a jobs column")
     if chosen.weights in ("floor", "variance") and buckets.jobs is None and buckets.rel_var is None:
-        raise SettingError(f"weights={chosen.weights!r} needs buckets made with a jobs or rel_var column")
+        raise SettingError(f"weights={chosen.weights!r} requires buckets made with a jobs or rel_var column")
     if chosen.sigma_int is not None and not (np.isfinite(chosen.sigma_int) and chosen.sigma_int >= 0):
-        raise SettingError(f"sigma_int is {chosen.sigma_int}; a finite number >= 0 or None is needed")
+        raise SettingError(f"sigma_int is {chosen.sigma_int}; expected a finite number >= 0, or None")
     return chosen
 
 

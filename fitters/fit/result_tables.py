@@ -32,7 +32,11 @@ class Outcome:
         """Reason why the fit cannot be used; empty if it can."""
         if not self.solution.converged:
             return f"the search did not converge (last step {self.solution.step:.2g} in ln k)"
-        return "" if self.propagation is not None else "the Hessian is not positive definite: no minimum"
+        return (
+            ""
+            if self.propagation is not None
+            else "the Hessian is not positive definite, so this is not a minimum"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ def unit_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pool
         basis = np.hypot(stat[units], interaction[units]) if has_rel_var else scatter_of_its_own
         err[units] = basis
         status[units] = np.where(np.isfinite(basis), "ok", "no dof")
-        reason[units] = "its component has no independent loop, and no rel_var is given: no error can be had"
+        reason[units] = "its component has no redundancy and rel_var is missing, so no error can be estimated"
         remarks = [_remark(int(tasks), has_rel_var=has_rel_var, dof=dof) for tasks in n_used[units]]
         reason[units] = np.where(np.isfinite(basis), np.array(remarks, object), reason[units])
     return Units(
@@ -98,7 +102,7 @@ def _remark(tasks: int, *, has_rel_var: bool, dof: int) -> str:
     if tasks == 1:
         remarks.append("one task: its residual is zero by construction")
     if not has_rel_var and dof < LEAST_DOF:
-        remarks.append(f"error from a spread with {dof} degrees of freedom")
+        remarks.append(f"error from a standard deviation with {dof} degrees of freedom")
     return "; ".join(remarks)
 
 
@@ -116,7 +120,7 @@ def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome])
     n = split.n_components
     f, spread, chi2, condition, step, worst = (np.full(n, np.nan) for _ in range(6))
     dof, tasks_used, buckets_used = (np.zeros(n, np.int64) for _ in range(3))
-    status, reason = texts(n, "no common task"), texts(n, "no task is shared by two units")
+    status, reason = texts(n, "no common task"), texts(n, "no two units share a task")
     minuit = np.empty(n, object)
     n_buckets = np.bincount(split.task_component, np.diff(buckets.ptr), n).astype(np.int64)
     for outcome in outcomes:
@@ -130,7 +134,7 @@ def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome])
         f[number], worst[number] = outcome.solution.cost, outcome.solution.worst
         condition[number] = outcome.propagation.condition
         chi2[number] = outcome.reduced_chi2
-        status[number], reason[number] = ("ok", "") if part.dof > 0 else ("no dof", "fitted exactly")
+        status[number], reason[number] = ("ok", "") if part.dof > 0 else ("no dof", "exact fit")
         if part.dof > 0:
             spread[number] = np.sqrt(outcome.solution.squares / part.dof)
     return Components(

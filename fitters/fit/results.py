@@ -164,7 +164,9 @@ class FitResult:
         Raises :class:`UnknownNameError`: if the component has no fit.
         """
         if component not in self.fitted:
-            raise UnknownNameError(f"component {component} was not fitted; fitted are {sorted(self.fitted)}")
+            raise UnknownNameError(
+                f"component {component} was not fitted; fitted components: {sorted(self.fitted)}"
+            )
         inside = self.fitted[component]
         p = inside.propagation.k / inside.part.n_units
         factor = 2.0 * self.S**2

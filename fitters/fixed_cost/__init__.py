@@ -1,1 +1,1 @@
-"""Fixed cost of jobs: estimate and correction of sums."""
+"""Start-up time of jobs: estimate and correction of sums."""

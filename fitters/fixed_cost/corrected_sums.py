@@ -1,4 +1,4 @@
-"""Correction of bucket sums and jobs for the fixed cost."""
+"""Correction of bucket sums and jobs for the start-up time."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ from fitters.layout.columns import factorise, read_numbers
 class CorrectedSums:
     """Columns for `Buckets.from_columns`, in the order of the input rows."""
 
-    use: Mask  # False where the task is set aside or the row is no measurement
-    corrected: Mask  # True if a fixed cost was taken out
+    use: Mask  # False where the task is excluded or the row is no measurement
+    corrected: Mask  # True if a start-up time was taken out
     rho: Floats  # What was taken out per job, in events; 0 where nothing was. NaN where `use` is false.
     # Events + rho x jobs; the corrected mean is cpu_s / events_eff. NaN where `use` is false.
     events_eff: Floats
@@ -39,7 +39,7 @@ def correct_fixed_cost(
     cpu_s_sq: object = None,
     events_cpu_s: object = None,
 ) -> CorrectedSums:
-    """Correct bucket sums for the fixed cost of the tasks with decision ``apply``.
+    """Correct bucket sums for the start-up time of the tasks with decision ``apply``.
 
     Sums as in `estimate_fixed_cost`, one row per (task, unit); the units may be others than in ``costs``.
     rel_var = N / (N - 1) (S_cc - 2 L S_nc + L^2 S_nn) / C^2 + (d_i - mean d)^2 rho_err^2 with L = C / (E +
@@ -60,15 +60,15 @@ def correct_fixed_cost(
     rows = Rows.read(task, unit, n_jobs, events, cpu_s, (events_sq, cpu_s_sq, events_cpu_s))
     scatter = Scatter.of(rows)
     if scatter.jobs.size != rows.jobs.size:
-        raise InputError("a (task, unit) has several rows; add them up first")
+        raise InputError("a (task, unit) has several rows; sum them first")
     table = costs.tasks
     numbers = {name: index for index, name in enumerate(table.name.tolist())}
     missing = [name for name in rows.task_names[np.unique(rows.task)].tolist() if name not in numbers]
     if missing:
-        raise UnknownNameError(f"there is no fixed cost of task {missing[0]!r}")
+        raise UnknownNameError(f"no start-up time of task {missing[0]!r}")
     lookup = np.array([numbers.get(name, 0) for name in rows.task_names.tolist()], np.intp)
     cost = lookup[scatter.task]
-    applied, aside = table.decision[cost] == "apply", table.decision[cost] == "set aside"
+    applied, aside = table.decision[cost] == "apply", table.decision[cost] == "excluded"
     rho = np.where(applied, table.rho[cost], 0.0)
     doubt = np.where(applied | (table.decision[cost] == "proportional"), table.rho_err[cost], 0.0)
     d = scatter.jobs / (scatter.events + rho * scatter.jobs)
@@ -93,7 +93,7 @@ def correct_fixed_cost(
 
 
 def fixed_cost_residuals(costs: FixedCosts, task: object, events: object, cpu_s: object) -> Floats:
-    """Return ln(c / (n + rho)) of each job (or mean job), rho being the fixed cost, 0 if unknown.
+    """Return ln(c / (n + rho)) of each job (or mean job), rho being the start-up time, 0 if unknown.
 
     rho is subtracted whatever the decision. NaN for events or CPU time not positive, or a task not in
     `costs`.

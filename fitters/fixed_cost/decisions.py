@@ -1,7 +1,7 @@
-"""Decision on a task's fixed cost: correct for it, leave it because it changes nothing, or exclude the task.
+"""Decision on a task's start-up time: correct, leave (it changes nothing), or exclude the task.
 
-A fixed cost that cannot be told from none is not none. What decides is by how much an estimate and its error
-can move the ratio of two factors, never whether the estimate differs from 0.
+A start-up time that cannot be told from none is not none. What decides is by how much an estimate and its
+error can move the ratio of two factors, never whether the estimate differs from 0.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ SIGNIFICANCE = 3.0
 MOST_TRIMMED = 1 / 3
 LEAST_JOBS = 50  # Jobs that an estimate needs to stand alone
 LEAST_JOBS_TOGETHER = 20  # Jobs that it needs to count among those of other tasks of its kind
-CANNOT_BE_ESTIMATED = "events per job differ and fixed cost unknown"
-SMALLEST_REST = 1e-3  # A share above 1 - 0.001 is all fixed cost; the correction no longer depends on it
+CANNOT_BE_ESTIMATED = "events per job differ and start-up time unknown"
+SMALLEST_REST = 1e-3  # A share above 1 - 0.001 is all start-up time; the correction no longer depends on it
 
 
 def decide(columns: dict[str, NDArray[Any]]) -> dict[str, Texts]:
@@ -35,7 +35,7 @@ def decide(columns: dict[str, NDArray[Any]]) -> dict[str, Texts]:
 
 
 def in_events(share: Floats, share_err: Floats, mean_events: Floats) -> tuple[Floats, Floats]:
-    """rho and its error from the share f = rho / (m + rho) of the fixed cost in a mean job of m events."""
+    """rho and its error from the share f = rho / (m + rho) of the start-up time in a mean job of m events."""
     with np.errstate(invalid="ignore"):
         rest = 1.0 - np.clip(share, 0.0, 1.0 - SMALLEST_REST)
         return mean_events / rest - mean_events, mean_events * share_err / rest**2
@@ -51,7 +51,7 @@ def _verdict(row: dict[str, float]) -> tuple[str, str]:
     share, error = row["share"], row["share_err"]
     alone = not row["is_drawn"] and row["n_used"] < LEAST_JOBS
     if alone or not np.isfinite(share) or not np.isfinite(error):
-        return "set aside", f"{CANNOT_BE_ESTIMATED}: {_unknown(row)}"
+        return "excluded", f"{CANNOT_BE_ESTIMATED}: {_unknown(row)}"
     slope, slope_err = row["slope"], row["slope_err"]
     measured = f"slope {slope:.2f} +- {slope_err:.2f}" if np.isfinite(slope) else "slope of its own unknown"
     drawn = f", share {share:.2f} +- {error:.2f} with tasks of its kind" if row["is_drawn"] else ""
@@ -61,7 +61,7 @@ def _verdict(row: dict[str, float]) -> tuple[str, str]:
     if (abs(share) + 2.0 * error) * reach <= EFFECT_LIMIT:
         return "proportional", measured
     if error * reach > ERROR_LIMIT:
-        return "set aside", f"{CANNOT_BE_ESTIMATED}: {measured}"
+        return "excluded", f"{CANNOT_BE_ESTIMATED}: {measured}"
     return ("apply" if share > 0 else "proportional"), measured
 
 

@@ -1,4 +1,4 @@
-"""Fixed cost of a job, in events.
+"""Start-up time of a job, in events.
 
 The CPU time of a job is (alpha + beta events) / k, so that CPU time per event also measures how long the
 jobs of a unit are. With rho = alpha / beta the mean a = C / (E + rho N) of N jobs, E events and C
@@ -31,7 +31,7 @@ class CostTable(Table):
     """One row per task that has a row left, sorted by name."""
 
     name: Texts
-    # rho, rho_err: Fixed cost of a job in events, at least 0, and its standard error. NaN where it is
+    # rho, rho_err: Start-up time of a job in events, at least 0, and its standard error. NaN where it is
     # unknown.
     rho: Floats
     rho_err: Floats
@@ -47,7 +47,7 @@ class CostTable(Table):
     n_jobs: Floats
     n_used: Floats
     n_trimmed: Floats
-    # share, share_err: The share of the fixed cost in the CPU time of a mean job, rho / (m + rho), and its
+    # share, share_err: The share of the start-up time in the CPU time of a mean job, rho / (m + rho), and its
     # error; below 0 where CPU time per event seems to rise. NaN where unknown.
     share: Floats
     share_err: Floats
@@ -58,7 +58,7 @@ class CostTable(Table):
     reliance: Floats
     # ``apply``: correct with rho; ``proportional``: it moves factors by less than 2 % at two of its errors,
     # or is not above 0: leave as it is; ``equal lengths``: the units' jobs are alike, leave as it is;
-    # ``rising``: CPU time per event rises with events, which no fixed cost explains, leave as it is; ``set
+    # ``rising``: CPU time per event rises with events, which no start-up time explains, leave as it is; ``set
     # aside``: the task cannot be used
     decision: Texts
     reason: Texts
@@ -66,7 +66,7 @@ class CostTable(Table):
 
 @dataclass(frozen=True, eq=False)
 class FixedCosts:
-    """The fixed costs of tasks."""
+    """The start-up times of tasks."""
 
     tasks: CostTable
     source: Literal["jobs", "buckets"]
@@ -85,7 +85,7 @@ def estimate_fixed_cost(
     cpu_s_sq: object = None,
     events_cpu_s: object = None,
 ) -> FixedCosts:
-    """Estimate the fixed cost of every task, and decide on its correction.
+    """Estimate the start-up time of every task, and decide on its correction.
 
     ``task``, ``unit``: labels; put the core class into the task, and leave out units outside the fit.
     ``events``, ``cpu_s`` (s, over all cores): of each job, or with ``n_jobs`` sums over the jobs of the row.
@@ -93,10 +93,10 @@ def estimate_fixed_cost(
     unknown.
 
     Least squares inside the units by their second moments (`bucket_costs`); single jobs are trimmed before
-    (`trimmed`). With f +- e the share of the fixed cost in a mean job and r the ratio of mean events per job
-    between units: r <= 1.2 is left as it is; so is (|f| + 2 e) ln r <= 2 %, its effect on the ratio of two
-    factors; up to e ln r = 0.5 the cost is corrected, with its error; beyond, or without an estimate, the
-    task is excluded. Significance plays no part: small fixed costs dropped in every task add up. Linear in
+    (`trimmed`). With f +- e the share of the start-up time in a mean job and r the ratio of mean events per
+    job between units: r <= 1.2 is left as it is; so is (|f| + 2 e) ln r <= 2 %, its effect on the ratio of
+    two factors; up to e ln r = 0.5 the cost is corrected, with its error; beyond, or without an estimate, the
+    task is excluded. Significance plays no part: small start-up times dropped in every task add up. Linear in
     the rows.
 
     Raises :class:`InputError`: no rows, different lengths, text in a number, some but not all sums of
@@ -138,8 +138,8 @@ def _lengths(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
 
 
 def _shares(scatter: Scatter, n_trimmed: Floats) -> dict[str, NDArray[Any]]:
-    # From q = m / (m + rho) to the share of the fixed cost, 1 - q; NaN if it rests on too few jobs. Where q
-    # is at its end, 1, the slope replaces it: estimates that cannot be negative have a biased mean.
+    # From q = m / (m + rho) to the share of the start-up time, 1 - q; NaN if it rests on too few jobs. Where
+    # q is at its end, 1, the slope replaces it: estimates that cannot be negative have a biased mean.
     cost = bucket_costs(scatter, n_trimmed.size)
     columns: dict[str, NDArray[Any]] = {name: getattr(cost, name) for name in cost.__slots__}
     columns["n_trimmed"] = n_trimmed
@@ -167,7 +167,7 @@ def _completed(columns: dict[str, NDArray[Any]]) -> CostTable:
 def draw_fixed_costs(
     costs: FixedCosts, kind: NDArray[Any], of_kind: tuple[Floats, Floats] | None = None
 ) -> FixedCosts:
-    """Shrink the fixed costs of tasks to the mean of their kind, as far as their errors explain the scatter.
+    """Shrink the start-up times of tasks to the mean of their kind, as far as errors explain the scatter.
 
     ``kind``: code of each task's kind, in the order of ``costs.tasks``, for tasks that start alike.
     ``of_kind``: share and error per kind from elsewhere (`kind_shares`), for kinds with fewer than three

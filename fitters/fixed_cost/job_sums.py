@@ -61,7 +61,7 @@ class Rows:
         ]
         supplied = [column is not None for column in squares]
         if any(supplied) and not all(supplied):
-            raise InputError("give all of events_sq, cpu_s_sq and events_cpu_s, or none of them")
+            raise InputError("specify all of events_sq, cpu_s_sq and events_cpu_s, or none")
         if all(supplied):
             names = ("events_sq", "cpu_s_sq", "events_cpu_s")
             columns += [read_numbers(c, name, n) for c, name in zip(squares, names, strict=True)]

@@ -1,4 +1,4 @@
-"""Fixed cost of jobs from sums and sums of squares over buckets, for all tasks at once.
+"""Start-up time of jobs from sums and sums of squares over buckets, for all tasks at once.
 
 q = m / (m + rho) with m the mean events of a job in the task: the CPU time of a
 job of n events on unit i is L_i (n + rho), proportional to 1 + q (n / m - 1).
@@ -12,10 +12,10 @@ import numpy as np
 from fitters.fixed_cost.job_sums import Scatter
 from fitters.layout.arrays import Codes, Floats, group_sums
 
-# Beyond 1 a fixed cost is negative, which none is, but estimates of none scatter to both sides
+# Beyond 1 a start-up time is negative, which none is, but estimates of none scatter to both sides
 LARGEST_Q = 1.25
 LEAST_LEVER = 0.05
-SMALLEST_Q = 1e-3  # rho beyond 1000 mean jobs is all fixed cost; the correction no longer depends on it
+SMALLEST_Q = 1e-3  # rho beyond 1000 mean jobs is all start-up time; the correction no longer depends on it
 # From so many effective units on, the scatter between units bounds the errors from below
 LEAST_EFFECTIVE_UNITS = 10.0
 
@@ -33,7 +33,7 @@ class BucketCosts:
 
 
 def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
-    """Estimate the fixed cost of every task from the second moments of its buckets.
+    """Estimate the start-up time of every task from the second moments of its buckets.
 
     Minimises sum_i [S_cc - 2 L_i S_nc + L_i^2 S_nn] / cbar_i^2, L_i = cbar_i / (rho + nbar_i), over rho:
     least squares of c / cbar on n inside the units. The slope is the pooled elasticity of CPU time minus one,

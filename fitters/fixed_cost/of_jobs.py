@@ -16,8 +16,8 @@ ROUNDS = 20
 def trimmed(rows: Rows) -> tuple[Rows, Floats]:
     """Return the jobs without outliers, and the number of outliers per task.
 
-    ``rows`` are single jobs. Fixed costs from second moments and trimming about the median of task and unit
-    take turns until the jobs that count stay the same.
+    ``rows`` are single jobs. Start-up times from second moments and trimming about the median of task and
+    unit take turns until the jobs that count stay the same.
     """
     n_tasks, n_units = rows.task_names.size, rows.unit_names.size
     _, cell = np.unique(rows.task.astype(np.int64) * max(n_units, 1) + rows.unit, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Fixed cost of kinds of tasks, from buckets with too few jobs for an estimate of their own.
+"""Start-up time of kinds of tasks, from buckets with too few jobs for an estimate of their own.
 
 One job has no slope, but many jobs of many tasks at many units have: those of a unit differ in length from
 task to task, and those of a task from unit to unit.
@@ -21,7 +21,7 @@ LEAST_DOF = 50
 def kind_shares(
     task: NDArray[Any], unit: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, events: Floats, cpu_s: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the share of the fixed cost in a mean job of each kind, and its error; NaN where unknown.
+    """Return the share of the start-up time in a mean job of each kind, and its error; NaN where unknown.
 
     Regression of ln(CPU time per job) on ln(events per job), with a level per task and unit (Frisch & Waugh,
     Econometrica 1 (1933) 387), weighted with jobs; one slope per kind, 1 - share. Residuals beyond 4 robust

@@ -1,7 +1,7 @@
-"""Fixed cost of a unit's jobs relative to the same tasks elsewhere.
+"""Start-up time of a unit's jobs relative to the same tasks elsewhere.
 
 Start-up, conditions and caches differ between sites: rho_ij = rho_j f_i. The jobs of a bucket tell their own
-fixed cost by how CPU time grows with events, so that f_i follows from all buckets of a unit together,
+start-up time by how CPU time grows with events, so that f_i follows from all buckets of a unit together,
 whatever its speed.
 """
 
@@ -17,7 +17,7 @@ from fitters.layout.arrays import Floats, Mask, group_sums
 from fitters.robust import MAD_FACTOR
 from fitters.variance.of_estimates import drawn_to_mean, paule_mandel
 
-LEAST_UNITS = 10  # Units from which the scatter of fixed costs between them can be had
+LEAST_UNITS = 10  # Units from which the scatter of start-up times between them can be had
 LARGEST_ERROR = 0.5  # Of ln f; what is known worse says nothing about the scatter
 FAR = 4.0
 _STEPS, _JACOBI_STEPS = 12, 30
@@ -72,8 +72,8 @@ def bucket_slopes(
 ) -> BucketSlopes:
     """Return the elasticity of CPU time inside each bucket.
 
-    Jobs and sums as in `estimate_fixed_cost`; ``rho``: fixed cost of the task; ``per_job``: relative variance
-    of one job's CPU time about it.
+    Jobs and sums as in `estimate_fixed_cost`; ``rho``: start-up time of the task; ``per_job``: relative
+    variance of one job's CPU time about it.
     """
     with np.errstate(all="ignore"):
         mean, level = events / n_jobs, cpu_s / n_jobs
@@ -105,10 +105,10 @@ def unit_costs(
 ) -> UnitCosts:
     """Find ln f of every unit by least squares of its buckets' elasticities, nbar / (nbar + rho f).
 
-    ``rho``: fixed cost of each bucket's task, in events. ``own``: weight of these buckets in rho, below 1 if
-    it was shrunk; without ``task`` and ``own`` rho is independent of them. Gauss-Newton steps for all units
-    at once, within e^4; the scatter by Paule & Mandel; the mean of ln f is subtracted, as rho is that of the
-    mean unit.
+    ``rho``: start-up time of each bucket's task, in events. ``own``: weight of these buckets in rho, below 1
+    if it was shrunk; without ``task`` and ``own`` rho is independent of them. Gauss-Newton steps for all
+    units at once, within e^4; the scatter by Paule & Mandel; the mean of ln f is subtracted: rho is that of
+    the mean unit.
 
     rho contains the f of its units, so with 15 units per task f comes out a fifteenth too near 1. With
     weights w and o = `own` the steps find ln f_i - sum_j (w_ij / w_i) o_j sum_k (w_kj / w_j) ln f_k, which is

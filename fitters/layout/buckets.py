@@ -168,7 +168,7 @@ class _Raw:
             with np.errstate(all="ignore"):
                 values = sums[0] / sums[1]
         else:
-            raise InputError("give either value, or both cpu_s and events")
+            raise InputError("specify either value, or both cpu_s and events")
         counts = None if jobs is None else read_numbers(jobs, "jobs", n)
         return cls(values, sums, counts, None if rel_var is None else read_numbers(rel_var, "rel_var", n))
 

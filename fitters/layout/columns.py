@@ -66,13 +66,13 @@ def factorise(column: object, what: str) -> Labels:
         _require_rows(len(column), what)
         return column.used()
     if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
-        raise InputError(f"{what} is one value, {column!r:.60}; a column of labels is needed")
+        raise InputError(f"{what} is a single value, {column!r:.60}; expected a column of labels")
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.ndim == 1 and column.size:
         _require_rows(column.size, what)
         return _integer_labels(column)
     raw_codes, names = _encode(column, what)
     if raw_codes.ndim != 1:
-        raise InputError(f"{what} has {raw_codes.ndim} dimensions; one is needed")
+        raise InputError(f"{what} has {raw_codes.ndim} dimensions; expected one")
     _require_rows(raw_codes.size, what)
     return _sorted_and_used(raw_codes, names)
 
@@ -89,9 +89,9 @@ def factorise_pair(task: object, unit: object) -> tuple[Labels, Labels, int]:
     tasks, units = factorise(task, "task"), factorise(unit, "unit")
     n = tasks.codes.size
     if n == 0:
-        raise InputError("there are no rows; at least one is needed")
+        raise InputError("no rows; at least one is required")
     if units.codes.size != n:
-        raise InputError(f"unit has {units.codes.size} rows, task has {n}; they must be equal")
+        raise InputError(f"unit has {units.codes.size} rows and task has {n}; they must be equal")
     return tasks, units, n
 
 
@@ -106,7 +106,7 @@ def _encode(column: Any, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
         codes, names = column.factorize()
         return np.asarray(codes), _names(names)
     if isinstance(column, np.ndarray) and column.ndim != 1:
-        raise InputError(f"{what} has {column.ndim} dimensions; one is needed")
+        raise InputError(f"{what} has {column.ndim} dimensions; expected one")
     # a list of a masked array has None where it is masked
     return _encode_objects(column.tolist() if isinstance(column, np.ndarray) else list(column), what)
 
@@ -142,7 +142,7 @@ def _encode_objects(values: list[Any], what: str) -> tuple[NDArray[Any], NDArray
         raw = np.fromiter((table.setdefault(value, len(table)) for value in values), np.int64, len(values))
     except TypeError as error:
         raise InputError(
-            f"{what} holds something that cannot be a label ({error}); text and numbers are accepted"
+            f"{what} contains a value that cannot be a label ({error}); accepted: text and numbers"
         ) from None
     names = list(table)
     missing = [index for index, name in enumerate(names) if _is_missing(name)]
@@ -207,15 +207,15 @@ def read_numbers(column: object, what: str, rows: int) -> Floats:
     values = _as_array(column)
     is_text = values.dtype.kind == "O" and any(isinstance(value, str) for value in values.flat)
     if is_text or values.dtype.kind in "SUcmM":
-        raise InputError(f"{what} does not hold numbers (type {values.dtype}); real numbers are needed")
+        raise InputError(f"{what} has no numbers (type {values.dtype}); expected real numbers")
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what} does not hold numbers ({error}); real numbers are needed") from None
+        raise InputError(f"{what} has no numbers ({error}); expected real numbers") from None
     if values.ndim != 1:
-        raise InputError(f"{what} has {values.ndim} dimensions; one is needed")
+        raise InputError(f"{what} has {values.ndim} dimensions; expected one")
     if numbers.size != rows:
-        raise InputError(f"{what} has {numbers.size} rows, the labels have {rows}; they must be equal")
+        raise InputError(f"{what} has {numbers.size} rows and the labels have {rows}; they must be equal")
     return numbers
 
 

@@ -34,4 +34,4 @@ class Table:
         for row in self.rows():
             if row["name"] == name:
                 return row
-        raise UnknownNameError(f"there is no row named {name!r}")
+        raise UnknownNameError(f"no row is named {name!r}")

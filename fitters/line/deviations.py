@@ -172,7 +172,7 @@ class Deviations:
             inside = np.abs(d) + _HALF_WIDTH_90 * d_err < self.limit
             verdict[(p_off < 1.0 - SURE) & inside] = "ok"
         else:
-            reason[rows] = f"the line rests on {n_groups} groups, {min_groups} are needed for a verdict"
+            reason[rows] = f"the line has {n_groups} groups; a verdict requires {min_groups}"
         deviating = verdict == "deviates"
         half_width = _HALF_WIDTH_90 * equivalent_err / equivalent
         return LinePoints(
@@ -208,9 +208,9 @@ class Deviations:
         status[:] = "ok"
         for state, why, hit in (
             ("no line", "fewer than 3 entries, or fewer than 2 without its own group", ~linked),
-            ("no declared value", "no declared value, or not a positive number", ~columns.declared),
+            ("no declared value", "the declared value is missing or not positive", ~columns.declared),
             ("no k error", "no error of the speed factor", ~columns.measured),
-            ("no k", "no speed factor, or not a positive number", ~_sensible(columns.k)),
+            ("no k", "the speed factor is missing or not positive", ~_sensible(columns.k)),
         ):
             status[hit], reason[hit] = state, why
         return status, reason

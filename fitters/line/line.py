@@ -98,7 +98,7 @@ def fit_line(
     (0.103, ['undecided', 'undecided', 'undecided'])
     """
     if not (np.isfinite(limit) and limit > 0):
-        raise SettingError(f"limit is {limit}; a finite number above 0 is needed")
+        raise SettingError(f"limit is {limit}; expected a finite number above 0")
     columns = LineColumns.read(k, k_err, c, c_err, group, name, in_line)
     entries = line_entries(columns)
     n_groups = int(np.unique(entries.group).size)

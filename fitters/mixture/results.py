@@ -29,7 +29,7 @@ class MixtureTable(Table):
     significance: Floats
     # Largest robust sigma of a unit's ln residuals with 10 jobs or more; NaN where no unit has so many
     sigma: Floats
-    decision: Texts  # ``keep``, ``split`` (each kind is to be a task of its own) or ``set aside``
+    decision: Texts  # ``keep``, ``split`` (each kind is to be a task of its own) or ``excluded``
     reason: Texts
 
 
@@ -39,9 +39,9 @@ class Mixtures:
 
     tasks: MixtureTable
     # shape (n,): Of every input row: ``keep`` (under its task), ``split`` (its (task, kind) is a task of its
-    # own), ``set aside``; empty where the row is no measurement
+    # own), ``excluded``; empty where the row is no measurement
     decision: Texts
-    n_jobs_aside: float  # Jobs that are set aside
+    n_jobs_aside: float  # Jobs that are excluded
     n_rows: int
     dropped: Mapping[str, int]  # Rows by reason: Rows that were not looked at
 
@@ -100,16 +100,16 @@ class Decider:
             return
         why = f"mixed task: {of_task.mixed}"
         if all(evidence.mixed for evidence in parts.values()):
-            self._row(code, None, rows, of_task, "set aside", why)
-            self.decision[rows] = "set aside"
+            self._row(code, None, rows, of_task, "excluded", why)
+            self.decision[rows] = "excluded"
             return
         self._row(code, None, rows, of_task, "split", why)
         for kind, evidence in parts.items():
             part = rows[self.points.kind[rows] == kind]
             aside = bool(evidence.mixed)
             reason = f"mixed task: {evidence.mixed}" if aside else evidence.remark
-            self._row(code, kind, part, evidence, "set aside" if aside else "keep", reason)
-            self.decision[part] = "set aside" if aside else "split"
+            self._row(code, kind, part, evidence, "excluded" if aside else "keep", reason)
+            self.decision[part] = "excluded" if aside else "split"
 
     def _row(
         self, code: int, kind: int | None, rows: NDArray[Any], evidence: Evidence, decision: str, reason: str
@@ -142,5 +142,5 @@ class Decider:
         decision = texts(n_rows)
         decision[index] = self.decision
         decision.flags.writeable = False
-        aside = float(np.count_nonzero(self.decision == "set aside"))
+        aside = float(np.count_nonzero(self.decision == "excluded"))
         return Mixtures(MixtureTable(**columns), decision, aside, n_rows, MappingProxyType(dict(dropped)))

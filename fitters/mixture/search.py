@@ -27,8 +27,8 @@ def find_mixtures(task: object, unit: object, ln_residual: object, *, kind: obje
     """Look for mixed tasks among single jobs.
 
     ``task``, ``unit``: labels; core classes are tasks of their own, units may be fine (site and CPU model).
-    ``ln_residual``: ln of CPU time per event without fixed cost, see `fixed_cost_residuals`. ``kind``: label
-    of the kind of work, None or missing if unknown.
+    ``ln_residual``: ln of CPU time per event without start-up time, see `fixed_cost_residuals`. ``kind``:
+    label of the kind of work, None or missing if unknown.
 
     Residuals are relative to the mode of their unit. A task is mixed if the pooled ones have two modes more
     than a factor of two apart with 5 % of the jobs each and a valley of 3 sigma between them (units of 5 jobs
@@ -42,7 +42,7 @@ def find_mixtures(task: object, unit: object, ln_residual: object, *, kind: obje
     >>> ln_residual = np.concatenate([rng.normal(0, 0.1, 300), rng.normal(-2, 0.1, 100)])
     >>> kind = ["simul"] * 300 + ["merge"] * 100
     >>> find_mixtures(["t"] * 400, ["A", "B"] * 200, ln_residual).tasks.decision.tolist()
-    ['set aside']
+    ['excluded']
     >>> find_mixtures(["t"] * 400, ["A", "B"] * 200, ln_residual, kind=kind).tasks.decision.tolist()
     ['split', 'keep', 'keep']
     """
@@ -72,7 +72,7 @@ def _kinds(kind: object, n: int) -> Labels:
         return Labels(texts(1), np.zeros(n, np.int32))
     labels = factorise(kind, "kind")
     if labels.codes.size != n:
-        raise InputError(f"kind has {labels.codes.size} rows, task has {n}; they must be equal")
+        raise InputError(f"kind has {labels.codes.size} rows and task has {n}; they must be equal")
     names = np.append(labels.names.astype(object), [None])
     return Labels(names, np.where(labels.codes < 0, names.size - 1, labels.codes).astype(np.int32))
 
@@ -104,7 +104,7 @@ def _modes_of(centred: Floats, n_jobs: Ints, sigma: Floats, names: Texts) -> Evi
     tested = n_jobs >= LEAST_JOBS_FOR_WIDTH
     largest = float(sigma[tested].max()) if tested.any() else UNKNOWN
     if centred.size < LEAST_JOBS_OF_TASK:
-        return Evidence(sigma=largest, remark="too few jobs to tell")
+        return Evidence(sigma=largest, remark="too few jobs to decide")
     valley = deepest_valley(centred)
     columns = (UNKNOWN, UNKNOWN, UNKNOWN)
     if valley.gap > 0:

@@ -39,9 +39,11 @@ class WarpedSeries:
     def __init__(self, series: npt.NDArray[np.floating], band: int) -> None:
         self.series = np.ascontiguousarray(series, np.float32)
         if self.series.ndim != 3 or not self.series.shape[1] or not self.series.shape[2]:
-            raise InputError("series are given as (series, samples, metrics), with samples and metrics")
+            raise InputError(
+                "expected series of shape (series, samples, metrics), with at least one sample and metric"
+            )
         if band < 0:
-            raise InputError(f"a band of {band} samples; it is 0 or more")
+            raise InputError(f"band must be 0 samples or more; got {band}")
         n_samples = self.series.shape[1]
         self.band = min(int(band), n_samples - 1)
         self.largest = 0.0
@@ -52,7 +54,7 @@ class WarpedSeries:
         for begin in range(0, len(self.series), 1024):
             some = self.series[begin : begin + 1024]
             if not np.isfinite(some).all():
-                raise InputError("series with values that are missing or infinite cannot be warped")
+                raise InputError("series with missing or infinite values cannot be warped")
             self.largest = max(self.largest, float(np.abs(some).max(initial=0.0)))
             self._means[begin : begin + 1024] = self._over_segments(some)
 
@@ -66,7 +68,7 @@ class WarpedSeries:
         query = self._checked(query)
         candidates = self._candidates(among)
         if top < 1:
-            raise InputError(f"the nearest {top} series; ask for 1 or more")
+            raise InputError(f"top must be 1 or more; got {top}")
         envelope = _envelope(query, self.band)
         search = Search(self.series, self.band, self.largest, query, envelope)
         if 2 * top >= len(candidates):
@@ -93,7 +95,7 @@ class WarpedSeries:
         """Return the series within a distance of a query."""
         query = self._checked(query)
         if not distance >= 0:
-            raise InputError(f"series within a distance of {distance}; it is 0 or more")
+            raise InputError(f"distance must be 0 or more; got {distance}")
         envelope = _envelope(query, self.band)
         bounds = self._bounds(query, envelope)
         limit = self._with_room(distance * distance * query.size)
@@ -126,7 +128,7 @@ class WarpedSeries:
             return np.arange(len(self.series))
         found = np.unique(np.asarray(among, np.int64))
         if len(found) and not 0 <= found[0] <= found[-1] < len(self.series):
-            raise InputError(f"places among {len(self.series)} series are 0 to {len(self.series) - 1}")
+            raise InputError(f"positions must be 0 to {len(self.series) - 1}")
         return found
 
     def _with_room(self, cost: float) -> float:
@@ -146,7 +148,7 @@ class WarpedSeries:
     def _checked(self, query: npt.NDArray[np.floating]) -> Floats32:
         supplied = np.ascontiguousarray(query, np.float32)
         if supplied.shape != self.series.shape[1:] or not np.isfinite(supplied).all():
-            raise InputError(f"a query has finite values of the shape {self.series.shape[1:]}")
+            raise InputError(f"a query must have finite values of the shape {self.series.shape[1:]}")
         return supplied
 
     def _over_segments(self, series: Floats32) -> Floats:

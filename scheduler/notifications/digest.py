@@ -6,7 +6,7 @@ from datetime import date
 from typing import TypeVar
 from urllib.parse import quote
 
-from esjobs.core.numbers import day_range, declared, estimate, many, signed_percent
+from esjobs.core.numbers import day_range, declared, many, signed_percent, speed, speed_range
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, noun
 from scheduler.notifications.notices import KINDS, Kind, Notice
@@ -18,15 +18,19 @@ MOST_LINES = 150  # Flags of one kind in one message; of the others it says how 
 
 @dataclass(frozen=True)
 class Line:
-    """A flag in a message: texts, ``-`` if missing. ``slower`` None: unknown."""
+    """A flag in a message: texts, ``-`` if missing. ``work``: processing type. ``slower`` None: unknown.
+
+    ``deviation``: signed; ``speed`` and ``interval``: the same in words, without sign.
+    """
 
     name: str
     site: str
     noun: str
     work: str
     declared: str
-    ran_like: str
+    measured: str
     deviation: str
+    speed: str
     interval: str
     since: str
     window: str
@@ -162,11 +166,12 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
         name=visible(notice.name or "-"),
         site=visible(notice.site or "-"),
         noun=noun(notice.level or "queue", 1),
-        work="all work" if work == ALL_TYPES else visible(work) or "-",
-        declared=_text(notice.corepower, lambda value: f"{declared(value)}{unit}"),
-        ran_like=_text(notice.proposed_corepower, lambda value: f"{estimate(value, None)}{unit}"),
+        work="all processing types" if work == ALL_TYPES else visible(work) or "-",
+        declared=_text(notice.corepower, lambda value: f"{declared(value)}{unit} per core"),
+        measured=_measured(notice, unit),
         deviation=_text(notice.deviation, signed_percent),
-        interval="-" if low is None or high is None else f"{signed_percent(low)} to {signed_percent(high)}",
+        speed=_text(notice.deviation, speed),
+        interval="-" if low is None or high is None else speed_range(low, high),
         since=_text(notice.since, date.isoformat),
         window=_window(notice),
         sentence=visible(notice.text),
@@ -177,6 +182,14 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
         link="" if link is None else link_to(link, notice),
         slower=None if not notice.deviation else notice.deviation < 0,
     )
+
+
+def _measured(notice: Notice, unit: str) -> str:
+    if notice.proposed_corepower is None:
+        return "-"
+    low, high = notice.estimate_low, notice.estimate_high
+    interval = "" if low is None or high is None else f" (90 % interval: {low:.1f} to {high:.1f})"
+    return f"{notice.proposed_corepower:.1f}{unit} per core{interval}"
 
 
 def _basis(notice: Notice) -> str:

@@ -38,11 +38,15 @@ def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Fla
 
 @dataclass(frozen=True)
 class Basis:
-    """Jobs and tasks behind a deviation, and the number of compared sites (CPU models)."""
+    """Jobs and tasks behind a deviation, the number of compared sites (CPU models), and the interval of the
+    measured corepower.
+    """
 
-    n_jobs: int | None
-    n_tasks: int | None
-    n_groups: int | None
+    n_jobs: int | None = None
+    n_tasks: int | None = None
+    n_groups: int | None = None
+    estimate_low: float | None = None
+    estimate_high: float | None = None
 
 
 def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, Basis]:
@@ -54,12 +58,18 @@ def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag,
     seen = {(_flag(event, "run"), event["deviation"]) for event in events}
     lines = read_table(store, LINES, [In("run", runs)], [*_LINE, "n_groups"]).to_pylist()
     sites = {tuple(row[key] for key in _LINE): row["n_groups"] for row in lines}
-    columns = ["method", "deviation", "n_jobs", "n_tasks"]
+    columns = ["method", "deviation", "n_jobs", "n_tasks", "estimate_low", "estimate_high"]
     flags = read_table(
         store, FLAGS, [In("run", runs), In("name", names)], ["run", *_FLAG[1:], *columns]
     ).to_pylist()
     return {
-        _flag(row, "run"): Basis(row["n_jobs"], row["n_tasks"], sites.get(tuple(row[key] for key in _LINE)))
+        _flag(row, "run"): Basis(
+            row["n_jobs"],
+            row["n_tasks"],
+            sites.get(tuple(row[key] for key in _LINE)),
+            row["estimate_low"],
+            row["estimate_high"],
+        )
         for row in flags
         # one row per method: the one that the event followed
         if (_flag(row, "run"), row["deviation"]) in seen

@@ -43,16 +43,14 @@ def flag_notices(
                 text=row.get("sentence") or "",
                 night=row["night"],
                 reasons=(reasons or {}).get(key, ()),
-                n_jobs=basis.n_jobs,
-                n_tasks=basis.n_tasks,
-                n_groups=basis.n_groups,
+                **vars(basis),
                 **_copied(row),
             )
         )
     return notices
 
 
-_NO_BASIS = Basis(None, None, None)
+_NO_BASIS = Basis()
 # What a notice has under the names of the columns
 _COPIED = (
     *("level", "processing_type", "name", "site", "from_state", "to_state", "deviation", "deviation_low"),
@@ -104,15 +102,19 @@ def night_notices(
             continue
         if row["state"] in ("failed", "missing"):
             kind: Kind = "night_failed" if row["state"] == "failed" else "night_missing"
-            reason = visible(str(row.get("reason") or "the ledger gives no reason"))
-            text = f"{reason.rstrip('.')}. See: esjobs show night_steps. Run it again: esjobs rerun {night}"
-            notices.append(_of_service(kind, "critical", f"Night {night} {_STATES[kind]}", text, night))
+            reason = visible(str(row.get("reason") or "no reason recorded"))
+            subject = f"Night {night} {_STATES[kind]}: {reason.rstrip('.')}"
+            text = (
+                f"The night has no results; those of the night before stay visible. Reason: "
+                f"{reason.rstrip('.')}. Details: esjobs show night_steps. Run it again: esjobs rerun {night}"
+            )
+            notices.append(_of_service(kind, "critical", subject, text, night))
         elif row["state"] == "done" and earlier & {
             _service_id("night_failed", night),
             _service_id("night_missing", night),
         }:
-            text = "It had failed or was missing; its results are there now."
-            notices.append(_of_service("night_recovered", "info", f"Night {night} is done now", text, night))
+            text = "The night had failed or was missing; its results are now complete."
+            notices.append(_of_service("night_recovered", "info", f"Night {night} is complete", text, night))
     return notices
 
 
@@ -124,10 +126,10 @@ def ingest_stopped(last: datetime | None, hours: float, now: datetime) -> Notice
 
     ``last``: end of the last job, or None. ``hours``: limit.
     """
-    since = "no job was ever stored" if last is None else f"the last one ended at {format_time(last)}"
-    text = f"No new jobs for more than {hours:g} hours: {since}. Check what writes job records."
+    since = "no job has been stored yet" if last is None else f"the last job ended at {format_time(last)}"
+    text = f"No new jobs for more than {hours:g} hours: {since}. Check the program that delivers job records."
     night = now.date() - timedelta(days=1)
-    subject = "No new jobs arrive"
+    subject = "No new jobs"
     identity = content_id({"kind": "ingest_stopped", "last": None if last is None else last.isoformat()}, 20)
     return Notice(identity, "ingest_stopped", "critical", subject, text, night)
 
@@ -136,17 +138,17 @@ def undelivered(notification: str, recipient: str, subject: str, error: str, nig
     """Return the notice about an abandoned message: a wrong address must become visible."""
     identity = content_id({"kind": "undelivered", "notification": notification}, 20)
     text = (
-        f"'{visible(subject)}' to {recipient}: {error}. When it is mended and esjobs notify test {recipient} "
-        "arrives: esjobs notify send --retry"
+        f"'{visible(subject)}' to {recipient}: {error}. Fix this, test it with: esjobs notify test "
+        f"{recipient}. Then send the message again: esjobs notify send --retry"
     )
-    return Notice(identity, "undelivered", "warning", f"A message to {recipient} was given up", text, night)
+    return Notice(identity, "undelivered", "warning", f"A message to {recipient} was abandoned", text, night)
 
 
 def sample_notice(recipient: str, now: datetime) -> Notice:
     """Return the notice of a test message."""
     identity = content_id({"kind": "test", "recipient": recipient, "at": now.isoformat()}, 20)
     return Notice(
-        identity, "test", "info", "Test message", f"This is a test of esjobs to {recipient}.", now.date()
+        identity, "test", "info", "Test message", f"Test message of esjobs to {recipient}.", now.date()
     )
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from esjobs.core.query import Days, In
 from esjobs.publish.publication import read_table
 from esjobs.schema.flags import FLAG_EVENTS
-from esjobs.schema.notifications import NOTIFICATIONS, SAME, WAITING
+from esjobs.schema.notifications import NOTIFICATIONS, REPETITION, WAITING
 from esjobs.store.base import JobStore
 from scheduler.notifications.gathering import flag_notices
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.repetition import name_of
 
-_UNREAD = (SAME, "given up")  # States of what nobody reads, ever
+_UNREAD = (REPETITION, "abandoned")  # States of what nobody reads, ever
 _MAILED = (*WAITING, "sent")
 _COLUMNS = ("notification", "night", "recipient", "state", "notices", "bundle", "first_at")
 

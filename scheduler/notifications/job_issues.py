@@ -35,9 +35,9 @@ def job_issue(
         for hours, unit in ((idle_core_h, "core-hours"), (idle_gpu_h, "GPU-hours"))
         if hours >= 0.5
     ]
-    saved = f" Up to {' and '.join(hours)} could have been saved." if hours else ""
+    saved = f" Up to {' and '.join(hours)} could be saved." if hours else ""
     command = f"esjobs show issues --{what} {shlex.quote(visible(name))} --min-severity {least}"
-    text = f"{shown}{more}.{saved} See: {command}"
+    text = f"{shown}{more}.{saved} Details: {command}"
     subject = f"{what.capitalize()} {name}: {many(n_jobs, 'job')} with {severity} issues"
     return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day)
 
@@ -45,7 +45,7 @@ def job_issue(
 def more_job_issues(n: int, day: date, least: str) -> Notice:
     """Return the notice about users and projects beyond the limit."""
     identity = content_id({"kind": "job_issues", "more": day.isoformat()}, 20)
-    text = f"See: esjobs show issues --window {Window.of_days(day, day)} --min-severity {least}"
+    text = f"Details: esjobs show issues --window {Window.of_days(day, day)} --min-severity {least}"
     return Notice(
-        identity, "job_issues", "info", f"{n:,} more users and projects with issues of jobs", text, day
+        identity, "job_issues", "info", f"{n:,} more users and projects have jobs with issues", text, day
     )

@@ -49,9 +49,10 @@ class Notice:
 
     ``id`` follows from the change: the same change is always the same notice. All below ``night`` is of flags
     only; deviations are fractions of the declared value, with their 90 % interval; ``corepower`` (declared)
-    and ``proposed_corepower`` are benchmark per core. ``n_groups``: compared sites (CPU models). ``also``:
-    other kinds of work with the same confirmed deviation. ``confirmed``: True if cleared to send to a
-    site. None: unknown, or not applicable to the kind.
+    and ``proposed_corepower`` (measured, with its 90 % interval ``estimate_low`` to ``estimate_high``) are
+    benchmark per core. ``n_groups``: compared sites (CPU models). ``also``: other processing types with the
+    same confirmed deviation. ``confirmed``: True if cleared to send to a site. None: unknown, or not
+    applicable to the kind.
     """
 
     id: str
@@ -82,6 +83,8 @@ class Notice:
     n_jobs: int | None = None
     n_tasks: int | None = None
     n_groups: int | None = None
+    estimate_low: float | None = None
+    estimate_high: float | None = None
     also: tuple[str, ...] = ()
 
     @property

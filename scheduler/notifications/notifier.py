@@ -61,9 +61,7 @@ class Notifier:
     def _night(self, store: JobStore, night: date | None) -> date:
         chosen = night or last_night(store, self._mailer.clock().date())
         if chosen is None:
-            raise NoResultError(
-                "no night was ever run, so there is nothing to tell; see: esjobs serve --once"
-            )
+            raise NoResultError("no night has run yet, so no notifications exist; run: esjobs serve --once")
         return chosen
 
 

@@ -15,7 +15,7 @@ from esjobs.core.identity import content_id
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.words import DEVIATION_LIMIT
 from esjobs.publish.publication import read_table, rows_table, tidy
-from esjobs.schema.notifications import ALREADY_SENT, NOTIFICATIONS, SAME, WITHHELD
+from esjobs.schema.notifications import DUPLICATE, NOTIFICATIONS, REPETITION, WITHHELD
 from esjobs.store.base import JobStore
 from scheduler.notifications.history import History
 from scheduler.notifications.notices import Notice, read, written
@@ -159,14 +159,14 @@ def queued(
         new = [notice for notice in notices if notice.id not in received and takes(recipient, notice)]
         same = reported(before, new)
         if same:
-            note = "told before, as a change of another night"
-            entries.append(replace(draft(recipient, same), state=ALREADY_SENT, error=note))
+            note = "already sent as a change of another night"
+            entries.append(replace(draft(recipient, same), state=DUPLICATE, error=note))
         rest = [notice for notice in new if notice not in same]
         sent = history.read_by(recipient.name) | {notice.id for notice in same}
         news, repetitions = repeated(rest, history.changes, sent, limit)
         if repetitions:
-            note = "repeats what was sent of the queue or CPU model"
-            entries.append(replace(draft(recipient, repetitions), state=SAME, error=note))
+            note = "repeats an earlier message about the queue or CPU model"
+            entries.append(replace(draft(recipient, repetitions), state=REPETITION, error=note))
         if news:
             entry = following(draft(recipient, news), history)
             entries.append(_on_its_way(entry, recipient, settings))
@@ -184,10 +184,10 @@ def following(entry: Entry, history: History) -> Entry:
 def _on_its_way(entry: Entry, recipient: Recipient, settings: NotifySettings) -> Entry:
     age = (entry.first_at.date() - entry.night).days
     if age > settings.within_days:
-        return given_up(
+        return abandoned(
             entry,
-            f"night {entry.night} was {age} days ago; not sent beyond {settings.within_days} days "
-            "(notify.within_days)",
+            f"night {entry.night} was {age} days ago; changes older than {settings.within_days} days are not "
+            "sent (notify.within_days)",
         )
     if recipient.role == "site" and not settings.writes_to_sites(entry.first_at.date()):
         return replace(entry, state=WITHHELD, due=settings.sites_from, error=settings.why_withheld)
@@ -213,7 +213,7 @@ def digest_day(night: date, now: datetime, weekday: str) -> date:
 def bundled(settings: NotifySettings, collected: Iterable[Entry], draft: Draft, today: date) -> list[Entry]:
     """Return the due weekly digests: one new entry per recipient, and its parts, marked.
 
-    Entries of removed recipients are given up.
+    Entries of removed recipients are abandoned.
     """
     due: dict[str, list[Entry]] = {}
     for entry in collected:
@@ -223,7 +223,7 @@ def bundled(settings: NotifySettings, collected: Iterable[Entry], draft: Draft, 
     for name, entries in due.items():
         recipient = settings.recipient(name)
         if recipient is None:
-            changed += [given_up(entry, GONE) for entry in entries]
+            changed += [abandoned(entry, GONE) for entry in entries]
         else:
             received = {notice.id: notice for entry in entries for notice in entry.parsed}
             changed += _one_of(entries, draft(recipient, list(received.values())))
@@ -253,17 +253,20 @@ def released(settings: NotifySettings, withheld: Iterable[Entry], draft: Draft, 
         recipient = settings.recipient(name)
         notices = lasting(notice for entry in entries for notice in entry.parsed)
         if recipient is None:
-            changed += [given_up(entry, GONE) for entry in entries]
+            changed += [abandoned(entry, GONE) for entry in entries]
         elif not notices:
-            changed += [given_up(entry, "it had ended before sites were written to") for entry in entries]
+            changed += [
+                abandoned(entry, "the deviation ended before messages to sites were enabled")
+                for entry in entries
+            ]
         else:
             changed += _one_of(entries, draft(recipient, notices))
     return changed
 
 
-GONE = "there is no recipient of this name in the settings any more"
+GONE = "the settings no longer have this recipient"
 
 
-def given_up(entry: Entry, error: str) -> Entry:
+def abandoned(entry: Entry, error: str) -> Entry:
     """Return an abandoned entry with the reason."""
-    return replace(entry, state="given up", error=error)
+    return replace(entry, state="abandoned", error=error)

@@ -95,7 +95,7 @@ def _drawn(rows: Sequence[Notice], limit: float, left_out: int) -> bytes:
     title = f"Deviation from declared corepower, 90 % intervals; shaded: within {exact_percent(limit)}"
     draw.text((_SIDE * _SCALE, 6 * _SCALE), title, font=small, fill=_FAINT, anchor="lt")
     if left_out:
-        note = f"{left_out} more are not drawn"
+        note = f"{left_out} more are not shown"
         draw.text((_SIDE * _SCALE, bottom + 5 * _SCALE), note, font=small, fill=_FAINT, anchor="lt")
     for number, (one, label) in enumerate(zip(rows, labels, strict=True)):
         y = (_TOP + _ROW * (number + 0.5)) * _SCALE

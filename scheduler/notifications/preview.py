@@ -51,7 +51,7 @@ def preview(store: JobStore, mailer: Mailer, night: date, out: Path) -> list[Pre
     try:
         make_folder(out)
     except OSError as error:
-        raise InputError(f"cannot make the folder {out}: {error.strerror}; name another one") from None
+        raise InputError(f"cannot create folder {out}: {error.strerror}; use a different folder") from None
     previewed = []
     for recipient in settings.recipients:
         taken = [notice for notice in notices if takes(recipient, notice)]
@@ -80,7 +80,7 @@ def _notes(recipient: Recipient, settings: NotifySettings, today: date, repetiti
     if recipient.role == "site" and not settings.writes_to_sites(today):
         yield settings.why_withheld
     if repetitions:
-        yield f"{repetitions} left out: they repeat what was sent"
+        yield f"{repetitions} omitted: they repeat earlier messages"
 
 
 def _contents(post: Post, entry: Entry, recipient: Recipient) -> Iterator[tuple[str, bytes]]:

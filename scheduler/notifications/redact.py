@@ -27,8 +27,10 @@ def value_of(secret: SecretStr | None, file: Path | None, what: str) -> str | No
         with file.expanduser().open("rb") as stream:
             lines = stream.read(_LARGEST).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise SettingsError(f"cannot read {what} from {file}: {reason}; check its name and rights") from None
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise SettingsError(
+            f"cannot read {what} from {file}: {reason}; check the path and its permissions"
+        ) from None
     if not lines or not lines[0].strip():
         raise SettingsError(f"cannot read {what} from {file}: its first line is empty")
     remember(lines[0].strip())

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 
-from esjobs.schema.notifications import ALREADY_SENT, SAME
+from esjobs.schema.notifications import DUPLICATE, REPETITION
 from scheduler.notifications.notices import Kind, Notice
 from scheduler.notifications.outbox import Entry
 
@@ -29,12 +29,12 @@ def reissued(
     """
     places: Counter[tuple[str, ...]] = Counter()
     for entry in entries:
-        if entry.state == SAME:
+        if entry.state == REPETITION:
             continue
         for reported in entry.parsed:
             if reported.is_flag and reported.night >= since:
                 places[_what(reported)] += reported.id not in existing
-                places[_what(reported)] -= entry.state == ALREADY_SENT
+                places[_what(reported)] -= entry.state == DUPLICATE
     same = []
     for notice in sorted(notices, key=lambda one: one.night):
         if notice.is_flag and places[_what(notice)] > 0:

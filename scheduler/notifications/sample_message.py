@@ -37,7 +37,7 @@ def try_recipients(
     """
     chosen = [_recipient(mailer.settings, name) for name in names] or list(mailer.settings.recipients)
     if not chosen:
-        raise UsageError("there are no recipients; name some in the settings: [[notify.recipients]]")
+        raise UsageError("no recipients in the settings; add [[notify.recipients]]")
     store, trouble = None, ""
     try:
         store = open_store()
@@ -76,7 +76,7 @@ def _recipient(settings: NotifySettings, name: str) -> Recipient:
     recipient = settings.recipient(name)
     if recipient is None:
         names_known = ", ".join(one.name for one in settings.recipients) or "none"
-        raise UsageError(f"no recipient '{name}' in the settings; there are {names_known}")
+        raise UsageError(f"unknown recipient '{name}'; use one of: {names_known}")
     return recipient
 
 
@@ -85,25 +85,25 @@ def _try(recipient: Recipient, mailer: Mailer) -> tuple[Entry, Entry]:
     entry = mailer.draft(now.date())(recipient, [sample_notice(recipient.name, now)])
     ended, _ = mailer.post.attempt(entry)
     # a test that failed is not tried again: who sent it sees what is wrong
-    return entry, ended if ended.state == "sent" else Entry(**{**vars(ended), "state": "given up"})
+    return entry, ended if ended.state == "sent" else Entry(**{**vars(ended), "state": "abandoned"})
 
 
 def _patterns(recipient: Recipient, names_known: Sequence[tuple[str | None, str | None]]) -> list[str]:
     if not names_known:
         return []
     missed = without_match(recipient, names_known)
-    return [f"no site or queue that was ever flagged is called {pattern}" for pattern in missed]
+    return [f"pattern {pattern} matches no site or queue that was ever flagged" for pattern in missed]
 
 
 def _withheld(recipient: Recipient, mailer: Mailer) -> list[str]:
     settings = mailer.settings
     waits = recipient.role == "site" and not settings.writes_to_sites(mailer.clock().date())
-    return [f"its other messages are {settings.why_withheld}"] if waits else []
+    return [f"other messages to this recipient are {settings.why_withheld}"] if waits else []
 
 
 def _insecure(recipient: Recipient) -> list[str]:
     with suppress(Exception):
         url = value_of(recipient.url, recipient.url_file, "the url") or ""
         if url.startswith("http://"):
-            return ["its address is http://, so that everybody on the way can read messages"]
+            return ["the address is http://, so messages are not encrypted; use https://"]
     return []

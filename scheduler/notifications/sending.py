@@ -16,7 +16,7 @@ from scheduler.notifications.channels.outcome import DeliveryError
 from scheduler.notifications.channels.web import post
 from scheduler.notifications.digest import Digest, digest_of
 from scheduler.notifications.notices import Notice
-from scheduler.notifications.outbox import GONE, Entry, given_up
+from scheduler.notifications.outbox import GONE, Entry, abandoned
 from scheduler.notifications.picture import WIDTH, Picture, picture_of
 from scheduler.notifications.redact import host_of, remember_all, value_of
 from scheduler.notifications.settings import MailSettings, NotifySettings, Recipient, is_web_address
@@ -85,7 +85,7 @@ class Post:
     @property
     def _server(self) -> MailSettings:
         if self.settings.mail is None:
-            raise SettingsError("mail needs a server: [notify.mail]")
+            raise SettingsError("no mail server in the settings; set [notify.mail] host")
         return self.settings.mail
 
     def deliver(self, entry: Entry, recipient: Recipient) -> None:
@@ -105,7 +105,7 @@ class Post:
             return
         url = value_of(recipient.url, recipient.url_file, "the url") or ""
         if not is_web_address(url):
-            raise SettingsError(f"{recipient.url_file} holds no address such as https://HOST/PATH")
+            raise SettingsError(f"{recipient.url_file} does not contain an address such as https://HOST/PATH")
         body = self.body(entry, recipient, made)
         headers = {}
         if recipient.channel == "webhook":
@@ -124,14 +124,14 @@ class Post:
         """Return an entry after one delivery attempt, and the error if it failed."""
         recipient = self.settings.recipient(entry.recipient)
         if recipient is None:
-            return given_up(entry, GONE), None
+            return abandoned(entry, GONE), None
         try:
             self.deliver(entry, recipient)
         except DeliveryError as error:
             return self._failed(entry, error), error
         except Exception as error:
-            _log.exception("message %s to %s: a defect", entry.notification, entry.recipient)
-            defect = DeliveryError(excerpt(f"a defect of esjobs: {error!r}", 300), "later")
+            _log.exception("message %s to %s: internal error", entry.notification, entry.recipient)
+            defect = DeliveryError(excerpt(f"internal error in esjobs: {error!r}", 300), "later")
             return self._failed(entry, defect), defect
         now = self._clock()
         done = replace(
@@ -143,10 +143,10 @@ class Post:
         now = self._clock()
         tried = replace(entry, state="failed", attempts=entry.attempts + 1, tried_at=now, error=str(error))
         if error.again == "never":
-            return given_up(tried, str(error))
+            return abandoned(tried, str(error))
         days = (now - entry.first_at).days
         if days >= self.settings.give_up_days:
-            return given_up(tried, f"not delivered in {days} days: {error}")
+            return abandoned(tried, f"not delivered in {days} days: {error}")
         return tried
 
 

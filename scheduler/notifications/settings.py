@@ -62,7 +62,7 @@ class _Section(BaseModel):
             for key in supplied:
                 if key not in cls.model_fields:
                     raise PydanticCustomError(
-                        "unknown", f"no key '{key}'; there are {', '.join(cls.model_fields)}"
+                        "unknown", f"unknown key '{key}'; use one of: {', '.join(cls.model_fields)}"
                     )
         return supplied
 
@@ -96,12 +96,12 @@ class MailSettings(_Section):
     def _login(self) -> Self:
         supplied = (self.password is not None) + (self.password_file is not None)
         if supplied > 1:
-            raise PydanticCustomError("login", "give password or password_file, not both")
+            raise PydanticCustomError("login", "set either password or password_file, not both")
         if (self.user is not None) != bool(supplied):
-            raise PydanticCustomError("login", "a login needs user and password (or password_file), both")
+            raise PydanticCustomError("login", "a login needs both user and password (or password_file)")
         if supplied and self.security == "none":
             raise PydanticCustomError(
-                "login", "a password is not sent in the clear; set security to starttls or tls"
+                "login", "a password is never sent unencrypted; set security to starttls or tls"
             )
         return self
 
@@ -149,26 +149,34 @@ def _of_channel(supplied: Recipient) -> str:
     secrets = (supplied.secret is not None) + (supplied.secret_file is not None)
     if supplied.channel == "mail":
         if supplied.address is None:
-            return "channel 'mail' needs an address"
-        return "url and secret belong to other channels than 'mail'" if urls or secrets else ""
+            return "channel 'mail' requires an address"
+        return "channel 'mail' does not use url or secret" if urls or secrets else ""
     if supplied.address is not None:
-        return f"an address belongs to channel 'mail', channel '{supplied.channel}' has a url"
+        return f"channel '{supplied.channel}' uses url, not address"
     if urls != 1:
-        return f"channel '{supplied.channel}' needs url or url_file, one of them"
+        return f"channel '{supplied.channel}' requires either url or url_file"
     if supplied.url is not None and not is_web_address(supplied.url.get_secret_value()):
-        return "url is no address such as https://HOST/PATH"
+        return "url is not an address such as https://HOST/PATH"
     if supplied.channel == "webhook":
-        return "" if secrets == 1 else "channel 'webhook' needs secret or secret_file, one of them, to sign"
-    return f"a secret belongs to channel 'webhook', not to '{supplied.channel}'" if secrets else ""
+        return (
+            ""
+            if secrets == 1
+            else "channel 'webhook' requires either secret or secret_file, to sign messages"
+        )
+    return f"channel '{supplied.channel}' does not use a secret" if secrets else ""
 
 
 def _of_role(supplied: Recipient) -> str:
     if supplied.role != "site":
         return ""
     if not supplied.sites:
-        return "role 'site' needs sites, patterns of its site or queues"
+        return "role 'site' requires sites: patterns of its site or queues"
     beyond = [kind for kind in supplied.kinds if kind not in SITE_KINDS]
-    return f"a site is told of {', '.join(SITE_KINDS)} only, not of {beyond[0]}" if beyond else ""
+    return (
+        f"role 'site' accepts only the kinds {', '.join(SITE_KINDS)}; '{beyond[0]}' is not one of them"
+        if beyond
+        else ""
+    )
 
 
 def is_web_address(text: str) -> bool:
@@ -213,7 +221,7 @@ class NotifySettings(_Section):
     attempts: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=20)] = 3
     """Attempts for a message before it waits for the next night."""
     give_up_days: Count = 7
-    """A message that could not be delivered for so many days is given up."""
+    """A message that could not be delivered for N days is abandoned."""
     within_days: Count = 14
     """Changes of nights longer ago are noted and not sent: who catches up a year writes to nobody."""
     sites_from: date | None = None
@@ -226,13 +234,15 @@ class NotifySettings(_Section):
         names = [recipient.name.casefold() for recipient in self.recipients]
         for name in names:
             if names.count(name) > 1:
-                raise PydanticCustomError("recipient", f"there are two recipients '{name}'; name each once")
+                raise PydanticCustomError(
+                    "recipient", f"two recipients are called '{name}'; use different names"
+                )
         if self.mail is None and any(recipient.channel == "mail" for recipient in self.recipients):
-            raise PydanticCustomError("mail", "recipients of channel 'mail' need a server: [notify.mail]")
+            raise PydanticCustomError("mail", "channel 'mail' requires a mail server; set [notify.mail] host")
         if self.link is not None and not is_web_address(self.link):
-            raise PydanticCustomError("link", "link is no address such as https://HOST/PATH")
+            raise PydanticCustomError("link", "link is not an address such as https://HOST/PATH")
         if self.proxy is not None and not is_web_address(self.proxy.get_secret_value()):
-            raise PydanticCustomError("proxy", "proxy is no address such as http://HOST:3128")
+            raise PydanticCustomError("proxy", "proxy is not an address such as http://HOST:3128")
         return self
 
     def writes_to_sites(self, today: date) -> bool:
@@ -243,8 +253,8 @@ class NotifySettings(_Section):
     def why_withheld(self) -> str:
         """Reason in log and preview for a message withheld from a site."""
         if self.sites_from is None:
-            return "withheld: sites are written to from notify.sites_from on, which is not set"
-        return f"withheld: sites are written to from {self.sites_from} on (notify.sites_from)"
+            return "withheld: messages to sites are disabled; set notify.sites_from"
+        return f"withheld until {self.sites_from} (notify.sites_from)"
 
     def recipient(self, name: str) -> Recipient | None:
         """Return the recipient of this name, ignoring case, or None."""

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 
 from esjobs.core.query import Days, In
+from esjobs.core.words import NAMED_LEVELS
 from esjobs.publish.publication import read_table
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_NOTES, FLAG_STATES
 from esjobs.schema.nights import NIGHTS
@@ -26,9 +27,11 @@ def notices_of(
 ) -> list[Notice]:
     """Return flag events from a night on, recent nights that failed, and ``alerts``; each notice once.
 
-    A repeated night may change the nights after it. ``reported``: ids of earlier notices.
+    Flags of sites are no notices: their queues have the same cause and notices of their own. A repeated night
+    may change the nights after it. ``reported``: ids of earlier notices.
     """
-    events = read_table(store, FLAG_EVENTS, [Days("night", night, max(night, today))]).to_pylist()
+    where = [Days("night", night, max(night, today)), In("level", NAMED_LEVELS)]
+    events = read_table(store, FLAG_EVENTS, where).to_pylist()
     since = today - timedelta(days=settings.within_days)
     nights = read_table(
         store, NIGHTS, [Days("night", since, max(night, today))], ["night", "state", "reason"]

@@ -114,7 +114,7 @@ def notify_night(
         past = history_of(store, [notice for entry in new for notice in entry.parsed], newest)
         outbox.put(following(entry, past) if entry in new else entry for entry in ready)
         if retry:
-            outbox.put(_queued_again(outbox.in_states(["given up"])))
+            outbox.put(_queued_again(outbox.in_states(["abandoned"])))
         ended = _send(outbox, mailer, lease, night)
         outbox.tidy()
     return _report(night, notices, ended, time.perf_counter() - began)
@@ -132,11 +132,11 @@ def _send(outbox: Outbox, mailer: Mailer, lease: Lease, night: date) -> list[Ent
     def mark(entry: Entry) -> None:
         lease.keep()
         changed = [entry]
-        if entry.state == "given up":
+        if entry.state == "abandoned":
             changed += _undelivered_entries(entry, outbox, mailer, night)
         outbox.put(changed)
 
-    # the second time for what the first has given up
+    # the second time for what the first has abandoned
     for _ in range(2):
         waiting = [entry for entry in outbox.in_states(WAITING) if entry.notification not in _names(ended)]
         if waiting:
@@ -169,7 +169,7 @@ def _report(night: date, notices: Sequence[Notice], ended: Sequence[Entry], seco
         seconds,
         rows_are="notices",
         rows_become="messages sent",
-        counts={f"messages {state}": states[state] for state in ("failed", "given up") if states[state]},
+        counts={f"messages {state}": states[state] for state in ("failed", "abandoned") if states[state]},
         notes=tuple(
             f"{entry.recipient}: {entry.state}, {entry.error}" for entry in ended if entry.state != "sent"
         ),

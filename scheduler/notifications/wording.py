@@ -1,6 +1,7 @@
 """Templates by language: ours, and those of a user's folder, which replace them."""
 
 import re
+import socket
 import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,7 @@ FALLBACK = "en"
 PREFIX = "[esjobs] "
 LONGEST_SUBJECT = 90  # Characters, the prefix included: what lists of mails show
 _WIDTH = 76
+_NO_BREAK = "\u00a0%"
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Wording:
         folders = [folder / self._language for folder in (*own, OURS)]
         if not any(folder.is_dir() for folder in folders):
             raise SettingsError(
-                f"no templates of language '{self._language}' for '{recipient.name}'; make {folders[0]}"
+                f"no templates for language '{self._language}' (recipient '{recipient.name}'); create "
+                f"{folders[0]}"
             )
         # what a language lacks is taken in English
         self._environment = _environment((*folders, *(folder / FALLBACK for folder in (*own, OURS))))
@@ -86,12 +89,13 @@ class Wording:
                 contact=self._settings.contact,
                 language=self._language,
                 version=__version__,
+                host=socket.gethostname(),
             )
         except jinja2.TemplateSyntaxError as error:
             where = f"{error.filename or name}, line {error.lineno}"
-            raise SettingsError(f"a template is broken: {where}: {error.message}") from error
+            raise SettingsError(f"template error in {where}: {error.message}") from error
         except jinja2.TemplateError as error:
-            raise SettingsError(f"template {self._language}/{name} cannot be used: {error}") from error
+            raise SettingsError(f"template {self._language}/{name} failed: {error}") from error
         except (
             TypeError,
             ValueError,
@@ -100,7 +104,7 @@ class Wording:
             LookupError,
             UnicodeDecodeError,
         ) as error:
-            raise SettingsError(f"template {self._language}/{name} cannot be used: {error}") from error
+            raise SettingsError(f"template {self._language}/{name} failed: {error}") from error
 
 
 @lru_cache(maxsize=16)
@@ -122,14 +126,16 @@ def wrapped(text: str, first: str = "", others: str | None = None) -> str:
     >>> wrapped("a " * 3, "  ")
     '  a a a'
     """
-    return textwrap.fill(
-        text,
+    # "39 %" stays on one line
+    filled = textwrap.fill(
+        text.replace(" %", _NO_BREAK),
         _WIDTH,
         initial_indent=first,
         subsequent_indent=first if others is None else others,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return filled.replace(_NO_BREAK, " %")
 
 
 def in_the_middle(text: str, longest: int = 44) -> str:

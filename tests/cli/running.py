@@ -1,14 +1,13 @@
 """Running the program as a user does, and jobs to run it on."""
 
-import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 from click.testing import CliRunner, Result
 
 from esjobs.cli.main import main
+from tests.forked import program
 
 JOBS = """job_id,task_id,queue,cpu_raw,processing_type,state,end_time,cores,events,cpu_s,wall_s,hs06_s
 {rows}
@@ -23,8 +22,7 @@ def run(*arguments: str, store: Path | str | None = None, data: bytes | None = N
 
 def run_apart(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """The program as a process of its own, whose libraries warn and log as they do for users."""
-    command = [sys.executable, "-m", "esjobs", *arguments]
-    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    return program(arguments, environment=environment)
 
 
 def job_file(path: Path, n_queues: int = 12, n_tasks: int = 3, n_jobs: int = 60) -> Path:

@@ -15,7 +15,7 @@ LARGE = "select length(repeat('x', 3000000000)) as n"
 def test_a_statement_that_heeds_no_interrupt_is_ended(filled: Path) -> None:
     done = run_apart("--store", f"duckdb:{filled}", "sql", "--timeout", "0.5", SLOW)
     assert done.returncode == 1
-    assert done.stderr == "esjobs: SQL: not done after 0.5 s; ask for less, or give more --timeout\n"
+    assert done.stderr == "esjobs: SQL: not finished after 0.5 s; simplify the query, or raise --timeout\n"
     assert done.stdout == ""
 
 

@@ -78,7 +78,7 @@ def test_an_object_that_is_refused_is_an_exit_code_and_a_sentence(kibana: StandI
     kibana.refuses[key] = {"type": "missing_references", "references": [{"type": "tag", "id": "t"}]}
     result = run("dashboards", "import", "--url", kibana.url)
     assert result.exit_code == 1
-    assert "lacks tag/t" in result.stdout.splitlines()[1]
+    assert "refers to tag/t" in result.stdout.splitlines()[1]
     compare_text(result.stderr)
     assert "Traceback" not in result.output
 

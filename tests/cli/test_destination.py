@@ -20,7 +20,7 @@ import pytest
 import esjobs
 from esjobs.core.errors import InputError
 from esjobs.store.files.destination import UNFINISHED, writing, writing_text
-from tests.cli.running import run
+from tests.cli.running import run, run_apart
 from tests.cli.terminal import on_terminal
 from tests.messages import compare_text, raised
 
@@ -118,8 +118,8 @@ def test_a_terminal_with_a_name_is_written_to_as_to_a_terminal(filled: Path, tmp
 )
 def test_what_is_no_text_is_not_thrown_at_a_terminal(filled: Path, arguments: list[str]) -> None:
     said = on_terminal(200, "--quiet", "--store", f"duckdb:{filled}", *arguments, exit_code=2)
-    what = f"{arguments[-1]} is no text for a terminal"
-    assert said == [f"esjobs: {what}; name a file with --out, or pipe it on"]
+    what = f"{arguments[-1]} is not text for a terminal"
+    assert said == [f"esjobs: {what}; use --out FILE, or a pipe"]
 
 
 def test_an_open_pipe_is_written_to(filled: Path, tmp_path: Path) -> None:
@@ -377,21 +377,13 @@ def test_a_store_is_never_written_over(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
-COMMAND = (sys.executable, "-m", "esjobs")
-
-
 def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
     jobs = _jobs_file(tmp_path)
     before = jobs.read_bytes()
     (tmp_path / "link").symlink_to(jobs)
     for out in (jobs, tmp_path / "link"):
         store = f"duckdb:{tmp_path / 's.duckdb'}"
-        done = subprocess.run(
-            [*COMMAND, "--store", store, "ingest", "jobs", str(jobs), "-o", str(out)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_apart("--store", store, "ingest", "jobs", str(jobs), "-o", str(out))
         assert done.returncode == 1
         compare_text(done.stderr)
     assert jobs.read_bytes() == before

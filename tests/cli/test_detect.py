@@ -42,8 +42,8 @@ def test_issues_are_shown_by_who_what_and_how_bad(judged: Path) -> None:
 
 
 def test_a_second_time_nothing_is_made(judged: Path) -> None:
-    assert "days that stand as they were" in run("detect", store=judged).output
-    assert "days made" in run("detect", "--rebuild", store=judged).output
+    assert "days up to date" in run("detect", store=judged).output
+    assert "days computed" in run("detect", "--rebuild", store=judged).output
     assert run("detect", "--window", "2026-03-01T01:00/2026-03-02", store=judged).exit_code == 2
 
 
@@ -58,14 +58,14 @@ def test_rules_are_checked(tmp_path: Path) -> None:
     assert checked.stdout.splitlines()[1:] == [
         "new: mine",
         "changed: cpu-idle",
-        "left out: short-job",
+        "removed: short-job",
         "  cpu-idle: limits.idle 0.25 -> 0.6",
     ]
     path.write_text("# nothing yet\n")
     empty = run("rules", "check", str(path))
     assert empty.stdout.splitlines()[1:] == [
-        f"{path} says nothing: it has no rule and no condition",
-        "nothing changes",
+        f"{path} is empty: no rule and no condition",
+        "no changes",
     ]
     path.write_text('[rule.cpu-idle]\nwhen = "value >"\n')
     wrong = run("rules", "check", str(path))
@@ -96,7 +96,7 @@ def test_a_replay_tells_and_writes_nothing(judged: Path, tmp_path: Path) -> None
     )
     assert rows("show", "issues", store=judged) == before
     path.write_text("[rule.cpu-idle]\nenabled = true\n")
-    assert "nothing would change" in run("rules", "replay", str(path), store=judged).stdout
+    assert "no changes" in run("rules", "replay", str(path), store=judged).stdout
 
 
 def test_one_job(judged: Path, tmp_path: Path) -> None:

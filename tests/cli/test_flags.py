@@ -39,18 +39,18 @@ def test_nothing_is_open_in_a_store_that_nobody_watched(tmp_path: Path) -> None:
     shown = run("flags", store=store)
     assert (shown.exit_code, shown.stdout) == (
         0,
-        "nothing is open\n(no rows)\n",
-    ) or "nothing is open" in shown.stdout
+        "no open flags\n(no rows)\n",
+    ) or "no open flags" in shown.stdout
     failed = run("watch", store=store)
     assert (failed.exit_code, failed.stdout) == (1, "")
-    assert failed.stderr == "esjobs: no verdicts to watch: no complete run; make one: esjobs run\n"
+    assert failed.stderr == "esjobs: no complete run, so flags cannot be updated; run: esjobs run\n"
     failed = run("flags", "ack", "A", "--until", "2026-01-01", "--who", "ann", store=store)
     assert failed.stderr == "esjobs: nothing is flagged yet; run it: esjobs watch\n"
 
 
 def test_a_name_has_one_line_and_the_state_of_its_first_flag(watched: Path) -> None:
     title, heading, *lines = run("flags", store=watched).stdout.splitlines()
-    assert title == "1 open, as of the night of 2025-01-04"
+    assert title == "1 open, as of night 2025-01-04"
     assert heading.split()[0] == "name"
     assert len(lines) == 1
     assert lines[0].split("  ")[0] == "A"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-_HEAVY = {"numpy", "pyarrow", "pydantic", "rich", "pandas", "scipy"}
+_HEAVY = {"numpy", "pyarrow", "pydantic", "rich", "pandas", "scipy", "duckdb"}
 _FITS = {"scipy", "iminuit", "numba", "altair", "elasticsearch", "apscheduler"}
 _SCRIPT = """
 import atexit, sys
 atexit.register(lambda: print(*sorted(name for name in sys.modules if sys.modules[name]), file=sys.stderr))
 sys.argv[0] = "esjobs"
-from esjobs.cli.main import main
-main()
+from esjobs.cli.start import program
+program()
 """
 
 
@@ -45,9 +45,15 @@ def test_completion_imports_no_library_and_no_command() -> None:
 @pytest.mark.parametrize(
     "arguments", [("show", "flags"), ("query", "--by", "queue"), ("report", "--out", "report.html")]
 )
-def test_who_reads_results_imports_no_fits(
+def test_who_reads_results_imports_no_fits_and_no_pandas(
     demo_folder: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     command = [str(tmp_path / each) if each.endswith(".html") else each for each in arguments]
     found = imported("--quiet", "--store", f"duckdb:{demo_folder / 'demo.duckdb'}", *command)
-    assert found & _FITS == set()
+    assert "pyarrow.lib" in found
+    assert found & {*_FITS, "pandas.core"} == set()
+
+
+@pytest.mark.parametrize("command", ["run", "doctor", "fields"])
+def test_a_command_that_makes_no_frame_imports_no_pandas(filled: Path, command: str) -> None:
+    assert "pandas.core" not in imported("--store", f"duckdb:{filled}", command)

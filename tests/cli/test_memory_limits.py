@@ -13,7 +13,7 @@ from esjobs.core.errors import StoreError
 
 pytestmark = pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not installed")
 
-SLOW = [pytest.param(limit, marks=pytest.mark.slow) for limit in (100, 200, 350, 450, 600, 800, 1_000, 1_200)]
+MORE = [pytest.param(limit, marks=pytest.mark.matrix) for limit in (100, 200, 350, 600, 800, 1_000, 1_200)]
 JOBS = "job_id,queue,end_time,task_id,cpu_s\n" + "".join(
     f"{number},Q{number % 7},2018-08-{1 + number % 28:02} 12:00:00,{number % 11},100\n"
     for number in range(2_000)
@@ -39,7 +39,7 @@ def assert_orderly(ended: "subprocess.CompletedProcess[str]") -> None:
         assert line.startswith("esjobs: ")
 
 
-@pytest.mark.parametrize("limit", [60, 300, 1_400, *SLOW])
+@pytest.mark.parametrize("limit", [60, 300, 450, 1_400, *MORE])
 def test_a_run_ends_well_or_with_one_line(demo_folder: Path, tmp_path: Path, limit: int) -> None:
     store = tmp_path / "demo.duckdb"
     shutil.copy(demo_folder / "demo.duckdb", store)

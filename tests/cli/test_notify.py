@@ -105,13 +105,15 @@ def test_from_a_look_to_the_log(config: Path, store: Path, server: MailServer, t
         ("chat", "failed", "2"),
         ("coordinators", "sent", "1"),
     ]
-    assert rows(notify(config, store, "log", "--state", "given up", "--format", "csv")) == []
+    assert rows(notify(config, store, "log", "--state", "abandoned", "--format", "csv")) == []
     table = notify(config, store, "log", "--recipient", "cern")
-    assert "31 % below declared corepower: CERN-PROD_UCORE" in " ".join(table.stdout.split())
+    assert "CERN-PROD_UCORE: jobs run 31 % slower than the declared corepower" in " ".join(
+        table.stdout.split()
+    )
     shown = run("--store", f"duckdb:{store}", "show", "notifications")
     assert shown.exit_code == 0
     examined = run("--config", str(config), "--store", f"duckdb:{store}", "doctor", "--format", "csv")
-    assert 'notifications,failed,"3 recipients, 1 messages could not be delivered yet"' in examined.stdout
+    assert 'notifications,failed,"3 recipients, 1 messages not yet delivered"' in examined.stdout
 
 
 def test_a_test_says_what_failed(config: Path, store: Path, server: MailServer) -> None:
@@ -125,7 +127,7 @@ def test_a_test_says_what_failed(config: Path, store: Path, server: MailServer) 
         ("chat", "failed"),
     ]
     unknown = notify(config, store, "test", "nobody")
-    assert (unknown.exit_code, "there are cern, coordinators, chat" in unknown.output) == (2, True)
+    assert (unknown.exit_code, "use one of: cern, coordinators, chat" in unknown.output) == (2, True)
 
 
 def test_a_test_before_the_first_night(config: Path, tmp_path: Path, server: MailServer) -> None:

@@ -136,6 +136,6 @@ def test_a_lack_of_memory_is_one_line(
     monkeypatch.setattr("esjobs.records.ingest.reading.lines.LineFeed._read", fails)
     done = run("ingest", "jobs", str(path), store=tmp_path / "jobs.duckdb")
     assert done.exit_code == 1
-    assert done.stderr.startswith("esjobs: out of memory; nothing half-written is visible")
+    assert done.stderr.startswith("esjobs: out of memory; published results are intact")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "jobs.duckdb").exists()

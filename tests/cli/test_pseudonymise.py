@@ -197,7 +197,7 @@ def test_a_new_key_is_for_its_owner_alone(store: Path, tmp_path: Path) -> None:
     assert len(first.strip()) == 64
     refused = exported(store, "jobs", out, key, "--new-key")
     assert refused.exit_code == 2
-    assert "is there already; leave --new-key out" in refused.output
+    assert "already exists; omit --new-key" in refused.output
     assert key.read_bytes() == first
 
 
@@ -206,10 +206,10 @@ def test_a_new_key_is_for_its_owner_alone(store: Path, tmp_path: Path) -> None:
     [
         (b"", 0o600, "is empty"),
         (b" \n\n", 0o600, "is empty"),
-        (b"short\n", 0o600, "has 5 bytes; it needs 16 at least"),
-        (KEY, 0o640, "others can read or change the key"),
-        (KEY, 0o604, "others can read or change the key"),
-        (KEY, 0o620, "others can read or change the key"),
+        (b"short\n", 0o600, "has 5 bytes; at least 16 are required"),
+        (KEY, 0o640, "other users can read or change key file"),
+        (KEY, 0o604, "other users can read or change key file"),
+        (KEY, 0o620, "other users can read or change key file"),
         (KEY * 4096, 0o600, "has more than 65536 bytes"),
     ],
 )
@@ -227,14 +227,14 @@ def test_keys_that_are_refused(
 
 def test_what_is_no_key_file(store: Path, tmp_path: Path, key: Path) -> None:
     missing = exported(store, "jobs", tmp_path / "o.csv", tmp_path / "none")
-    assert (missing.exit_code, "make one with --new-key" in missing.output) == (1, True)
-    assert "is no file" in exported(store, "jobs", tmp_path / "o.csv", tmp_path).output
+    assert (missing.exit_code, "create it with --new-key" in missing.output) == (1, True)
+    assert "is not a regular file" in exported(store, "jobs", tmp_path / "o.csv", tmp_path).output
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo, 0o600)
-    assert "is no file" in exported(store, "jobs", tmp_path / "o.csv", fifo).output
+    assert "is not a regular file" in exported(store, "jobs", tmp_path / "o.csv", fifo).output
     over = exported(store, "jobs", key, key, "--format", "csv")
     assert over.exit_code != 0
-    assert "it is what is read" in " ".join(over.output.split())
+    assert "it is an input file" in " ".join(over.output.split())
     assert key.read_bytes() == KEY + b"\n"
     lonely = run("export", "jobs", "--new-key", store=store)
     assert lonely.exit_code == 2

@@ -47,7 +47,7 @@ def test_bars_lines_and_heat_maps_are_drawn_in_the_terminal(address: str) -> Non
     assert "no jobs" in run(address, "--by", "site,day", "--plot").splitlines()[-1]
     assert "\x1b" not in run(address, "--by", "queue", "--plot")
     few = run(address, "--by", "site,day", "--plot", "--top", "3").splitlines()
-    assert few[-1].endswith("· no jobs, or among the others")
+    assert few[-1].endswith("· no jobs, or part of the others")
     some = run(address, "--by", "site,day", "--plot", "--min-jobs", "5").splitlines()
     assert some[-1].endswith("· no jobs, or too few")
 

@@ -56,7 +56,7 @@ def test_a_type_that_repeats_all_of_them_is_no_row(filled: Path) -> None:
     """Every job is of one type: its fit is that of all types, and stands in files."""
     title, _, *lines = run("show", "flags", "--level", "queue", store=filled).stdout.splitlines()
     assert "processing type all" in title
-    assert title.endswith("every job of the fits is simul")
+    assert title.endswith("all jobs of the fits are simul")
     assert len(lines) == 12
     asked = run("show", "flags", "--level", "queue", "--type", "simul", store=filled).stdout.splitlines()
     assert len(asked) == 14
@@ -94,7 +94,7 @@ def flags(types: tuple[str, ...], deviation: float = 0.5) -> pa.Table:
 def test_a_type_of_its_own_numbers_is_shown() -> None:
     same, title, _ = for_people("flags", flags(("all", "simul")))
     assert len(same) == 2
-    assert title == "level queue, processing type all, method gamma, every job of the fits is simul"
+    assert title == "level queue, processing type all, method gamma, all jobs of the fits are simul"
     other, title, _ = for_people("flags", flags(("all", "simul"), deviation=0.51))
     assert len(other) == 4
     assert title == "level queue, method gamma"
@@ -141,7 +141,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_comparison_shows_the_headline_and_files_have_all(two_runs: Path) -> None:
     title, heading, *lines = run("compare", store=two_runs).stdout.splitlines()
-    assert "method gamma, every job of the fits is simul" in title
+    assert "method gamma, all jobs of the fits are simul" in title
     assert heading.split()[:4] == ["level", "name", "verdict_a", "verdict_b"]
     everything = json.loads(run("compare", "--format", "json", store=two_runs).stdout)
     mine = [row for row in everything if (row["method"], row["processing_type"]) == ("gamma", "all")]
@@ -156,7 +156,7 @@ def test_a_comparison_shows_the_headline_and_files_have_all(two_runs: Path) -> N
 def test_a_comparison_is_narrowed_and_limited(two_runs: Path) -> None:
     title, _, *lines = run("compare", "--top", "3", store=two_runs).stdout.splitlines()
     assert len(lines) == 3
-    assert re.search(r"; 3 of \d+ rows, all with --top 0$", title)
+    assert re.search(r"; 3 of \d+ rows, show all with --top 0$", title)
     everything = json.loads(run("compare", "--format", "json", store=two_runs).stdout)
     asked = ("compare", "--level", "queue", "--type", "all", "--name", "site03", "--format", "json")
     narrowed = json.loads(run(*asked, store=two_runs).stdout)
@@ -167,7 +167,7 @@ def test_a_comparison_is_narrowed_and_limited(two_runs: Path) -> None:
     ]
     missing = run("compare", "--name", "SITE33", store=two_runs)
     assert missing.exit_code == 2
-    assert "factors have no name 'SITE33'; close are SITE03" in missing.output
+    assert "factors have no name 'SITE33'; similar: SITE03" in missing.output
 
 
 def test_changed_verdicts_come_first_then_the_largest_shifts(two_runs: Path) -> None:
@@ -205,7 +205,7 @@ def test_one_line_where_nothing_changed(two_runs: Path, tmp_path: Path) -> None:
     said = run("compare", store=store)
     assert said.exit_code == 0
     assert said.stdout.count("\n") == 1
-    assert "; no verdict changed; of " in said.stdout
+    assert "; no verdict changed; none of 54 " in said.stdout
     assert len(json.loads(run("compare", "--format", "json", store=store).stdout)) > 12
     assert run("compare", "--top", "0", store=store).stdout.count("\n") > 12
 
@@ -295,7 +295,7 @@ def test_verdicts_of_a_comparison_are_words() -> None:
     shown, _, summary = compared_for_people(compared)
     assert summary == (
         "1 verdict changed: 1 from candidate to confirmed; "
-        "of 2 factors none moved by 3 errors, most that of x: +1.0"
+        "none of 2 factors changed by 3 standard errors, largest change: x (+1.0)"
     )
     assert shown["verdict_a"].to_pylist() == ["candidate", None]
     assert shown["verdict_b"].to_pylist() == ["confirmed", "ok"]

@@ -91,7 +91,7 @@ def test_the_same_contents_are_the_same_load_whatever_the_descriptor(tmp_path: P
         assert (done.returncode, done.stderr) == (0, "")
         reports.append(done.stdout)
     assert "6 rows = 2 stored + 2 updated + 2 rejected" in reports[0]
-    assert "was read before" in reports[1]
+    assert "were already loaded" in reports[1]
     shown = run("show", "rejects", "--format", "csv", store=store).stdout
     assert [line.split(",")[2] for line in shown.splitlines()[1:]] == ["pipe1", "pipe2"]
 
@@ -174,7 +174,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     (line,) = done.stderr.decode().splitlines()
-    assert line.startswith(f"esjobs: stdin cannot be kept in {tmp_path} while it is read (File too large")
+    assert line.startswith(f"esjobs: cannot buffer stdin in {tmp_path} (File too large")
     assert "set TMPDIR" in line
     assert list(tmp_path.iterdir()) == []
 

@@ -73,5 +73,5 @@ def test_the_conclusion_of_a_run_is_the_last_thing_on_a_terminal(filled: Path) -
     sentence = next(number for number, line in enumerate(lines) if line.startswith("by queue: "))
     account = max(number for number, line in enumerate(lines) if line.startswith("flag: "))
     assert account < sentence
-    assert lines[-1].startswith("see: esjobs show flags")
+    assert lines[-1].startswith("details: esjobs show flags")
     assert max(map(len, lines[sentence:])) <= 80

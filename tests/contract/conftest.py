@@ -19,18 +19,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every engine for each test; of each vendor one version, with the mark ``every_version`` all of them.
 
     Versions differ in what they answer to queries and mappings: tests about these have the mark. What is
-    built upon the answers (loads, publication, leases) is ours and alike, as is what we refuse to ask. Files
-    with the mark ``one_vendor`` are about this alone: Elasticsearch repeats them in the matrix.
+    built upon the answers (loads, publication, leases) is ours and alike, as is what we refuse to ask: such
+    tests have the mark ``one_vendor``.
     """
     for name, durable in (("engine", False), ("durable", True)):
         if name in metafunc.fixturenames:
             marked = metafunc.definition.get_closest_marker("every_version") is not None
             every = marked or getattr(metafunc.function, "every_version", False)
-            one = metafunc.definition.get_closest_marker("one_vendor") is not None
-            metafunc.parametrize(name, _params(durable=durable, every=every, one=one), indirect=True)
+            metafunc.parametrize(name, _params(durable=durable, every=every), indirect=True)
 
 
-def _params(*, durable: bool, every: bool, one: bool) -> list[Any]:
+def _params(*, durable: bool, every: bool) -> list[Any]:
     chosen = [
         engine
         for engine in ENGINES.values()
@@ -38,8 +37,7 @@ def _params(*, durable: bool, every: bool, one: bool) -> list[Any]:
     ]
     embedded = [engine.name for engine in chosen if engine.server is None]
     servers = [engine.server for engine in chosen if engine.server is not None]
-    repeated = tuple(each for each in servers if one and each.startswith("elasticsearch"))
-    return embedded + server_params(*(each for each in servers if each not in repeated), matrix=repeated)
+    return embedded + (server_params(*servers) if servers else [])
 
 
 @pytest.fixture

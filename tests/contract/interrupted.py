@@ -1,15 +1,15 @@
-"""A process that is killed at a given moment of a write; run by ``test_interruptions``."""
+"""What a process does that is killed at a given moment of a write, for ``test_interruptions``."""
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pyarrow as pa
 
 from esjobs.schema.speed import FACTORS
-from tests.contract.engines import ENGINES
+from tests.contract.engines import ENGINES, variable
 from tests.contract.jobs import batch, job, table_batch
 
 
@@ -34,9 +34,11 @@ def _dying(first: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     _die()
 
 
-def main(engine: str, place: str, moment: str) -> None:
-    """Do what ``moment`` names and be killed."""
-    store, rows = ENGINES[engine].open(Path(place)), ENGINES[engine].rows
+def live(engine: str, place: Path, moment: str, rows: int, to: Connection, server: str | None) -> None:
+    """Do what ``moment`` names and be killed; ``to``: where it tells what is published."""
+    if server is not None:
+        os.environ[variable(engine)] = server
+    store = ENGINES[engine].open(place)
     match moment:
         case "in put_jobs":
             store.put_jobs(_dying(jobs(2, rows)), "second")
@@ -52,9 +54,5 @@ def main(engine: str, place: str, moment: str) -> None:
             for number in range(2, 1000):
                 store.put_jobs([jobs(number, rows)], str(number))
                 store.publish([store.replace(FACTORS, "r1", [factors(str(number))])])
-                print(number, flush=True)
+                to.send(number)
     _die()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

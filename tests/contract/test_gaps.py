@@ -47,9 +47,9 @@ def test_weeks_months_hours_and_bins_have_no_gaps(session: Session) -> None:
 
 def test_what_has_no_row_is_said(session: Session) -> None:
     (note,) = session.query("week", "jobs", window="2018").details.notes
-    assert note == "49 weeks of 2018-01-01/2019-01-01 have no jobs, and no rows"
+    assert note == "49 weeks of 2018-01-01/2019-01-01 have no jobs and no rows"
     (note,) = session.query("site,week", "jobs").details.notes
-    assert note == "2 weeks between the first job and the last have no jobs, and no rows"
+    assert note == "2 weeks between the first job and the last have no jobs and no rows"
     assert session.query("week", "jobs").details.notes == ()
 
 

@@ -27,6 +27,8 @@ from tests.scheduler.notifications.made_up import (
 )
 from tests.scheduler.notifications.servers import mail_server
 
+pytestmark = pytest.mark.one_vendor
+
 DAY = timedelta(days=1)
 
 
@@ -51,8 +53,11 @@ def test_told_once(store: JobStore) -> None:
         assert outbox(store) == before
         arrived = sorted((address, mail["Subject"]) for address, mail in server.taken)
     assert arrived == [
-        ("cern@site.example", "[esjobs] 31 % below declared corepower: CERN-PROD_UCORE"),
-        ("coordinators@grid.example", "[esjobs] 3 confirmed, 60 candidates: 2026-11-21 to 2026-11-23"),
+        ("cern@site.example", "[esjobs] CERN-PROD_UCORE: jobs run 31 % slower than the declared corepower"),
+        (
+            "coordinators@grid.example",
+            "[esjobs] 3 confirmed deviations, 60 candidates: 2026-11-21 to 2026-11-23",
+        ),
         ("operators@grid.example", "[esjobs] Night 2026-11-21 failed"),
     ]
     assert sorted(state for _, state in states(store)) == ["bundled"] * 3 + ["sent"] * 3

@@ -90,14 +90,14 @@ def _verdict(deviation: float, error: float, origin: str) -> Verdict:
     return "ok" if abs(deviation) + 1.645 * error < 0.2 else "undecided"
 
 
-ADVICE = "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
+ADVICE = "If this contradicts your hardware list, check SMT and overcommit, or run the benchmark again."
 
 
 def _finding(name: str, corepower: float, deviation: float, error: float, others: int) -> str:
     middle, low, high = (corepower * (1 + deviation + side * 1.645 * error) for side in (0, -1, 1))
     return (
-        f"Relative to what {others} other sites declare, the jobs of {name} ran like {middle:.1f} "
-        f"({low:.1f} to {high:.1f}, 90 %) HS06 per core."
+        f"Jobs of {name} ran as fast as {middle:.1f} HS06 per core (90 % interval: {low:.1f} to {high:.1f}), "
+        f"on the scale of {others} other sites."
     )
 
 
@@ -256,7 +256,7 @@ def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]
         "sigma_int_kind": "estimated",
         "minuit_valid": True,
         "chi2": 690.0,
-        "n_jobs_set_aside": 240,
+        "n_jobs_excluded": 240,
         "n_rejected": 9,
         "pull_width": 1.06,
     }

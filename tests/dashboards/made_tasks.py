@@ -1,4 +1,4 @@
-"""Tasks of a made-up run: their fixed cost, and what the fit left of their buckets."""
+"""Tasks of a made-up run: their start-up time, and what the fit left of their buckets."""
 
 from collections.abc import Iterable
 
@@ -99,5 +99,5 @@ def task_rows(residuals: Rows) -> Rows:
 def _decision(place: int) -> str:
     rho = _rho(place)
     if rho is None:
-        return "fixed cost unknown"
+        return "start-up time unknown"
     return "split" if TASKS[place][3] else "corrected" if rho > 1 else "kept"

@@ -62,7 +62,7 @@ def test_the_report_and_its_conclusion_say_how_old_they_are(demo: Session) -> No
     fresh = render(report_data(demo.store, now=datetime(2025, 7, 1, 12, tzinfo=UTC)))
     assert 'data-light="Yes"' in fresh
     assert '<span class="too-old" hidden>' in fresh
-    assert "may be sent" not in fresh[: fresh.index('id="deviating"')]
+    assert "cleared to send" not in fresh[: fresh.index('id="deviating"')]
 
 
 def test_the_page_of_a_site_says_how_old_it_is(demo: Session, tmp_path: Path) -> None:

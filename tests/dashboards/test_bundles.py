@@ -215,7 +215,7 @@ def test_check_says_what_is_wrong_and_fails(tmp_path: Path) -> None:
     broken.write_text(bundle_of("portable").replace('"8.9.0"', '"10.2.0"'))
     bad = CliRunner().invoke(main, ["dashboards", "check", str(broken)])
     assert bad.exit_code == 1
-    assert "typeMigrationVersion is 10.2.0, not 8.9.0" in bad.stdout
+    assert "typeMigrationVersion is 10.2.0, expected 8.9.0" in bad.stdout
     missing = CliRunner().invoke(main, ["dashboards", "check", str(tmp_path / "no.ndjson")])
     assert missing.exit_code == 1
     compare_text(missing.stderr)

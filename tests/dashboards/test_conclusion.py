@@ -113,9 +113,9 @@ def test_verdicts_are_called_what_the_command_line_calls_them(data: ReportData) 
     for verdict in ("ok", "undecided", "undeclared", "too few", "mixed", "implausible"):
         assert read({"verdict": verdict, "origin": "default"}, VERDICT) == verdict
     page = render(data)
-    for word in ("sites fitted", "set aside</", "default, not fitted", "Off by"):
+    for word in ("sites fitted", "excluded</", "default, not fitted", "Off by"):
         assert word not in page
-    assert "set aside" not in " ".join(look.label for look in LOOKS.values())
+    assert "excluded" not in " ".join(look.label for look in LOOKS.values())
 
 
 def test_declared_values_keep_their_digits_and_proposals_those_of_their_error() -> None:
@@ -156,7 +156,7 @@ def test_reference_scores_are_no_declarations_of_sites(data: ReportData) -> None
     (figure,) = block_of(models_with_scores(data), "corepower-cpu-model").parts
     assert isinstance(figure, FigurePart)
     assert "from the reference scores of 25 CPU models." in figure.caption
-    assert "2.0 %, the least that is assumed" in figure.caption
+    assert "2.0 %, the assumed minimum" in figure.caption
     (sites,) = block_of(data, "corepower-site").parts
     assert isinstance(sites, FigurePart)
     assert "declared values of" in sites.caption
@@ -175,7 +175,7 @@ def test_empty_sections_of_cpu_models_are_left_out_or_say_why(data: ReportData) 
     assert data.flags is not None
     assert data.factors is not None
     assert shown(data) == {"factors-cpu-model", "corepower-cpu-model"}
-    assert "No deviation of a CPU model from its reference score is confirmed." in render(
+    assert "No CPU model has a confirmed deviation from its reference score." in render(
         models_with_scores(data)
     )
     bare = replace(
@@ -196,7 +196,9 @@ def test_a_single_type_is_not_repeated(make_data: Callable[..., ReportData]) -> 
     assert data.factors is not None
     twice: pd.DataFrame = pd.concat([data.factors, data.factors.assign(processing_type="simul")])
     (text,) = block_of(replace(data, factors=twice), "types").parts
-    assert text == TextPart(("All jobs of the fit are of one type, simul: its results are those above.",))
+    assert text == TextPart(
+        ("All jobs of the fit have one processing type, simul; its results are those above.",)
+    )
 
 
 @pytest.mark.parametrize("identity", ["deviating", "corepower-site", "deviation-site", "pulls", "matrix"])

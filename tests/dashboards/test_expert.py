@@ -33,7 +33,7 @@ from tests.dashboards.conftest import HOSTILE
 from tests.dashboards.conftest import PULLS as COUNTS
 from tests.dashboards.drawn import NEWEST, OLDEST, SIZE, lines, logarithmic, marks, svg
 
-EXPERT = tuple(each for each in REPORT if each.section == "For the expert")
+EXPERT = tuple(each for each in REPORT if each.section == "For experts")
 
 
 def block_of(data: ReportData, identity: str) -> tuple[Block, Composer]:
@@ -102,7 +102,7 @@ def test_the_tasks_with_most_jobs_have_a_chart_each(data: ReportData) -> None:
     first = jobs.sort_values(ascending=False).index[0]
     assert figure.titles[0].name == task_label(None if pd.isna(part) else part for part in first)
     assert re.search(r"ρ .* ± .* events, slope −.* ± .*: corrected", figure.titles[0].words)
-    assert any(title.words == "ρ not estimated: fixed cost unknown" for title in figure.titles)
+    assert any(title.words == "ρ not estimated: start-up time unknown" for title in figure.titles)
 
 
 def test_the_curve_is_the_fixed_cost_through_the_median_site() -> None:
@@ -138,7 +138,7 @@ def test_what_no_logarithm_holds_is_left_out(data: ReportData) -> None:
     block, _ = block_of(replace(data, residuals=frame, tasks=None), "task-curves")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
     assert figure.marks == 2
-    assert figure.titles[0].words == "no account of it"
+    assert figure.titles[0].words == "not recorded"
 
 
 def test_a_kind_of_work_has_the_account_of_its_task(data: ReportData) -> None:
@@ -242,7 +242,7 @@ def test_the_error_of_a_verdict_is_the_sum_of_its_parts(data: ReportData) -> Non
         parts = (row[f"deviation_err_{part}"] for part in ("stat", "int", "line"))
         assert math.hypot(*parts) == pytest.approx(row["deviation_err"], rel=0.01)
     assert len(cells_of(block, "Raw")) == len(rows)
-    assert any(text != "–" for text in cells_of(block, "Via only"))
+    assert any(text != "–" for text in cells_of(block, "Sole link"))
 
 
 def test_names_with_one_task_are_named(data: ReportData) -> None:
@@ -272,7 +272,7 @@ def test_siblings_carry_the_origin_of_their_declaration(data: ReportData) -> Non
         assert row["k_raw"] is not None
     block, _ = block_of(data, "siblings")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
-    power = r"to the power −?0\.\d\d, −?0\.\d\d before the fixed cost was taken out"
+    power = r"to the power −?0\.\d\d \(−?0\.\d\d without correction\)"
     assert re.search(power, figure.caption)
     assert set(cells_of(block, "Origin")) <= {"own", "inherited", "default", "–"}
     assert all(row["origin"] is None for row in Composer(replace(data, flags=None)).rows(SIBLINGS, "all"))
@@ -334,16 +334,16 @@ def test_factors_show_what_was_taken_out(data: ReportData) -> None:
         layer for layer in composer.charts.specs[figure.charts[0]]["layer"] if layer.get("name") == "marks"
     )
     titles = {item["title"] for item in marks["encoding"]["tooltip"]}
-    assert {"k raw", "ρ, events", "Via only"} <= titles
+    assert {"k raw", "ρ, events", "Sole link"} <= titles
     table, _ = block_of(data, "factors-site-table")
-    for title in ("k raw", "ρ, events", "Via only"):
+    for title in ("k raw", "ρ, events", "Sole link"):
         assert any(text != "–" for text in cells_of(table, title))
 
 
 def test_deviating_sites_say_via_whom(data: ReportData) -> None:
     assert data.flags is not None
     block, _ = block_of(replace(data, flags=data.flags.assign(sole_link="GRID-BRIDGE")), "deviating")
-    assert set(cells_of(block, "Via only")) == {"GRID-BRIDGE"}
+    assert set(cells_of(block, "Sole link")) == {"GRID-BRIDGE"}
 
 
 def test_hostile_names_everywhere_leave_no_element(data: ReportData) -> None:
@@ -380,9 +380,9 @@ def test_tasks_of_one_site_have_no_chart(data: ReportData) -> None:
     block, _ = block_of(replace(data, residuals=frame), "task-curves")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
     assert (len(figure.charts), figure.marks) == (1, 2)
-    assert "Left out: 2 tasks that ran at one queue only." in figure.caption
+    assert "Omitted: 2 tasks that ran at one queue only." in figure.caption
     alone, _ = block_of(replace(data, residuals=frame[2:]), "task-curves")
-    assert alone.parts == (TextPart(("Nothing to compare: each of 2 tasks ran at one queue only.",)),)
+    assert alone.parts == (TextPart(("No comparison: each of 2 tasks ran at one queue only.",)),)
 
 
 def test_the_rounding_of_zero_is_not_shown_as_a_result(data: ReportData) -> None:
@@ -401,14 +401,14 @@ def test_the_rounding_of_zero_is_not_shown_as_a_result(data: ReportData) -> None
         assert "by construction" in panel(identity).empty
     (text,) = block_of(nothing, "method-shift")[0].parts
     assert isinstance(text, TextPart)
-    assert text.paragraphs[0].startswith("Nothing: it gives each of ")
+    assert text.paragraphs[0].startswith("No effect: it gives each of ")
     assert set(cells_of(block_of(nothing, "fit-quality")[0], "Pull width")) == {"0.00"}
 
 
 @pytest.mark.parametrize("identity", ["matrix", "worst-buckets"])
 def test_residuals_above_zero_are_called_faster(identity: str) -> None:
     (note,) = {field.note for field in panel(identity).fields if field.column == "deviation"}
-    assert "above 0 ran faster" in note
+    assert "above 0: faster" in note
     assert "faster" in panel(identity).description
 
 

@@ -153,7 +153,7 @@ def test_no_ratio_of_one_job_leads_and_who_differs_is_said() -> None:
     assert texts(picture, "sentence") == ["1 of 3 differs from the rest by more than 3 standard errors."]
     spec["data"]["values"] = rows[:2]
     (said,) = texts(svg(spec), "sentence")
-    assert said.endswith("their order says nothing.")
+    assert said.endswith("their order has no meaning.")
 
 
 def test_products_of_jobs_are_asked_without_a_script() -> None:

@@ -75,7 +75,7 @@ def test_nothing_draws_an_explanation(browser: "Browser", nothing: Path, file: s
         if panel.kind in ("markdown", "tiles"):
             continue
         words = opened.page.locator(f"#{panel.id} .empty").inner_text()
-        assert words.startswith(panel.empty or "There are no rows"), panel.id
+        assert words.startswith(panel.empty or "No rows"), panel.id
     assert opened.complaints == []
 
 

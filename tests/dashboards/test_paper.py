@@ -24,7 +24,7 @@ _SCREEN = """() => ({
 })"""
 
 
-_ASKED = ("Pulls of the buckets", "Where each queue is off, task by task", "2018-08-17")
+_ASKED = ("Pulls of the buckets", "Where does each queue deviate, by task?", "2018-08-17")
 
 
 def squeezed(text: str) -> str:
@@ -82,7 +82,7 @@ def test_the_method_is_there_to_its_last_word(pages: list[str]) -> None:
 
 def test_the_expert_part_is_left_out_and_said_to_be(pages: list[str]) -> None:
     said = pages[0][pages[0].index("Leftoutonpaper:") :].split(".Thefileitselfhasitall")[0]
-    for title in ("For the expert", "Processing types one by one", "The books by day", "The fits"):
+    for title in ("For experts", "Individual processing types", "Accounting by day", "The fits"):
         assert squeezed(title) in said
     text = "".join(pages)
     for title in (*_ASKED, "The fits "):

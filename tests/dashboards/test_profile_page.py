@@ -16,7 +16,7 @@ _TABLES = {
             "queue",
             "verdict",
             "deviation (90 %)",
-            "ran like",
+            "measured",
             "should declare",
             "origin",
             "speed factor",
@@ -47,7 +47,7 @@ _TABLES = {
         frozenset((4, 6, 7)),
     ),
     "told": Columns(
-        ["queue", "part", "what it says"],
+        ["queue", "part", "explanation"],
         [
             [
                 "TAMARIND-HEP_HIMEM",

@@ -69,7 +69,7 @@ def test_what_is_cut_has_a_button(wide: Opened) -> None:
     assert cut
     assert all(each["button"] and each["hides"] for each in cut)
     assert wide.page.locator("#method .more").count() == 0
-    assert wide.page.locator("#method dd").last.inner_text().endswith("it never enters a fit.")
+    assert wide.page.locator("#method dd").last.inner_text().endswith("but never enters a fit.")
 
 
 def test_the_keyboard_opens_and_closes_what_is_cut(wide: Opened) -> None:

@@ -133,8 +133,8 @@ def test_what_a_coordinator_wants_first_comes_first(data: ReportData, page: str)
     flags = data.flags.query("level == 'queue' and processing_type == 'all' and method == 'gamma'")
     judged = flags.verdict.isin(["deviates", "ok", "undecided"]).sum()
     sentence = f"{flags.confirmed.eq(True).sum()} of {judged} comparable queues deviate by more than 20 %"
-    assert text.index(sentence) < text.index("Relative to what 51 other sites declare")
-    for phrase in ("if everyone is stale by 10 %, so is the line", "hs06sec contains the declared corepower"):
+    assert text.index(sentence) < text.index("on the scale of 51 other sites")
+    for phrase in ("if all are outdated by 10 %, so is the line", "hs06sec contains the declared corepower"):
         assert phrase in text
 
 
@@ -155,7 +155,7 @@ def test_nothing_deviates(small: ReportData) -> None:
     assert small.flags is not None
     calm = small.flags.assign(verdict=small.flags.verdict.replace("deviates", "ok"), confirmed=False)
     text = " ".join(outline(render(replace(small, flags=calm))).text)
-    assert "No deviation of a queue is confirmed." in text
+    assert "No confirmed deviations of queues." in text
 
 
 def test_nothing_is_declared(small: ReportData) -> None:
@@ -165,7 +165,7 @@ def test_nothing_is_declared(small: ReportData) -> None:
     empty = pd.DataFrame()
     text = " ".join(outline(render(replace(small, flags=bare, lines=empty, fit_summaries=empty))).text)
     assert "No queue has both a speed factor and a declared corepower" in text
-    assert "Nothing can be concluded" in text
+    assert "No conclusion" in text
 
 
 def test_the_spread_stands_with_its_dof_even_when_there_is_none(small: ReportData) -> None:
@@ -178,7 +178,7 @@ def test_the_spread_stands_with_its_dof_even_when_there_is_none(small: ReportDat
 
 def test_five_sites_and_one_type(make_data: Callable[..., ReportData]) -> None:
     text = " ".join(outline(render(make_data(5, types=("all",)))).text)
-    assert "The records name no processing types." in text
+    assert "Job records name no processing types." in text
     assert "Dashed, because no verdict rests on it: verdicts need at least 10 sites." in text
 
 

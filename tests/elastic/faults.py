@@ -271,13 +271,13 @@ FAULTS = (
         "failing runs",
         "a point in time closed under a search for groups of jobs",
         "refused to go on with another snapshot",
-        "run", GROUPS, _lose_snapshot, error="snapshot that was read is gone.*run it again",
+        "run", GROUPS, _lose_snapshot, error="snapshot of the read has expired.*run it again",
     ),
     Fault(
         "failing runs",
         "a point in time closed under a search",
         "refused to go on with another snapshot",
-        "run", SEARCH, _lose_snapshot, skip=1, error="snapshot that was read is gone.*run it again",
+        "run", SEARCH, _lose_snapshot, skip=1, error="snapshot of the read has expired.*run it again",
     ),
     Fault(
         "late answers",

@@ -428,11 +428,11 @@ def test_documents_without_an_end_time_are_counted(server: Server, index_prefix:
     with esjobs.open(settings=settings_of(server, index_prefix)) as session:
         report = session.speed.aggregate("2018-08-01/2018-08-02")
         assert report.rows_in == 1
-        assert report.notes[0] == "2 documents have no end time: they belong to no day, and count nowhere"
+        assert report.notes[0] == "2 documents have no end time; they belong to no day and are not counted"
         (row,) = [item for item in check_fields(session.store) if item.field == "end_time"]
         assert (row.note, row.effect) == (
-            "2 documents have none",
-            "these documents belong to no day, and count nowhere",
+            "2 documents have no value",
+            "these documents belong to no day and are not counted",
         )
     make_index(server, f"{index_prefix}jobs-2", CATALOGUE, [plain(job(2))])
     server.json("DELETE", f"{index_prefix}jobs-1")
@@ -466,7 +466,7 @@ def test_reading_many_documents_wants_a_word(
         with caplog.at_level("INFO"):
             assert session.speed.aggregate(window).rows_out == 11
         told = [record.message for record in caplog.records]
-        assert f"{index_prefix}jobs-*: 0 documents to be grouped by the cluster" in " ".join(told)
+        assert f"{index_prefix}jobs-*: the cluster groups 0 documents" in " ".join(told)
     given = ["--store", server.url, "--jobs-index", f"{index_prefix}jobs-*", "--field-map", "esjobs"]
     environment = {"ESJOBS_CLUSTER__PREFIX": f"{index_prefix}own", "ESJOBS_CLUSTER__READ_AT_MOST": "5"}
     for more, code in (((), 1), (("--yes",), 0)):

@@ -551,4 +551,4 @@ def test_without_rows_a_chart_says_so(chart: Chart) -> None:
         picture = svg(emptied(spec), version)
         said = " ".join("".join(each.itertext()) for each in picture.iter() if each.tag.endswith("text"))
         _, panel = PANELS[chart.panel]
-        assert all(word in said for word in (panel.empty or "There are no rows").split())
+        assert all(word in said for word in (panel.empty or "No rows").split())

@@ -85,8 +85,8 @@ def test_an_answer_is_classified_by_its_type() -> None:
         error = {"error": {"type": "cluster_block_exception", "reason": reason}}
         blocked = refusal("here", "PUT", "/x", 429 if disk else 403, error)
         assert isinstance(blocked, BlockedError)
-        assert ("is a disk too full" in str(blocked)) is disk
-        assert ("lift the block" in str(blocked)) is not disk
+        assert ("is a disk full" in str(blocked)) is disk
+        assert ("remove the block" in str(blocked)) is not disk
     inner = {
         "error": {
             "type": "search_phase_execution_exception",

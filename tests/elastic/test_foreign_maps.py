@@ -50,7 +50,7 @@ def test_objects_and_truth_values(
     by_smt = groups(store, Query(("smt",), (Count(),)))
     assert {key: row["n_jobs"] for (key,), row in by_smt.items()} == {True: 2, False: 1, None: 1}
     states = {state.field: (state.state, state.note) for state in store.check_fields()}
-    told = "read from the documents; an index does not tell whether they have it"
+    told = "read from the documents; the index does not show whether they have it"
     assert states["counters"] == ("present", told)
     assert states["smt"][0] == ("present" if smt["type"] == "boolean" else "wrong type")
     store.close()
@@ -72,7 +72,7 @@ def test_a_map_of_others_that_is_none(server: Server, index_prefix: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "error"), [("smt = {constant = true}", ""), ('smt = {constant = "yes"}', "only texts")]
+    ("text", "error"), [("smt = {constant = true}", ""), ('smt = {constant = "yes"}', "only text")]
 )
 def test_a_truth_value_can_be_the_same_for_all(tmp_path: Path, text: str, error: str) -> None:
     path = tmp_path / "mine.toml"

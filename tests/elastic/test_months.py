@@ -155,7 +155,7 @@ def test_a_sweep_looks_into_months_in_which_something_happened(server: Server, i
         assert (looked_into(), looked_into()) == ([1], [])
         assert [count for count in swept if count] == [2, 2, 2]
         # if the list is lost, every month is looked into once
-        store.compare_and_set("months to sweep", store.value("months to sweep"), None)
+        store.compare_and_set("months with garbage", store.value("months with garbage"), None)
         assert looked_into() == [1, 2]
         assert looked_into() == []
         store.close()
@@ -238,7 +238,7 @@ def test_an_alias_without_our_filter_is_told_and_nothing_is_swept(server: Server
                 ask()
     server.json("POST", f"{index}/_refresh")
     assert server.json("GET", f"{index}/_count")["count"] >= 2
-    store.set_up(mend=True)
+    store.set_up(repair=True)
     assert [row["n_jobs"] for row in visible(store, BUCKETS)] == [1, 1]
     store.close()
 

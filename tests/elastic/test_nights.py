@@ -145,7 +145,7 @@ def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
         bodies = [mail.get_body(("plain",)) for _, mail in mails.taken]
         texts = [" ".join(body.get_content().split()) for body in bodies if body is not None]
         assert sum("Night 2025-06-03 failed" in text for text in texts) == 1
-        assert sum("its results are there now" in text for text in texts) == 1
+        assert sum("its results are now complete" in text for text in texts) == 1
         with clustered(proxy.url, index_prefix, hands) as stage:
             found = visible_rows(stage.store)
     with staged(tmp_path) as embedded:

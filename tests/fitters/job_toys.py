@@ -1,4 +1,4 @@
-"""Made-up jobs whose fixed cost, kinds and speeds are known."""
+"""Made-up jobs whose start-up time, kinds and speeds are known."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -51,7 +51,7 @@ def test_a_chain_names_what_it_hangs_on_and_few_jobs_are_no_bridge() -> None:
     assert found.name.tolist() == ["A", "B", "C", "D", "E", "F"]
     assert found.via.tolist() == [None, None, None, "C", "C", None]
     assert found.sound.tolist() == [True, True, True, False, False, False]
-    assert found.reason[4] == "via C only"
+    assert found.reason[4] == "linked through C only"
     assert "fewer than 50 jobs" in found.reason[5]
 
 

@@ -71,7 +71,7 @@ def test_a_pair_without_loops_has_no_error_from_the_scatter_of_others() -> None:
     assert (pair["status"], pair["component"]) == ("no dof", 1)
     assert np.isnan(pair["k_err"])
     assert result.units.row("A")["k_err"] > 0
-    assert "no independent loop" in pair["reason"]
+    assert "no redundancy" in pair["reason"]
 
 
 def test_no_error_without_degrees_of_freedom_and_without_rel_var() -> None:
@@ -81,7 +81,7 @@ def test_no_error_without_degrees_of_freedom_and_without_rel_var() -> None:
     assert np.isnan(result.units.k_err).all()
     assert (
         result.units.reason[0]
-        == "its component has no independent loop, and no rel_var is given: no error can be had"
+        == "its component has no redundancy and rel_var is missing, so no error can be estimated"
     )
     assert np.isnan(result.S)
     assert result.sigma_int.source == "unknown"

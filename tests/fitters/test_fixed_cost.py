@@ -1,4 +1,4 @@
-"""Fixed cost per job: real queues as judges, toys with planted costs, decisions, bad input."""
+"""Start-up time per job: real queues as judges, toys with planted costs, decisions, bad input."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -290,11 +290,11 @@ def decision(**change: object) -> tuple[str, str]:
         ({"rho": -3.0, "law": "uniform", "lengths": 1.25, "per_bucket": 400}, "rising", "rises"),
         ({"lengths": 1.0}, "equal lengths", "differ by 1.0"),
         ({"units": 1}, "equal lengths", "one unit"),
-        ({"without": True}, "set aside", "unknown: no second moments"),
+        ({"without": True}, "excluded", "unknown: no second moments"),
         ({"without": True, "lengths": 1.0}, "equal lengths", "differ by 1.0"),
-        ({"per_bucket": 15}, "set aside", "jobs"),
-        ({"spread_events": 1e-9}, "set aside", "do not vary"),
-        ({"spread_events": 0.03, "per_bucket": 40, "sigma": 0.3}, "set aside", "+-"),
+        ({"per_bucket": 15}, "excluded", "jobs"),
+        ({"spread_events": 1e-9}, "excluded", "do not vary"),
+        ({"spread_events": 0.03, "per_bucket": 40, "sigma": 0.3}, "excluded", "+-"),
     ],
 )
 def test_decisions_and_their_reasons(change: dict[str, object], expected: str, word: str) -> None:
@@ -302,18 +302,18 @@ def test_decisions_and_their_reasons(change: dict[str, object], expected: str, w
     assert (found, word in reason) == (expected, True), reason
 
 
-def test_unknown_costs_are_no_numbers_and_set_aside_rows_are_not_used() -> None:
+def test_unknown_costs_are_no_numbers_and_excluded_rows_are_not_used() -> None:
     jobs = make_jobs(np.random.default_rng(23), 3, 2, 60, 20.0)
     columns = jobs.sums().columns()
     columns["events_sq"] = np.where(columns["task"] == 1, np.nan, columns["events_sq"])
     costs = estimate_fixed_cost(**columns)
-    assert costs.tasks.decision.tolist() == ["apply", "set aside"]
+    assert costs.tasks.decision.tolist() == ["apply", "excluded"]
     assert np.isnan([costs.tasks.rho[1], costs.tasks.rho_err[1], costs.tasks.slope[1]]).all()
     found = correct_fixed_cost(costs, **columns)
     gone = columns["task"] == 1
     assert found.use.tolist() == (~gone).tolist()
     assert np.isnan(found.events_eff[gone]).all()
-    assert all("fixed cost unknown" in reason for reason in found.reason[gone])
+    assert all("start-up time unknown" in reason for reason in found.reason[gone])
 
 
 def test_rows_of_days_are_added_up() -> None:
@@ -407,7 +407,7 @@ def test_contradicting_moments_are_no_moments() -> None:
     columns = make_jobs(np.random.default_rng(41), 2, 1, 60, 20.0).sums().columns()
     columns["events_cpu_s"] = columns["events_cpu_s"] * 3
     table = estimate_fixed_cost(**columns).tasks
-    assert table.decision.tolist() == ["set aside"]
+    assert table.decision.tolist() == ["excluded"]
     assert "no second moments" in table.reason[0]
 
 

@@ -162,7 +162,7 @@ def test_few_groups_carry_no_verdict_and_fewer_no_line() -> None:
     line = fit_line(SLOPE * c, 1e-3 * c, c)
     assert line.status == "ok"
     assert set(line.points.verdict) == {"undecided"}
-    assert "6 groups, 10 are needed" in line.points.reason[0]
+    assert "6 groups; a verdict requires 10" in line.points.reason[0]
     assert fit_line(SLOPE * c, 1e-3 * c, c, min_groups=3).points.verdict.tolist() == ["ok"] * 6
     two = fit_line(SLOPE * c[:2], 1e-3 * c[:2], c[:2])
     assert two.status == "too few"

@@ -45,7 +45,7 @@ EXPECTED = {
     "13332803 multi": "keep",
     "13332803 single": "keep",
     "13743294 multi": "keep",
-    MIXED: "set aside",
+    MIXED: "excluded",
     "14773217 multi": "keep",
     "15350577 single": "keep",
 }
@@ -53,7 +53,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("corrected", [True, False])
 def test_the_real_mixed_task_is_found_among_jobs(jobs: pd.DataFrame, corrected: bool) -> None:
-    """Even with the fixed cost left in, which makes the scatter of one good task twice as wide."""
+    """Even with the start-up time left in, which makes the scatter of one good task twice as wide."""
     residual = np.log(jobs["cpu_s"].to_numpy() / jobs["events"].to_numpy())
     if corrected:
         costs = estimate_fixed_cost(**sum_jobs(jobs))
@@ -66,7 +66,7 @@ def test_the_real_mixed_task_is_found_among_jobs(jobs: pd.DataFrame, corrected: 
     assert row["sigma"] == pytest.approx(1.66, abs=0.05)
     assert row["reason"].startswith("mixed task: two modes")
     assert found.n_jobs_aside == row["n_jobs"] == 989
-    assert set(found.decision[(jobs["task"] == MIXED).to_numpy()]) == {"set aside"}
+    assert set(found.decision[(jobs["task"] == MIXED).to_numpy()]) == {"excluded"}
 
 
 def test_the_real_mixed_task_is_split_where_its_kinds_are_named(jobs: pd.DataFrame) -> None:
@@ -95,7 +95,7 @@ def test_the_real_mixed_task_is_split_where_its_kinds_are_named(jobs: pd.DataFra
 
 
 def rate(toys: MixedJobs) -> float:
-    """Share of tasks that are not kept, with the fixed cost estimated as it would be."""
+    """Share of tasks that are not kept, with the start-up time estimated as it would be."""
     costs = estimate_fixed_cost(**toys.sums())
     residual = fixed_cost_residuals(costs, toys.task, toys.events, toys.cpu_s)
     found = decisions(find_mixtures(toys.task, toys.unit, residual))
@@ -117,7 +117,7 @@ def test_power(share: float, ratio: float, least: float) -> None:
     assert rate(toys) >= least
 
 
-def test_kinds_that_separate_are_split_and_kinds_that_do_not_are_set_aside() -> None:
+def test_kinds_that_separate_are_split_and_kinds_that_do_not_are_excluded() -> None:
     toys = make_mixed(np.random.default_rng(7), 1, 6, 800, 0.3, 6.0)
     residual = np.log(toys.cpu_s / (toys.events + 20))
     named = np.where(toys.kind == 1, "merge", "simul").astype(object)
@@ -126,13 +126,13 @@ def test_kinds_that_separate_are_split_and_kinds_that_do_not_are_set_aside() -> 
     assert clean.tasks.kind.tolist() == [None, "merge", "simul"]
     assert set(clean.decision) == {"split"}
     useless = find_mixtures(toys.task, toys.unit, residual, kind=np.arange(800) % 2)
-    assert useless.tasks.decision.tolist() == ["set aside"]
+    assert useless.tasks.decision.tolist() == ["excluded"]
     assert useless.n_jobs_aside == 800
     # one kind is known, the rest is still mixed: only the rest is lost
     partly = named.copy()
     partly[(toys.unit < 3) | (toys.kind == 0)] = None
     found = find_mixtures(toys.task, toys.unit, residual, kind=partly)
-    assert found.tasks.decision.tolist() == ["split", "keep", "set aside"]
+    assert found.tasks.decision.tolist() == ["split", "keep", "excluded"]
     assert found.n_jobs_aside == np.sum(partly == None)  # noqa: E711 - elementwise
 
 
@@ -172,7 +172,7 @@ def test_bad_rows_are_counted_and_have_no_decision() -> None:
         "ln_residual not finite": 3,
     }
     assert found.n_rows == 6
-    assert found.tasks.reason.tolist() == ["too few jobs to tell"]
+    assert found.tasks.reason.tolist() == ["too few jobs to decide"]
 
 
 def test_nothing_left_is_an_empty_table() -> None:

@@ -1,4 +1,4 @@
-"""Fixed costs that differ by unit: found without bias, and nothing is known that the jobs do not tell."""
+"""Start-up times that differ by unit: found without bias, and nothing is known that the jobs do not tell."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ NOISE = 0.2
 
 
 def grid(rng: np.random.Generator, ln_f: Floats) -> tuple[Sums, Floats]:
-    """Sums of a grid whose jobs have a fixed cost of one mean job, times f; and that cost by task."""
+    """Sums of a grid whose jobs have a start-up time of one mean job, times f; and that cost by task."""
     task = np.repeat(np.arange(TASKS), PER_TASK)
     unit = np.concatenate([rng.permutation(UNITS)[:PER_TASK] for _ in range(TASKS)])
     mean = np.exp(rng.uniform(np.log(30), np.log(2000), TASKS))

@@ -71,7 +71,7 @@ def test_an_earlier_window_of_the_same_length_is_apart(nights: VerdictNights) ->
     (row,) = read_table(nights.store, FLAG_STATES).to_pylist()
     assert (
         row["evidence"]
-        == "confirmed in 2025-01-02 to 2025-01-10 and, on other jobs, in 2024-12-24 to 2025-01-01"
+        == "confirmed in 2025-01-02 to 2025-01-10 and, on disjoint jobs, in 2024-12-24 to 2025-01-01"
     )
     assert (row["since"], row["nights"], row["opened_on"]) == (night(0), LONG + 1, night(LONG))
 
@@ -275,7 +275,7 @@ def test_what_is_remembered_night_by_night_is_bounded(nights: VerdictNights) -> 
     for settled in (4, 8):
         report = nights.watch(settled, replay_nights=5)
         assert told(nights.store) == before
-        assert "is settled" in report.notes[0]
+        assert "are final" in report.notes[0]
     nights.watch(9, replay_nights=5)
     assert told(nights.store) == before
 

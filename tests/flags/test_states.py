@@ -166,7 +166,7 @@ def test_the_other_side_is_another_deviation(opened: Course) -> None:
     assert opened.go(11, seen(11), ack) == ["acknowledged"]
     assert opened.go(12, seen(12, 0.4), ack) == []
     assert opened.go(13, seen(13, 0.4, again=5), ack) == ["opened"]
-    assert "new deviation" in str(opened.events[-1]["sentence"])
+    assert "The deviation before was" in str(opened.events[-1]["sentence"])
     assert (opened.flag.state, opened.flag.since, opened.flag.nights) == ("open", night(13), 1)
     assert opened.flag.acknowledged_by is None
     assert opened.go(14, seen(14, 0.4, again=6), ack) == []

@@ -50,7 +50,7 @@ def test_a_finding_carries_its_evidence(detected: esjobs.Session) -> None:
     (leak,) = detected.tables.issues(detector="memory-leak").rows.to_pylist()
     # 2 GB an hour: from 1 GB/h on it is major, from 10 GB/h on critical
     assert leak["severity"] == "major"
-    assert "grew steadily by 2 GB an hour" in leak["hint"]
+    assert "grew steadily by 2 GB per hour" in leak["hint"]
 
 
 def test_all_null_series_are_a_reason_and_no_finding(detected: esjobs.Session) -> None:
@@ -65,11 +65,11 @@ def test_it_is_idempotent_and_a_day_that_changed_is_made_again(
 ) -> None:
     tables = ("issues", "measures", "footprints", "issue_days")
     before = {name: detected.tables.read(name).rows.to_pylist() for name in tables}
-    assert detected.issues.detect().counts == {"days that stand as they were": 1}
-    assert detected.issues.detect(rebuild=True).counts["days made"] == 1
+    assert detected.issues.detect().counts == {"days up to date": 1}
+    assert detected.issues.detect(rebuild=True).counts["days computed"] == 1
     assert {name: detected.tables.read(name).rows.to_pylist() for name in tables} == before
     put_series(detected, {"late": cores([busy(0)] * 4)}, load="later")
-    assert detected.issues.detect().counts["days made"] == 1
+    assert detected.issues.detect().counts["days computed"] == 1
     # series without a record: found, with what the series tell
     (row,) = [row for row in detected.tables.measures().rows.to_pylist() if row["job_id"] == "late"][:1]
     assert row["eligible"] is True

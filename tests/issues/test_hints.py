@@ -74,7 +74,7 @@ def test_the_efficiency_of_a_thin_series_is_that_of_the_record_and_says_so(
     session.issues.detect()
     row = issue(session, "low-efficiency")
     assert row["value"] == pytest.approx(0.3)
-    assert str(row["hint"]).startswith("By its record, for there is no time series of its load with enough")
+    assert str(row["hint"]).endswith("(From the accounting record only.)")
     assert not {each["detector"] for each in session.tables.issues().rows.to_pylist()} - {"low-efficiency"}
 
 

@@ -48,7 +48,7 @@ def test_the_lines_of_a_terminal(detected: esjobs.Session) -> None:
     assert re.fullmatch(r"    █{40}▁{40}", lines[start + 1])
     (mark,) = [line for line in lines[start:] if line.endswith("  collapse")]
     assert mark == " " * 44 + "━" * 40 + "  collapse"
-    assert any("The cores worked, and then stopped" in line for line in lines)
+    assert any("The cores stopped working" in line for line in lines)
     assert any(line.startswith("  user") and line.endswith("alice") for line in lines)
     assert not any("not judged" in line for line in lines)
 

@@ -91,7 +91,7 @@ def test_the_job_of_supercloud_leaks_once_its_start_is_left_out(
     assert found(store) == {"low-load", "collapse", "memory-leak"}
     (leak,) = store.tables.issues(detector="memory-leak").rows.to_pylist()
     assert leak["value"] == pytest.approx(0.769, abs=0.001)
-    assert "by 1.87 GB an hour, up to 62.6 GB" in leak["hint"]
+    assert "by 1.87 GB per hour, up to 62.6 GB" in leak["hint"]
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_grid_jobs_of_prmon_are_measured_and_not_judged(
     leak = measured(store)["memory-leak"]
     assert leak["value"] == pytest.approx(slope, abs=0.001)
     assert leak["numbers"]["ratio"] > 1  # type: ignore[index]
-    assert (leak["eligible"], leak["reason"]) == (False, "one core: not known")
+    assert (leak["eligible"], leak["reason"]) == (False, "one core: unknown")

@@ -78,7 +78,7 @@ def test_only_from_a_severity_and_never_of_nobody(session: esjobs.Session) -> No
 def test_a_notice_says_who_what_and_how_to_see_more(name: str) -> None:
     notice = job_issue("user", name, FIRST, "critical", 2, [("cpu-idle", 2)], 250.4, 0.0, "major")
     assert (notice.kind, notice.severity, notice.is_flag) == ("job_issues", "critical", False)
-    assert "Up to 250 core-hours could have been saved" in notice.text
+    assert "Up to 250 core-hours could be saved" in notice.text
     assert "\x1b" not in notice.text
     assert notice.id == job_issue("user", name, FIRST, "major", 9, [], 0.0, 0.0, "major").id
     if name == "bob":

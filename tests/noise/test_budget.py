@@ -49,7 +49,7 @@ def test_a_cost_is_replaced_by_that_of_the_same_configuration(
     told = session.noise.sentences()
     assert told[0].startswith("ldms: the collector costs 1.0 % of the time (")
     assert told[0].endswith(", timed by alltoall of 2,048 B on 28 ranks")
-    assert "below what this test can see" in told[1]
+    assert "below the detection limit of this test" in told[1]
 
 
 def test_it_is_told_beside_scores(

@@ -29,8 +29,8 @@ def test_levels_are_detected_missed_and_unconfirmed(tmp_path: Path) -> None:
     told = analyse([path])
     verdicts = {row["level"]: row["verdict"] for row in told.rows.to_pylist()}
     assert verdicts == {0: "clean", 0.1: "unconfirmed", 0.3: "missed", 0.5: "detected", 1: "detected"}
-    assert told.notes[0].startswith("every level from 0.5 % on is detected")
-    assert told.notes[1] == "unconfirmed, for a level above was missed: 0.1 %"
+    assert told.notes[0].startswith("all levels from 0.5 % on are detected")
+    assert told.notes[1] == "unconfirmed, because a higher level was not detected: 0.1 %"
 
 
 def test_the_gate_is_one_for_all_levels(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_collector_costs_something_or_is_below_what_can_be_seen(tmp_path: Path
     assert row["low_frac"] < 0.01 < row["high_frac"]
     assert seen.notes[0].startswith("the collector costs ")
     unseen = compare(off, recorded(tmp_path / "same.csv", {0: 1}, seed=3))
-    assert "below what this test can see (0." in unseen.notes[0]
+    assert "below the detection limit of this test (0." in unseen.notes[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -101,7 +101,7 @@ def test_runs_with_noise_are_no_part_of_what_a_collector_costs(tmp_path: Path) -
     assert told.rows.column("cost_frac").to_pylist() == pytest.approx(
         [row["cost_frac"] for row in plain], abs=0.01
     )
-    assert told.notes[1].startswith("runs with noise of a known size, which count for nothing here: ")
+    assert told.notes[1].startswith("runs with injected noise, ignored: ")
     only = recorded(tmp_path / "only.csv", {50: 3})
     with raised(InputError):
         compare(off, only)

@@ -92,10 +92,10 @@ def test_junk_stays_is_counted_and_logged_once(
     os.mkfifo(spool / "talp.4711.0.node01.11.json")
     first = session.pop.gather([str(spool)])
     assert (first.counts["junk"], first.counts["new junk"], first.counts["gathered"]) == (6, 6, 0)
-    assert len([line for line in caplog.messages if "is no report" in line]) == 6
+    assert len([line for line in caplog.messages if "is not a report" in line]) == 6
     again = session.pop.gather([str(spool)])
     assert (again.counts["junk"], again.counts["new junk"]) == (6, 0)
-    assert len([line for line in caplog.messages if "is no report" in line]) == 6
+    assert len([line for line in caplog.messages if "is not a report" in line]) == 6
     assert all(path.exists() for path in junk)
     assert secret.exists()
     assert stored(session) == 0
@@ -157,7 +157,7 @@ def test_a_spool_that_is_gone_does_not_keep_the_others(session: Session, spool: 
     aged(written(spool, minimal()))
     report = session.pop.gather([str(spool.parent / "gone"), str(spool)])
     assert report.counts["gathered"] == 1
-    assert "cannot be looked at" in " ".join(report.notes)
+    assert "cannot be read" in " ".join(report.notes)
     with raised(InputError):
         session.pop.gather([str(spool.parent / "gone")])
 

@@ -58,7 +58,7 @@ def test_a_region_that_was_never_entered_has_no_data_which_is_not_0(
     assert not found["Solver"]["main"]
     # entered by one rank of four
     assert (found["Rank0 only"]["ranks"], found["Rank0 only"]["cpus"]) == (4, 1)
-    assert "1 CPUs of an application of 4 ranks" in found["Rank0 only"]["remark"]
+    assert "1 CPUs by an application of 4 ranks" in found["Rank0 only"]["remark"]
 
 
 def test_a_report_with_nothing_selected_is_empty_and_not_perfect(
@@ -165,7 +165,7 @@ def test_a_report_without_a_job_is_kept_aside_and_joined_when_its_record_comes(
     report = session.ingest("talp", [as_report(tmp_path, shared_data / "talp/3.7.0/balanced-np2.json")])
     assert "esjobs show pop_orphans" in " ".join(report.notes)
     (orphan,) = rows(session, "pop_orphans")
-    assert (orphan["job_id"], orphan["reason"]) == ("4711", "no record of such a job is stored")
+    assert (orphan["job_id"], orphan["reason"]) == ("4711", "no record of this job is stored")
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job_id,queue,end_time,user\n4711,batch,2026-11-20T23:00:00Z,ada\n")
     session.ingest("jobs", [jobs])

@@ -89,7 +89,7 @@ def test_every_branch_has_a_sentence(name: str) -> None:
     row = {**dict.fromkeys(TREE), name: 0.5, "worst": name, "status": "computed"}
     assert worst_branch(row) == name
     assert "(0.50)" in sentence(row)
-    assert "What usually helps" in sentence(row)
+    assert "Usual remedy" in sentence(row)
 
 
 def test_the_worst_branch_is_the_lowest_leaf_below_the_limit() -> None:

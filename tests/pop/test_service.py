@@ -102,7 +102,7 @@ def test_once_gathers_and_a_spool_that_cannot_be_read_is_counted(installation: I
     assert installation.stored() == sorted(jobs)
     notes = installation.step()["notes"]
     assert "3 reports gathered; 1 of 2 spools not read" in notes
-    assert "gone cannot be looked at: No such file or directory" in notes
+    assert "gone cannot be read: No such file or directory" in notes
     assert "3 reports without a job" in notes
     assert installation.step()["state"] == "done"
 
@@ -132,7 +132,7 @@ def test_the_service_gathers_when_it_starts(installation: Installation) -> None:
     with installation.start("--log", "json", "serve") as process:
         assert process.stderr is not None
         # the spool that cannot be read is told after the other one is gathered
-        told = next(line for line in process.stderr if "cannot be looked at" in line)
+        told = next(line for line in process.stderr if "cannot be read" in line)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=_LONGEST_S)
     assert process.returncode == 0, errors

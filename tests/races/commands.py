@@ -1,7 +1,6 @@
 """What processes do to a store at once: each command as a process of its own, and what came of it."""
 
 import json
-import multiprocessing as mp
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError
 from esjobs.settings import ClusterSettings
+from tests.forked import FORKED
 
 WINDOW = "2018-08-10/2018-08-12"
 """The two days of the jobs of :func:`tests.steps.grids.grid_jobs`."""
@@ -33,21 +33,6 @@ COMMANDS: Mapping[str, Callable[[Session, str], object]] = {
 
 ENTERING = frozenset({"ingest", "undo", "corepower"})
 """Those that change what everything else follows from."""
-
-_CONTEXT = mp.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    [
-        *("tests.races.commands", "tests.steps.warm", "esjobs.speed.chain", "esjobs.records.jobs.ingest"),
-        *(
-            "esjobs.records.jobs.undo",
-            "esjobs.records.jobs.corepower",
-            "esjobs.publish.retention",
-            "esjobs.api.factory",
-        ),
-        *("esjobs.records.ingest.formats.sources", "esjobs.store.duck.store", "esjobs.store.elastic.store"),
-        *("esjobs.store.elastic.transport.elasticsearch_client", "pandas", "requests"),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -88,7 +73,7 @@ class Working:
     def __init__(self, place: Place, command: str, argument: str, told: Path) -> None:
         self.command = command
         self._told = told
-        self.process: BaseProcess = _CONTEXT.Process(target=_work, args=(place, command, argument, told))
+        self.process: BaseProcess = FORKED.Process(target=_work, args=(place, command, argument, told))
         self.process.start()
 
     def kill(self) -> None:

@@ -45,5 +45,5 @@ def test_what_is_lost_is_noticed(tmp_path: Path) -> None:
         written = session.store.replace(BUCKETS, "2018-08-10", [])
         session.store.publish([written])
     (fault,) = installation.play(("corepower",), "mixed", 3).faults
-    assert "do not hold the jobs that their books say" in fault
+    assert "bucket counts differ from the recorded ones" in fault
     installation.close()

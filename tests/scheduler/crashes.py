@@ -1,6 +1,5 @@
 """Nights that are killed with signal 9, at a random moment of a step that is named, and begun again."""
 
-import multiprocessing as mp
 import random
 import time
 from collections.abc import Sequence
@@ -14,13 +13,8 @@ from esjobs import Settings
 from esjobs import open as open_session
 from esjobs.records.night import NightAccount, NightStep, NightWork
 from scheduler.nights import Nights
+from tests.forked import FORKED
 from tests.scheduler.stage import NIGHT_STEPS
-
-_CONTEXT = mp.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    ["tests.scheduler.crashes", "tests.steps.warm", "esjobs.speed.chain", "esjobs.store.duck.store"]
-)
-"""Processes start with everything imported: the kill finds them at work."""
 
 _LONGEST_S = 300.0
 
@@ -47,9 +41,9 @@ class Victim:
     """A process that runs what is due."""
 
     def __init__(self, settings: Settings, now: datetime) -> None:
-        self._ear, mouth = _CONTEXT.Pipe(duplex=False)
+        self._ear, mouth = FORKED.Pipe(duplex=False)
         plain = settings.model_dump(mode="json", exclude={"rules"})
-        self._process: BaseProcess = _CONTEXT.Process(target=_night, args=(plain, now, mouth))
+        self._process: BaseProcess = FORKED.Process(target=_night, args=(plain, now, mouth))
         self._process.start()
         mouth.close()
         self._began: dict[str, float] = {}

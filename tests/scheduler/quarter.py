@@ -1,4 +1,4 @@
-"""A quarter of a made-up grid, night by night, with events that are planted in it.
+"""A quarter or a month of a made-up grid, night by night, with events that are planted in it.
 
 Nights are numbered from 1. The service is triggered at the times of its calendar, by a clock that is moved.
 """
@@ -7,6 +7,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,51 +24,78 @@ from scheduler.metrics import Metrics
 from scheduler.nights import Nights
 from scheduler.service import Service, TriggerResult
 
-FIRST = date(2025, 2, 1)
-NIGHTS = 90
-WRONG, REPAIRED = 20, 50
-"""A declaration is edited to 1.4 times the honest one, and back."""
-NEW_HARDWARE, FASTER = 40, 1 / 0.7
-SILENT = (60, 61)
-"""No job ends on these days."""
-LATE_OF, LATE_ON = 30, 33
-FLOOD = 70
+FASTER = 1 / 0.7
+"""What new hardware makes of the time of a job, inverted."""
 ZONE = "Europe/Zurich"
-"""Its clocks go forward in night 57."""
+"""Its clocks go forward on :data:`CLOCKS_CHANGE`."""
+CLOCKS_CHANGE = date(2025, 3, 30)
 NEW_CPU = "Intel(R) Xeon(R) Platinum 9999 CPU @ 3.00GHz"
 
 
-def day_of(night: int) -> date:
-    return FIRST + timedelta(days=night - 1)
+@dataclass(frozen=True)
+class Plan:
+    """What happens when, in numbers of nights.
+
+    A declaration is edited to 1.4 times the honest one on ``wrong``, and back on ``repaired``. No job ends on
+    ``silent`` days. Further jobs of ``late_of`` arrive on ``late_on``. A task floods a queue on ``flood``.
+    ``window``: days of a fit.
+    """
+
+    first: date
+    nights: int
+    window: int
+    wrong: int
+    repaired: int
+    new_hardware: int
+    silent: tuple[int, int]
+    late_of: int
+    late_on: int
+    flood: int
+    jobs_per_day: int
+    n_queues: int
+
+    @property
+    def grid(self) -> Grid:
+        """The grid whose jobs arrive."""
+        return Grid(jobs_per_day=self.jobs_per_day, n_queues=self.n_queues)
+
+    def day_of(self, night: int) -> date:
+        """Return the day of a night."""
+        return self.first + timedelta(days=night - 1)
+
+    def night_of(self, day: date) -> int:
+        """Return the number of a day's night."""
+        return (day - self.first).days + 1
 
 
-def night_of(day: date) -> int:
-    return (day - FIRST).days + 1
+QUARTER = Plan(date(2025, 2, 1), 90, 30, 20, 50, 40, (60, 61), 30, 33, 70, 2_500, 120)
+MONTH = Plan(date(2025, 3, 8), 30, 10, 7, 17, 13, (23, 24), 10, 12, 26, 2_500, 60)
 
 
 @dataclass
 class Quarter:
     """What happens to one installation. ``accounts``: what each trigger did, by the night that was due."""
 
-    grid: Grid
+    plan: Plan
     now: datetime
     accounts: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     triggered: list[datetime] = field(default_factory=list)
 
-    @classmethod
-    def grid_of(cls, jobs_per_day: int, n_queues: int) -> Grid:
-        return Grid(jobs_per_day=jobs_per_day, n_queues=n_queues)
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid of the plan."""
+        return self.plan.grid
 
-    def live(self, session: Session, folder: Path, nights: int = NIGHTS) -> None:
+    def live(self, session: Session, folder: Path) -> None:
         """All nights, one trigger a day."""
         self._nights = Nights(replace(session._context, clock=lambda: self.now))
         self._session = session
         calendar = Calendar("30 3 * * *", ZONE)
         service = Service(calendar, self._tend, lambda: self.now, Metrics())
         self._declare(folder, "first.csv", self.grid.declarations())
-        for night in range(1, nights + 1):
+        for night in range(1, self.plan.nights + 1):
             self._arrive(folder, night)
-            self.now = datetime.combine(day_of(night) + timedelta(days=1), time(0), UTC)
+            self.now = datetime.combine(self.plan.day_of(night) + timedelta(days=1), time(0), UTC)
             due = calendar.next_after(self.now)
             assert due is not None
             self.now = due
@@ -78,34 +106,36 @@ class Quarter:
     def _tend(self, pending: str | None) -> TriggerResult:
         assert pending is None
         rows = self._nights.tend()
-        self.accounts[night_of(self._nights.due)] = rows
+        self.accounts[self.plan.night_of(self._nights.due)] = rows
         told = tuple((str(row["night"]), row["state"], row["reason"]) for row in rows)
         return TriggerResult(told, condition(self._session.store, self.now, 36.0))
 
     def _arrive(self, folder: Path, night: int) -> None:
-        if night not in SILENT:
+        if night not in self.plan.silent:
             self._session.store.put_jobs(self.jobs(night), f"night {night}")
-        if night == LATE_ON:
+        if night == self.plan.late_on:
             late = Grid(seed=7, jobs_per_day=self.grid.jobs_per_day // 10, n_queues=self.grid.n_queues)
-            tables = [pa.Table.from_batches([batch]) for batch in late.jobs(day_of(LATE_OF))]
+            tables = [
+                pa.Table.from_batches([batch]) for batch in late.jobs(self.plan.day_of(self.plan.late_of))
+            ]
             batches = [batch for table in tables for batch in _renamed(table, "late-").to_batches()]
             self._session.store.put_jobs(batches, "late")
-        edited = {WRONG: 1.4, REPAIRED: 1.0}.get(night)
+        edited = {self.plan.wrong: 1.4, self.plan.repaired: 1.0}.get(night)
         if edited is not None:
             (row,) = (each for each in self.grid.declarations() if each.name == self.misdeclared.name)
             assert row.corepower is not None
-            valid = datetime.combine(day_of(night), time(0), UTC)
+            valid = datetime.combine(self.plan.day_of(night), time(0), UTC)
             value = replace(row, corepower=edited * row.corepower, valid_from=valid)
             self._declare(folder, f"edit{night}.csv", [value])
 
     def jobs(self, night: int) -> Iterator[pa.RecordBatch]:
         """The jobs that end on the day of a night, as they arrive in time."""
-        for batch in self.grid.jobs(day_of(night)):
+        for batch in self.grid.jobs(self.plan.day_of(night)):
             table = pa.Table.from_batches([batch])
-            if night >= NEW_HARDWARE:
+            if night >= self.plan.new_hardware:
                 table = _faster(table, self.renewed.name)
             yield from table.to_batches()
-            if night == FLOOD:
+            if night == self.plan.flood:
                 yield from self._flood(table)
 
     def _flood(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -154,14 +184,14 @@ class Quarter:
         return sorted(queues, key=lambda queue: -queue.share)
 
 
-def settings_of(store: Path, notify: Mapping[str, Any]) -> Settings:
-    """A window of thirty days, one method: a night of 120 queues takes most of its time for fits."""
+def settings_of(plan: Plan, store: Path, notify: Mapping[str, Any]) -> Settings:
+    """One window, one method: a night takes most of its time for fits."""
     return Settings.model_validate(
         {
             "store": f"duckdb:{store}",
             "fit": {"methods": ("gamma",)},
-            "nights": {"windows": (30,), "headline": 30, "late_days": 7},
-            "notify": {"sites_from": FIRST, **notify},
+            "nights": {"windows": (plan.window,), "headline": plan.window, "late_days": 7},
+            "notify": {"sites_from": plan.first, **notify},
         }
     )
 

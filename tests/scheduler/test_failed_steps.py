@@ -84,7 +84,7 @@ def test_a_longer_window_that_cannot_be_fitted_leaves_the_verdicts(tmp_path: Pat
         assert {each["step"] for each in stage.nights._ledger.steps(row["night"])} >= {"watch", "drift"}
     with staged(tmp_path / "b", steps=steps) as stage:
         *_, row = stage.live(*days(FIRST, 4))
-        assert row["reason"] == "fit 7d failed: too much memory; left out: drift, decompose, watch"
+        assert row["reason"] == "fit 7d failed: too much memory; skipped: drift, decompose, watch"
 
 
 def test_a_failure_is_in_the_message_of_the_same_night(tmp_path: Path) -> None:

@@ -333,7 +333,7 @@ def test_the_service_is_not_well_until_the_store_has_answered_once() -> None:
 
     service = Service(DAILY, installation, installation.clock, Metrics(), look=look)
     with Endpoint("127.0.0.1", 0, Metrics(), service.health) as endpoint:
-        for words in ("not answered yet", "cannot be reached"):
+        for words in ("not responded yet", "cannot be reached"):
             status, text = ask(endpoint.address, "/health")
             assert (status, json.loads(text)["ok"]) == (503, False)
             assert words in json.loads(text)["starting"]

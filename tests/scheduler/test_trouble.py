@@ -82,7 +82,7 @@ def test_a_disk_that_is_full_fails_the_night_and_keeps_what_was_there(ready: Pat
         ["unshare", "-rm", "sh", "-c", script], env=environment(), capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1, ended.stderr
-    assert "No space left on device; free some space and run it again" in ended.stdout + ended.stderr
+    assert "No space left on device; free disk space and run it again" in ended.stdout + ended.stderr
     assert "Traceback" not in ended.stderr
     kept, before = results(after / "jobs.duckdb"), results(ready)
     # the buckets of the new day may be there, results are those of before
@@ -132,7 +132,9 @@ def test_a_damaged_file_is_told(ready: Path, tmp_path: Path) -> None:
     for place in range(20_000, len(content)):
         content[place] ^= noise.randrange(1, 256)
     store.write_bytes(content)
-    assert_one_line(once(store), "the file is damaged: restore it from the backup or ingest into a new file")
+    assert_one_line(
+        once(store), "the file is damaged; restore the backup, or load the records into a new file"
+    )
     assert store.read_bytes() == bytes(content)
 
 
@@ -140,7 +142,7 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
     store = tmp_path / "jobs.duckdb"
     store.write_bytes(random.Random(1).randbytes(50_000))
     assert_one_line(once(store), "not a valid DuckDB database file")
-    assert_one_line(once(store), "restore it from the backup; if not, name another file")
+    assert_one_line(once(store), "restore the backup; otherwise use a different file")
 
 
 def test_a_store_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_a_night_is_done_and_prunes(session: Session, slurm: Path) -> None:
     row = session.nights.rerun(NIGHT)
     assert (row["state"], row["reason"], row["runs"]) == ("done", None, None)
     notes = notes_of(session)
-    assert notes["fit 7d"].startswith("nothing to fit in ")
+    assert notes["fit 7d"].startswith("no fit for ")
     assert {notes[step] for step in ("drift", "decompose", "watch")} == {"no speed factors this night"}
     assert "removed" in notes["prune"]
 

@@ -112,7 +112,7 @@ def test_stores_by_another_event_are_a_variant_of_their_own() -> None:
     [
         (None, HSW, "no counters", "no counters"),
         ({}, HSW, "no counters", "no counters"),
-        (HASWELL, None, "the record names no CPU model", "the record names no CPU model"),
+        (HASWELL, None, "the record has no CPU model", "the record has no CPU model"),
         (HASWELL, "VIA Nano 3000", "unknown CPU: VIA Nano 3000", "unknown CPU: VIA Nano 3000"),
         (HASWELL, ZEN3, "no slot events on AMD Zen 1 to 3", "no slot events on AMD Zen 1 to 3"),
         (
@@ -154,7 +154,7 @@ def test_a_score_outside_is_clipped_kept_and_flagged() -> None:
     row = score(overlapping, HSW, smt=True)
     assert row["score_mem"] == 100.0
     assert row["score_mem_unclipped"] == pytest.approx(110.0)
-    assert row["score_mem_reason"] == "outside 0 to 100, clipped: the counters do not fit each other"
+    assert row["score_mem_reason"] == "outside 0 to 100, clipped: inconsistent counters"
     nearly = HASWELL | {"UOPS_RETIRED.RETIRE_SLOTS": 4.02e12}
     row = score(nearly, HSW, smt=True)
     assert (row["score_cpu"], row["score_cpu_reason"]) == (0.0, None)
@@ -175,7 +175,7 @@ def test_warps_are_no_shares() -> None:
     assert (row["score_gpu"], row["score_gpumem"]) == (87.5, 50.0)
     trap = score({"gpu.eligible_warps": 8.0, "theoretical_occupancy": 100.0}, None)
     assert trap["score_gpu"] is None
-    assert trap["score_gpu_reason"] == "occupancy is a share, not warps: theoretical warps"
+    assert trap["score_gpu_reason"] == "occupancy is a share, not a number of warps: theoretical warps"
     assert score(HASWELL, HSW, smt=True)["score_gpu_reason"] == "no counters of GPUs"
 
 
@@ -192,7 +192,7 @@ def test_warps_are_no_shares() -> None:
         (
             {"eligible_warps_per_cycle": 0.0, "gpu_theoretical_warps": math.nan, "achieved_occupancy": -1.0},
             None,
-            "occupancy is a share, not warps: theoretical warps",
+            "occupancy is a share, not a number of warps: theoretical warps",
         ),
     ],
 )

@@ -96,9 +96,9 @@ def test_cpu_time_beyond_all_time_is_a_fault_of_the_record() -> None:
         rows = rows_of(session)
     why = {name: (row["cpu_efficiency"], row["cpu_efficiency_reason"]) for name, row in rows.items()}
     assert why == {
-        "1": (None, "CPU time beyond wall-clock time x cores"),
+        "1": (None, "CPU time above wall time x cores"),
         "2": (1.0, None),
-        "3": (None, "no wall-clock time"),
+        "3": (None, "no wall time"),
         "4": (None, "no cores"),
         "5": (None, "no CPU time"),
     }
@@ -139,12 +139,12 @@ def test_a_request_that_nothing_was_stopped_by_is_counted_and_not_averaged() -> 
         report = session.scores.compute()
         rows = rows_of(session)
     assert [(rows[key]["time_used_frac"], rows[key]["time_used_reason"]) for key in "123"] == [
-        (None, "more than twice the time that was asked for"),
+        (None, "more than twice the requested time"),
         (1.2, None),
         (None, "no requested time"),
     ]
     assert report.counts["time used above twice the request"] == 1
-    assert any("more than twice the time that was asked for: 1 of 3 jobs" in note for note in report.notes)
+    assert any("more than twice the requested time: 1 of 3 jobs" in note for note in report.notes)
 
 
 def test_cores_follow_from_described_nodes(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_days_are_scored_again_when_anything_they_rest_on_moves() -> None:
         assert session.scores.compute().counts["days scored"] == 3
         before = rows_of(session)
         again = session.scores.compute()
-        assert (again.counts["days scored"], again.counts["days as they were"]) == (0, 3)
+        assert (again.counts["days scored"], again.counts["days up to date"]) == (0, 3)
         assert again.rows_in == 60
         assert rows_of(session) == before
         put(session.store, "late", job("late", end_time=START + timedelta(hours=30)))

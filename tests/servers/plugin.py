@@ -11,11 +11,14 @@ A test names what it needs by a fixture or by a marker:
 
 The tests of one vendor run one after the other in one process, version by version; no server idles beside
 tests that need none. Tests with the mark ``matrix`` repeat on further versions what runs on one version of
-each vendor: ``make test-all`` runs them.
+each vendor: ``make test-all`` runs them. Tests with the mark ``one_vendor`` are about what is ours above the
+answers of a server: of all servers that they name, one is chosen by their name, the others are of the matrix.
 """
 
 import uuid
-from collections.abc import Generator, Iterator
+import zlib
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -27,6 +30,7 @@ from tests.servers.server import Server
 from tests.servers.vendors import vendor_of
 
 _POOL = pytest.StashKey[Servers]()
+_FIRST_OF_VENDORS = ("elasticsearch8", "opensearch3")
 
 
 def server_params(*names: str, matrix: tuple[str, ...] = ()) -> list[Any]:
@@ -73,6 +77,27 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid}: mark it by a parameter, server_params({product.name!r})")
     if item.config.pluginmanager.hasplugin("xdist"):
         item.add_marker(pytest.mark.xdist_group(product.vendor.name))
+
+
+def chosen_product(function: str, products: Sequence[str]) -> str:
+    """Return the product for a test of one vendor; every second function has that of the other vendor."""
+    names = [name for name in _FIRST_OF_VENDORS if name in products] or products
+    return names[zlib.crc32(function.encode()) % len(names)]
+
+
+@pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
+def pytest_mark_repetitions(items: list[pytest.Item]) -> None:
+    """Put tests of one vendor into the matrix, but for one product each, before markers select."""
+    by_function: dict[str, list[tuple[str, pytest.Item]]] = defaultdict(list)
+    for item in items:
+        product = _product(item)
+        if product is not None and item.get_closest_marker("one_vendor"):
+            by_function[item.nodeid.partition("[")[0]].append((product.name, item))
+    for function, found in by_function.items():
+        chosen = chosen_product(function, [name for name, _ in found])
+        for name, item in found:
+            if name != chosen:
+                item.add_marker(pytest.mark.matrix)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,10 +1,11 @@
 """Tests that need a server are put in an order that starts each server once."""
 
+from collections import defaultdict
 from itertools import groupby
 
 import pytest
 
-from tests.servers.plugin import server_params
+from tests.servers.plugin import chosen_product, server_params
 from tests.servers.products import PRODUCTS
 from tests.servers.vendors import vendor_of
 
@@ -36,3 +37,19 @@ def test_parameters_carry_the_mark_of_their_product() -> None:
     first, more = server_params("opensearch3", matrix=("opensearch2",))
     assert [mark.name for mark in first.marks] == ["server"]
     assert [mark.name for mark in more.marks] == ["server", "matrix"]
+
+
+def test_a_test_of_one_vendor_runs_on_one_of_the_servers_that_it_names() -> None:
+    names = [f"tests/a.py::test_{number}" for number in range(100)]
+    chosen = [chosen_product(name, list(PRODUCTS)) for name in names]
+    assert {name: chosen.count(name) > 30 for name in chosen} == {"elasticsearch8": True, "opensearch3": True}
+    assert chosen_product("tests/a.py::test_b", ["opensearch3"]) == "opensearch3"
+    assert chosen_product("tests/a.py::test_b", ["opensearch2"]) == "opensearch2"
+
+
+def test_one_server_of_a_test_of_one_vendor_is_not_of_the_matrix(request: pytest.FixtureRequest) -> None:
+    in_matrix: dict[str, set[bool]] = defaultdict(set)
+    for item in request.session.items:
+        if item.get_closest_marker("one_vendor") and item.get_closest_marker("server"):
+            in_matrix[item.nodeid.partition("[")[0]].add(item.get_closest_marker("matrix") is not None)
+    assert [name for name, found in in_matrix.items() if False not in found] == []

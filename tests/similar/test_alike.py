@@ -116,7 +116,7 @@ def test_jobs_that_behave_alike_are_told_apart_by_their_programs(session: Sessio
     assert report.rows_in == report.rows_out + report.n_dropped
     if approach == "combined-2":
         assert set(by_job) == set(mine)
-        assert report.dropped == {"no job of a program that is alike": 2 * 2}
+        assert report.dropped == {"no job of a similar program": 2 * 2}
 
 
 def test_without_programs_they_cannot_be(session: Session) -> None:

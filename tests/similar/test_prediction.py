@@ -146,7 +146,7 @@ def test_what_cannot_be_predicted_is_counted() -> None:
         assert report.dropped == {
             "with series of less than 30 min": 2,
             "without all of the metrics": 2,
-            "no measured job of its duration and nodes": 2,
+            "no measured job of similar duration and number of nodes": 2,
             "without time series in any of the metrics": 2,
         }
         assert (report.rows_in, report.rows_out) == (8, 0)

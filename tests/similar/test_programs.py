@@ -71,10 +71,10 @@ def test_jobs_find_their_program_then_its_other_version_then_others(session: esj
     assert listed[0]["user"] == "ann"
     assert (found.details.program, found.details.n_compared) == ("md", 4)
     assert found.details.left_out == {
-        "whose program is one of several of that name": 1,
-        "whose program has no names of symbols": 3,
+        "with several programs of the recorded name": 1,
+        "whose program has no symbols": 3,
         "whose program was not scanned": 1,
-        "whose record names no program": 1,
+        "whose record has no program": 1,
     }
 
 
@@ -86,8 +86,8 @@ def test_without_symbols_names_and_modules_stand_in(session: esjobs.Session) -> 
 @pytest.mark.parametrize(
     ("job_id", "reason"),
     [
-        ("bare", "with this job, whose program has no names of symbols"),
-        ("either", "with this job, whose program is one of several of that name"),
+        ("bare", "with this job, whose program has no symbols"),
+        ("either", "with this job, with several programs of the recorded name"),
     ],
 )
 def test_of_an_unknown_program_the_others_are_not_blamed(

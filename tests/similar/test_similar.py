@@ -75,8 +75,8 @@ def test_a_job_finds_its_family(families: esjobs.Session, family: str) -> None:
 def test_what_is_not_compared_is_counted(families: esjobs.Session) -> None:
     assert families.similar.jobs("solver0").details.left_out == {
         "with series of less than 30 min": 1,
-        "of less than half or more than twice its duration": 1,
-        "of another number of nodes": 1,
+        "with less than half or more than twice its duration": 1,
+        "with another number of nodes": 1,
         "without all of its metrics": 1,
     }
 

@@ -87,7 +87,7 @@ HARMFUL = {
     "symbols beyond the end": (elf([b"a"], symbols=2**63), "damaged ELF"),
     "object": (
         elf([b"a"])[:16] + b"\x01\x00" + elf([b"a"])[18:],
-        "no program: an object file or a core dump",
+        "not a program: an object file or a core dump",
     ),
     "sections": (elf([b"a"])[:60] + b"\xff\xfe" + elf([b"a"])[62:], "more than 20,000 sections"),
 }
@@ -255,13 +255,13 @@ def test_a_scan_balances_its_books(tree: Path) -> None:
     with memory_session() as session:
         report = session.similar.scan([tree, tree / "a"], module="chem/1")
         assert report.dropped == {
-            "the same file again": 3,
-            "a link to nothing, or in a circle": 2,
+            "already scanned": 3,
+            "a broken or circular link": 2,
             "not ELF": 1,
-            "no regular file": 2,
+            "not a regular file": 2,
             "a link to a folder, not followed": 2,
         }
-        assert report.counts == {"stored": 4, "updated": 0, "stripped": 1, "without names": 1}
+        assert report.counts == {"stored": 4, "updated": 0, "stripped": 1, "without symbols": 1}
         assert report.rows_in == report.rows_out + report.n_dropped
         stored = rows(session)
         assert set(stored) == {"md", "qc", "st", "\x1b[31mred\n"}

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from esjobs.core.words import JUDGED, VERDICTS
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed
+from tests.messages import compare_text
 
 Flag = dict[str, object]
 
@@ -50,46 +50,37 @@ FORMS: dict[str, list[Flag]] = {
     "all undecided": several(26, "undecided"),
     "nothing compared": [*several(10, "undeclared"), *several(2, "too few")],
 }
-GOLDEN = Path(__file__).parents[1] / "golden" / "conclusions.txt"
-
-
-def golden() -> dict[str, tuple[str, str | None]]:
-    """Sentence and evidence by form."""
-    blocks = [block.splitlines() for block in GOLDEN.read_text("utf-8").split("\n\n")]
-    return {lines[0].strip("[]"): (lines[1], lines[2] if len(lines) > 2 else None) for lines in blocks}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_of_the_conclusion(form: str) -> None:
     found = conclude(FORMS[form], "queue", limit=0.2)
-    assert (found["sentence"], found["evidence"]) == golden()[form]
+    compare_text(str(found["sentence"]))
+    compare_text(str(found["evidence"]))
 
 
 def test_cpu_models_are_called_so_and_the_limit_is_the_runs() -> None:
-    said = conclude(several(3, "undecided") + several(1, "ok"), "cpu_model", limit=0.125)["sentence"]
-    assert said == (
-        "No deviation is confirmed: of 4 comparable CPU models 1 is within the limit of 12.5 %, 3 are "
-        "undecided. More tasks at the undecided CPU models would help."
-    )
+    found = conclude(several(3, "undecided") + several(1, "ok"), "cpu_model", limit=0.125)
+    compare_text(str(found["sentence"]))
 
 
 def test_without_a_line_the_reason_stands_in_the_conclusion() -> None:
-    said = conclude([], "queue", limit=0.2, no_line="no queue has a speed factor")["sentence"]
-    assert said == "Nothing can be concluded: no queue has a speed factor."
+    reason = "no queue has a speed factor"
+    sentence = str(conclude([], "queue", limit=0.2, no_line=reason)["sentence"])
+    assert reason in sentence
+    compare_text(sentence)
 
 
 def test_a_restricted_run_says_so_first() -> None:
-    said = conclude(several(2, "ok"), "queue", limit=0.2, restriction=["task_id=7", "queue=A"])["sentence"]
-    assert said == (
-        "Restricted to task_id=7, queue=A. No deviation: both comparable queues are within the limit of 20 %."
-    )
+    found = conclude(several(2, "ok"), "queue", limit=0.2, restriction=["task_id=7", "queue=A"])
+    compare_text(str(found["sentence"]))
 
 
 def test_a_task_in_two_core_classes_is_one_task() -> None:
     rows = [{**row, "n_units": 2, "n_tasks": 1} for row in several(3, "undecided")]
     found = conclude(rows, "queue", limit=0.2)
     assert found["n_on_one_task"] == 3
-    assert "3 of 3 rest on a single task" in str(found["sentence"])
+    compare_text(str(found["sentence"]))
 
 
 FLAGS = st.lists(
@@ -118,14 +109,13 @@ def test_counts_add_up_and_the_text_is_never_at_odds_with_them(flags: Sequence[F
     assert number["n_others"] == sum(number[part] for part in parts)
     assert number["n_names"] == number["n_comparable"] + number["n_undeclared"] + number["n_others"]
     assert number["n_on_one_task"] <= number["n_comparable"]
-    assert (", confirmed: " in str(found["sentence"])) == (number["n_confirmed"] > 0)
+    assert (" a confirmed deviation of more" in str(found["sentence"])) == (number["n_confirmed"] > 0)
     assert ("survive" in str(found["evidence"])) == (number["n_confirmed"] > 0)
-    assert "may be sent" not in str(found["evidence"])  # that depends on how old it is when it is read
     assert (found["evidence"] is None) == (number["n_deviates"] == 0)
 
 
 def test_a_conclusion_says_what_most_jobs_were_left_out_for() -> None:
-    left_out = "40 of 60 tasks were set aside: 40 as mixed"
+    left_out = "40 of 60 tasks were excluded: 40 mixed"
     for flags in (several(3, "ok"), several(2, "undeclared")):
         said = conclude(flags, "queue", limit=0.2, left_out=left_out)["sentence"]
         assert str(said).endswith(f" {left_out}.")

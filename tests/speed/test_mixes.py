@@ -9,6 +9,7 @@ import esjobs
 from esjobs.api.session import Session
 from esjobs.cli.demo import demonstrate
 from esjobs.core.words import ALL_TYPES
+from esjobs.records.names.sites import Sites
 from esjobs.speed.factors import Factors
 from esjobs.speed.mixes import mix_rows, predicted
 
@@ -86,7 +87,7 @@ def test_a_queue_of_another_component_has_no_prediction() -> None:
 
 def test_shares_of_core_time_add_up() -> None:
     queues = factors("queue", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
-    rows = list(mix_rows(MIX, [queues, MODELS], {"new": "THE-SITE"}))
+    rows = list(mix_rows(MIX, [queues, MODELS], Sites({"new": "THE-SITE"})))
     assert len(rows) == len(MIX)
     for name in {row["queue"] for row in rows}:
         assert sum(float(str(row["share"])) for row in rows if row["queue"] == name) == pytest.approx(1.0)

@@ -37,7 +37,7 @@ def test_the_first_change_that_a_verdict_does_not_survive_is_named() -> None:
     """k is 1.5 at a deviation of +50 %: half the limit is left at k = 1.1."""
     kept = {"change": "objective", "k_low": 1.12, "low_change": "objective paper", "k_high": 1.12}
     lost = {"change": "task left out", "k_low": 1.4, "k_high": 1.6, "disconnecting_task": "without task 7"}
-    moved = {"change": "one type", "k_low": 1.05, "low_change": "evgen only", "k_high": 9.0}
+    moved = {"change": "single type", "k_low": 1.05, "low_change": "evgen only", "k_high": 9.0}
     assert under("deviates", kept) is None
     assert under("deviates", lost, moved, kept) == "evgen only: +5.0 %"
     assert under("deviates", kept, lost) == "without task 7: no factor"
@@ -83,7 +83,7 @@ def test_a_site_that_is_off_in_one_type_only_is_not_confirmed(flags: pd.DataFram
     assert list(said["SITE02"].values()) == ["deviates", False, False]
     under = str(headline.loc["SITE02", "unstable_under"])
     assert under.startswith("simul only: ")
-    assert f"not stable ({under})" in str(headline.loc["SITE02", "sentence"])
+    assert f"the verdict changes in a stability check ({under})" in str(headline.loc["SITE02", "sentence"])
 
 
 def test_only_the_headline_is_tested_for_stability(flags: pd.DataFrame) -> None:
@@ -111,7 +111,7 @@ def test_a_type_whose_buckets_were_all_rejected_is_not_out_of_sight(tmp_path: Pa
         row
         for row in rows
         if (row["level"], row["processing_type"], row["name"], row["change"])
-        == ("queue", "all", "SITE02", "one type")
+        == ("queue", "all", "SITE02", "single type")
     ]
     assert (found["low_change"], found["high_change"], found["n_variants"]) == ("simul only", "evgen only", 2)
     assert found["k_high"] / found["k_low"] == pytest.approx(1.6, rel=0.1)

@@ -35,7 +35,7 @@ def days(session: Session, table: str = "buckets") -> list[str]:
 def test_the_newest_months_stay(session: Session) -> None:
     told = session.runs.prune(bucket_months=2, dry_run=True)
     assert told.counts["days of buckets"] == 2
-    assert "would go: the buckets of 2018-07, 2 days: those of the newest 2 months are kept" in told.notes
+    assert "would be removed: the buckets of 2018-07, 2 days; the newest 2 months are kept" in told.notes
     assert days(session) == DAYS
     report = session.runs.prune(bucket_months=2)
     assert report.counts["days of buckets"] == 2

@@ -191,7 +191,7 @@ def test_importing_again_replaces_its_own_rows_only(session: Session, tmp_path: 
 
 
 def grid_of(session: Session, folder: Path, records: np.ndarray | None = None, **options: Any) -> None:
-    """Twelve sites as fast as they declare; the records carry ``records``, or nothing."""
+    """Twelve sites as fast as they declare; Job records imply ``records``, or nothing."""
     speed = DECLARED * options.pop("factor", 1.0)
     load(session, grid_jobs(np.random.default_rng(1), speed, records, tasks=4, **options), folder)
 
@@ -269,10 +269,10 @@ def test_both_values_are_shown_when_they_differ(
     np.testing.assert_allclose(flags["corepower"], DECLARED)
     if shown:
         np.testing.assert_allclose(flags["corepower_from_records"], DECLARED * off, rtol=1e-6)
-        assert flags["sentence"].str.contains("the records carry").all()
+        assert flags["sentence"].str.contains("Job records imply").all()
     else:
         assert flags["corepower_from_records"].isna().all()
-        assert not flags["sentence"].str.contains("the records carry").any()
+        assert not flags["sentence"].str.contains("Job records imply").any()
 
 
 def test_a_named_queue_without_a_value_takes_that_of_its_records(session: Session, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_origins(session: Session, tmp_path: Path) -> None:
     assert flags["origin"].loc[list(expected)].to_dict() == expected
     assert set(flags.loc[["SITE01", "SITE02", "SITE03", "SITE04"], "verdict"]) == {"undeclared"}
     assert flags.loc["SITE01", "corepower_parent"] == 16.886
-    assert "its site carries 16.886" in str(flags.loc["SITE01", "sentence"])
+    assert "The site declares 16.886" in str(flags.loc["SITE01", "sentence"])
     assert flags.loc["SITE00", "site"] == "RC0"
     assert flags.loc["SITE06", "corepower"] == pytest.approx(15.3 * 1.025, rel=1e-2)
     line = session.tables.lines(level="queue", type="all", method="gamma").to_pandas().iloc[0]

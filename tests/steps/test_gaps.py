@@ -42,7 +42,7 @@ def load(session: Session, report: RunReport) -> dict[str, object]:
 
 LACKING = (
     "5 rows lack a task id: a job without is dropped (no task) and enters no fit",
-    "5 rows lack events: a job without is dropped (no events) and enters no fit",
+    "5 rows lack events: these jobs are dropped (no events) and enter no fit",
     "5 rows lack cores: a job without is dropped (no cores) and enters no fit",
     "5 rows lack a CPU model: a job without counts for its queue, not for any CPU model",
 )

@@ -105,7 +105,9 @@ def test_tasks_and_types_that_look_like_separators_stay_apart(store: Path) -> No
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_name_finds_itself(store: Path, name: str) -> None:
-    found = rows(store, "show", "flags", "--name", name, "--type", "all", "--method", "gamma")
+    found = rows(
+        store, "show", "flags", "--level", "queue", "--name", name, "--type", "all", "--method", "gamma"
+    )
     assert [row["name"] for row in found] == [name]
     asked = rows(store, "query", "--by", "queue", "--where", f"queue={quoted(name)}")
     assert asked == [{"queue": name, "jobs": 100}]

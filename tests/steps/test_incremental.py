@@ -212,13 +212,13 @@ def test_flagging_alone_judges_what_was_fitted(session: Session, tmp_path: Path)
 def test_a_fit_alone_says_when_jobs_are_not_in_the_buckets(session: Session, tmp_path: Path) -> None:
     load(session, some_jobs(), tmp_path)
     session.speed.aggregate()
-    assert not any("not in the buckets" in note for note in session.speed.fit().notes)
+    assert not any("not aggregated yet" in note for note in session.speed.fit().notes)
     load(session, some_jobs(2, prefix="late").iloc[[1]], tmp_path, "late")
     said = " ".join(session.speed.fit().notes)
-    assert "1 of the days have jobs that are not in the buckets yet" in said
-    assert "the first is 2018-08-11" in said
+    assert "1 days have jobs that are not aggregated yet" in said
+    assert "first 2018-08-11" in said
     session.speed.aggregate()
-    assert "not in the buckets" not in " ".join(session.speed.fit().notes)
+    assert "not aggregated yet" not in " ".join(session.speed.fit().notes)
 
 
 def test_what_was_concluded_from_earlier_factors_is_concluded_again(session: Session, tmp_path: Path) -> None:
@@ -282,7 +282,8 @@ def test_lines_that_nobody_judged_are_told_from_those_of_now(session: Session, t
     session.speed.correlate()
     declare(session, tmp_path, values)
     assert any(
-        "declarations have changed since the lines were made" in note for note in session.speed.flag().notes
+        "declared values have changed since the lines were fitted" in note
+        for note in session.speed.flag().notes
     )
 
 
@@ -350,7 +351,7 @@ def test_buckets_that_were_lost_are_noticed_and_made_again(session: Session, tmp
         session.speed.fit()
     report = session.speed.aggregate()
     assert report.counts["days recomputed"] == 1
-    assert any("1 of the days were missing" in note for note in report.notes)
+    assert any("1 days from" in note and "lost buckets" in note for note in report.notes)
     assert_as_made_afresh(session, tmp_path)
     assert session.speed.aggregate().counts["days recomputed"] == 0
     session.speed.fit()

@@ -143,14 +143,14 @@ def test_a_step_alone_takes_the_latest_away_from_nobody(session: Session) -> Non
             for what in ("factors", "stability_checks", "lines", "flags", "fit_summaries"):
                 assert set(session.tables.read(what).to_pandas()["run"]) == {runs[LATE]}, (step, window, what)
                 assert set(session.tables.read(what, run=runs[window]).to_pandas()["run"]) == {runs[window]}
-            assert not any("the latest remains" in note for note in report.notes)
+            assert not any("remains the latest run" in note for note in report.notes)
 
 
 def test_in_a_store_of_one_run_a_step_alone_leaves_it_the_latest(session: Session) -> None:
     only = session.run(LATE)[-1].run
     for step, made in ((session.speed.fit, "lines and verdicts"), (session.speed.correlate, "verdicts")):
         report = step(LATE)
-        assert f"this run had {made} already: they were made again and published with it" in report.notes
+        assert f"this run already had {made}; they were computed again and published with it" in report.notes
         assert set(session.tables.latest_runs().to_pandas()["run"]) == {only}
         assert set(session.tables.flags().to_pandas()["run"]) == {only}
 
@@ -160,7 +160,7 @@ def test_a_fit_that_has_lines_only_gets_them_again_and_no_verdicts(session: Sess
     session.speed.fit(LATE)
     session.speed.correlate(LATE)
     report = session.speed.fit(LATE)
-    assert "this run had lines already: they were made again and published with it" in report.notes
+    assert "this run already had lines; they were computed again and published with it" in report.notes
     assert len(session.tables.lines().to_pandas())
     with raised(NoResultError):
         session.tables.flags().to_pandas()

@@ -42,7 +42,7 @@ def test_reading_a_file_again_leaves_the_account_of_the_load(session: Session, t
     assert "esjobs show rejects" in first.notes[-1]
     again = session.ingest("jobs", path)
     assert again.counts == {"stored": 0, "updated": 1, "unchanged": 1}
-    assert "was read before" in again.notes[-1]
+    assert "were already loaded" in again.notes[-1]
     assert account(session) == before
     assert len(session.tables.rejects().to_pandas()) == 1
 

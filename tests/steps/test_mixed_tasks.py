@@ -1,4 +1,4 @@
-"""Mixed tasks in the application: split by what the records name, set aside otherwise, counted always."""
+"""Mixed tasks in the application: split by what the records name, excluded otherwise, counted always."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_a_mixed_task_moves_no_factor(session: Session, tmp_path: Path, *, named
     np.testing.assert_allclose(relative / relative.mean(), 1.0, atol=0.08)
     fit = session.tables.fits(level="queue", type="all", method="gamma").to_pandas().iloc[0]
     assert fit["n_jobs"] + fit["n_jobs_dropped"] == len(jobs)
-    assert fit["n_jobs_set_aside"] == (0 if named else 12 * 40)
+    assert fit["n_jobs_excluded"] == (0 if named else 12 * 40)
 
 
 def test_flags_alone_see_what_the_fit_saw(session: Session, tmp_path: Path) -> None:

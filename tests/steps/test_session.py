@@ -269,7 +269,7 @@ def test_a_report_of_the_other_method_shows_its_results_and_says_whose_they_are(
     assert said["paper"] not in usual
     assert said["paper"] in other
     assert said["gamma"] not in other
-    assert "paper (the article's" in other
+    assert "paper (the published" in other
     assert "Headline of the run" in other
     assert "Headline of the run" not in usual
 

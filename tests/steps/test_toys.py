@@ -18,6 +18,7 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.window import Window
 from esjobs.publish.publication import Outcome
 from esjobs.records.declared.origin import Declared
+from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.sums import Adder
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS, FITS
@@ -105,7 +106,7 @@ def fitted(made: Toy, settings: FitSettings) -> tuple[list[Factors], Outcome]:
     adder.add(made.buckets.to_batches())
     sums = adder.sums()
     inputs = FitInputs(sums, settings.min_bucket_jobs)
-    return fit(CheckedBuckets(sums, {}, 0), inputs, WINDOW, "run", settings, {})
+    return fit(CheckedBuckets(sums, {}, 0), inputs, WINDOW, "run", settings, Sites())
 
 
 @pytest.fixture(scope="module")
@@ -279,9 +280,9 @@ def test_jobs_without_a_cpu_model_count_and_have_no_name(session: Session, tmp_p
 def test_no_cpu_model_at_all_is_a_fit_without_factors(session: Session, tmp_path: Path) -> None:
     load(session, grid_jobs(np.random.default_rng(6), np.ones(3)), tmp_path)
     reports = session.run()
-    assert any("no record names a CPU model" in note for note in reports[1].notes)
+    assert any("no job record names a CPU model" in note for note in reports[1].notes)
     fit_row = session.tables.fits(level="cpu_model", type="all", method="gamma").to_pandas().iloc[0]
-    assert (fit_row["status"], fit_row["reason"]) == ("no factors", "no CPU model in the records")
+    assert (fit_row["status"], fit_row["reason"]) == ("no factors", "no job record names a CPU model")
     assert session.tables.flags(level="cpu_model").to_pandas().empty
 
 

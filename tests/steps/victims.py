@@ -1,6 +1,5 @@
 """Processes that are killed in the middle of something, at a named moment or after a time."""
 
-import multiprocessing as mp
 import os
 import signal
 import time
@@ -12,21 +11,7 @@ from pathlib import Path
 import esjobs
 from esjobs.api.session import Session
 from esjobs.core.clock import system_clock
-
-_CONTEXT = mp.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    [
-        "tests.steps.victims",
-        "tests.steps.warm",
-        "esjobs.speed.chain",
-        "esjobs.records.jobs.ingest",
-        "esjobs.publish.retention",
-        "esjobs.render.report",
-        "esjobs.records.ingest.formats.sources",
-        "esjobs.store.duck.store",
-    ]
-)
-"""Processes start with everything imported: in milliseconds, and the kill finds them at work."""
+from tests.forked import FORKED
 
 Action = tuple[str, ...]
 """A method of the session and its arguments."""
@@ -71,7 +56,7 @@ def start(store: Path, action: Action, moment: str | None = None) -> BaseProcess
     """A process at work on an open store."""
     started = store.with_suffix(".started")
     started.unlink(missing_ok=True)
-    process = _CONTEXT.Process(target=_live, args=(store, action, moment, started))
+    process = FORKED.Process(target=_live, args=(store, action, moment, started))
     process.start()
     deadline = time.monotonic() + 60
     while not started.exists():

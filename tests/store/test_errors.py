@@ -48,7 +48,7 @@ def test_every_exception_of_duckdb_is_translated(foreign: type[Exception]) -> No
 
 
 def test_what_is_not_an_error_of_the_store_is_a_defect() -> None:
-    with pytest.raises(TypeError, match="not an error of the store"):
+    with pytest.raises(TypeError, match="not a store error"):
         store_error(KeyError("x"), "jobs.duckdb")
 
 
@@ -108,7 +108,7 @@ def test_the_second_process_learns_who_holds_the_file(tmp_path: Path) -> None:
         check=False,
     )
     assert second.stdout.startswith(f"StoreBusyError process {os.getpid()} ")
-    assert "wait longer: --wait SECONDS" in second.stdout
+    assert "retry later, or raise --wait SECONDS" in second.stdout
     store.close()
 
 
@@ -170,7 +170,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path) -> None:
     )
     assert filled.stdout.startswith("StoreError"), filled.stderr
     assert filled.stdout.count("\n") == 1
-    assert "free some space" in filled.stdout
+    assert "free disk space" in filled.stdout
     store = DuckStore(path, tables=TABLES)
     assert store.span().jobs == 1
     store.close()

@@ -23,8 +23,8 @@ def line_caption(line: Row | None, benchmark: Any, level: object) -> str:
     else:
         text += f", from {count(line['n_entries'])} declared values of {count(line['n_groups'])} sites."
     if line["tau"] is not None:
-        least = ", the least that is assumed" if line["tau"] <= _LEAST_SCATTER else ""
+        least = ", the assumed minimum" if line["tau"] <= _LEAST_SCATTER else ""
         text += f" Scatter beyond the errors: {percent(line['tau'])}{least}."
     if line["status"] != "ok":
-        text += f" Dashed, because no verdict rests on it: {visible(str(line['reason'] or line['status']))}."
+        text += f" Dashed, because no verdict uses it: {visible(str(line['reason'] or line['status']))}."
     return text

@@ -51,7 +51,7 @@ from dashboards.view.rows import (
     values,
 )
 from esjobs.core.freshness import Freshness
-from esjobs.core.numbers import count, exact_percent
+from esjobs.core.numbers import MINUS, count, exact_percent
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT, LEVELS
 
@@ -277,7 +277,10 @@ class Composer:
         found = {row["processing_type"] for name in ("factors", "fits") for row in self.tables[name]}
         kinds = sorted(str(name) for name in found - {self.main_type, None})
         if len(kinds) == 1 and self._same_fit(each, kinds[0]):
-            text = f"All jobs of the fit are of one type, {visible(kinds[0])}: its results are those above."
+            text = (
+                f"All jobs of the fit have one processing type, {visible(kinds[0])}; its results are those "
+                "above."
+            )
             return Block(anchor, each, (TextPart((text,)),), 1)
         parts = tuple(self._type(each, place, kind) for place, kind in enumerate(kinds))
         return Block(anchor, each, parts, len(parts))
@@ -353,7 +356,9 @@ class Composer:
         text = "; ".join(
             f"{source} ({benchmark}, {count(n)} names)" for (source, benchmark), n in sources.items()
         )
-        return [("Imported declarations", visible(text) if text else "none; values come from the records")]
+        return [
+            ("Imported declarations", visible(text) if text else "none; values come from the job records")
+        ]
 
 
 def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
@@ -363,11 +368,15 @@ def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
     if power is None:
         return ""
     corrected = any(row["k"] != row["k_raw"] for row in rows)
-    before = f", {raw:z.2f} before the fixed cost was taken out" if corrected and raw is not None else ""
+    before = f" ({_exponent(raw)} without correction)" if corrected and raw is not None else ""
     return (
-        f"Within sites, k grows like events per job to the power {power:z.2f}{before}".replace("-", "−")
-        + " (0: no fixed cost left; 1: nothing but fixed cost)."
+        f"Within sites, k grows like events per job to the power {_exponent(power)}{before}. "
+        "0: no start-up time left; 1: nothing but start-up time."
     )
+
+
+def _exponent(power: float) -> str:
+    return f"{power:z.2f}".replace("-", MINUS)
 
 
 def _power(related: Sequence[tuple[Any, ...]]) -> float | None:

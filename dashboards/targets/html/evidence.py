@@ -50,15 +50,15 @@ def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts:
         looks = looks_of(panel, drawn)
         caption = _curve_caption(alone)
         return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
-    text = f"Nothing to compare: each of {count(alone)} tasks ran at one queue only."
+    text = f"No comparison: each of {count(alone)} tasks ran at one queue only."
     return [TextPart((text,))] if alone else []
 
 
 def _curve_caption(alone: int) -> str:
-    caption = "Dashed curves: the fixed cost was estimated, but not taken out. Both axes are logarithmic."
+    caption = "Dashed curves: the start-up time was estimated, but not corrected. Both axes are logarithmic."
     if alone:
         who = "task that" if alone == 1 else "tasks that"
-        caption += f" Left out: {count(alone)} {who} ran at one queue only."
+        caption += f" Omitted: {count(alone)} {who} ran at one queue only."
     return caption
 
 
@@ -123,8 +123,8 @@ def extreme_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
     if not sizes:
         return []
     if max(sizes) <= NOISE:
-        same = f"Nothing: it gives each of {count(len(sizes))} names the same k"
-        return [TextPart((f"{same}, as it must where there are no independent loops.",))]
+        same = f"No effect: it gives each of {count(len(sizes))} names the same k"
+        return [TextPart((f"{same}, as expected without redundancy.",))]
     text = (
         f"Over {count(len(sizes))} names the shift has a median magnitude of {number(median(sizes))} σ "
         f"and is at most {number(max(sizes))} σ ({short(visible(str(rows[0]['name'])), 80)})."
@@ -142,8 +142,7 @@ def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
     counted = " and ".join(_counted(len(names), level) for level, names in named.items())
     text = (
         f"{counted} {'has' if len(rows) == 1 else 'have'} one unit of work in the fit (task × core class × "
-        "type). The residual is zero by construction: it supports nothing and contradicts nothing, and k is "
-        "as good as that one task."
+        "type). The residual is zero by construction, so it tests nothing."
     )
     return [
         TextPart((text,)),

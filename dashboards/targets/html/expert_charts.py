@@ -43,10 +43,10 @@ def short(name: str, letters: int = _LETTERS) -> str:
 
 
 def task_curve(panel: Panel, rows: Sequence[Row], task: Row | None) -> Drawing:
-    """One task: its queues on logarithmic axes, larger with more jobs, and the curve of its fixed cost.
+    """One task: its queues on logarithmic axes, larger with more jobs, and the curve of its start-up time.
 
     ``rows``: with positive values of both quantities. ``task``: its row of ``tasks``; the curve is dashed
-    unless the fixed cost was taken out, and left out when none is known.
+    unless the start-up time was taken out, and left out when none is known.
     """
     across, up = panel.entry("x"), panel.entry("y")
     axes = [log_axis([row[field.column] for row in rows]) for field in (across, up)]
@@ -71,7 +71,7 @@ def task_words(task: Row | None) -> str:
     'ρ 12.0 ± 3.0 events, slope −0.200 ± 0.040: corrected'
     """
     if task is None:
-        return "no account of it"
+        return "not recorded"
     if task["rho"] is None and task["slope"] is None:
         return f"ρ not estimated: {visible(str(task['decision'] or 'no decision'))}"
     rho = f"{number(task['rho'], task['rho_err'])} events" if task["rho"] is not None else "unknown"

@@ -30,8 +30,8 @@ __all__ = ["ReportData", "render"]
 _HERE = Path(__file__).parent
 _HEADING = "Speed factors of queues against their declared corepower"
 _METHODS = {
-    "gamma": "gamma (quasi-likelihood, robust, fixed cost per job taken out)",
-    "paper": "paper (the article's, as it was published, nothing corrected)",
+    "gamma": "gamma (quasi-likelihood, robust, start-up time per job corrected)",
+    "paper": "paper (the published method without corrections)",
 }
 
 
@@ -83,7 +83,7 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
     method = str(composer.method)
     facts.append(("Method", _METHODS.get(method, visible(method))))
     if not composer.is_headline:
-        left_out = "its report has what is left out here: fixed costs, residuals, the shift between methods"
+        left_out = "its report also shows start-up times, residuals and the shift between methods"
         facts.append(("Headline of the run", f"{visible(str(composer.data.headline))}; {left_out}"))
     return facts
 
@@ -103,9 +103,9 @@ def _on_request(sections: Sequence[Section]) -> list[str]:
             if block.panel.on_request:
                 titles.append(block.panel.title)
             elif any(part.kind == "type" for part in block.parts):
-                titles.append("Processing types one by one")
+                titles.append("Individual processing types")
             elif any(isinstance(part, BooksPart) and len(part.books.days) > 1 for part in block.parts):
-                titles.append("The books by day")
+                titles.append("Accounting by day")
     return titles
 
 

@@ -49,8 +49,8 @@ def top_k(
     options = [f"{option} {shlex.quote(str(value))}" for option, value in values.items() if value is not None]
     command = " ".join(["esjobs show flags", *options])
     return frozenset(chosen), (
-        f"Shown are {' and '.join(said)}: confirmed deviations and candidates, then those of most jobs. "
-        f"All of them: {visible(command)}"
+        f"Shown are {' and '.join(said)}: confirmed deviations and candidates, then those with most jobs. "
+        f"Show all: {visible(command)}"
     )
 
 

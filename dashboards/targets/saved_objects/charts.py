@@ -65,7 +65,7 @@ def nothing(sentence: str, *, grouped: bool, weight: str = "") -> Spec:
     of one without, nothing is drawn.
     """
     rows = groups_in(f"data('{ROWS}')[0]") if grouped else f"data('{ROWS}')"
-    words = sentence or "There are no rows in the chosen time and with the chosen filters."
+    words = sentence or "No rows in this period and selection."
     seen = f"extent(pluck({rows}, {json.dumps(weight)}))[1] > 0" if weight else f"length({rows})"
     said = f"{seen} ? '' : {text_of(words)}"
     return {

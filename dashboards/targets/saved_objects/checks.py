@@ -56,18 +56,16 @@ def complaints(text: str) -> list[str]:
     """Everything that is wrong with the lines of a bundle, a sentence each; none: it may be imported."""
     objects, found = _objects_in(text)
     if not objects and not found:
-        found.append("there is no object in it")
+        found.append("it contains no object")
     present = [(str(each.get("type")), str(each.get("id"))) for each in objects]
-    found += [
-        f"{kind} '{name}' stands in it {present.count((kind, name))} times" for kind, name in _twice(present)
-    ]
+    found += [f"{kind} '{name}' occurs {present.count((kind, name))} times" for kind, name in _twice(present)]
     alone = any(each.get("type") == "tag" for each in objects)
     for each in objects:
         try:
             said = [*_of_object(each, set(present)), *([] if alone else _of_kibana(each))]
         except (AttributeError, KeyError, TypeError, ValueError):
             # whatever is inside is not what a server exports or we write: which part does not matter
-            said = ["its attributes, references or panels have a shape that no server knows"]
+            said = ["its attributes, references or panels have an invalid shape"]
         found += [f"{each.get('type')} '{each.get('id')}': {complaint}" for complaint in said]
     return found
 
@@ -93,7 +91,7 @@ def _of_kibana(each: dict[str, Any]) -> Iterator[str]:
     attributes = each.get("attributes")
     refused = KIBANA_KEYS.get(str(each.get("type")), frozenset())
     for key in sorted(refused & set(attributes if isinstance(attributes, dict) else ())):
-        yield f"attribute '{key}', which OpenSearch Dashboards refuses"
+        yield f"attribute '{key}', which OpenSearch Dashboards rejects"
     if each.get("type") == "dashboard" and isinstance(attributes, dict):
         for panel in _parsed(attributes.get("panelsJSON")) or ():
             if panel.get("type") not in ("visualization", "search"):
@@ -107,10 +105,10 @@ def _twice(names: list[Any]) -> list[Any]:
 def _of_object(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Iterator[str]:
     kind, name, attributes = str(each.get("type")), each.get("id"), each.get("attributes")
     if kind not in KEYS:
-        yield f"no type that this version writes; there are {', '.join(sorted(KEYS))}"
+        yield f"unknown type; use one of: {', '.join(sorted(KEYS))}"
         return
     if not isinstance(name, str) or f"-{SHORT[kind]}-" not in name:
-        yield f"its id does not tell its type: PREFIX-{SHORT[kind]}-NAME"
+        yield f"its id does not contain its type: PREFIX-{SHORT[kind]}-NAME"
     if not isinstance(attributes, dict) or not isinstance(each.get("references"), list):
         yield "attributes or references are missing"
         return
@@ -124,25 +122,25 @@ def _of_object(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Iterator[
 
 def _of_attributes(attributes: dict[str, Any], kind: str) -> Iterator[str]:
     for key in sorted(set(attributes) - KEYS[kind]):
-        yield f"attribute '{key}', which the oldest server refuses"
+        yield f"attribute '{key}', which the oldest server rejects"
     for key in TEXTS:
         if key in attributes and _parsed(attributes[key]) is None:
-            yield f"{key} is no JSON in a text"
+            yield f"{key} is not JSON text"
     source = attributes.get("kibanaSavedObjectMeta", {}).get("searchSourceJSON", "{}")
     if _parsed(source) is None:
-        yield "searchSourceJSON is no JSON in a text"
+        yield "searchSourceJSON is not JSON text"
     for field, attributes_of in (_parsed(attributes.get("fieldAttrs")) or {}).items():
         for key in sorted(set(attributes_of) - FIELD_KEYS):
-            yield f"field '{field}': key '{key}', which the oldest server refuses"
+            yield f"field '{field}': key '{key}', which the oldest server rejects"
 
 
 def _of_stamps(each: dict[str, Any], kind: str) -> Iterator[str]:
     wanted = {"typeMigrationVersion": STAMPS[kind], "coreMigrationVersion": CORE_STAMP}
     for key, stamp in wanted.items():
         if each.get(key) != stamp:
-            yield f"{key} is {each.get(key)}, not {stamp}: an older server refuses the file"
+            yield f"{key} is {each.get(key)}, expected {stamp}: an older server rejects the file"
     for key in sorted(set(each) - MEMBERS):
-        yield f"'{key}' does not belong there"
+        yield f"'{key}' is not allowed"
 
 
 def _parsed(text: Any) -> Any:
@@ -158,15 +156,15 @@ def _of_references(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Itera
     names = [reference.get("name") for reference in references]
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
-            yield f"reference '{name}' stands there {names.count(name)} times"
+            yield f"reference '{name}' occurs {names.count(name)} times"
     for reference in references:
         if (reference.get("type"), reference.get("id")) not in present:
             yield f"{reference.get('type')} '{reference.get('id')}' is not in the file"
     used = set(used_references(each))
     for name in sorted(used - set(names)):
-        yield f"no reference '{name}', which it uses"
+        yield f"reference '{name}' is missing"
     for name in sorted(set(names) - used):
-        yield f"reference '{name}' is used nowhere"
+        yield f"reference '{name}' is not used"
 
 
 def used_references(each: dict[str, Any]) -> Iterator[str]:
@@ -213,7 +211,7 @@ def _of_panels(attributes: dict[str, Any]) -> Iterator[str]:
             yield f"panel '{name}' is called '{grid.get('i')}' in the grid"
         x, y, w, h = (int(grid.get(side, -1)) for side in "xywh")
         if min(x, y) < 0 or min(w, h) < 1 or x + w > COLUMNS:
-            yield f"panel '{name}' reaches out of the {COLUMNS} columns of the grid"
+            yield f"panel '{name}' exceeds the {COLUMNS} columns of the grid"
             continue
         cells = [(column, row) for column in range(x, x + w) for row in range(y, y + h)]
         for other in dict.fromkeys(taken[cell] for cell in cells if cell in taken):
@@ -234,18 +232,18 @@ def _of_content(name: str, panel: dict[str, Any]) -> Iterator[str]:
 def _of_chart(name: str, text: Any) -> Iterator[str]:
     spec = _parsed(text)
     if spec is None:
-        yield f"panel '{name}': its chart is no JSON in a text"
+        yield f"panel '{name}': its chart is not JSON text"
         return
     if "/vega-lite/v5" not in str(spec.get("$schema")):
         yield f"panel '{name}': its chart is not of Vega-Lite 5"
     for url in urls_of(spec):
         if "%type%" in url:
-            yield f"panel '{name}': %type%, which OpenSearch Dashboards does not know"
+            yield f"panel '{name}': %type%, which OpenSearch Dashboards does not support"
         if url.get("%context%") and "query" in url.get("body", {}):
-            yield f"panel '{name}': %context% beside a query, which a server refuses"
+            yield f"panel '{name}': %context% beside a query, which a server rejects"
     names = [data.get("name") for data in _searched(spec)]
     if any(names.count(one) > 1 for one in names):
-        yield f"panel '{name}': two searches of one name or without, of which Kibana mixes up the answers"
+        yield f"panel '{name}': two searches with the same name or no name, whose answers Kibana mixes up"
 
 
 def urls_of(found: Any) -> Iterator[dict[str, Any]]:
@@ -272,8 +270,8 @@ def _of_controls(attributes: dict[str, Any]) -> Iterator[str]:
         return
     panels = _parsed(group.get("panelsJSON"))
     if panels is None:
-        yield "the filters to choose from are no JSON in a text"
+        yield "the filters are not JSON text"
         return
     for name, panel in panels.items():
         for key in sorted(set(panel.get("explicitInput", {})) - CONTROL_KEYS):
-            yield f"filter '{name}': key '{key}', which the oldest server refuses"
+            yield f"filter '{name}': key '{key}', which the oldest server rejects"

@@ -43,8 +43,8 @@ def left_out(panel: Panel, fields: list[str]) -> dict[str, Any]:
     """In the place of a panel that an index of jobs cannot answer."""
     listed = ", ".join(f"`{name}`" for name in fields)
     words = (
-        f"The index of jobs says nothing that can be added up of: {listed}. "
-        "A field map that names one field for each brings this panel (`esjobs fields check`)."
+        f"The index of jobs has no field that can be summed for: {listed}. A field map with one field for "
+        "each shows this panel (`esjobs fields check`)."
     )
     return by_value("markdown", panel.title, _params(words))
 

@@ -84,10 +84,10 @@ def against_rest(rate: Rate, name: str) -> list[Step]:
 
 
 SENTENCE = (
-    f"datum.most_jobs < {FEW_JOBS} ? 'No name has {FEW_JOBS} jobs: their order says nothing.' : "
-    "(datum.n ? format(datum.n, ',d') : 'None') + ' of ' + format(datum.names, ',d') + ' differ' + "
-    "(datum.n > 1 ? '' : 's') + ' from the rest by more than "
-    f"{NOISE_SIGMAS:.0f} standard errors' + (datum.n ? '.' : ': their order says nothing.')"
+    f"datum.most_jobs < {FEW_JOBS} ? 'No name has {FEW_JOBS} jobs; their order has no meaning.' : (datum.n ? "
+    "format(datum.n, ',d') : 'None') + ' of ' + format(datum.names, ',d') + ' differ' + (datum.n > 1 ? '' : "
+    f"'s') + ' from the rest by more than {NOISE_SIGMAS:.0f} standard errors' + (datum.n ? '.' : '; their "
+    "order has no meaning.')"
 )
 """An expression: how many names differ."""
 

@@ -176,7 +176,7 @@ def _metric(metric: Metric | Mean) -> dict[str, Any]:
         case SumWhere(column, having):
             return {"filter": _present(having), "aggs": {_WEIGHTS: {"sum": {"field": column}}}}
         case _:
-            raise ValueError(f"no index adds up '{metric.name}' without a script; make it a column")
+            raise ValueError(f"no index can sum '{metric.name}' without a script; make it a column")
 
 
 def _product(left: str, right: str, having: Sequence[str]) -> dict[str, Any]:

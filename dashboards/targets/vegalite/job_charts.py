@@ -1,4 +1,4 @@
-"""Charts of jobs: what they took, which cores they kept busy, how much is known, who did worst."""
+"""Charts of jobs: amounts, busy cores, completeness, worst users."""
 
 import json
 from typing import Any
@@ -39,13 +39,13 @@ def amounts(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
 
 
 def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """Cores that jobs kept busy on the mean against cores that they were given, and the line of all busy."""
-    x = across("cores", "Cores given", {"zero": True, "nice": True}, tickMinStep=1, tickCount=8)
-    y = across("busy", "Cores kept busy, mean", {"zero": True, "nice": True}, tickCount=8)
-    even = across("even", "Cores kept busy, mean", {"zero": True}, tickCount=8)
+    """Mean busy cores against allocated cores of jobs, with the line of equality."""
+    x = across("cores", "Allocated cores", {"zero": True, "nice": True}, tickMinStep=1, tickCount=8)
+    y = across("busy", "Busy cores, mean", {"zero": True, "nice": True}, tickCount=8)
+    even = across("even", "Busy cores, mean", {"zero": True}, tickCount=8)
     tooltips = [
-        {"field": "cores", "type": "quantitative", "title": "Cores given", "format": COUNT},
-        {"field": "busy", "type": "quantitative", "title": "kept busy", "format": NUMBER},
+        {"field": "cores", "type": "quantitative", "title": "Allocated cores", "format": COUNT},
+        {"field": "busy", "type": "quantitative", "title": "busy cores", "format": NUMBER},
         {"field": "share", "type": "quantitative", "title": "share", "format": PERCENT},
         {"field": "core_h", "type": "quantitative", "title": "Core-hours", "format": AMOUNT},
         {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": COUNT},

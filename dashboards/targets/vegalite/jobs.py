@@ -151,7 +151,7 @@ def _worded(view: View, index: JobsIndex, levels: Sequence[_Level]) -> list[Step
 def _measured(metric: Metric | Mean, view: View) -> tuple[str, ...]:
     """The numbers whose product is added up inside a group; what multiplies them there is its key."""
     if isinstance(metric, Mean):
-        raise ValueError(f"of jobs are counts and sums asked, not '{metric.name}'")
+        raise ValueError(f"jobs support counts and sums, not '{metric.name}'")
     factors = factors_of(metric)
     if len(set(factors)) == 1:
         return factors

@@ -1,4 +1,4 @@
-"""Charts of tasks and buckets: curves of a fixed cost, names against tasks, pulls."""
+"""Charts of tasks and buckets: curves of a start-up time, names against tasks, pulls."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ _MISSING = "–"
 
 
 def task_curves(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """Tasks on logarithmic axes, larger marks with more jobs, and the curve of each one's fixed cost."""
+    """Tasks on logarithmic axes, larger marks with more jobs, and the curve of each one's start-up time."""
     right, up = panel.entry("x"), panel.entry("y")
     x, y = (_log(field, scale) for field, scale in ((right, paint.x), (up, paint.y)))
     curve: Spec = {

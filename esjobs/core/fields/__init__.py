@@ -38,7 +38,7 @@ def field(name: str) -> Field:
     try:
         return _BY_NAME[name]
     except KeyError:
-        raise UsageError(f"no field '{name}' in the catalogue{_nearest(name)}; see: esjobs fields") from None
+        raise UsageError(f"unknown field '{name}'{_nearest(name)}; list fields: esjobs fields") from None
 
 
 def is_field(name: str) -> bool:

@@ -24,7 +24,7 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         "site",
         "keyword",
         "",
-        "who runs the queue (WLCG site, cluster): as an imported table names it, else guessed from its name",
+        "who runs the queue: as an imported table names it, else the cluster of its jobs, else by its name",
         groupable=True,
         derived=Resolved("queue"),
     ),

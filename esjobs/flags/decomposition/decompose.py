@@ -74,8 +74,8 @@ def decompose_run(store: JobStore, question: Question, run: StoredRun) -> Outcom
         rows_are="flags of queues",
         rows_become="parts of deviations",
         counts={
-            "queues taken apart": len(deviating),
-            "queues whose mix is not told from themselves": sum(
+            "queues decomposed": len(deviating),
+            "queues whose CPU mix cannot be separated": sum(
                 reader.of(flag).own is None for flag in deviating
             ),
         },
@@ -171,14 +171,14 @@ class _FactReader:
             "declared_on": self._declared.get(name),
         }
         if machines is None or name not in machines.mix:
-            return Facts(**basic, why_unknown="its records name no CPU models, so nothing more can be said")
+            return Facts(**basic, why_unknown="its job records name no CPU models")
         own = machines.own(name)
         if own is not None:
             own = own[0], math.hypot(own[1], self.shared.get(name, 0.0))
         if own is None:
             return Facts(
                 **basic,
-                why_unknown="its CPU models run nowhere else: what is theirs and what is its own look alike",
+                why_unknown="its CPU models run at no other queue",
             )
         models = machines.runs(name)
         mix = machines.mix[name]
@@ -223,7 +223,7 @@ class _FactReader:
 
 
 def _shared_errors(store: JobStore, run: StoredRun) -> dict[str, float]:
-    # Relative errors common to all buckets of a queue: by type, core class and fixed cost.
+    # Relative errors common to all buckets of a queue: by type, core class and start-up time.
     where = of_headline(run, "queue")
     parts = ("k_err_type", "k_err_class", "k_err_cost")
     rows = read_table(store, FACTORS, where, ["name", "k", *parts]).to_pylist()

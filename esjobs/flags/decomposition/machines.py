@@ -126,7 +126,7 @@ class Pair:
 class Buckets:
     """Sums of a unit (task x core class x type) at a queue on a CPU model, with their codes.
 
-    ``value``: ln of the CPU time per event, fixed costs taken out; ``variance``: of it, from the scatter of
+    ``value``: ln of the CPU time per event, corrected for start-up time; ``variance``: from the scatter of
     jobs.
     """
 

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from esjobs.core.numbers import declared, number, percent, signed_percent
+from esjobs.core.numbers import declared, number, percent, signed_percent, speed
 from esjobs.flags.decomposition.smt import SmtEffect
 from esjobs.schema.decomposition import PARTS
 
 SURE = 2.0  # Errors from which hardware that changed, or a value that no CPU model reaches, counts
 NEARLY_ALL = 0.9  # Share of a deviation from which its largest part is nearly all of it
+_CAUSES = {"cpu mix": "CPU mix", "smt": "SMT", "declared default": "default value", "rest": "unexplained"}
 SCATTER = 0.05  # Distance, in ln, that honest declarations of one CPU model have anyway
 
 
@@ -77,7 +78,7 @@ def take_apart(facts: Facts) -> list[Part]:
     parts = _Parts()
     if facts.own is None:
         part = "declared default" if facts.origin == "default" else "rest"
-        said = _default(facts, None) if part == "declared default" else f"{facts.why_unknown}"
+        said = _default(facts, None) if part == "declared default" else facts.why_unknown
         parts.add(part, total, facts.error, said)
         return _listed(parts)
     own, own_error = facts.own
@@ -107,7 +108,8 @@ def take_apart(facts: Facts) -> list[Part]:
     if near or between:
         like = ""
         if len(facts.models) > 1:
-            like = f", as if all were like {model}" if near else ", between its slowest and its fastest model"
+            where = f"of {model} alone" if near else "between its slowest and fastest models"
+            like = f", a value {where}"
         parts.add("cpu mix", mix, mix_error, _mix(facts, predicted) + like)
     else:
         parts.add("declared value", mix, mix_error, _unreached(facts, model, distance, predicted))
@@ -132,8 +134,10 @@ def in_one_sentence(facts: Facts, parts: Sequence[Part]) -> str:
     """Describe the deviation and its largest part."""
     first = largest(parts)
     share = first.effect / math.log1p(facts.deviation) if facts.deviation else 1.0
-    how = "mostly" if share < NEARLY_ALL else "nearly all"
-    return f"{facts.name} {signed_percent(facts.deviation)}, {how} {first.part}: {first.sentence}."
+    how = "most" if share < NEARLY_ALL else "nearly all"
+    cause = _CAUSES.get(first.part, first.part)
+    sentence = f"{first.sentence[:1].upper()}{first.sentence[1:]}"
+    return f"Cause: {cause} ({how} of {signed_percent(facts.deviation)}). {sentence}."
 
 
 def _explains_older(then: tuple[float, float], mix: float) -> bool:
@@ -159,72 +163,63 @@ def _listed(parts: _Parts) -> list[Part]:
 
 
 def _mix(facts: Facts, predicted: float) -> str:
-    most = f", mostly {facts.models[0][0]} ({percent(facts.share)})," if facts.models else ""
+    most = f" ({facts.models[0][0]}: {percent(facts.share)})" if facts.models else ""
     return (
-        f"its mix of CPU models{most} delivers {number(predicted)} {facts.benchmark} per core "
-        f"by these models' own factors, and it declares {declared(facts.corepower)}"
+        f"its CPU mix{most} delivers {number(predicted)} {facts.benchmark} per core; the queue declares "
+        f"{declared(facts.corepower)}"
     )
 
 
 def _default(facts: Facts, predicted: float | None) -> str:
-    usable = (
-        ""
-        if predicted is None
-        else (
-            f"; its mix of CPU models delivers {number(predicted)} {facts.benchmark} per core "
-            "by their factors"
-        )
+    measured = (
+        "" if predicted is None else f"; its CPU mix delivers {number(predicted)} {facts.benchmark} per core"
     )
-    return f"the declared {declared(facts.corepower)} is a default that nobody measured{usable}"
+    return f"{declared(facts.corepower)} is the default of the system, not a measured value{measured}"
 
 
 def _unreached(facts: Facts, model: str, effect: float, predicted: float) -> str:
-    value = facts.corepower * math.exp(effect)
-    one = len(facts.models) == 1
-    nearest = f"its CPU model, {model}," if one else f"the nearest of its CPU models, {model},"
-    all_told = "" if one else f", its mix {number(predicted)}"
-    return (
-        f"it declares {declared(facts.corepower)}, and {nearest} delivers {number(value)} {facts.benchmark} "
-        f"per core by its own factor{all_told}"
-    )
+    value = number(facts.corepower * math.exp(effect))
+    declares = f"the queue declares {declared(facts.corepower)} {facts.benchmark} per core"
+    if len(facts.models) == 1:
+        return f"{declares}; its only CPU model, {model}, delivers {value}"
+    nearest = f"no CPU model reaches the declared value (nearest: {model}, {value})"
+    if effect > 0:
+        nearest = f"even its slowest CPU model delivers more ({model}, {value})"
+    return f"{declares}; its CPU mix delivers {number(predicted)}, and {nearest}"
 
 
 def _older(facts: Facts, effect: float) -> str:
-    since = "" if facts.declared_on is None else f" of {facts.declared_on}"
-    speed = "faster" if effect > 0 else "slower"
+    since = "" if facts.declared_on is None else f" ({facts.declared_on})"
     return (
-        f"its CPU models of today are {percent(abs(math.expm1(effect)))} {speed} than those that it ran "
-        f"when the declaration{since} began"
+        f"its present CPU models are {speed(math.expm1(effect))} than those at the start of the "
+        f"declaration{since}"
     )
 
 
 def _smt_here(effect: SmtEffect) -> str:
-    speed = "faster" if effect.effect > 0 else "slower"
     return (
-        f"{percent(effect.on)} of its CPU time is with SMT on, unlike on the same CPU models elsewhere: "
-        f"by reference tables {percent(abs(math.expm1(effect.effect)))} {speed} per slot"
+        f"{percent(effect.on)} of its CPU time is with SMT on, unlike the same CPU models elsewhere; by "
+        f"reference tables its job slots are {speed(math.expm1(effect.effect))}"
     )
 
 
 def _smt_declared(facts: Facts, effect: SmtEffect) -> str:
     runs, declares = ("on", "off") if effect.on > 0.5 else ("off", "on")
     return (
-        f"the declared {declared(facts.corepower)} is what reference tables give with SMT {declares}, "
-        f"and its jobs run with SMT {runs}"
+        f"reference tables give the declared {declared(facts.corepower)} with SMT {declares}, but its jobs "
+        f"run with SMT {runs}"
     )
 
 
 def _rest(effect: float, error: float) -> str:
     if abs(effect) < error:
-        return "its machines run as the same CPU models elsewhere"
-    speed = "faster" if effect > 0 else "slower"
+        return "its hosts run at normal speed for their CPU models"
     hint = (
         "check overcommit, SMT, virtual machines and power settings"
         if effect < 0
-        else "check SMT, empty slots beside jobs, and clock boost"
+        else "check SMT, empty job slots and clock boost"
     )
-    size = f"{percent(abs(math.expm1(effect)))} {speed}"
-    return f"its machines run {size} than the same CPU models elsewhere: {hint}"
+    return f"its hosts run {speed(math.expm1(effect))} than the same CPU models elsewhere; {hint}"
 
 
 def shares(parts: Sequence[Part]) -> Mapping[str, float | None]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import fitters
-from esjobs.core.numbers import percent, signed_percent
+from esjobs.core.numbers import percent, signed_percent, speed
 from esjobs.core.query import Days, In, Present, Query, Sum
 from esjobs.flags.drift.series import Change, day_of
 from esjobs.publish.publication import read_table
@@ -22,7 +22,7 @@ from esjobs.store.base import JobStore
 MIX_DAYS = 14  # Days before and after a change over which CPU models are counted, at most
 EXPLAINS = 0.5  # Share of a change, in ln, that another mix must predict to be its cause
 EDIT_DAYS = 7  # Days around the interval of a change in which an edit of the declaration belongs to it
-# Share of a CPU model's CPU time that a queue must have for its change to be that of the model, too
+# Share of the CPU time of a site or CPU model that a queue must have for its change to be theirs, too
 AT_ONE_QUEUE = 0.1
 UNEXPLAINED = "unexplained"
 MIX_CHANGED = "CPU mix changed"
@@ -135,16 +135,18 @@ def explains(mix: MixChange | None, size: float) -> bool:
     return mix is not None and mix.change / size >= EXPLAINS and abs(mix.change) > 2.0 * mix.error
 
 
-def mixes_beside(store: JobStore, change: Change, last: date) -> tuple[CpuTime, CpuTime]:
-    """Return the CPU time of a queue before and after its change; two queries. ``last``: last day of data."""
+def mixes_beside(
+    store: JobStore, change: Change, queues: Sequence[str], last: date
+) -> tuple[CpuTime, CpuTime]:
+    """Return the CPU time of queues before and after a change; two queries. ``last``: last day of data."""
     first_after = day_of(change.step.day)
-    before = _mix(store, change.name, first_after - timedelta(days=MIX_DAYS), first_after - timedelta(days=1))
-    after = _mix(store, change.name, first_after, min(last, first_after + timedelta(days=MIX_DAYS - 1)))
+    before = _mix(store, queues, first_after - timedelta(days=MIX_DAYS), first_after - timedelta(days=1))
+    after = _mix(store, queues, first_after, min(last, first_after + timedelta(days=MIX_DAYS - 1)))
     return before, after
 
 
-def _mix(store: JobStore, name: str, first: date, last: date) -> CpuTime:
-    where = (In("queue", (name,)), Days("day", first, last), Present("cpu_model"))
+def _mix(store: JobStore, queues: Sequence[str], first: date, last: date) -> CpuTime:
+    where = (In("queue", tuple(queues)), Days("day", first, last), Present("cpu_model"))
     metrics = (Sum("cpu_s", "cpu_s"), Sum("cpu_s_sq", "cpu_s_sq"))
     query = Query(("task_id", "cpu_model"), metrics, where=where, over=BUCKETS)
     rows = store.aggregate(query).table.to_pylist()
@@ -156,11 +158,12 @@ def _mix(store: JobStore, name: str, first: date, last: date) -> CpuTime:
 
 
 def queue_behind(
-    store: JobStore, change: Change, queues: Iterable[Change], last: date
+    store: JobStore, change: Change, queues: Iterable[Change], jobs: In, last: date
 ) -> tuple[str, float] | None:
-    """Return the queue that changed with a CPU model, in the same direction and at the same time.
+    """Return the queue that changed with a site or CPU model, in the same direction and at the same time.
 
-    With its share of the model's CPU time, the largest such; None if none has ``AT_ONE_QUEUE``.
+    ``jobs``: those of the site or model. With its share of their CPU time, the largest such; None if none has
+    ``AT_ONE_QUEUE``.
     """
     similar = {
         queue.name
@@ -173,7 +176,7 @@ def queue_behind(
         return None
     first = day_of(change.step.day)
     days = Days("day", first - timedelta(days=MIX_DAYS), min(last, first + timedelta(days=MIX_DAYS - 1)))
-    where = (In("cpu_model", (change.name,)), days)
+    where = (jobs, days)
     query = Query(("queue",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
     rows = {row["queue"]: row["cpu_s"] or 0.0 for row in store.aggregate(query).table.to_pylist()}
     share, name = max((rows.get(name, 0.0) / (sum(rows.values()) or 1.0), name) for name in similar)
@@ -227,25 +230,25 @@ def described(
     if queue is not None:
         cause = f"changed at {queue[0]}"
         said.append(
-            f"{queue[0]}, which has {percent(queue[1])} of its CPU time, changed with it: look there first"
+            f"{queue[0]}, with {percent(queue[1])} of its CPU time, changed as well; check this queue first"
         )
     if mix is not None and explains(mix, step.size):
         cause = MIX_CHANGED
         said.append(
-            f"{cause} on {day}: {mix.model} from {percent(mix.share_before)} to "
-            f"{percent(mix.share_after)} of its CPU time; its models' factors predict "
-            f"{signed_percent(math.expm1(mix.change))} ± {percent(math.exp(mix.change) * mix.error)}"
+            f"{cause} ({mix.model}: {percent(mix.share_before)} to {percent(mix.share_after)} of the CPU "
+            f"time); the new mix predicts {signed_percent(math.expm1(mix.change))} "
+            f"± {percent(math.exp(mix.change) * mix.error)}"
         )
     if not said:
-        said.append(f"unexplained: {_not_told(change, mix)}")
-    beside = "" if edit is None else f"; {_edited(edit)}"
+        said.append(f"unknown; {_unexplained(change, mix)}")
+    beside = "" if edit is None else f" {_edited(edit)}"
     head = (
-        f"From {day} on {change.name} ran {percent(abs(size))} {'faster' if size > 0 else 'slower'} than "
-        f"before (± {percent(error)}{_interval(step.day_low, step.day_high)})"
+        f"{change.name} runs {speed(size)} (± {percent(error)}) since {day}"
+        f"{_interval(step.day_low, step.day_high)}"
     )
     return {
         "cause": cause,
-        "sentence": f"{head}: {'; '.join(reversed(said))}{beside}.",
+        "sentence": f"{head}. Cause: {'; '.join(reversed(said))}.{beside}",
         "change": size,
         "change_err": error,
         "mix_change": None if mix is None else math.expm1(mix.change),
@@ -256,14 +259,17 @@ def described(
     }
 
 
-def _not_told(change: Change, mix: MixChange | None) -> str:
+def _unexplained(change: Change, mix: MixChange | None) -> str:
     if change.level == "cpu_model":
-        return "no queue with much of its CPU time changed with it"
-    return "its CPU models are not known" if mix is None else "its mix of CPU models does not tell why"
+        return "no queue with much of its CPU time changed as well"
+    return "its CPU models are not recorded" if mix is None else "its CPU mix does not explain the change"
 
 
 def _edited(edit: Edit) -> str:
-    return f"declared {_said(edit.before)} -> {_said(edit.after)} on {edit.day}, the same week"
+    return (
+        f"The declared value changed from {_said(edit.before)} to {_said(edit.after)} on {edit.day}, in the "
+        "same week."
+    )
 
 
 def _said(value: float | None) -> str:
@@ -271,4 +277,4 @@ def _said(value: float | None) -> str:
 
 
 def _interval(low: int, high: int) -> str:
-    return "" if low == high else f"; between {day_of(low)} and {day_of(high)}"
+    return "" if low == high else f" (between {day_of(low)} and {day_of(high)})"

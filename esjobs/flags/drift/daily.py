@@ -1,4 +1,4 @@
-"""Factors of one day: a fit of its buckets with the fixed costs of a run.
+"""Factors of one day: a fit of its buckets with the start-up times of a run.
 
 Tasks of one day are linked by common names, as those of a window; each day is fitted alone, so that days are
 independent.
@@ -16,8 +16,9 @@ import numpy as np
 
 import fitters
 from esjobs.core.window import Window
+from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.solved import KnownOfTasks, job_variance
-from esjobs.records.tasks.sums import TaskSums, read_sums
+from esjobs.records.tasks.sums import TaskSums, read_sums, with_sites
 from esjobs.store.base import JobStore
 from fitters.layout.arrays import Floats, Ints, Texts
 
@@ -26,16 +27,18 @@ _LEAST_NAMES = 5  # Names of a day below which no factor of it says anything of 
 
 
 def factors_of_day(
-    store: JobStore, day: date, fingerprint: str, solved: KnownOfTasks
+    store: JobStore, day: date, fingerprint: str, solved: KnownOfTasks, sites: Sites
 ) -> Iterator[dict[str, object]]:
     """Yield the rows of ``daily_factors`` of a day; its buckets are read once."""
-    sums = read_sums(store, Window.of_days(day, day))
+    sums = with_sites(read_sums(store, Window.of_days(day, day)), lambda queue: sites.of(queue).name)
     for level, rows in sums.levels.items():
         for row in _of_level(level, rows, solved):
+            site = sites.at(level, str(row["name"]))
             yield {
                 "day": day,
                 "level": level,
                 **row,
+                "site": None if site is None else site.name,
                 "fingerprint": fingerprint,
                 "speed_run": solved.run.run,
                 "fit_until": solved.run.window.end,

@@ -1,7 +1,8 @@
 """Step: factors of the days that have none, then change points up to the end of the window."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as midnight
@@ -15,6 +16,7 @@ from esjobs.core.clock import Clock
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days, In
 from esjobs.core.report import RunReport
+from esjobs.core.tables import columns
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.flags.drift.causes import (
@@ -34,7 +36,9 @@ from esjobs.publish.publication import Outcome, read_table, rows_table
 from esjobs.publish.publisher import Publisher
 from esjobs.publish.question import Question
 from esjobs.publish.stored import StoredRun
+from esjobs.records.declared.values import known_sites
 from esjobs.records.names.cpu_models import RESOLVER
+from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.drift import DAILY_FACTORS, DRIFT, DRIFTS
 from esjobs.schema.jobs import DAYS
@@ -42,7 +46,7 @@ from esjobs.schema.speed import FACTORS, SPEED
 from esjobs.store.base import Generation, JobStore
 
 # What of the factors of days that are stored a search looks at
-_LOOKED_AT = ("day", "level", "name", "k", "k_err_stat", "k_err_int", "fingerprint", "tasks", "task_parts")
+_LOOKED_AT = columns("day level name k k_err_stat k_err_int fingerprint tasks task_parts site")
 
 
 class DriftQuestion(Question):
@@ -57,8 +61,8 @@ class DriftQuestion(Question):
 def drift(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
     """Find change points in the days up to the end of a window, and publish them.
 
-    ``window``: of an unrestricted run; None: the latest. Days are fitted with the fixed costs of that run. A
-    day is fitted once, and again if its jobs change, not for a later run: nights can be repeated. Raises
+    ``window``: of an unrestricted run; None: the latest. Days are fitted with the start-up times of that run.
+    A day is fitted once, and again if its jobs change, not for a later run: nights can be repeated. Raises
     :class:`NoResultError` without such a run.
 
     Cost: the buckets of the fitted days, one by one; the daily factors of the period; two small queries per
@@ -82,20 +86,21 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     stored = read_table(store, DAILY_FACTORS, [looked_at], _LOOKED_AT)
     # without its tasks nobody knows what a day has in common with others: it is made again, or left out
     stored = stored.filter(pc.and_(_of_days(stored, fingerprints), pc.is_valid(stored["tasks"])))
-    wanted = _wanted(
-        stored, {day: fingerprint for day, fingerprint in fingerprints.items() if day >= run.window.first_day}
-    )
+    sites = known_sites(store, run.window)
+    within = {day: fingerprint for day, fingerprint in fingerprints.items() if day >= run.window.first_day}
+    wanted = _wanted(stored, within, sites)
     made: list[dict[str, Any]] = []
     written = []
     for day in wanted:
-        rows = list(factors_of_day(store, day, fingerprints[day], solved))
+        rows = list(factors_of_day(store, day, fingerprints[day], solved, sites))
         made += rows
         written.append(_replaced(store, day, rows))
     fresh = rows_table(DAILY_FACTORS, made).select(stored.column_names)
     daily = pa.concat_tables([stored.filter(pc.invert(_of_days(stored, wanted))), fresh])
     searches: dict[str, Search] = {level: find_changes(daily, level, question.drift) for level in LEVELS}
     last: date | None = pc.max(daily["day"]).as_py()
-    found = [row for level in LEVELS for row in _drift_rows(store, run, searches, level, last)]
+    queues = _queues_of_sites(daily)
+    found = [row for level in LEVELS for row in _drift_rows(store, run, searches, level, last, queues)]
     report = RunReport(
         "drift",
         question.run,
@@ -105,9 +110,9 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         rows_are="daily factors",
         rows_become="changes",
         counts={
-            "names looked at": sum(search.n_names for search in searches.values()),
+            "names examined": sum(search.n_names for search in searches.values()),
             "names with too few days": sum(search.n_short for search in searches.values()),
-            "changes too small to matter": sum(search.n_small for search in searches.values()),
+            "changes below the relevance limit": sum(search.n_small for search in searches.values()),
         },
         window=str(question.window),
     )
@@ -127,11 +132,25 @@ def _of_days(rows: pa.Table, days: Iterable[date]) -> pa.ChunkedArray:
     return pc.is_in(rows["day"], value_set=pa.array(list(days), pa.date32()))
 
 
-def _wanted(stored: pa.Table, fingerprints: Mapping[date, str]) -> list[date]:
-    # Days without factors, or with other jobs than when they were made. `fingerprints`: of days in the window
-    # of the run, which covers no others.
+def _wanted(stored: pa.Table, fingerprints: Mapping[date, str], sites: Sites) -> list[date]:
+    # Days without factors, with other jobs than when they were made, or with a queue that was of another
+    # site. `fingerprints`: of days in the window of the run, which covers no others.
     fitted = dict(zip(stored["day"].to_pylist(), stored["fingerprint"].to_pylist(), strict=True))
-    return [day for day, fingerprint in sorted(fingerprints.items()) if fitted.get(day) != fingerprint]
+    rows = stored.filter(pc.equal(stored["level"], "queue")).select(["day", "name", "site"]).to_pylist()
+    relocated = {row["day"] for row in rows if sites.of(row["name"]).name != row["site"]}
+    return [
+        day
+        for day, fingerprint in sorted(fingerprints.items())
+        if fitted.get(day) != fingerprint or day in relocated
+    ]
+
+
+def _queues_of_sites(daily: pa.Table) -> dict[str, set[str]]:
+    queues = daily.filter(pc.equal(daily["level"], "queue"))
+    found: dict[str, set[str]] = defaultdict(set)
+    for site, name in zip(queues["site"].to_pylist(), queues["name"].to_pylist(), strict=True):
+        found[site].add(name)
+    return found
 
 
 def _replaced(store: JobStore, day: date, rows: Sequence[Mapping[str, Any]]) -> Generation:
@@ -139,19 +158,26 @@ def _replaced(store: JobStore, day: date, rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def _drift_rows(
-    store: JobStore, run: StoredRun, searches: Mapping[str, Search], level: str, last: date | None
+    store: JobStore,
+    run: StoredRun,
+    searches: Mapping[str, Search],
+    level: str,
+    last: date | None,
+    queues_of: Mapping[str, Collection[str]],
 ) -> list[dict[str, Any]]:
     changes = searches[level].changes
     if not changes or last is None:
         return []
     edits = declared_edits(store, level, sorted({change.name for change in changes}))
-    factors = _cpu_factors(store, run) if level == "queue" else {}
+    factors = {} if level == "cpu_model" else _cpu_factors(store, run)
     rows = []
     for change in changes:
-        mix = mix_change(*mixes_beside(store, change, last), factors) if factors else None
+        mine = sorted(queues_of.get(change.name, ())) if level == "site" else [change.name]
+        mix = mix_change(*mixes_beside(store, change, mine, last), factors) if factors else None
         queue = None
-        if level == "cpu_model":
-            queue = queue_behind(store, change, searches["queue"].changes, last)
+        if level != "queue":
+            where = In("queue", tuple(mine)) if level == "site" else In("cpu_model", (change.name,))
+            queue = queue_behind(store, change, searches["queue"].changes, where, last)
         edit = edit_beside(edits.get(change.name, ()), change)
         rows.append({**_found(change), **described(change, mix, edit, queue), "speed_run": run.run})
     return rows

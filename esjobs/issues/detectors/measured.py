@@ -41,7 +41,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.NO_DATA: "no samples",
     Reason.TOO_FEW_SAMPLES: "fewer than 3 samples",
     Reason.GAPS: "too many gaps",
-    Reason.FLAT: "a series does not change",
+    Reason.FLAT: "a series is constant",
     Reason.NEVER_BUSY: "never busy",
     Reason.FAILED: "the detector failed",
     Reason.UNKNOWN_DURATION: "duration unknown",

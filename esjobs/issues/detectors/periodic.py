@@ -81,7 +81,7 @@ def io_blocking(
             pair = np.where(score > best, index, pair)
             best = np.maximum(score, best)
     if pair is None:
-        raise ValueError("io names no series")
+        raise ValueError("io has no series")
     return Phases(_chosen(list(pairs.values()), pair), pairs)
 
 
@@ -123,7 +123,7 @@ def inverse_phases(
     load = load if isinstance(load, LoadPhases) else load_phases(load)
     other = samples(other)
     if (other.shape[0], other.shape[2]) != (load.samples.shape[0], load.samples.shape[2]):
-        raise ValueError("load and its partner need equally many jobs and samples")
+        raise ValueError("load and its partner must have equal numbers of jobs and samples")
     jobs, _, n = other.shape
     series, valid = job_series(other)
     # of I/O the mean over nodes that report, times nodes: a node that is silent once is no dip

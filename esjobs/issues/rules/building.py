@@ -67,14 +67,16 @@ Units = dict[str, Dimension]
 def limits_of(table: object) -> tuple[dict[str, float], Units]:
     """Return limits in base units and their dimensions; raises :class:`RuleError` for invalid ones."""
     if not isinstance(table, dict):
-        raise RuleError(("limits",), "limits are a table of names and numbers")
+        raise RuleError(("limits",), "limits must be a table of names and numbers")
     limits: dict[str, float] = {}
     units: Units = {}
     for name, value in table.items():
         if not _LIMIT.fullmatch(name) or name in _WORDS:
-            raise RuleError(("limits", name), f"'{name:.40}' is no name of a limit")
+            raise RuleError(("limits", name), f"'{name:.40}' is not a valid name of a limit")
         if kind_of_fact(name) is not None:
-            raise RuleError(("limits", name), f"'{name}' is a field of jobs; name the limit otherwise")
+            raise RuleError(
+                ("limits", name), f"'{name}' is a field of jobs; use a different name for the limit"
+            )
         with _at("limits", name):
             limits[name], unit = quantity_and_unit(value)
         if unit is not None:
@@ -114,10 +116,10 @@ def built_rule(
     ``older``: limits from a file before that of the condition, which may be unused.
     """
     if not _NAME.fullmatch(name):
-        raise RuleError((), f"'{name:.70}' is no name of a rule: small letters, digits and -")
+        raise RuleError((), f"'{name:.70}' is not a valid name of a rule; use small letters, digits and -")
     for key in _REQUIRED:
         if key not in content:
-            raise RuleError((), f"the rule '{name}' lacks {key}{_meant(name, others)}")
+            raise RuleError((), f"rule '{name}' has no {key}{_meant(name, others)}")
     detector = _detector(content)
     limits, units = limits_of(content.get("limits", {}))
     numbers = set(limits) | (set() if detector is None else {*_OF_MEASURE, *detector.numbers})
@@ -163,7 +165,7 @@ def built_rule(
     _flag(content, "enabled", default=True)
     unused = set(limits) - rule.names - {threshold} - older
     if unused:
-        raise RuleError(("limits", min(unused)), f"the limit '{min(unused)}' is used nowhere in '{name}'")
+        raise RuleError(("limits", min(unused)), f"limit '{min(unused)}' is not used in '{name}'")
     return rule
 
 
@@ -250,14 +252,14 @@ def _expression(path: tuple[str, ...], text: object, kinds: Any, kind: Kind) -> 
         raise RuleError(path, f"{error}{_close(str(error))}") from None
     if expression.kind != kind:
         what = "a condition" if kind == "truth" else "a number"
-        raise RuleError(path, f"'{expression.text:.60}' is a {expression.kind}; {path[0]} is {what}")
+        raise RuleError(path, f"'{expression.text:.60}' is a {expression.kind}; {path[0]} must be {what}")
     return expression
 
 
 def _close(reason: str) -> str:
-    named = re.fullmatch(r"there is no '([^']+)'", reason)
+    named = re.fullmatch(r"unknown name '([^']+)'", reason)
     close = close_names(named[1]) if named else []
-    return f"; close are {', '.join(close)}" if close else ""
+    return f"; similar: {', '.join(close)}" if close else ""
 
 
 def _detector(content: Mapping[str, Any]) -> Any:
@@ -270,20 +272,20 @@ def _detector(content: Mapping[str, Any]) -> Any:
     except KeyError:
         names = ", ".join(detector_names())
         raise RuleError(
-            ("detector",), f"there is no detector {content['detector']!r:.60}; there are {names}"
+            ("detector",), f"unknown detector {content['detector']!r:.60}; use one of: {names}"
         ) from None
 
 
 def _variant(content: Mapping[str, Any], detector: Any) -> str:
     if detector is None:
         if "variant" in content:
-            raise RuleError(("variant",), "a tag has no variant; only detectors have")
+            raise RuleError(("variant",), "a tag has no variant; only detectors have variants")
         return ""
     value = content.get("variant", detector.variants[0])
     if value not in detector.variants:
         raise RuleError(
             ("variant",),
-            f"{detector.name} has no variant {value!r:.60}; there are {', '.join(detector.variants)}",
+            f"{detector.name} has no variant {value!r:.60}; use one of: {', '.join(detector.variants)}",
         )
     return str(value)
 
@@ -293,13 +295,13 @@ def _severity(table: object, kinds: Any) -> Graded:
         return Graded(_severity_name(table))
     if not isinstance(table, dict) or "of" not in table:
         raise RuleError(
-            ("severity",), f"severity is one of {', '.join(SEVERITIES)}, or a table with of and bounds"
+            ("severity",), f"severity must be one of {', '.join(SEVERITIES)}, or a table with of and bounds"
         )
     for key in table:
         if key not in ("of", "otherwise", *SEVERITIES[1:]):
             raise RuleError(
                 ("severity", key),
-                f"severity has no '{key}'; there are of, otherwise, {', '.join(SEVERITIES[1:])}",
+                f"unknown key '{key}' in severity; use of, otherwise, {', '.join(SEVERITIES[1:])}",
             )
     of = _expression(("severity", "of"), table["of"], kinds, "number")
     return Graded(_severity_name(table.get("otherwise", "info")), of, _bounds(table))
@@ -312,24 +314,22 @@ def _bounds(table: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
             bounds[severity] = quantity(table[severity])
     values = list(bounds.values())
     if not values:
-        raise RuleError(("severity",), f"severity names no bound; there are {', '.join(SEVERITIES[1:])}")
+        raise RuleError(("severity",), f"severity has no bound; use {', '.join(SEVERITIES[1:])}")
     if len(set(values)) < len(values) or values not in (sorted(values), sorted(values, reverse=True)):
-        raise RuleError(("severity",), "the bounds of severity are to rise or to fall from minor to critical")
+        raise RuleError(("severity",), "the bounds of severity must rise or fall from minor to critical")
     return tuple(bounds.items())
 
 
 def _severity_name(name: object) -> str:
     if name not in SEVERITIES:
-        raise RuleError(
-            ("severity",), f"there is no severity {name!r:.40}; there are {', '.join(SEVERITIES)}"
-        )
+        raise RuleError(("severity",), f"unknown severity {name!r:.40}; use one of: {', '.join(SEVERITIES)}")
     return str(name)
 
 
 def _threshold(content: Mapping[str, Any], limits: Mapping[str, float]) -> str:
     limit = content.get("threshold", next(iter(limits), ""))
     if not isinstance(limit, str) or (limit and limit not in limits):
-        raise RuleError(("threshold",), f"threshold names one of the limits; {limit!r:.40} is none")
+        raise RuleError(("threshold",), f"threshold must be one of the limits; {limit!r:.40} is not")
     return limit
 
 
@@ -340,19 +340,19 @@ def _hint(text: object, kinds: Any) -> Hint:
 
 def _one_of(content: Mapping[str, Any], key: str, values: tuple[str, ...]) -> str:
     if content[key] not in values:
-        raise RuleError((key,), f"there is no {key} {content[key]!r:.40}; there are {', '.join(values)}")
+        raise RuleError((key,), f"unknown {key} {content[key]!r:.40}; use one of: {', '.join(values)}")
     return str(content[key])
 
 
 def _text(content: Mapping[str, Any], key: str) -> str:
     value = content.get(key, "")
     if not isinstance(value, str) or len(value) > 500:
-        raise RuleError((key,), f"{key} is a text of up to 500 characters")
+        raise RuleError((key,), f"{key} must be a text of up to 500 characters")
     return value
 
 
 def _flag(content: Mapping[str, Any], key: str, *, default: bool) -> bool:
     value = content.get(key, default)
     if not isinstance(value, bool):
-        raise RuleError((key,), f"{key} is true or false")
+        raise RuleError((key,), f"{key} must be true or false")
     return value

@@ -67,7 +67,7 @@ def read_expression(text: object, kinds: Kinds) -> Expression:
     ('truth', [1.0, 0.0, 0.5])
     """
     if not isinstance(text, str):
-        raise ExpressionError(f"expected an expression as text, not {text!r:.40}")
+        raise ExpressionError(f"expected an expression as text, got {text!r:.40}")
     if len(text) > LONGEST:
         raise ExpressionError(f"longer than {LONGEST} characters")
     try:
@@ -75,7 +75,7 @@ def read_expression(text: object, kinds: Kinds) -> Expression:
         body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "nested too deeply"
-        raise ExpressionError(f"'{_short(text)}' cannot be read: {reason}") from None
+        raise ExpressionError(f"'{_short(text)}' is not an expression: {reason}") from None
     names: set[str] = set()
     kind, value = _Reader(text, kinds, names).read(body, 0)
     return Expression(text.strip(), kind, frozenset(names), value)
@@ -126,8 +126,8 @@ class _Reader:
     def _refused(self, node: ast.expr) -> ExpressionError:
         part = ast.get_source_segment(self._text.strip(), node) or self._text
         return ExpressionError(
-            f"'{_short(part)}' is not allowed here; there are numbers, names, + - * /, comparisons, in, and, "
-            f"or, not, {', '.join(_FUNCTIONS)}"
+            f"'{_short(part)}' is not allowed; use numbers, names, + - * /, comparisons, in, and, or, not, "
+            f"{', '.join(_FUNCTIONS)}"
         )
 
     def _constant(self, value: object) -> _Part:
@@ -141,10 +141,10 @@ class _Reader:
         if isinstance(value, int | float):
             # a whole number of a thousand digits has no float
             if not (isinstance(value, float) or abs(value) < 10**31) or not abs(value) <= _LARGEST:
-                raise ExpressionError(f"a number in '{_short(self._text)}' is beyond 1e30")
+                raise ExpressionError(f"a number in '{_short(self._text)}' exceeds 1e30")
             number = np.float64(value)
             return "number", lambda _: np.asarray(number)
-        raise ExpressionError(f"'{_short(repr(value))}' is neither number, text, nor true or false")
+        raise ExpressionError(f"'{_short(repr(value))}' is neither a number, text, true nor false")
 
     def _name(self, node: ast.expr) -> _Part:
         name = dotted(node)
@@ -152,7 +152,7 @@ class _Reader:
             raise self._refused(node)
         kind = self._kinds(name)
         if kind is None:
-            raise ExpressionError(f"there is no '{name}'")
+            raise ExpressionError(f"unknown name '{name}'")
         self._names.add(name)
         return kind, lambda columns: columns(name)
 
@@ -160,7 +160,7 @@ class _Reader:
         kind, value = self.read(node, depth + 1)
         if kind != wanted:
             part = ast.get_source_segment(self._text.strip(), node) or self._text
-            raise ExpressionError(f"'{_short(part)}' is a {kind} where a {wanted} belongs")
+            raise ExpressionError(f"'{_short(part)}' is a {kind}; expected a {wanted}")
         return value
 
     def _comparison(self, parts: list[ast.expr], ops: list[ast.cmpop], depth: int) -> _Part:
@@ -172,7 +172,7 @@ class _Reader:
             elif type(op) in _COMPARISONS:
                 compared.append(self._compared(left, type(op), right, depth))
             else:
-                raise ExpressionError(f"'{_short(self._text)}' compares with 'is'; write == or !=")
+                raise ExpressionError(f"'{_short(self._text)}' compares with 'is'; use == or !=")
         return "truth", lambda columns: _folded(np.minimum, compared, columns)
 
     def _compared(
@@ -182,7 +182,7 @@ class _Reader:
         if kind != other:
             raise ExpressionError(f"'{_short(self._text)}' compares a {kind} with a {other}")
         if kind != "number" and op not in (ast.Eq, ast.NotEq):
-            raise ExpressionError(f"'{_short(self._text)}': of a {kind} there is no larger or smaller")
+            raise ExpressionError(f"'{_short(self._text)}': a {kind} cannot be compared with < or >")
         compare = _COMPARISONS[op]
         if kind == "text":
             return lambda columns: _texts_compared(compare, first(columns), second(columns))
@@ -191,14 +191,14 @@ class _Reader:
 
     def _membership(self, left: ast.expr, right: ast.expr, depth: int) -> Callable[[Columns], Column]:
         if not isinstance(right, ast.List | ast.Tuple) or not right.elts:
-            raise ExpressionError(f"'{_short(self._text)}': after in comes a list, such as ['a', 'b']")
+            raise ExpressionError(f"'{_short(self._text)}': in requires a list, such as ['a', 'b']")
         each = [self._compared(left, ast.Eq, item, depth) for item in right.elts]
         return lambda columns: _folded(np.maximum, each, columns)
 
     def _call(self, name: str, arguments: list[ast.expr], depth: int) -> _Part:
         if name == "known":
             if len(arguments) != 1:
-                raise ExpressionError(f"'{_short(self._text)}': known takes one name")
+                raise ExpressionError(f"'{_short(self._text)}': known requires one name")
             kind, value = self.read(arguments[0], depth + 1)
             missing = {"number": _is_nan, "text": _is_none, "truth": _is_unknown}[kind]
             return "truth", lambda columns: np.where(missing(value(columns)), 0.0, 1.0)
@@ -206,7 +206,9 @@ class _Reader:
         if name == "abs" and len(numbers) == 1:
             return "number", lambda columns: np.abs(numbers[0](columns))
         if name == "abs" or len(numbers) < 2:
-            raise ExpressionError(f"'{_short(self._text)}': min and max take two numbers or more, abs one")
+            raise ExpressionError(
+                f"'{_short(self._text)}': min and max require at least two numbers, abs one"
+            )
         together = np.minimum if name == "min" else np.maximum
         return "number", lambda columns: _folded(together, numbers, columns)
 

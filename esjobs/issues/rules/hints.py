@@ -56,13 +56,13 @@ def read_hint(text: object, exists: Callable[[str], bool]) -> Hint:
     '50 % of the cores'
     """
     if not isinstance(text, str) or not text.strip():
-        raise HintError("a hint is a text for people")
+        raise HintError("a hint must be a text")
     if len(text) > LONGEST:
         raise HintError(f"a hint is longer than {LONGEST} characters")
     try:
         parsed = list(string.Formatter().parse(" ".join(text.split())))
     except ValueError as error:
-        raise HintError(f"the hint cannot be read: {error}; write a brace as {{{{ or }}}}") from None
+        raise HintError(f"invalid hint: {error}; write a brace as {{{{ or }}}}") from None
     parts = []
     for before, name, form, conversion in parsed:
         if name is not None:
@@ -73,9 +73,9 @@ def read_hint(text: object, exists: Callable[[str], bool]) -> Hint:
 
 def _require_place(name: str, form: str, conversion: str | None, exists: Callable[[str], bool]) -> None:
     if conversion or not exists(name):
-        raise HintError(f"the hint has a place for '{name:.40}', which there is not")
+        raise HintError(f"unknown placeholder '{name:.40}' in the hint")
     if form not in FORMS:
-        raise HintError(f"'{{{name}:{form:.20}}}': there is no such form; there are {', '.join(FORMS)}")
+        raise HintError(f"'{{{name}:{form:.20}}}': unknown format; use one of: {', '.join(FORMS)}")
 
 
 def formatted(value: object, form: str = "number") -> str:

@@ -20,9 +20,7 @@ def rules_table(rules: Rules, name: str | None = None) -> pa.Table:
     """Return one row per rule; raises :class:`UsageError` for an unknown name."""
     chosen = [rule for rule in rules.rules if name in (None, rule.name)]
     if not chosen:
-        raise UsageError(
-            f"there is no rule '{name}'; there are {', '.join(rule.name for rule in rules.rules)}"
-        )
+        raise UsageError(f"unknown rule '{name}'; use one of: {', '.join(rule.name for rule in rules.rules)}")
     schema = pa.schema([(column, pa.bool_() if column == "any_job" else pa.string()) for column in _COLUMNS])
     return pa.Table.from_pylist([_row(rule) for rule in chosen], schema)
 
@@ -34,7 +32,7 @@ def changes(before: Rules, after: Rules) -> dict[str, list[str]]:
     return {
         "new": [name for name in new if name not in old],
         "changed": [name for name in new if name in old and new[name] != old[name]],
-        "left out": [name for name in old if name not in new],
+        "removed": [name for name in old if name not in new],
     }
 
 
@@ -46,7 +44,7 @@ def change_lines(before: Rules, after: Rules) -> Iterator[str]:
             yield f"{rule.name}: {'; '.join(parts)}"
     keys = [_keys_of_eligible(rules) for rules in (before, after)]
     if parts := list(_changed_keys(*keys)):
-        yield f"which jobs count: {'; '.join(parts)}"
+        yield f"jobs that count: {'; '.join(parts)}"
 
 
 def _changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
@@ -55,7 +53,7 @@ def _changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> Iterat
         if old is None:
             yield f"{key} is new ({new})"
         elif new is None:
-            yield f"{key} is left out"
+            yield f"{key} is removed"
         elif old != new:
             yield f"{key} changed" if key in _PROSE else f"{key} {old} -> {new}"
 

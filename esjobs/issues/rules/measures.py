@@ -95,12 +95,14 @@ def fits(name: str, number: Measure, of: str, limit: float, dimension: Dimension
     """Refuse a limit with another unit than the number, or outside its range."""
     both = (number.dimension, dimension)
     if None not in both and both[0] != both[1]:
-        raise ExpressionError(f"{name} is in {_named(dimension)}, and '{of}' in {_named(number.dimension)}")
+        raise ExpressionError(
+            f"{name} is in {_named(dimension)}, but '{of}' is in {_named(number.dimension)}"
+        )
     if limit < number.low:
-        raise ExpressionError(f"{name} is {limit:g}, and '{of}' is never below {number.low:g}")
+        raise ExpressionError(f"{name} is {limit:g}, but '{of}' is never below {number.low:g}")
     if limit > number.high:
-        percent = f'; {limit:g} % is written "{limit:g} %"' if number.high == 1 and limit <= 100 else ""
-        raise ExpressionError(f"{name} is {limit:g}, and '{of}' is never above {number.high:g}{percent}")
+        percent = f'; write {limit:g} % as "{limit:g} %"' if number.high == 1 and limit <= 100 else ""
+        raise ExpressionError(f"{name} is {limit:g}, but '{of}' is never above {number.high:g}{percent}")
 
 
 def _compare(
@@ -121,8 +123,8 @@ def _compare(
             meant[name] = other.dimension
     if None not in (left.dimension, right.dimension) and left.dimension != right.dimension:
         raise ExpressionError(
-            f"'{_source(text, first)}' is in {_named(left.dimension)}, and '{_source(text, second)}' in "
-            f"{_named(right.dimension)}: they cannot be compared"
+            f"'{_source(text, first)}' is in {_named(left.dimension)} and '{_source(text, second)}' in "
+            f"{_named(right.dimension)}; they cannot be compared"
         )
 
 
@@ -175,14 +177,14 @@ def _same(text: str, node: ast.expr, parts: list[Measure]) -> Dimension | None:
     dimensions = {part.dimension for part in parts if part.dimension is not None}
     if len(dimensions) > 1:
         raise ExpressionError(
-            f"'{_source(text, node)}' takes {' and '.join(sorted(map(_named, dimensions)))} together"
+            f"'{_source(text, node)}' combines {' and '.join(sorted(map(_named, dimensions)))}"
         )
     # a bare number beside it is of the same unit
     return next(iter(dimensions), None)
 
 
 def _named(dimension: Dimension | None) -> str:
-    return NAMES.get(dimension or NUMBER, "another unit")
+    return NAMES.get(dimension or NUMBER, "different units")
 
 
 def _source(text: str, node: ast.expr) -> str:

@@ -50,14 +50,14 @@ def quantity_and_unit(value: object) -> tuple[float, Dimension | None]:
     if finite_number(value):
         return float(value), None  # type: ignore[arg-type]
     if isinstance(value, int) and not isinstance(value, bool):
-        raise ValueError("a limit is beyond 1e30")
+        raise ValueError("a limit exceeds 1e30")
     if not isinstance(value, str):
-        raise ValueError(f'{value!r:.40} is no limit; write a number, or one with a unit such as "1 h"')
+        raise ValueError(f'{value!r:.40} is not a limit; write a number, or a text with a unit such as "1 h"')
     number, unit = _parsed(value)
     if unit not in _UNITS:
-        raise ValueError(f"'{value:.40}': there is no unit '{unit:.20}'; there are {_listed()}")
+        raise ValueError(f"'{value:.40}': unknown unit '{unit:.20}'; use one of: {_listed()}")
     if not finite_number(number * _UNITS[unit]):
-        raise ValueError(f"'{value:.40}' is beyond 1e30")
+        raise ValueError(f"'{value:.40}' exceeds 1e30")
     base = next((each for each in _PREFIXED if unit not in _PLAIN and unit.endswith(each)), unit)
     return number * _UNITS[unit], dimension_of(base) if unit else None
 
@@ -69,7 +69,7 @@ def _parsed(value: str) -> tuple[float, str]:
             return float(parts[1]), parts[2] or parts[3] or ""
     except ValueError:
         pass  # the pattern allows several points
-    raise ValueError(f"'{value:.40}' is no number with a unit")
+    raise ValueError(f"'{value:.40}' is not a number with a unit")
 
 
 def _listed() -> str:

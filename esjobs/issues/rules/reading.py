@@ -43,13 +43,15 @@ class _Source:
         try:
             self.content: dict[str, Any] = tomllib.loads(text)
         except RecursionError:
-            raise InputError(f"{name} is nested too deeply; a rule is a table of keys") from None
+            raise InputError(f"{name} is nested too deeply; a rule must be a table of keys") from None
         except ValueError as error:
             # tomllib says the line itself; only its own words for a long number do not
-            raise InputError(f"{name} is not TOML: {error}") from None
+            raise InputError(f"{name} is not valid TOML: {error}") from None
 
     def refuse(self, path: _Path, reason: str) -> NoReturn:
-        raise InputError(f"{self.name}, line {self.places.line(path)}: {reason}; no rule of it is in force")
+        raise InputError(
+            f"{self.name}, line {self.places.line(path)}: {reason}. No rule of this file is used"
+        )
 
 
 def read_rules(paths: Iterable[Path] = (), *, defaults: bool = True) -> Rules:
@@ -71,7 +73,7 @@ def _read(texts: tuple[tuple[str, str], ...]) -> Rules:
     for source in sources:
         _merge(source, merged, conditions, limits, owners)
     if len(merged) > _MOST_RULES:
-        sources[-1].refuse((), f"{len(merged)} rules; {_MOST_RULES} is the most")
+        sources[-1].refuse((), f"{len(merged)} rules; at most {_MOST_RULES} are allowed")
     return _built(merged, conditions, limits, owners, sources)
 
 
@@ -85,10 +87,10 @@ def _text(path: Path) -> str:
             content = stream.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(
-            f"cannot read the rules {path}: {error.strerror or error}; name a file of rules (TOML)"
+            f"cannot read rules {path}: {error.strerror or error}; use a TOML file with rules"
         ) from error
     if len(content) > _LARGEST_FILE:
-        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; name a file of rules")
+        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; use a TOML file with rules")
     try:
         # some editors begin UTF-8 with a mark of the order of bytes
         return content.decode("utf-8-sig")
@@ -113,7 +115,7 @@ def _merge(
             owners["eligible", key, name] = source
     for name, content in source.content.get("rule", {}).items():
         if not isinstance(content, dict):
-            source.refuse(("rule", name), "a rule is a table: [rule.NAME]")
+            source.refuse(("rule", name), "a rule must be a table: [rule.NAME]")
         owners.setdefault(("rule", name), source)
         _merge_rule(source, name, content, merged.setdefault(name, {}), owners)
 
@@ -127,7 +129,9 @@ def _merge_rule(
 ) -> None:
     for key, value in content.items():
         if key not in BUILT:
-            source.refuse(("rule", name, key), f"a rule has no '{key}'; there are {', '.join(BUILT)}")
+            source.refuse(
+                ("rule", name, key), f"unknown key '{key}' in a rule; use one of: {', '.join(BUILT)}"
+            )
         owners["rule", name, key] = source
         # limits are merged one by one, any other key is replaced
         if key == "limits" and isinstance(value, dict):
@@ -143,9 +147,9 @@ def _require_tables(
 ) -> None:
     for key, inner in content.items():
         if key not in accepted:
-            source.refuse((*path, key), f"there is no '{key}' here; there are {', '.join(accepted)}")
+            source.refuse((*path, key), f"unknown key '{key}'; use one of: {', '.join(accepted)}")
         if not isinstance(inner, dict):
-            source.refuse((*path, key), f"{key} is to be a table")
+            source.refuse((*path, key), f"{key} must be a table")
 
 
 def _refuse_unused(
@@ -160,13 +164,13 @@ def _refuse_unused(
     texts = [text for _, text in required if isinstance(text, str)]
     for limit in limits:
         if not any(re.search(rf"\b{limit}\b", text) for text in texts):
-            refuse(("eligible", "limits", limit), f"no condition of jobs that count has a limit '{limit}'")
+            refuse(("eligible", "limits", limit), f"no condition has a limit '{limit}'")
     written = {reason for reason, text in required if text is not False}
     for reason, _ in required:
         if reason not in written:
             names = ", ".join(f"'{other}'" for other in sorted(written))
             path = ("eligible", "require", reason)
-            refuse(path, f"there is no condition '{reason:.80}'; there are {names}")
+            refuse(path, f"unknown condition '{reason:.80}'; use one of: {names}")
 
 
 def _built(

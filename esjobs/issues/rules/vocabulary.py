@@ -29,13 +29,13 @@ _UNITS: Mapping[str, str] = {
 }
 
 COMPUTED: Mapping[str, str] = {
-    "duration": "s: wall time, else from start to end, else of the longest series",
+    "duration": "s: wall time, else end minus start, else duration of the longest series",
     "core_h": "h: cores x duration",
     "gpu_h": "h: GPUs x duration",
     "node_h": "h: nodes x duration",
-    "nodes_used": "nodes of the record, else those that have time series",
-    "gpus_used": "GPUs of the record, else those that have time series",
-    "cores_used": "cores of the record, else those that have time series of their own, else nodes x theirs",
+    "nodes_used": "nodes of the record, else nodes with time series",
+    "gpus_used": "GPUs of the record, else GPUs with time series",
+    "cores_used": "cores of the record, else cores with time series, else nodes x cores per node",
 }
 """Computed numbers per job, with unit and meaning."""
 

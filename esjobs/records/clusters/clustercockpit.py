@@ -24,11 +24,11 @@ def parts_of_cockpit(content: Any, where: str) -> Iterator[Subcluster]:
     name = content.get("name") if isinstance(content, Mapping) else None
     parts = content.get("subClusters") if isinstance(content, Mapping) else None
     if not isinstance(name, str) or not isinstance(parts, list):
-        raise InputError(f"{where} is no cluster.json: it needs a name and subClusters")
+        raise InputError(f"{where} is not a valid cluster.json: name and subClusters are required")
     memory = _metric_peak(content, "mem_used", where)
     for part in parts:
         if not isinstance(part, Mapping) or not isinstance(part.get("name"), str):
-            raise InputError(f"{where}: a subcluster of '{name}' lacks its name")
+            raise InputError(f"{where}: a subcluster of '{name}' has no name")
         inner = f"{where}, subcluster '{part['name']}'"
         sockets = _count(part, "socketsPerNode", inner)
         per_socket = _count(part, "coresPerSocket", inner)
@@ -75,7 +75,9 @@ def _count(part: Mapping[str, Any], key: str, where: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{PROBLEM.format(where=where, fact=key, value=value)}; a whole number from 1")
+        raise InputError(
+            f"{PROBLEM.format(where=where, fact=key, value=value)}; expected a whole number from 1"
+        )
     return value
 
 
@@ -95,10 +97,10 @@ def _amount(part: Mapping[str, Any], key: str, where: str) -> float | None:
     if value is None:
         return None
     if not is_amount(value):
-        raise InputError(f"{PROBLEM.format(where=where, fact=key, value=value)}; a number, 0 or more")
+        raise InputError(
+            f"{PROBLEM.format(where=where, fact=key, value=value)}; expected a number, 0 or more"
+        )
     prefix = (unit.get("prefix") or "") if isinstance(unit, Mapping) else ""
     if prefix not in _PREFIXES:
-        raise InputError(
-            f"{where}: the unit of {key} has the prefix {prefix!r:.20}; there are k, M, G, T and P"
-        )
+        raise InputError(f"{where}: unknown prefix {prefix!r:.20} in the unit of {key}; use k, M, G, T or P")
     return float(value) * _PREFIXES[prefix] or None

@@ -37,20 +37,20 @@ def _parts(path: Path) -> list[Subcluster]:
             content = stream.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(
-            f"cannot read the description of clusters {path}: {error.strerror or error}; "
-            "mend the name under [clusters] files"
+            f"cannot read cluster description {path}: {error.strerror or error}; correct the path under "
+            "[clusters] files"
         ) from error
     if len(content) > _LARGEST_FILE:
-        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB; name a description of clusters")
+        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB; use a cluster description")
     try:
         text = content.decode("utf-8-sig")
         if text.lstrip().startswith("{"):
             return list(parts_of_cockpit(json.loads(text), str(path)))
         return list(_parts_of_toml(tomllib.loads(text), str(path)))
     except RecursionError as error:
-        raise InputError(f"{path} is nested too deeply; a cluster is described in two levels") from error
+        raise InputError(f"{path} is nested too deeply; a cluster description has two levels") from error
     except ValueError as error:
-        raise InputError(f"{path} describes no cluster: {error}; it is TOML or cluster.json") from error
+        raise InputError(f"{path} is not a cluster description in TOML or cluster.json: {error}") from error
 
 
 def _parts_of_toml(content: Mapping[str, Any], where: str) -> Iterator[Subcluster]:
@@ -69,14 +69,14 @@ def _parts_of_toml(content: Mapping[str, Any], where: str) -> Iterator[Subcluste
 def _tables(content: Mapping[str, Any], key: str, where: str) -> list[Mapping[str, Any]]:
     tables = content.get(key, [])
     if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
-        raise InputError(f"{where}: {key} is to be tables, written [[{key}]]")
+        raise InputError(f"{where}: {key} must be tables; write [[{key}]]")
     return tables
 
 
 def _name(content: Mapping[str, Any], where: str) -> str:
     name = content.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise InputError(f'{where} lacks its name; add name = "..."')
+        raise InputError(f'{where} has no name; add name = "..."')
     return name
 
 
@@ -84,23 +84,23 @@ def _refuse_unknown(content: Mapping[str, Any], accepted: Iterable[str], where: 
     accepted = tuple(accepted)
     for key in content:
         if key not in accepted:
-            raise InputError(f"{where} has no '{key}'; there are {', '.join(accepted)}")
+            raise InputError(f"{where}: unknown key '{key}'; use one of: {', '.join(accepted)}")
 
 
 def _fact(fact: str, value: object, where: str) -> object:
     problem = PROBLEM.format(where=where, fact=fact, value=value)
     if fact == "cpu_model":
         if not isinstance(value, str):
-            raise InputError(f"{problem}; a text")
+            raise InputError(f"{problem}; expected a text")
         return value
     if fact == "smt":
         if not isinstance(value, bool):
-            raise InputError(f"{problem}; true or false")
+            raise InputError(f"{problem}; expected true or false")
         return value
     if not is_amount(value):
-        raise InputError(f"{problem}; a number in base units, 0 or more")
+        raise InputError(f"{problem}; expected a number in base units, 0 or more")
     if fact in _COUNTS:
         if value != int(value):
-            raise InputError(f"{problem}; a whole number")
+            raise InputError(f"{problem}; expected a whole number")
         return int(value)
     return float(value)

@@ -6,6 +6,7 @@ from typing import Any
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time
+from esjobs.core.words import LEVELS, noun
 from esjobs.publish.publication import read_table
 from esjobs.records.declared.origin import DEFAULT_TOLERANCE, DEFAULTS, is_default
 from esjobs.records.names.cpu_models import canonical
@@ -20,7 +21,7 @@ def account(
 ) -> RunReport:
     """Report on a load of declared values (``read``): how many, valid since when, for which names.
 
-    ``names_of_jobs``: the queues, or CPU models, of all stored jobs.
+    ``names_of_jobs``: names of a level in all stored jobs.
     """
     rows = read_table(store, COREPOWER, [In("import_id", (read.run,))]).to_pylist()
     declared = sum(row["corepower"] is not None for row in rows)
@@ -44,15 +45,16 @@ def _notes(
         return
     dates = sorted({format_time(row["valid_from"]) for row in rows})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    yield f"valid from {span}: a window that ends before takes no value from here"
+    yield f"values are valid from {span}; windows that end earlier do not use them"
     yield from _defaults(rows)
     if not store.span().jobs:
         return
-    for level, what in (("queue", "queues"), ("cpu_model", "CPU models")):
+    for level in LEVELS:
         names = {canonical(row) for row in rows if row["level"] == level}
         missing = sorted(names - set(names_of_jobs(level))) if names else []
         if missing:
-            yield f"{len(missing)} of {len(names)} {what} have no jobs in the store: {_listed(missing)}"
+            listed = _listed(missing)
+            yield f"{len(missing)} of {len(names)} {noun(level)} have no jobs in the store: {listed}"
 
 
 def _defaults(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -62,8 +64,8 @@ def _defaults(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         usual = " or ".join(f"{value:g}" for value in DEFAULTS)
         listed = _listed([f"{name} {value:g}" for name, value in sorted(defaults.items())])
         yield (
-            f"within {DEFAULT_TOLERANCE:g} of {usual}, which systems fill in where nobody declared any, "
-            f"so not taken for a declaration: {len(defaults)} of {len(rows)}: {listed}"
+            f"{len(defaults)} of {len(rows)} values are within {DEFAULT_TOLERANCE:g} of the system default "
+            f"{usual} and count as undeclared: {listed}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Declared corepower of queues and CPU models, and its origin.
+"""Declared corepower of queues, sites and CPU models, and its origin.
 
 A declared corepower is a benchmark score per core (HS06 or HS23). It is imported with a date, or it follows
 from the records themselves, because ``hs06_s = wall x cores x corepower`` holds a queue's declared value. A
@@ -6,14 +6,15 @@ default of the information system (10.0) or of the accounting (12.0) declares no
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from esjobs.schema.declared import RECORDS
+from esjobs.records.names.sites import Site
+from esjobs.schema.declared import QUEUES, RECORDS
 
-Origin = Literal["own", "inherited", "default", "changed", "none"]
+Origin = Literal["own", "inherited", "default", "changed", "mean", "none"]
 
 DEFAULTS = (10.0, 12.0)
 """Values that information systems fill in where nobody declared any: CRIC 10, APEL 12."""
@@ -27,6 +28,8 @@ SAME_VALUE = 1e-3
 """Relative difference below which two declarations are the same (records give three digits)."""
 CHANGED_SPREAD = 2e-3
 """Relative scatter of a queue's value above which it has changed inside the window; rounding stays below."""
+LEAST_DECLARED = 0.5
+"""Share of the core time of a site for which its queues must declare a value, so that it has one."""
 DISAGREEMENT = 0.01
 """Relative difference between the imported value and the records above which both are shown."""
 
@@ -158,7 +161,7 @@ def declare(
     imported: Declaration | None,
     recorded: RecordedValue | None,
     *,
-    guessed_site: str,
+    site: Site,
     site_values: Mapping[str, float],
     records_benchmark: str = "HS06",
 ) -> Declared:
@@ -166,11 +169,9 @@ def declare(
 
     ``site_values``: the value of each site itself, to tell an inherited value from the queue's own.
     """
-    site = imported.site if imported and imported.site else guessed_site
-    guessed = not (imported and imported.site)
     from_jobs = recorded.value if recorded and recorded.core_s > 0 and recorded.work > 0 else None
     parent = imported.parent_corepower if imported else None
-    parent = parent if parent is not None else site_values.get(site)
+    parent = parent if parent is not None else site_values.get(site.name)
     if imported and imported.corepower is not None:
         value: float | None = imported.corepower
         benchmark, source = imported.benchmark, imported.source
@@ -179,13 +180,56 @@ def declare(
     else:
         value, benchmark, source, from_records = from_jobs, records_benchmark, RECORDS, None
     if value is None or not value > 0:
-        return Declared(name, None, None, "none", site, guessed, parent=parent)
+        return Declared(name, None, None, "none", *site, parent=parent)
     from_records_only = recorded if source == RECORDS else None
     origin = _origin(value, parent, from_records_only)
     values_ratio = None if from_records_only is None else from_records_only.values_ratio
     return Declared(
-        name, value, benchmark, origin, site, guessed, from_records, parent, source, values_ratio=values_ratio
+        name, value, benchmark, origin, *site, from_records, parent, source, values_ratio=values_ratio
     )
+
+
+def declare_site(name: str, queues: Sequence[tuple[Declared, float]], *, guessed: bool) -> Declared:
+    """Settle the value of a site: the mean of what its queues declare, weighted with their core time.
+
+    ``queues``: each with its core seconds. Values of one benchmark count, that of most core time; defaults
+    declare nothing. The origin is ``own`` if all declare one value, else ``mean``, or ``changed`` if one of
+    them changed.
+    """
+    total = math.fsum(core_s for _, core_s in queues)
+    having = [(declared, core_s) for declared, core_s in queues if declared.corepower is not None]
+    own = _of_one_benchmark([part for part in having if part[0].origin != "default"])
+    parts = own if math.fsum(core_s for _, core_s in own) >= LEAST_DECLARED * total else []
+    parts = parts or _of_one_benchmark([part for part in having if part[0].origin == "default"])
+    weight = math.fsum(core_s for _, core_s in parts)
+    parent = next((declared.parent for declared, _ in queues if declared.parent is not None), None)
+    country = next((declared.country for declared, _ in queues if declared.country is not None), None)
+    if not weight or weight < LEAST_DECLARED * total:
+        return Declared(name, None, None, "none", name, guessed, parent=parent, country=country)
+    value = math.fsum((declared.corepower or 0.0) * core_s for declared, core_s in parts) / weight
+    one = parts[0][0]
+    origin = _origin_of_site([declared for declared, _ in parts])
+    ratios = (declared.values_ratio for declared, _ in queues)
+    values_ratio = next((ratio for ratio in ratios if ratio is not None), None)
+    return Declared(
+        name, value, one.benchmark, origin, name, guessed, None, parent, QUEUES, country, values_ratio
+    )
+
+
+def _origin_of_site(queues: Sequence[Declared]) -> Origin:
+    origins = {declared.origin for declared in queues}
+    if origins == {"default"} or "changed" in origins:
+        return "changed" if "changed" in origins else "default"
+    same = all(same_value(declared.corepower, queues[0].corepower) for declared in queues)
+    return "own" if same else "mean"
+
+
+def _of_one_benchmark(parts: Sequence[tuple[Declared, float]]) -> list[tuple[Declared, float]]:
+    seconds: dict[str, float] = {}
+    for declared, core_s in parts:
+        seconds[declared.benchmark or ""] = seconds.get(declared.benchmark or "", 0.0) + core_s
+    most = max(sorted(seconds), key=lambda benchmark: seconds[benchmark], default="")
+    return [part for part in parts if (part[0].benchmark or "") == most]
 
 
 def _origin(value: float, parent: float | None, recorded: RecordedValue | None) -> Origin:

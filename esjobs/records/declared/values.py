@@ -1,18 +1,20 @@
 """Brings together what was imported and what the records say, for every name of a level."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from statistics import median
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
-from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
+from esjobs.core.query import Count, Days, In, Present, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
+from esjobs.core.words import LEVELS, NAMED_LEVELS
 from esjobs.publish.publication import read_table
 from esjobs.records.declared.origin import (
     Declaration,
@@ -20,51 +22,99 @@ from esjobs.records.declared.origin import (
     RecordedValue,
     country_named,
     declare,
+    declare_site,
     is_core_ratio,
     newest_valid,
     site_named,
 )
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.records.names.sites import site_of
-from esjobs.schema.declared import COREPOWER, RECORDS
+from esjobs.records.names.sites import Site, Sites
+from esjobs.schema.declared import COREPOWER, QUEUES, RECORDS
+from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import JobStore
 
 
 def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
-    """Return what each name declares in the window. One read and, for queues, one query."""
+    """Return what each name declares in the window. One read and, for queues, two queries."""
     imported = _imported(store, level)
     recorded = recorded_values(store, window) if level == "queue" else {}
+    sites = _named_sites(imported, store, window) if level == "queue" else Sites()
     declared: dict[str, Declared] = {}
-    sites = _sites(imported, window.end)
-    newest: dict[str, Declaration | None] = {}
-    for name, rows in imported.items():
-        row = newest_valid(rows, window.end)
-        newest[name] = replace(row, site=sites.get(name)) if row else None
+    newest = {name: newest_valid(rows, window.end) for name, rows in imported.items()}
     site_values: dict[str, float] = {}
     for row in newest.values():
-        if row and row.site and row.parent_corepower is not None:
-            site_values.setdefault(row.site, row.parent_corepower)
+        if row and row.parent_corepower is not None and row.name in sites.named:
+            site_values.setdefault(sites.named[row.name], row.parent_corepower)
     for name in names:
         settled = declare(
             name,
             newest.get(name),
             recorded.get(name),
-            guessed_site=site_of(name, {}).name if level == "queue" else name,
+            site=sites.of(name) if level == "queue" else Site(name, guessed=True),
             site_values=site_values,
         )
         declared[name] = replace(settled, country=country_named(imported.get(name, ()), window.end))
     return declared
 
 
-def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
-    """Return the site of each queue in imported tables valid before the window's end; None: all data."""
+def declared_sites(
+    store: JobStore, window: Window, queues: Mapping[str, Declared], names: Iterable[str]
+) -> dict[str, Declared]:
+    """Return what each site declares in the window: an imported value of its own, else that of its queues.
+
+    ``queues``: what they declare; their core time in the buckets of the window weighs them. One read, one
+    query.
+    """
+    imported = declared_values(store, window, "site", names)
+    core_s = _core_seconds(store, window)
+    of_site: dict[str, list[Declared]] = defaultdict(list)
+    for declared in queues.values():
+        of_site[declared.site].append(declared)
+    found: dict[str, Declared] = {}
+    for name, own in imported.items():
+        mine = of_site[name]
+        guessed = all(declared.site_guessed for declared in mine)
+        of_queues = declare_site(
+            name, [(declared, core_s.get(declared.name, 0.0)) for declared in mine], guessed=guessed
+        )
+        found[name] = of_queues if own.corepower is None else replace(own, site_guessed=guessed)
+    return found
+
+
+def _core_seconds(store: JobStore, window: Window) -> dict[str, float]:
+    query = Query(("queue",), (Sum("core_s", "core_s"),), where=(Days.of_window(window),), over=BUCKETS)
+    return {row["queue"]: row["core_s"] or 0.0 for row in store.aggregate(query).table.to_pylist()}
+
+
+def known_sites(store: JobStore, window: Window | None) -> Sites:
+    """Return the sites that tables valid before the window's end name, else the clusters of its jobs.
+
+    ``window`` None: all data. One read, one query.
+    """
     imported = _imported(store, "queue", "site")
-    window = (window or stored_window(store)) if imported else None
-    return {} if window is None else _sites(imported, window.end)
+    window = window or stored_window(store)
+    return Sites() if window is None else _named_sites(imported, store, window)
+
+
+def _named_sites(imported: Mapping[str, list[Declaration]], store: JobStore, window: Window) -> Sites:
+    clusters = recorded_clusters(store, window)
+    tables = _sites(imported, window.end)
+    several = {queue: names for queue, names in clusters.items() if len(names) > 1 and queue not in tables}
+    alone = {queue: names[0] for queue, names in clusters.items() if len(names) == 1}
+    return Sites({**alone, **tables}, several)
+
+
+def recorded_clusters(store: JobStore, window: Window) -> dict[str, tuple[str, ...]]:
+    """Return the clusters that the jobs of each queue name, sorted; one query."""
+    query = Query(("queue", "cluster"), (Count(),), window, where=(Present("cluster"),), books=False)
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in store.aggregate(query).table.to_pylist():
+        found[row["queue"]].append(row["cluster"])
+    return {queue: tuple(sorted(names)) for queue, names in found.items()}
 
 
 def imported_countries(store: JobStore, window: Window | None) -> dict[str, str]:
-    """The country of each queue, as :func:`imported_sites` gives its site; only of those that have one."""
+    """Return the country of each queue, as imported tables name it; only of those that have one."""
     imported = _imported(store, "queue", "country")
     window = (window or stored_window(store)) if imported else None
     if window is None:
@@ -107,17 +157,11 @@ _DECLARED = ("corepower", "benchmark", "valid_from", "site", "parent_corepower",
 
 
 def declared_table(store: JobStore, window: Window | None) -> pa.Table:
-    """Return imported values and those from the records of the window, with the ``origin`` in force."""
+    """Return imported values, those of records and of sites in the window, with the ``origin`` in force."""
     imported = read_table(store, COREPOWER).to_pylist()
     window = window or stored_window(store)
-    in_force: dict[tuple[str, str], Declared] = {}
     recorded = {} if window is None else recorded_values(store, window)
-    if window is not None:
-        for level in ("queue", "cpu_model"):
-            names = {row["name"] for row in imported if row["level"] == level}
-            names |= set(recorded) if level == "queue" else set()
-            settled = declared_values(store, window, level, names)
-            in_force |= {(level, name): declared for name, declared in settled.items()}
+    in_force = {} if window is None else _in_force(store, window, imported, recorded)
     rows = []
     for row in imported:
         declared = in_force.get((row["level"], row["name"]))
@@ -127,9 +171,32 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
         row = {"level": "queue", "name": name, "corepower": value.value, "benchmark": "HS06"}
         origin = declared.origin if declared.source == RECORDS else None
         rows.append({**row, "site": declared.site, "source": RECORDS, "origin": origin})
-    rows.sort(key=lambda row: (row["level"] != "queue", row["name"], row.get("valid_from") is None))
+    rows += [_site_row(declared) for declared in in_force.values() if declared.source == QUEUES]
+    rows.sort(key=lambda row: (LEVELS.index(row["level"]), row["name"], row.get("valid_from") is None))
     schema = table_schema(COREPOWER).append(pa.field("origin", pa.string()))
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _in_force(
+    store: JobStore, window: Window, imported: Sequence[Mapping[str, Any]], recorded: Collection[str]
+) -> dict[tuple[str, str], Declared]:
+    found: dict[tuple[str, str], Declared] = {}
+    for level in NAMED_LEVELS:
+        names = {row["name"] for row in imported if row["level"] == level}
+        names |= set(recorded) if level == "queue" else set()
+        settled = declared_values(store, window, level, names)
+        found |= {(level, name): declared for name, declared in settled.items()}
+    queues = {name: declared for (level, name), declared in found.items() if level == "queue"}
+    sites = {row["name"] for row in imported if row["level"] == "site"}
+    sites |= {declared.site for declared in queues.values()}
+    settled = declared_sites(store, window, queues, sites)
+    return found | {("site", name): declared for name, declared in settled.items()}
+
+
+def _site_row(declared: Declared) -> dict[str, Any]:
+    columns = ("name", "corepower", "benchmark", "site", "country", "source", "origin")
+    row = {column: getattr(declared, column) for column in columns}
+    return {"level": "site", "parent_corepower": declared.parent, **row}
 
 
 def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:

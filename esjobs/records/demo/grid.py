@@ -22,7 +22,7 @@ LAST_DAY = date(2025, 6, 30)
 """The last day that :meth:`Grid.days` gives; fixed, because nothing here asks the clock."""
 DECLARED_FROM = datetime(2025, 1, 1, tzinfo=UTC)
 DEFAULT_DAYS = 30
-DECLARED_IN = "made-up grid: queue table"
+DECLARED_IN = "synthetic grid: queue table"
 """The source of its declared values, by which a store is known as that of a demo."""
 
 
@@ -51,8 +51,8 @@ class Grid:
     def __post_init__(self) -> None:
         if self.seed < 0 or self.jobs_per_day < 1 or self._tasks_per_day < 4:
             raise UsageError(
-                "a grid needs seed >= 0, jobs_per_day >= 1 and tasks_per_day >= 4, not "
-                f"seed {self.seed}, jobs_per_day {self.jobs_per_day}, tasks_per_day {self.tasks_per_day}"
+                "a synthetic grid requires seed >= 0, jobs_per_day >= 1 and tasks_per_day >= 4; got seed "
+                f"{self.seed}, jobs_per_day {self.jobs_per_day}, tasks_per_day {self.tasks_per_day}"
             )
         self.truth()
 
@@ -65,7 +65,7 @@ class Grid:
         (10000, 30)
         """
         if n_jobs < 1 or days < 1:
-            raise UsageError(f"a grid needs at least 1 job and 1 day, not {n_jobs} and {days}")
+            raise UsageError(f"a synthetic grid requires at least 1 job and 1 day; got {n_jobs} and {days}")
         return cls(seed=seed, jobs_per_day=max(1, round(n_jobs / days)), n_queues=n_queues)
 
     def days(self, n_jobs: int) -> list[date]:
@@ -140,7 +140,7 @@ class Grid:
                 valid_from=DECLARED_FROM,
                 site=None,
                 parent_corepower=None,
-                source="made-up grid: benchmark table",
+                source="synthetic grid: benchmark table",
             )
             for cpu in self._truth.cpu_models
             if cpu.reference is not None

@@ -48,7 +48,7 @@ class Roles:
 def plan_models(rng: np.random.Generator, n_models: int) -> tuple[CpuTruth, ...]:
     """The CPU models of a grid; two of three have a published reference value, true to about 2 %."""
     if not MIN_MODELS <= n_models <= len(CPU_MODELS):
-        raise UsageError(f"a grid has {MIN_MODELS} to {len(CPU_MODELS)} CPU models, not {n_models}")
+        raise UsageError(f"a synthetic grid has {MIN_MODELS} to {len(CPU_MODELS)} CPU models; got {n_models}")
     scatter = np.exp(rng.normal(0.0, 0.02, n_models))
     return tuple(
         CpuTruth(
@@ -70,7 +70,7 @@ def plan_queues(
 ) -> tuple[QueueTruth, ...]:
     """The queues of a grid, largest share first inside no particular order of names."""
     if n_queues < MIN_SITES:
-        raise UsageError(f"a grid has at least {MIN_SITES} queues, not {n_queues}")
+        raise UsageError(f"a synthetic grid has at least {MIN_SITES} queues; got {n_queues}")
     sizes = _site_sizes(n_queues)
     names, sites, classes = _names(rng, sizes)
     site_of = np.repeat(np.arange(len(sizes)), sizes)

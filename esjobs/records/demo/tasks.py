@@ -207,7 +207,7 @@ def _payloads(rng: np.random.Generator, kind: NDArray[np.int64], multi: NDArray[
     has_fixed = (rng.random(n) < _FIXED_COST_FRACTION) & (kind < N_FITTED_KINDS)
     ratio = np.where(has_fixed, rng.uniform(0.5, 2.0, n), 0.0)
     events = np.maximum(total / work / (1.0 + ratio), 8.0)
-    # where a fixed cost is planted the events per job vary more, so that it can be found
+    # where a start-up time is planted the events per job vary more, so that it can be found
     spread = np.where(has_fixed, 0.45, rng.uniform(0.02, 0.3, n))
     return _Payloads(multi, work, ratio * events, events, spread)
 

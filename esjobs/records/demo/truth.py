@@ -166,9 +166,9 @@ class Score:
         '1 of 2 planted misdeclared queues confirmed (candidates: B), 0 others confirmed (candidates: D)'
         """
         return (
-            f"{len(self.found)} of {self.planted} planted misdeclared queues confirmed"
-            f"{_named(candidates=self.candidates, missed=self.missed)}, {len(self.others)} others confirmed"
-            f"{_named(confirmed=self.others, candidates=self.other_candidates)}"
+            f"{len(self.found)} of {self.planted} injected misdeclared queues "
+            f"confirmed{_named(candidates=self.candidates, missed=self.missed)}, {len(self.others)} others "
+            f"confirmed{_named(confirmed=self.others, candidates=self.other_candidates)}"
         )
 
 

@@ -48,7 +48,7 @@ def write_jobs(
     too many events for a header.
     """
     if form not in get_args(ExportFormat):
-        raise UsageError(f"jobs cannot be written as '{form}'; there are {', '.join(get_args(ExportFormat))}")
+        raise UsageError(f"unknown format '{form}' for jobs; use one of: {', '.join(get_args(ExportFormat))}")
     if form == "csv":
         return _csv(batches, stream, schema, spreadsheet=spreadsheet)
     if form == "jsonl":
@@ -66,8 +66,8 @@ def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema,
         header = _header([*plain.names, *(COUNTER_COLUMN + event for event in events)])
         if len(header) > _LONGEST_HEADER:
             raise UsageError(
-                f"the jobs count {len(events):,} different events, a column each in CSV, and nobody could "
-                "read a header of that length; give --format jsonl or parquet"
+                f"the jobs have {len(events):,} different counters, too many for one CSV column each; use "
+                "--format jsonl or parquet"
             )
         stream.write(header)
         for batch in stored:

@@ -184,22 +184,28 @@ def read_key(path: Path) -> bytes:
             state = os.fstat(descriptor)
             key = os.read(descriptor, _LARGEST_KEY + 1).strip() if stat.S_ISREG(state.st_mode) else b""
     except OSError as error:
-        hint = "make one with --new-key" if isinstance(error, FileNotFoundError) else "name a file of yours"
-        raise InputError(f"cannot read the key {path}: {error.strerror}; {hint}") from error
+        hint = (
+            "create it with --new-key"
+            if isinstance(error, FileNotFoundError)
+            else "use a file that you can read"
+        )
+        raise InputError(f"cannot read key file {path}: {error.strerror}; {hint}") from error
     if not stat.S_ISREG(state.st_mode):
-        raise InputError(f"the key {path} is no file; name one, or make one with --new-key")
+        raise InputError(
+            f"key file {path} is not a regular file; use a different file, or create one with --new-key"
+        )
     if state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError(
-            f"others can read or change the key {path} (mode {stat.S_IMODE(state.st_mode):04o}), and find "
-            f"the names with it: chmod 600 {path}, or make a new one if they may have read it"
+            f"other users can read or change key file {path} (mode {stat.S_IMODE(state.st_mode):04o}); run: "
+            f"chmod 600 {path}. If they may have read it, create a new key"
         )
     if len(key) < SHORTEST_KEY:
         raise InputError(
-            f"the key {path} {'is empty' if not key else f'has {len(key)} bytes'}; it "
-            f"needs {SHORTEST_KEY} at least: make another one with --new-key"
+            f"key file {path} {'is empty' if not key else f'has {len(key)} bytes'}; at least {SHORTEST_KEY} "
+            "are required. Create another one with --new-key"
         )
     if len(key) > _LARGEST_KEY:
-        raise InputError(f"the key {path} has more than {_LARGEST_KEY} bytes; is it another file?")
+        raise InputError(f"key file {path} has more than {_LARGEST_KEY} bytes; check the path")
     return key
 
 
@@ -209,5 +215,5 @@ def make_key(path: Path) -> None:
         write_secret(path, secrets.token_hex(32) + "\n")
     except FileExistsError:
         raise UsageError(
-            f"{path} is there already; leave --new-key out to use it: under another key all names change"
+            f"key file {path} already exists; omit --new-key to use it. Another key changes all names"
         ) from None

@@ -145,8 +145,8 @@ def require_source(candidate_source: object) -> Source:
         lacking.append("parse(file, fill), a method")
     if lacking:
         raise UsageError(
-            f"{kind_of(candidate_source)} is no source; it lacks {' and '.join(lacking)}: see "
-            f"esjobs.records.ingest.base.Source"
+            f"{kind_of(candidate_source)} is not a source: {' and '.join(lacking)} missing; see "
+            "esjobs.records.ingest.base.Source"
         )
     return cast("Source", candidate_source)
 
@@ -175,7 +175,7 @@ def parse_fill(pairs: Sequence[str], fillable: Sequence[Field] = JOB_FIELDS) -> 
             raise UsageError(f"'{pair}' is not FIELD=VALUE; write for example processing_type=simul")
         wanted = _wanted(name, fillable)
         if name == "job_id" and fillable is JOB_FIELDS:
-            raise UsageError("job_id cannot be set: it would be the same for every row")
+            raise UsageError("job_id cannot be set, because all rows would have the same one")
         if name in filled:
             raise UsageError(f"{name} is set twice; set it once")
         filled[name] = _typed(wanted, text)
@@ -187,19 +187,19 @@ def _wanted(name: str, fillable: Sequence[Field]) -> Field:
         if candidate.name == name:
             return candidate
     if fillable is not JOB_FIELDS:
-        raise UsageError(f"{name} cannot be set; there are {', '.join(item.name for item in fillable)}")
+        raise UsageError(f"{name} cannot be set; use one of: {', '.join(item.name for item in fillable)}")
     # names the nearest one, or says that it is computed
     if field(name).derived is not None:
-        raise UsageError(f"{name} is computed from other fields and cannot be set; set those instead")
+        raise UsageError(f"{name} is computed from other fields and cannot be set; set those fields")
     return field(name)
 
 
 def _typed(fillable: Field, text: str) -> object:
     if not text:
-        raise UsageError(f"{fillable.name}= has no value; leave it out to keep the field missing")
+        raise UsageError(f"{fillable.name}= has no value; omit it to leave the field missing")
     if text in RESERVED.get(fillable.name, ()):
         raise UsageError(
-            f"{fillable.name}={text}: '{text}' is reserved for all values together; name a real one"
+            f"{fillable.name}={text}: '{text}' is reserved for all values together; use a different name"
         )
     match fillable.type:
         case "integer" | "number":
@@ -209,10 +209,12 @@ def _typed(fillable: Field, text: str) -> object:
         case "boolean":
             return _truth(fillable, text)
         case "map" | "list":
-            raise UsageError(f"{fillable.name} cannot be set: it holds many numbers; give it in the records")
+            raise UsageError(
+                f"{fillable.name} cannot be set because it is a list of numbers; put it into the records"
+            )
         case _:
             if "\0" in text:
-                raise UsageError(f"{fillable.name} holds the character NUL; accepted: text without it")
+                raise UsageError(f"{fillable.name} contains the character NUL; accepted: text without it")
             return text
 
 
@@ -237,7 +239,7 @@ def _number(fillable: Field, text: str) -> int | float:
     if fillable.type == "number":
         return value
     if value != int(value):
-        raise UsageError(f"{fillable.name}={text} is not whole; {accepted}")
+        raise UsageError(f"{fillable.name}={text} is not a whole number; {accepted}")
     return int(value)
 
 

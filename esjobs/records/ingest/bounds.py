@@ -46,7 +46,7 @@ def sound(batch: pa.RecordBatch, table: Table | None, refusals: Refusals) -> pa.
         for row in fresh[:room].tolist():
             text = str(batch.column(column.name)[row])
             shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-            detail = f"{column.name} holds '{shown}'; accepted: {accepted}"
+            detail = f"{column.name} contains '{shown}'; accepted: {accepted}"
             job_id = batch.column("job_id")[row].as_py() if "job_id" in batch.schema.names else None
             error = RowError(reason, column.name, detail)
             refusals.refuse(error, int(_lines(batch, np.array([row]))[0]), str(job_id or ""))
@@ -134,9 +134,9 @@ def _names(values: pa.Array) -> Iterator[tuple[str, str, Mask]]:
         rows * (len(keys.dictionary) + 1) + codes, return_index=True, return_counts=True
     )
     repeated = _by_row(rows[first], counts > 1, len(values))
-    yield "name repeated", "names of which none is there twice", repeated
+    yield "name repeated", "names that occur once", repeated
     empty = pc.equal(pc.utf8_length(keys.dictionary), 0).to_numpy(zero_copy_only=False)
-    yield "bad name", "names that are not empty", _by_row(rows, empty[codes], len(values))
+    yield "bad name", "non-empty names", _by_row(rows, empty[codes], len(values))
 
 
 def _by_row(rows: npt.NDArray[np.int64], mask: Mask, n_rows: int) -> Mask:
@@ -149,7 +149,7 @@ def _texts(values: pa.Array, reserved: tuple[str, ...]) -> Iterator[tuple[str, s
     yield "NUL in text", "text without the character NUL", _bools(pc.match_substring(values, "\0"))
     if reserved:
         named = _bools(pc.is_in(values, pa.array(reserved, pa.string())))
-        yield "reserved value", "any other value, this one stands for all values together", named
+        yield "reserved value", "any other value; this one stands for all values together", named
 
 
 def _times(values: pa.Array) -> Iterator[tuple[str, str, Mask]]:

@@ -37,7 +37,7 @@ def as_file(frame: object) -> Iterator[Path]:
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(
-            f"cannot read {kind_of(frame)} as a table ({reason}); one type per column"
+            f"cannot read {kind_of(frame)} as a table ({reason}); each column requires one type"
         ) from error
     with tempfile.TemporaryDirectory(prefix="esjobs-") as folder:
         file = Path(folder) / NAME

@@ -18,17 +18,16 @@ def pieces(source: Source, file: Input, fill: Mapping[str, object]) -> Iterator[
     produced: object = source.parse(file, fill)
     if not isinstance(produced, Iterable):
         raise UsageError(
-            f"parse of the source {source.name} gave {_kind(produced)}; "
-            "expected pieces of esjobs.records.ingest.base.Parsed, one after the other"
+            f"parse of source {source.name} returned {_kind(produced)}; expected an iterable of "
+            "esjobs.records.ingest.base.Parsed"
         )
     for parsed in produced:
         if not isinstance(parsed, Parsed):
             raise UsageError(
-                f"the source {source.name} gave {_kind(parsed)}; expected pieces of "
-                f"esjobs.records.ingest.base.Parsed"
+                f"source {source.name} yielded {_kind(parsed)}; expected esjobs.records.ingest.base.Parsed"
             )
         if wrong := _wrong(parsed):
-            raise UsageError(f"the source {source.name} gave a piece with {wrong}")
+            raise UsageError(f"source {source.name} yielded a piece with {wrong}")
         yield parsed
 
 
@@ -45,7 +44,7 @@ def _wrong(parsed: Parsed) -> str:
             parsed.table is None or isinstance(parsed.table, Table),
             "an esjobs.core.tables.Table, or None for jobs",
         ),
-        ("rows_in", parsed.rows_in, _is_count(parsed.rows_in), "how many rows were read"),
+        ("rows_in", parsed.rows_in, _is_count(parsed.rows_in), "number of rows read"),
         ("its notes", parsed.notes, _are_texts(parsed.notes), "a tuple of texts"),
         ("repaired", parsed.repaired, _are_counts(parsed.repaired), "a mapping of texts to counts"),
         (

@@ -59,7 +59,7 @@ class Refusals:
 
     def rest(self) -> tuple[Reject, ...]:
         """Return one entry for the counted rows of each kind; for the end of the file."""
-        like = f"more rows like the {self._limit:,} listed, lines"
+        like = f"more rows like the {self._limit:,} listed ones, lines"
         return tuple(
             Reject(reason, self.file, first, field, f"{n_rows:,} {like} {first} to {last}", "", n_rows)
             for (reason, field), (n_rows, first, last) in self._counted.items()

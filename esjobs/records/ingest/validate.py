@@ -224,7 +224,7 @@ def _wrong(block: Block, binding: Binding, row: int, spec: Field, code: int) -> 
     name, text = _offending_cell(block, binding, row, names)
     column = f"column {name}" if name != spec.name else spec.name
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-    detail = f"{column} holds '{shown}'; accepted: {_accepted(binding, spec, code)}"
+    detail = f"{column} contains '{shown}'; accepted: {_accepted(binding, spec, code)}"
     return RowError(_reason(spec, code), spec.name, detail)
 
 
@@ -261,16 +261,16 @@ def _accepted(binding: Binding, spec: Field, code: int) -> str:
     if code == NUL:
         return "text without the character NUL"
     if code == RESERVED_VALUE:
-        return "any other value, this one stands for all values together"
+        return "any other value; this one stands for all values together"
     integral = spec.type == "integer" or code == NOT_WHOLE
     if column.whole_number:
         return "a whole number without a sign"
     unit = f" ({spec.unit})" if spec.unit else ""
     accepted = {
-        "time": "ISO 8601 (UTC unless it names an offset), or seconds or milliseconds since 1970, "
-        f"years {FIRST_YEAR} to {LAST_YEAR}",
+        "time": f"ISO 8601 (default zone: UTC), or seconds or milliseconds since 1970, years {FIRST_YEAR} to "
+        f"{LAST_YEAR}",
         "boolean": "true or false",
-        "map": f"numbers from 0 to {MAX_COUNT:g} by names of which none is there twice",
+        "map": f"numbers from 0 to {MAX_COUNT:g} with different names",
         "number": f"a finite number from 0 to {MAX_NUMBER:g}{unit}",
     }
     other = "a whole number from 0, below 2^53" if integral else "text, or a whole number below 2^53"
@@ -289,5 +289,8 @@ def is_numeric(text: str) -> bool:
 
 def _late(row: int, batch: pa.RecordBatch) -> RowError:
     start, end = batch.column(_START)[row].as_py(), batch.column(_END)[row].as_py()
-    detail = f"end_time {end.isoformat()} lies before start_time {start.isoformat()}; accepted: not before it"
+    detail = (
+        f"end_time {end.isoformat()} is before start_time {start.isoformat()}; accepted: an end after the "
+        "start"
+    )
     return RowError(END_BEFORE_START, "end_time", detail)

@@ -125,14 +125,15 @@ def _fresh_days(
 
 def _notes(kept: Collection[date], lost: Sequence[date], undated: int) -> Iterator[str]:
     if undated:
-        yield f"{undated:,} documents have no end time: they belong to no day, and count nowhere"
+        yield f"{undated:,} documents have no end time; they belong to no day and are not counted"
     if kept:
         yield (
-            f"kept the buckets of {len(kept)} of the days, from {min(kept)} on, of which the archive has no "
-            "jobs any more; what removes them is --rebuild with a window of these days, or esjobs prune"
+            f"{len(kept)} days from {min(kept)} on kept their buckets, although the archive no longer "
+            "has their jobs. Remove these buckets with --rebuild and a window of these days, or with esjobs "
+            "prune"
         )
     if lost:
-        yield f"buckets of {len(lost)} of the days were missing from the store, from {lost[0]} on; made again"
+        yield f"{len(lost)} days from {lost[0]} on had lost buckets in the store; they were aggregated again"
 
 
 def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None:
@@ -145,9 +146,8 @@ def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None
     others = {row["day"] for row in made if not _is_current(row, rules)}
     if others:
         raise NoResultError(
-            f"the buckets of {len(others)} of the days in {window} were made under other cleaning rules or "
-            f"by another version of the CPU resolver; make them again: esjobs aggregate --window {window}; "
-            "with --rebuild, if an archive has no jobs of them any more: then they go"
+            f"{len(others)} days in {window} were aggregated with other cleaning rules or CPU names; run: "
+            f"esjobs aggregate --window {window} (add --rebuild to drop days whose jobs are gone)"
         )
 
 
@@ -157,9 +157,8 @@ def require_buckets(store: JobStore, window: Window) -> None:
     lost = lost_days(store, window, read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist())
     if lost:
         raise BooksError(
-            f"the buckets of {len(lost)} of the days in {window} do not hold the jobs that their books say, "
-            f"the first is {lost[0]}: something else deletes from the store; make them again: "
-            f"esjobs aggregate --window {window}"
+            f"{len(lost)} days in {window}, first {lost[0]}: bucket counts differ from the recorded ones "
+            f"because another program deleted rows; run: esjobs aggregate --window {window}"
         )
 
 
@@ -246,7 +245,7 @@ def retired_days(days: Iterable[date]) -> list[Hide]:
 def _nothing_stored(store: JobStore, window: Window) -> str:
     span = store.span()
     if span.first is None or span.last is None:
-        return f"no jobs are stored at all, so none in {window}; ingest some first: esjobs ingest"
+        return f"no jobs in {window}: the store is empty; load jobs: esjobs ingest"
     nearest = Window.of_days(span.first.date(), span.last.date())
     return f"no jobs in {window}; the stored jobs lie in {nearest} ({format_time(span.first)} to " + (
         f"{format_time(span.last)}): use --window {nearest}"
@@ -275,7 +274,7 @@ def _balanced_span(
         try:
             return made()
         except (BooksError, PartialAnswerError) as error:
-            _log.warning("%s is made again: %s", window, error)
+            _log.warning("%s is aggregated again: %s", window, error)
         prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
     return made()
 
@@ -308,9 +307,9 @@ def _balance(
     }
     if binned != booked["binned"] or n_stored != booked["binned"] + booked["dropped"]:
         raise BooksError(
-            f"the books of {day} do not balance: {n_stored} jobs stored, {binned} in buckets, "
-            f"{booked['binned']} counted as binned, {booked['dropped']} as dropped; nothing was published, "
-            "run again (jobs may have arrived meanwhile)"
+            f"{day}: {n_stored} stored jobs, but {binned} in buckets; recorded are {booked['binned']} binned "
+            f"and {booked['dropped']} dropped. Nothing was published; run again, because jobs may have "
+            "arrived meanwhile"
         )
     made_from = {"fingerprint": fingerprint, "rules": rules.digest, "resolver": buckets_version()}
     return [{**row, **made_from, **_shares(row)} for row in account]

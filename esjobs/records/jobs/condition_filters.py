@@ -69,7 +69,9 @@ def _meets(condition: Condition, value: str | None) -> bool:
         case "~" | "!~":
             return any(matches(value, each) for each in condition.values) == (condition.operator == "~")
         case _:
-            raise UsageError(f"'{condition}' compares a text; texts have = != ~ !~, is missing, is present")
+            raise UsageError(
+                f"'{condition}' compares text; operators of text are = != ~ !~, is missing, is present"
+            )
 
 
 def _one_of(field: Field, conditions: Sequence[Condition]) -> list[Filter]:
@@ -109,13 +111,15 @@ def _each_of(field: Field, condition: Condition) -> list[Filter]:
         case "keyword" | "text":
             if operator != "!=":
                 raise UsageError(
-                    f"'{condition}': {name} is a text, which is not less or more than another; "
-                    "texts have = != ~ !~, is missing, is present"
+                    f"'{condition}': {name} is text, which cannot be compared with < or >; use =, !=, ~, !~, "
+                    "is missing or is present"
                 )
             return [NotIn(name, condition.values)]
         case "boolean":
             if operator != "!=":
-                raise UsageError(f"'{condition}': {name} is true or false, not less or more than something")
+                raise UsageError(
+                    f"'{condition}': {name} is true or false, which cannot be compared with < or >"
+                )
             excluded = {_truth(field, value, condition) for value in condition.values}
             return [In(name, tuple(value for value in ("true", "false") if value not in excluded))]
     return [_comparison(field, value, condition) for value in condition.values]
@@ -134,8 +138,8 @@ def _comparison(field: Field, value: str, condition: Condition) -> Filter:
 
 def _unasked(field: Field, condition: Condition) -> UsageError:
     return UsageError(
-        f"'{condition}': no condition looks into {field.name}, a {field.type}; "
-        "ask whether it is missing, or is present"
+        f"'{condition}': {field.name} is a {field.type}, which conditions cannot search; use: is missing, or "
+        "is present"
     )
 
 
@@ -177,7 +181,7 @@ def _beside_days(name: str, first: date, last: date, operator: Operator) -> Filt
 def _require_text(field: Field, condition: Condition) -> None:
     if field.type not in ("keyword", "text"):
         what = f"{field.name} is of type {field.type}"
-        raise UsageError(f"'{condition}': only texts match patterns, and {what}")
+        raise UsageError(f"'{condition}': only text can match a pattern, and {what}")
 
 
 def _value(field: Field, text: str, condition: Condition) -> str | int | float:
@@ -203,7 +207,9 @@ def _number(field: Field, text: str, condition: Condition) -> int | float:
     if number is None:
         units = units_of(field)
         accepted = f", or with a unit: {', '.join(units)}" if units else ""
-        raise UsageError(f"'{condition}': '{text}' is no {field.type}, which {field.name} is{accepted}")
+        raise UsageError(
+            f"'{condition}': {field.name} is of type {field.type}, and '{text}' is not{accepted}"
+        )
     return number
 
 
@@ -248,8 +254,8 @@ def _within(field: Field, text: str, condition: Condition) -> Times:
         return Times(field.name, moment, moment + _MICROSECOND)
     except (ValueError, OverflowError, WindowError):
         raise UsageError(
-            f"'{condition}': '{text}' is no time, which {field.name} is; expected one in UTC, such as "
-            "2018-08-15T12:00, or 2018-08-15, 2018-08, 2018-W33, 2018"
+            f"'{condition}': {field.name} is a time and '{text}' is not; write it in UTC, such as "
+            "2018-08-15T12:00, 2018-08-15, 2018-08, 2018-W33 or 2018"
         ) from None
 
 
@@ -260,6 +266,6 @@ def _days(field: Field, text: str, condition: Condition) -> tuple[date, date]:
     except ValueError:
         pass
     raise UsageError(
-        f"'{condition}': '{text}' is no day, which {field.name} is; "
-        "expected 2018-08-15, 2018-08, 2018-W33 or 2018"
+        f"'{condition}': {field.name} is a date and '{text}' is not; write 2018-08-15, 2018-08, 2018-W33 or "
+        "2018"
     )

@@ -53,7 +53,7 @@ def bucket_filters(
     chosen = parse_conditions(conditions)
     for name in chosen:
         if name not in BUCKET_KEYS:
-            raise UsageError(f"a fit cannot be restricted by '{name}'; buckets have {', '.join(BUCKET_KEYS)}")
+            raise UsageError(f"a fit cannot be restricted by '{name}'; use one of: {', '.join(BUCKET_KEYS)}")
     if listed := tuple(tasks):
         chosen.setdefault("task_id", []).append(Condition("task_id", "=", listed))
     return _filters(store, window, chosen, BUCKETS)

@@ -37,9 +37,9 @@ def export_jobs(
     """
     chosen = form or _SUFFIXES.get(Path(out).suffix)
     if chosen is None:
-        raise UsageError(f"cannot tell the format of '{out}'; give --format csv, jsonl or parquet")
+        raise UsageError(f"cannot derive the format from '{out}'; use --format csv, jsonl or parquet")
     if spreadsheet and chosen != "csv":
-        raise UsageError(f"only CSV is written for spreadsheets, not {chosen}; give --format csv")
+        raise UsageError(f"--spreadsheet requires CSV, not {chosen}; use --format csv")
     jobs = stored_jobs(store, where, window)
     if pseudonyms is not None:
         named = tuple(each.name for each in JOB_FIELDS if kind_of_names(each) in NAMING)

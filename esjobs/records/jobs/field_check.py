@@ -8,9 +8,9 @@ from esjobs.store.base import FieldState, JobStore
 
 _NO_BUCKETS = "no job enters a bucket: no factors, no verdicts"
 COSTS: Mapping[str, str] = {
-    "job_id": "jobs cannot be told apart: nothing works",
-    "queue": "no job names its queue: nothing works",
-    "end_time": "jobs belong to no day: nothing works",
+    "job_id": "jobs have no identity: nothing works",
+    "queue": "no job has a queue: nothing works",
+    "end_time": "no job has a day: nothing works",
     "task_id": _NO_BUCKETS,
     "events": _NO_BUCKETS,
     "cores": _NO_BUCKETS,
@@ -18,17 +18,17 @@ COSTS: Mapping[str, str] = {
     "wall_s": _NO_BUCKETS,
     "cpu_raw": "no factors of CPU models",
     "processing_type": "no factors by processing type, and no type is excluded",
-    "transformation": "tasks that mix kinds of work cannot be split, only set aside",
-    "state": "failed jobs cannot be told from finished ones; all count as state unknown",
-    "hs06_s": "declared corepower only from what is imported",
-    "source": "streams cannot be told apart",
+    "transformation": "mixed tasks cannot be split, only excluded",
+    "state": "failed and finished jobs cannot be separated; all count as state unknown",
+    "hs06_s": "declared corepower from imports only",
+    "source": "sources cannot be separated",
 }
 """Results that are missing without a field; without any other one, only queries of it."""
-_UNDATED = "these documents belong to no day, and count nowhere"
+_UNDATED = "these documents belong to no day and are not counted"
 OK, MISSING, FAILED = "ok", "missing", "failed"
 """Outcomes of checks of ``esjobs doctor``: nothing to do; results lack something; nothing works."""
 _ORDER = (FAILED, MISSING, OK)
-_SLOWER = "same numbers, but each question that needs it reads all documents of the window"
+_SLOWER = "same numbers, but each question that requires it reads all documents of the window"
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,9 @@ class Gaps:
             rows = self._rows[name]
             if not rows or not (self._for_fits or name == "cores"):
                 continue
-            cost = "a job without counts for its queue, not for any CPU model"
+            cost = "these jobs count for their queue, but for no CPU model"
             if name in reasons:
-                cost = f"a job without is dropped ({reasons[name]}) and enters no fit"
+                cost = f"these jobs are dropped ({reasons[name]}) and enter no fit"
             notes.append(f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} {words}: {cost}")
         return notes
 
@@ -60,7 +60,7 @@ def change_notes(counts: PutCounts) -> list[str]:
             f"fields changed {changes}" if counts.changed else "no field of the updated jobs changed"
         )
     if counts.kept:
-        notes.append(f"missing here, kept from other copies of the same jobs: {_listed(counts.kept)}")
+        notes.append(f"absent from this file, values of earlier copies kept: {_listed(counts.kept)}")
     return notes
 
 

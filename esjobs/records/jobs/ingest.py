@@ -33,8 +33,7 @@ _NOT_COMPARED = (
 )
 # What a dry run does not know, of jobs and of rows of other tables.
 _ROWS_NOT_COMPARED = (
-    "not compared with the store: an acceptable row is stored, or replaces the one that an earlier load of "
-    "the same put there"
+    "not compared with the store: an acceptable row is stored, or replaces the row of an earlier load"
 )
 
 
@@ -61,7 +60,7 @@ def ingest(
     """
     began = time.perf_counter()
     if not paths:
-        raise UsageError("ingest needs at least one file")
+        raise UsageError("ingest requires at least one file")
     listed_by = getattr(source, "files", None)
     paths = list(paths if listed_by is None else listed_by(paths))
     accept, most = getattr(source, "accept", None), getattr(source, "most", None)
@@ -74,8 +73,8 @@ def ingest(
             jobs = reading.jobs_if_any()
             if fill and JOBS not in reading.rows_in and reading.tables and not hasattr(source, "settable"):
                 raise UsageError(
-                    f"{', '.join(fill)} cannot be set: the source {source.name} gave no jobs to fill, only "
-                    f"rows of {', '.join(table.name for table in reading.tables)}; leave it out"
+                    f"{', '.join(fill)} cannot be set: source {source.name} yielded no jobs, only rows of "
+                    f"{', '.join(table.name for table in reading.tables)}; omit it"
                 )
             if dry_run:
                 for _ in jobs or ():
@@ -152,11 +151,13 @@ def _store(
                     store.publish([Hide(LOADS, load_id)])
         raise
     if "complete" in existing.column("state").to_pylist():
-        notes.append(f"load {load_id} was read before: esjobs show loads keeps the account of the first time")
+        notes.append(
+            f"these files were already loaded ({load_id}); esjobs show loads keeps the first account"
+        )
     elif JOBS in books or any(not table.entered for table in reading.tables):
         changes += _account(store, listed, reading, spool, books, jobs_changed)
         if reading.reasons:
-            notes.append("the refused rows, with reason, file and line: esjobs show rejects")
+            notes.append("rejected rows with reason, file and line: esjobs show rejects")
     if changes:
         store.publish(changes)
     return books, notes
@@ -222,7 +223,7 @@ def _load_id(source: Source, files: Sequence[Input], fill: Mapping[str, object])
                 while chunk := stream.read(1 << 20):
                     digest.update(chunk)
         except OSError as error:
-            raise InputError(f"cannot read {file}: {error.strerror}; give an existing file") from error
+            raise InputError(f"cannot read {file}: {error.strerror}; use an existing file") from error
         contents.append((file.name, digest.hexdigest()))
     facts = getattr(source, "load_facts", None)
     if facts is not None:
@@ -245,7 +246,7 @@ def _report(
     seconds = time.perf_counter() - began
     first = reading.first_refused
     if reading.all_refused and first is not None:
-        notes = (f"every row was refused; the first, {first.file} line {first.line}: {first.detail}", *notes)
+        notes = (f"every row was rejected; first: {first.file} line {first.line}: {first.detail}", *notes)
     return RunReport(
         "ingest",
         load_id,

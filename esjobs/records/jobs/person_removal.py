@@ -74,9 +74,11 @@ def forget_user(
     :class:`UsageError` for an empty name, and for a store that cannot change jobs.
     """
     if not name.strip():
-        raise UsageError("the name is empty; give the user as jobs name it: esjobs query --by user")
+        raise UsageError(
+            "the name is empty; use the user's name in the job records (list: esjobs query --by user)"
+        )
     if not isinstance(store, Erasing):
-        raise UsageError("this store cannot change stored jobs; it has no rewrite_jobs (see Erasing)")
+        raise UsageError("this store cannot change stored jobs: it has no rewrite_jobs (see Erasing)")
     marker = f"forgetting {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
     key = secrets.token_hex(32) if dry_run else _key(store, marker)
     names = _Names(name, bytes.fromhex(key), pseudonymise=pseudonymise, keep_texts=keep_texts)
@@ -95,14 +97,14 @@ def forget_user(
 
 
 _OF_OTHERS = (
-    "the jobs themselves: they are in an index of others, who alone can change it; scores and issues that "
-    "are made again name the user again",
+    "the jobs themselves: they are in an index that esjobs only reads; scores and issues that are computed "
+    "again contain the name",
 )
 _REMAINS = (
-    "the files that the jobs were read from: read again, they bring the name back",
-    "exports, reports, pages and pictures that were written, mails and messages that were sent, logs",
-    "backups and snapshots of the store or the cluster, and archives of others that are read in place",
-    "the settings, where they name the user as a recipient",
+    "the original files of the jobs; when they are read again, the name returns",
+    "exports, reports, pages, pictures, mails, messages and logs written so far",
+    "backups and snapshots of the store or cluster, and archives that are read in place",
+    "the settings, if they name the user as a recipient",
 )
 
 

@@ -48,23 +48,23 @@ def _require_no_metrics(where: Sequence[str]) -> None:
         name = named(condition)
         if not fields.is_field(name) and any(each.name == name for each in METRICS):
             raise UsageError(
-                f"'{condition}': {name} is a number of groups, and conditions are about jobs; --min-jobs "
-                "leaves out groups of few jobs, --sort and --top the rest"
+                f"'{condition}': {name} is a count of groups, not a field of jobs; use --min-jobs, --sort or "
+                "--top"
             )
 
 
 def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> str:
     stored = stored_window(store)
     if stored is None:
-        return "no jobs are stored; ingest some first: esjobs ingest"
+        return "no jobs stored; load some: esjobs ingest"
     condition = f" with {', '.join(where)}" if where else ""
     parsed = parse_conditions(where)
     groupable = [name for name in parsed if fields.field(name).groupable]
     if "queue" in groupable and "site" not in groupable:
         groupable.append("site")
     commands = ", ".join(f"esjobs query --by {name}" for name in groupable)
-    listed = f"; what there is: {commands}" if commands else ""
-    where_jobs_are = f"the stored jobs lie in {stored}{listed}{_hints(parsed)}"
+    listed = f"; list the values: {commands}" if commands else ""
+    where_jobs_are = f"stored jobs end in {stored}{listed}{_hints(parsed)}"
     return f"no jobs{condition} in {window or stored}; {where_jobs_are}"
 
 
@@ -72,11 +72,11 @@ def _hints(parsed: Mapping[str, Sequence[Condition]]) -> str:
     hints = ""
     conditions = [(fields.field(name), each) for name, of in parsed.items() for each in of]
     if any(each.operator == "=" and field.type in ("keyword", "text") for field, each in conditions):
-        hints += "; = minds the case, ~ does not"
+        hints += "; = is case-sensitive, ~ is not"
     values = [(each.operator, value) for _, each in conditions for value in each.values]
     complete = next((value for operator, value in values if operator == "~" and "*" not in value), None)
     if complete is not None:
-        hints += f"; without * a pattern is the whole value: ~*{complete}* is part of it"
+        hints += f"; without * a pattern matches the complete value; ~*{complete}* matches a part"
     if any(len(value) > 1 and value[0] == value[-1] == "'" for _, value in values):
-        hints += "; single quotes are taken as part of the value: leave them out"
+        hints += "; single quotes are part of the value; omit them"
     return hints

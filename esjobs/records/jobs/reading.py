@@ -119,8 +119,8 @@ class Reading:
             earlier = self._files_of_rows.setdefault(key, file)
             if earlier != file:
                 raise UsageError(
-                    f"--set job_id={job_id} makes {earlier} and {file} the same job, and only one of them "
-                    "would count; read them one by one, or leave it out and have the ids in their names"
+                    f"--set job_id={job_id} gives {earlier} and {file} the same job, so only one would "
+                    "count; load them individually, or put the ids into their names"
                 )
 
     def _conformed(self, parsed: Parsed) -> pa.RecordBatch:
@@ -143,8 +143,8 @@ class Reading:
         for name in ("source", *REQUIRED):
             if missing := jobs.column(name).null_count:
                 raise UsageError(
-                    f"the source {self._source.name} gave {missing:,} jobs without {name}; "
-                    "it is to refuse such rows"
+                    f"source {self._source.name} yielded {missing:,} jobs without {name}; it must reject "
+                    "such rows"
                 )
         return jobs
 
@@ -175,9 +175,9 @@ class Reading:
         for name, rows in self.rows_in.items():
             if rows != self.accepted[name] + self.rejected[name]:
                 raise UsageError(
-                    f"the source {self._source.name} says that it read {rows:,} rows of {name} up to the end "
-                    f"of {file}, gave {self.accepted[name]:,} and refused {self.rejected[name]:,}; "
-                    "a source accounts for every row"
+                    f"source {self._source.name} read {rows:,} rows of {name} up to the end of {file}, but "
+                    f"yielded {self.accepted[name]:,} and rejected {self.rejected[name]:,}. A source must "
+                    "account for each row"
                 )
 
 

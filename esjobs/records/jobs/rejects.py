@@ -19,7 +19,7 @@ class RejectSpool(RowSpool):
     """Keeps the rejects of a load until it is stored."""
 
     def __init__(self, load_id: str) -> None:
-        super().__init__(table_schema(REJECTS), "the refused rows")
+        super().__init__(table_schema(REJECTS), "the rejected rows")
         self._load_id = load_id
 
     def refuse(self, rejects: Iterable[Reject], table_name: str) -> None:

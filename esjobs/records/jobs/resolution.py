@@ -17,9 +17,8 @@ from esjobs.core.errors import UsageError
 from esjobs.core.query import DropRule, Filter, Metric, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.records.declared.values import imported_countries, imported_sites
+from esjobs.records.declared.values import imported_countries, known_sites
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.records.names.sites import site_of
 from esjobs.store.base import Aggregate, JobStore
 from esjobs.store.merge import merged
 
@@ -95,7 +94,7 @@ def stored_values(
     """
     source = source_of(name)
     if source is None:
-        raise UsageError(f"'{name}' is stored as it is; nothing is resolved")
+        raise UsageError(f"'{name}' is stored as it is and is not resolved")
     resolve = _RESOLVERS[name](store, window)
     question = Query((source,), (), window, over=over, books=False)
     values = store.aggregate(question).table.column(source).to_pylist()
@@ -167,8 +166,8 @@ def _cpu_models(_store: JobStore, _window: Window | None) -> Resolver:
 
 
 def _sites(store: JobStore, window: Window | None) -> Resolver:
-    imported = imported_sites(store, window)
-    return lambda queues: [None if queue is None else site_of(queue, imported).name for queue in queues]
+    sites = known_sites(store, window)
+    return lambda queues: [None if queue is None else sites.of(queue).name for queue in queues]
 
 
 def _countries(store: JobStore, window: Window | None) -> Resolver:

@@ -47,7 +47,7 @@ def prune_days(
     which this adds. Raises :class:`UsageError` for less than one month.
     """
     if months < 1:
-        raise UsageError(f"prune keeps the buckets of at least one month, not of {months}")
+        raise UsageError(f"prune keeps the buckets of at least one month; got {months}")
     days = {table.name: _days_of(store, table) for table in tables}
     filled = sorted({_month(day) for found in days.values() for day in found}, reverse=True)
     old = filled[months:]
@@ -60,8 +60,8 @@ def prune_days(
         for year, month in sorted(old):
             found = {day for _, day in gone if _month(day) == (year, month)}
             notes.append(
-                f"would go: {_kept_per_day(tables, days, found)} of {year}-{month:02}, {len(found)} days: "
-                f"those of the newest {months} months are kept"
+                f"would be removed: {_kept_per_day(tables, days, found)} of {year}-{month:02}, {len(found)} "
+                f"days; the newest {months} months are kept"
             )
         return replace(report, counts=counts, notes=(*report.notes, *notes))
     store.publish([Hide(table, str(day)) for table, day in gone])
@@ -90,7 +90,7 @@ def prune_replaced(
     counts = {**report.counts, "replaced versions of jobs": removed}
     if not dry_run:
         return replace(report, counts=counts)
-    note = f"would go: {removed:,} versions of jobs that loads replaced more than {days} days ago"
+    note = f"would be removed: {removed:,} versions of jobs that loads replaced more than {days} days ago"
     return replace(report, counts=counts, notes=(*report.notes, note))
 
 

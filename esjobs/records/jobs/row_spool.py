@@ -43,8 +43,8 @@ class RowSpool:
             self._writer.write_batch(batch)
         except OSError as error:
             raise StoreError(
-                f"{self._what} cannot be kept in {tempfile.gettempdir()} ({error.strerror or error}); "
-                "set TMPDIR to a folder with more room"
+                f"cannot write {self._what} to {tempfile.gettempdir()} ({error.strerror or error}); set "
+                "TMPDIR to a larger directory"
             ) from error
         self._batch_numbers.setdefault(part, []).append(self._written)
         self._written += 1

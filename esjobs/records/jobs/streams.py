@@ -45,7 +45,7 @@ def listed_jobs(
             raise UsageError(f"jobs cannot be sorted by '{by}', which is resolved; sort by {source}")
         order = f"-{sort.name}" if order.startswith("-") else sort.name
     if limit is not None and limit < 0:
-        raise UsageError(f"a list has 0 jobs or more, not {limit}")
+        raise UsageError(f"a list has 0 jobs or more; got {limit}")
     filters = job_filters(store, where, window)
     return select(store, names, window, where=filters, order=order, limit=limit)
 

@@ -41,10 +41,10 @@ class TableRows:
     def __init__(self, table: Table) -> None:
         if table.load_column is None or table in _ACCOUNTS:
             why = "ingest writes it" if table in _ACCOUNTS else "no column names the load they came with"
-            raise UsageError(f"a source cannot give rows of '{table.name}': {why}")
+            raise UsageError(f"a source cannot provide rows of '{table.name}': {why}")
         if table.column(table.partition).type not in _PARTITIONS:
             raise UsageError(
-                f"a source cannot give rows of '{table.name}', which are replaced by {table.partition}: "
+                f"a source cannot provide rows of '{table.name}', which are replaced by {table.partition}; "
                 f"accepted are columns of the types {', '.join(_PARTITIONS)}"
             )
         self.table = table
@@ -83,7 +83,7 @@ class TableRows:
         notes = []
         if replaced and not self._per_load:
             what = f"{replaced:,} of {len(parts):,} partitions by {self.table.partition}"
-            notes.append(f"{self.table.name}: {what} were there and are replaced; undoing brings none back")
+            notes.append(f"{self.table.name}: {what} replaced; --undo cannot restore them")
         return changes, Put(self.spool.rows.total() - updated, updated), notes
 
     def _stamped(self, part: str, load_id: str, now: datetime) -> Iterator[pa.RecordBatch]:

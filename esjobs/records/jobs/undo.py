@@ -31,7 +31,7 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
     listed = read_table(store, LOADS, [In("load_id", (load_id,))]).num_rows
     removed, rows = retired_rows(store, tables, load_id)
     if not listed and not rows:
-        raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
+        raise NoResultError(f"load '{load_id}' not found; list loads: esjobs show loads")
     brought = read_table(store, LOAD_COUNTS, [In("load_id", (load_id,))]).column("table_name").to_pylist()
     if listed:
         removed += [Hide(table, load_id) for table in (LOADS, REJECTS, LOAD_COUNTS)]
@@ -60,7 +60,9 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
 
 def _found_unchanged(rows: Mapping[str, int]) -> str:
     loads = ", ".join(f"{load} {n_rows:,}" for load, n_rows in rows.items())
-    return f"other loads found rows of it unchanged and did not store them ({loads}): ingest them again"
+    return (
+        f"other loads contain unchanged rows of this load and did not store them ({loads}); load them again"
+    )
 
 
 def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Hide]:

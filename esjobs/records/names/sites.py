@@ -1,18 +1,20 @@
-"""The site of a queue: as a queue table tells it, else guessed from the queue's name.
+"""The site of a queue: as a queue table or the records tell it, else guessed from the queue's name.
 
 Queues of one site share machines and often one declared corepower: leaving out "the site" means leaving out
-all of them. The guess takes off the endings that say what a queue offers (cores, memory, length, operating
-system) and keeps the rest. It knows no sites: a farm with a name of its own (``INFN-T1-CINECA``) stays apart
-from its owner (``INFN-T1``). A value from an imported queue table is always better; mark the guess as one.
+all of them. Records of Slurm and ClusterCockpit name the cluster, which is the site of its partitions. The
+guess takes off the endings that say what a queue offers (cores, memory, length, operating system) and keeps
+the rest. It knows no sites: a farm with a name of its own (``INFN-T1-CINECA``) stays apart from its owner
+(``INFN-T1``). A value from an imported queue table is always better; mark the guess as one.
 """
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-__all__ = ["Site", "guess_site", "queue_prefixes", "queue_suffixes", "site_of"]
+__all__ = ["Site", "Sites", "guess_site", "queue_prefixes", "queue_suffixes"]
 
 
 class Site(NamedTuple):
@@ -22,14 +24,33 @@ class Site(NamedTuple):
     guessed: bool
 
 
-def site_of(queue: str, imported: Mapping[str, str]) -> Site:
-    """Return the site that an imported table (queue -> site) names for the queue, else a guess by its name.
+@dataclass(frozen=True)
+class Sites:
+    """Sites of queues. ``named``: queue -> site, as tables and records name it; others are guessed.
 
-    >>> site_of("IN2P3-CC_HIMEM", {}), site_of("IN2P3-CC_HIMEM", {"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).name
+    ``several``: queue -> the clusters of its jobs, where these are more than one: they name no site.
+
+    >>> Sites().of("IN2P3-CC_HIMEM"), Sites({"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).of("IN2P3-CC_HIMEM").name
     (Site(name='IN2P3-CC', guessed=True), 'FR-CCIN2P3')
     """
-    named = imported.get(queue)
-    return Site(_guessed(queue), guessed=True) if named is None else Site(named, guessed=False)
+
+    named: Mapping[str, str] = field(default_factory=dict)
+    several: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, queue: str) -> Site:
+        """Return the site of a queue."""
+        named = self.named.get(queue)
+        return Site(_guessed(queue), guessed=True) if named is None else Site(named, guessed=False)
+
+    def at(self, level: str, name: str) -> Site | None:
+        """Return the site of a name of a level; None of a CPU model."""
+        if level == "queue":
+            return self.of(name)
+        return Site(name, guessed=name not in self._names) if level == "site" else None
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.named.values())
 
 
 @lru_cache(maxsize=8192)

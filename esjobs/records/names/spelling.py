@@ -30,7 +30,7 @@ def chosen_rows(table: Table, chosen: Chosen, read: Callable[[Chosen], pa.Table]
     chosen = {columns: values for columns, values in chosen.items() if values}
     for column, accepted in _CLOSED.items():
         if (column,) in chosen:
-            chosen[column,] = as_stored(f"there is no {column}", chosen[column,], accepted)
+            chosen[column,] = as_stored(f"unknown {column}", chosen[column,], accepted)
     rows = read(chosen)
     stored = [columns for columns in chosen if columns[0] not in _CLOSED]
     absent = [columns for columns in stored if not set(chosen[columns]) <= _values(rows, columns)]
@@ -63,9 +63,7 @@ def _forgiven(start: str, value: str, stored: Collection[str], how: str) -> str:
     if len(matching) == 1:
         return matching[0]
     if matching:
-        raise UsageError(
-            f"{start} '{value}'; there are {', '.join(matching)}: write one of them as it stands"
-        )
+        raise UsageError(f"{start} '{value}'; use one of these spellings: {', '.join(matching)}")
     raise UsageError(f"{start} '{value}'; {accepted(value, stored, how)}")
 
 
@@ -84,7 +82,7 @@ def by_words(start: str, value: str, stored: Collection[str], how: str = "") -> 
         listed = ", ".join(matching[:_LISTED]) + (
             f" and {len(matching) - _LISTED} more" if matching[_LISTED:] else ""
         )
-        raise UsageError(f"'{value}' may be {listed}: name one of them")
+        raise UsageError(f"'{value}' is ambiguous; use one of: {listed}")
     return _forgiven(start, value, stored, how)
 
 
@@ -99,11 +97,11 @@ def _begin_with(words: Sequence[str], wanted: Iterable[str]) -> bool:
 def accepted(value: str, stored: Collection[str], how: str = "") -> str:
     """Return the accepted values for a message: all, or those close to ``value``."""
     if not stored:
-        return "there are no rows at all"
+        return "no rows are stored"
     if len(stored) <= _LISTED:
-        return f"there are {', '.join(sorted(stored))}"
+        return f"use one of: {', '.join(sorted(stored))}"
     close = _close(value, stored)
-    return "; ".join(filter(None, [f"close are {', '.join(close)}" * bool(close), f"list them with: {how}"]))
+    return "; ".join(filter(None, [f"similar: {', '.join(close)}" * bool(close), f"list them: {how}"]))
 
 
 def refuse_unknown_keywords(names: Iterable[str], existing: Collection[str]) -> None:
@@ -112,7 +110,7 @@ def refuse_unknown_keywords(names: Iterable[str], existing: Collection[str]) -> 
         if name not in existing:
             close = _close(name, existing)
             meant = f"did you mean {close[0]}? " if close else ""
-            raise KeywordError(f"no keyword '{name}'; {meant}there are {', '.join(existing)}")
+            raise KeywordError(f"unknown argument '{name}'; {meant}use one of: {', '.join(existing)}")
 
 
 def _close(value: str, stored: Iterable[str]) -> list[str]:
@@ -129,7 +127,7 @@ def column_named(table: Table, name: str) -> Field:
     close = _close(name, table.column_names)
     meant = f"did you mean {close[0]}? " if close else ""
     raise UsageError(
-        f"{table.name} have no column '{name}'; {meant}there are {', '.join(table.column_names)}"
+        f"{table.name} have no column '{name}'; {meant}use one of: {', '.join(table.column_names)}"
     )
 
 

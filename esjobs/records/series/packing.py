@@ -99,7 +99,7 @@ class Spans:
 def spans(packed: pa.BinaryArray) -> Spans:
     """The bytes of stored series; :class:`StoreError` where one is null."""
     if packed.null_count:
-        raise StoreError("a stored series has no samples; take its load back and read it again")
+        raise StoreError("a stored series has no samples; undo its load and read it again")
     _, ends, data = packed.buffers()
     offsets = np.frombuffer(ends, np.int32)[packed.offset : packed.offset + len(packed) + 1].astype(np.int64)
     buffer = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
@@ -164,5 +164,5 @@ def _bodies(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], size: in
 
 def _broken(n_samples: int) -> StoreError:
     return StoreError(
-        f"a stored series is no packed series of {n_samples:,} samples; take its load back and read it again"
+        f"a stored series is not a packed series of {n_samples:,} samples; undo its load and read it again"
     )

@@ -102,7 +102,7 @@ class Regular:
             f"{count:,} {what}"
             for count, what in (
                 (self.shifted, "samples moved to regular instants"),
-                (self.dropped, "samples of an instant that has another"),
+                (self.dropped, "samples with the time of another sample"),
             )
             if count
         ]
@@ -124,7 +124,7 @@ def regular(times: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.flo
     try:
         start = datetime.fromtimestamp(float(times[0]), UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise ValueError(f"a time of {times[0]:g} s since 1970 is none of the years 1 to 9999") from error
+        raise ValueError(f"a time of {times[0]:g} s since 1970 is outside the years 1 to 9999") from error
     if not step:
         return Regular(start, 0.0, tuple(column[order][-1:] for column in columns), 0, len(times) - 1)
     between = np.diff(times) / step

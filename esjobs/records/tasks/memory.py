@@ -19,9 +19,9 @@ def require_room(rows: int) -> None:
     needed_b = rows * ROW_B
     if free_b is not None and needed_b > free_b:
         raise TooLargeError(
-            f"the window has {rows:,} or more pairs of task and queue to fit, which take about "
-            f"{needed_b / _GB:.1f} GB; {free_b / _GB:.1f} GB of memory are free: choose a shorter window, "
-            "restrict the run with --where, or run it on a machine with more memory"
+            f"the window has {rows:,} or more pairs of task and queue. The fit requires about "
+            f"{needed_b / _GB:.1f} GB; {free_b / _GB:.1f} GB are free. Shorten the window, add --where, or "
+            "use a machine with more memory"
         )
 
 

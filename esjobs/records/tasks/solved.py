@@ -20,7 +20,7 @@ _Task = tuple[str | None, str | None, str | None]
 
 @dataclass(frozen=True)
 class KnownOfTasks:
-    """Results of a run: fixed costs (in events), unusable tasks; factors and interaction by level."""
+    """Results of a run: start-up times (in events), unusable tasks; factors and interaction by level."""
 
     run: StoredRun
     rho: Mapping[_Task, float]
@@ -56,7 +56,7 @@ class KnownOfTasks:
 def job_variance(sums: Mapping[str, FloatArray], effective: FloatArray) -> FloatArray:
     """Return the relative variance of a job's CPU time about its expectation; NaN for one job.
 
-    ``sums``: of buckets, by ``SUMS``; ``effective``: events including the fixed cost.
+    ``sums``: of buckets, by ``SUMS``; ``effective``: events including the start-up time.
     """
     n = sums["n_jobs"]
     slope = sums["cpu_s"] / effective

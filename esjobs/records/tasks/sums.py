@@ -6,7 +6,7 @@ to the bit, and so the same factors.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.window import Window
-from esjobs.core.words import LEVELS
+from esjobs.core.words import NAMED_LEVELS
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.day_spans import spans
 from esjobs.records.tasks.keys import TaskKeys
@@ -81,7 +81,7 @@ class TaskSums:
 
 @dataclass(frozen=True)
 class WindowSums:
-    """All buckets of a window, added up for each level.
+    """All buckets of a window, added up for each level: queues and CPU models; :func:`with_sites` adds sites.
 
     ``n_jobs``: binned jobs by processing type ("" for none). ``mix``: sums by ``MIX_SUMS`` per queue and CPU
     model, None where the records name none.
@@ -117,7 +117,7 @@ class Adder:
     def __init__(self) -> None:
         self._texts = {key: _Texts() for key in _KEYS[1:]}
         self._keys = _Numbers()
-        self._levels = {level: _Level() for level in LEVELS}
+        self._levels = {level: _Level() for level in NAMED_LEVELS}
         self._mix = _Level(MIX_SUMS)
         self._n_jobs: Counter[int] = Counter()
         self._n_buckets = 0
@@ -310,6 +310,41 @@ def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels
     names = np.empty(len(texts), object)
     names[:] = [texts[number] for number in order]
     return Labels(names, position[codes]).used()
+
+
+def with_sites(sums: WindowSums, site_of: Callable[[str], str]) -> WindowSums:
+    """Return the sums with those of sites beside; ``site_of``: the site of a queue."""
+    queues, models = (sums.levels[level] for level in NAMED_LEVELS)
+    return replace(sums, levels={"queue": queues, "site": _of_sites(queues, site_of), "cpu_model": models})
+
+
+def _of_sites(rows: TaskSums, site_of: Callable[[str], str]) -> TaskSums:
+    sites = [site_of(name) for name in rows.name.names]
+    names = np.array(sorted(set(sites)), object)
+    site = np.searchsorted(names.astype(str), np.array(sites, str)).astype(np.int32)[rows.name.codes]
+    key = rows.task.codes.astype(np.int64) << 32 | site
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    # in the order of their first queue, so that a site of one queue has the sums of that queue
+    order = np.argsort(first)
+    number = np.empty(len(first), np.int64)
+    number[order] = np.arange(len(first))
+    row, first = number[group], first[order]
+    # a site's jobs of a task are cut off where those of one of its queues are
+    cut = np.full(len(first), -1, np.int32)
+    np.maximum.at(cut, row, rows.cut.codes)
+    sums = {
+        column: np.bincount(row, values, len(first)).astype(np.float64)
+        for column, values in rows.sums.items()
+    }
+    return TaskSums(
+        rows.task[first],
+        Labels(names, site[first]),
+        sums,
+        np.bincount(row, rows.n_buckets, len(first)).astype(np.int64),
+        rows.mixed[first],
+        rows.keys,
+        Labels(rows.cut.names, cut),
+    )
 
 
 def joined(first: TaskSums, second: TaskSums) -> TaskSums:

@@ -59,7 +59,7 @@ def text_picture(answer: "Answer", width: int) -> list[str]:
 def _empty(answer: "Answer") -> str:
     """Return the meaning of an empty cell of a heat map."""
     if answer.question.top is not None:
-        return "no jobs, or among the others"
+        return "no jobs, or part of the others"
     return "no jobs, or too few" if answer.question.min_jobs else "no jobs"
 
 
@@ -98,8 +98,8 @@ def write_drawing(drawn: dict[str, Any], heading: str, facts: Sequence[str], for
         import vl_convert
     except ImportError:
         raise UsageError(
-            f"{form} needs the package vl-convert-python (pip install vl-convert-python); "
-            "html needs nothing, and --plot draws in the terminal"
+            f"{form} requires the package vl-convert-python (pip install vl-convert-python); html does not, "
+            "and --plot draws in the terminal"
         ) from None
     if form == "svg":
         with writing_text(out) as text:
@@ -118,12 +118,12 @@ def _figures(answer: "Answer") -> list[_Figure]:
     """The figures of an answer, one a metric."""
     if not 1 <= len(answer.by) <= 2:
         raise UsageError(
-            f"a picture has one or two dimensions, and this answer {len(answer.by)}; "
-            "name them with --by, such as --by week,site"
+            f"a picture requires one or two dimensions, but this answer has {len(answer.by)}; set them with "
+            "--by, such as --by week,site"
         )
     rows = _drawable(answer.read, without=("total",) if len(answer.by) == 1 else ("total", "others"))
     if not rows.num_rows:
-        raise UsageError("there are no groups to draw; ask for more of them")
+        raise UsageError("no groups to draw; request more groups")
     cells = tuple([_text(value) for value in rows.column(one.name).to_pylist()] for one in answer.by)
     kind = "heat map" if len(answer.by) == 2 else "line" if answer.by[0].calendar else "bars"
     figures = []
@@ -160,7 +160,8 @@ def _grid(figure: _Figure) -> tuple[list[str], list[str], np.ndarray[Any, np.dty
         columns.sort(key=int)
     if len(rows) * len(columns) > MOST_CELLS:
         raise UsageError(
-            f"{len(rows)} x {len(columns)} cells are too many for a picture; take fewer with --top or --where"
+            f"{len(rows)} x {len(columns)} cells are too many for a picture; reduce them with --top or "
+            "--where"
         )
     grid = np.full((len(rows), len(columns)), np.nan)
     places = (

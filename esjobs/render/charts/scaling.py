@@ -61,7 +61,7 @@ def specification(rows: pa.Table) -> dict[str, Any]:
 def write_picture(rows: pa.Table, form: str, out: str) -> None:
     """Write ``svg``, ``png`` or ``html`` to a file, or to standard output for ``-``."""
     facts = (
-        "Medians over the runs of a size, against the smallest one; nothing is cut to 1.",
+        "Medians over the runs of a size, relative to the smallest one; values above 1 are not cut.",
         f"Dashed: from {GOOD} on good, from {FAIR} fair, below poor.",
     )
     write_drawing(specification(rows), "How applications scale", facts, form, out)
@@ -76,11 +76,11 @@ def _sets(rows: pa.Table) -> list[_Set]:
         if row["main"] or (row["source"], row["application"]) not in with_main:
             sets.setdefault((row["source"], row["application"], row["region"]), []).append(row)
     if not sets:
-        raise UsageError(
-            "there are no runs to draw; esjobs show pop_scaling lists applications, of reports of TALP"
-        )
+        raise UsageError("no runs to draw; list applications of TALP reports: esjobs show pop_scaling")
     if len(sets) > MOST:
-        raise UsageError(f"{len(sets)} applications are too many for a picture; name some with --application")
+        raise UsageError(
+            f"{len(sets)} applications are too many for a picture; select some with --application"
+        )
     return [sorted(sizes, key=lambda size: size["cpus"]) for sizes in sets.values()]
 
 

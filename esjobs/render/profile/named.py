@@ -58,7 +58,7 @@ def _site(name: str, pairs: Collection[tuple[str | None, str]]) -> Named:
     _require(queues)
     sites = {site for site in queues.values() if site}
     stored_name = spelling.as_stored(
-        "there is no queue or site", [name], sites | set(queues), "esjobs query --by site,queue"
+        "unknown queue or site", [name], sites | set(queues), "esjobs query --by site,queue"
     )[0]
     if stored_name in sites:
         return Named(
@@ -73,7 +73,7 @@ def _site(name: str, pairs: Collection[tuple[str | None, str]]) -> Named:
 
 def _require(names: Iterable[str]) -> None:
     if not list(names):
-        raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
+        raise NoJobsError("no jobs stored; load some: esjobs ingest")
 
 
 def _contains(name: str, names: Iterable[str]) -> bool:

@@ -35,13 +35,11 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
     if verdict in ("not comparable", "via CPU models"):
         return "jobs of tasks that run at many other queues too, 50 or more of them"
     if verdict == "too few":
-        return "more jobs of tasks that run at other queues too"
+        return "more jobs of tasks that run at other queues"
     if verdict == "mixed":
-        return "other tasks: those it runs are of two kinds of work that their records do not tell apart"
+        return "other tasks: its tasks mix two kinds of jobs that the records do not separate"
     if verdict == "implausible":
-        return (
-            "records that are right: its events, times or cores do not fit those of the same tasks elsewhere"
-        )
+        return "correct records: its events, times or cores do not fit those of the same tasks elsewhere"
     return ""
 
 
@@ -50,7 +48,7 @@ def _unconfirmed(flag: Mapping[str, Any]) -> str:
     if not flag["significant"]:
         lacking.append("a line that tells who is wrong: right declarations at other sites")
     if flag["stable"] is False:
-        lacking.append(f"stability: it does not survive this change: {flag['unstable_under']}")
+        lacking.append(f"stability: the verdict changes in a stability check ({flag['unstable_under']})")
     return "; ".join(lacking)
 
 
@@ -76,7 +74,7 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
         return f"{now}; more jobs of its own will not: the line of the others is known to ± {precision}"
     if line + lasting >= wanted:
         kinds = "tasks of other processing types or core classes"
-        return f"{now}; more of the same work will not: {kinds} that other queues run, too"
+        return f"{now}; more jobs of the same kind will not help: {kinds} that other queues run as well"
     if line + lasting + tasks < wanted and jobs:
         many = jobs / (wanted - line - lasting - tasks)
         return f"{now}: {_times(many, flag['n_jobs'], 'jobs of the same tasks')}"
@@ -86,10 +84,10 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
 
 def _times(many: float, present: int | None, what: str) -> str:
     if many > _MOST:
-        return f"it would take more than {_MOST} times its {what}"
+        return f"this requires more than {_MOST} times its {what}"
     if not present:
-        return f"it would take {many:.2g} times its {what}"
-    return f"about {math.ceil(many * present):,} {what}, in place of {present:,}"
+        return f"this requires {many:.2g} times its {what}"
+    return f"about {math.ceil(many * present):,} {what} instead of {present:,}"
 
 
 def _lasting(flag: Mapping[str, Any], factor: Mapping[str, Any] | None) -> float:

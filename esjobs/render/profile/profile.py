@@ -39,8 +39,9 @@ class Profile:
 
     ``run``: the run of speed factors that people see; None: there is none, and everything that follows from
     factors is empty. ``window``: of that run, or the days of the jobs. ``method``: the headline, of every
-    row. ``flags``: of all processing types together, a row a name; ``types``: of each type. ``mixes``: CPU
-    models of a queue, or queues of a CPU model. ``tasks``: what the factors rest on, most jobs first.
+    row. ``flags``: of all processing types together, a row a name; ``combined``: of a site of several queues,
+    of these together; ``types``: of each type. ``mixes``: CPU models of a queue, or queues of a CPU model.
+    ``tasks``: what the factors rest on, most jobs first.
     ``needs``: by name, what would decide a verdict that claims nothing. ``percentiles``: among all others.
     ``history``: flags of all windows as long as that of the run, oldest first. ``has_events``: False if no
     stored job records its events, so that none of them can be fitted.
@@ -52,6 +53,7 @@ class Profile:
     method: str
     limit: float
     flags: Sequence[Row] = ()
+    combined: Sequence[Row] = ()
     types: Sequence[Row] = ()
     factors: Sequence[Row] = ()
     mixes: Sequence[Row] = ()
@@ -95,7 +97,7 @@ def profiles(
             Profile(each, None, window, "", DEVIATION_LIMIT, percentiles=here, has_events=fitted)
             for each, here in zip(meant, places, strict=True)
         ]
-    read = _Read(store, run, meant[0].level, tuple(sorted({name for each in meant for name in each.names})))
+    read = _Read(store, run, meant)
     return [
         replace(read.of(each), window=window, percentiles=here)
         for each, here in zip(meant, places, strict=True)
@@ -105,7 +107,10 @@ def profiles(
 class _Read:
     """The rows of a run about some names, each table read once."""
 
-    def __init__(self, store: JobStore, run: StoredRun, level: Level, names: tuple[str, ...]) -> None:
+    def __init__(self, store: JobStore, run: StoredRun, meant: Sequence[Named]) -> None:
+        level = meant[0].level
+        names = tuple(sorted({name for each in meant for name in each.names}))
+        sites = tuple(each.title for each in meant if each.of_site and len(each.names) > 1)
         self._store, self._run, self._level = store, run, level
         self._method = run.headline or ""
         self._limit = SpeedQuestion.of_run(run).fit.deviation_limit
@@ -114,6 +119,8 @@ class _Read:
         of_method = In("method", (self._method,))
         self._flags = _by(_rows(store, FLAGS, [*of_run, of_method]), "name")
         self._factors = _by(_rows(store, FACTORS, [*of_run, of_method]), "name")
+        of_sites = [In("run", (run.run,)), In("level", ("site",)), In("name", sites), of_method, _EVERY_TYPE]
+        self._combined = _by(_rows(store, FLAGS, of_sites) if sites else [], "name")
         mine = In(level, names)
         self._mixes = _by(_rows(store, CPU_MIX, [In("run", (run.run,)), mine]), level)
         self._machines = _by(_following(store, CPU_SPEED_BY_QUEUE, run, [mine]), level)
@@ -148,6 +155,7 @@ class _Read:
             self._method,
             self._limit,
             flags=flags,
+            combined=self._combined.get(meant.title, ()) if meant.of_site else (),
             types=[row for row in judged if row["processing_type"] != ALL_TYPES],
             factors=factors,
             mixes=mixes,

@@ -74,18 +74,19 @@ def _verdicts(profile: Profile) -> Section | None:
         return None
     if not profile.flags:
         return Section(
-            "Verdict", sentences=["Its jobs entered no fit of this run: esjobs show day_books says why."]
+            "Verdict", sentences=["Its jobs are not in the fit of this run; reasons: esjobs show day_books."]
         )
     sentences = list(_sentences(profile))
     # factors of different components stand in one column, so the row says which scale is its own
     apart = any(row["component"] for row in profile.flags)
+    together = [{**row, "name": "all together"} for row in profile.combined]
     rows = [
         {
             **_named(profile, row),
             "verdict": status_shown(row["verdict"], row["confirmed"]),
             "deviation (90 %)": _interval(row["deviation"], row["deviation_err"]),
             "declared": row["corepower"],
-            "ran like": _estimate(row),
+            "measured": _estimate(row),
             "should declare": row["proposed_corepower"],
             "benchmark": row["benchmark"] or row["estimate_benchmark"],
             "origin": row["origin"],
@@ -97,11 +98,11 @@ def _verdicts(profile: Profile) -> Section | None:
             "jobs": row["n_jobs"],
             "tasks": row["n_tasks"],
         }
-        for row in profile.flags
+        for row in (*profile.flags, *together)
     ]
     about = (
-        "All kinds of work together. A deviation is that of the speed factor from what is declared, "
-        "relative to the others."
+        "All processing types together. The deviation compares the speed factor with the declared value, on "
+        "the scale of all other sites."
     )
     return Section("Verdict", about, sentences, _table(rows))
 
@@ -116,11 +117,12 @@ def _rank(row: Row) -> str | None:
 def _sentences(profile: Profile) -> Iterator[str]:
     several = len(profile.flags) > 1
     standing_of = {row["name"]: row for row in profile.states}
+    yield from (f"All together: {row['sentence']}" for row in profile.combined if row["sentence"])
     for row in profile.flags:
         start = f"{row['name']}: " if several else ""
         yield start + (row["sentence"] or "")
         if row["name"] in profile.needs:
-            yield f"{start}What would decide it: {profile.needs[row['name']]}."
+            yield f"{start}Needed for a verdict: {profile.needs[row['name']]}."
         state = standing_of.get(row["name"])
         if state is not None:
             yield f"{start}{_flag(state)}"
@@ -155,7 +157,7 @@ def _types(profile: Profile) -> Section | None:
         }
         for row in profile.types
     ]
-    return Section("By kind of work", table=_table(rows)) if rows else None
+    return Section("By processing type", table=_table(rows)) if rows else None
 
 
 def _causes(profile: Profile) -> Section | None:
@@ -166,15 +168,15 @@ def _causes(profile: Profile) -> Section | None:
             "part": row["part"],
             "effect (90 %)": _effect(row["effect"], row["effect_err"]),
             "share": _share(row["share"]),
-            "what it says": row["sentence"],
+            "explanation": row["sentence"],
         }
         for row in profile.reasons
         if row["effect"]
     ]
     if not rows:
         return None
-    about = "Parts of the deviation: with 1 added they multiply to it; shares are of its logarithm."
-    return Section("Why", about, sentences, _table(rows), ("what it says",))
+    about = "Parts of the deviation: (1 + part) multiply to (1 + deviation); shares are of its logarithm."
+    return Section("Why", about, sentences, _table(rows), ("explanation",))
 
 
 def _mixes(profile: Profile) -> Section | None:
@@ -185,11 +187,11 @@ def _mixes(profile: Profile) -> Section | None:
     rows = [
         {
             **({"queue": row["queue"]} if of_cpu else _named(profile, {"name": row["queue"]})),
-            **({} if of_cpu else {"CPU model": row["cpu_model"] or "not named"}),
+            **({} if of_cpu else {"CPU model": row["cpu_model"] or "not recorded"}),
             "share of core hours": _share((row["core_s"] or 0.0) / total if of_cpu else row["share"]),
             "core hours": (row["core_s"] or 0.0) / 3600,
             "jobs": row["n_jobs"],
-            **({} if of_cpu else {"speed factor of such a queue": row["k"], "error": row["k_err"]}),
+            **({} if of_cpu else {"speed factor of the model": row["k"], "error": row["k_err"]}),
         }
         for row in profile.mixes
     ]
@@ -197,21 +199,21 @@ def _mixes(profile: Profile) -> Section | None:
         return Section("Where it runs", "Core hours are wall-clock time x cores.", table=_table(rows))
     predicted = [
         f"{row['name']}: its CPU models predict a factor of {number(row['mix_k'])} ± "
-        f"{HALF_WIDTH_90 * (row['mix_k_err'] or 0.0):.2g} (90 %), it has {number(row['k'])} "
-        f"({signed_percent(row['k'] / row['mix_k'] - 1)}); {_share(row['mix_share'] or 0.0)} of its CPU time "
-        "is on models that have a factor."
+        f"{HALF_WIDTH_90 * (row['mix_k_err'] or 0.0):.2g} (90 %); measured is {number(row['k'])} "
+        f"({signed_percent(row['k'] / row['mix_k'] - 1)}). {_share(row['mix_share'] or 0.0)} of its CPU time "
+        "is on models with a factor."
         for row in profile.factors
         if row["processing_type"] == "all" and row["mix_k"] and row["k"]
     ]
     predicted += [
-        f"{row['name']}: its speed factor and those of CPU models have no common scale, because no task "
-        "links it with the largest component."
+        f"{row['name']}: its speed factor and those of CPU models have no common scale, because it shares no "
+        "task with the largest component."
         for row in profile.factors
         if row["processing_type"] == "all" and row["component"] and row["k"]
     ]
     about = (
-        "Shares are of the core hours of the queue; factors those of the CPU models over all queues, on the "
-        "scale of queues: what a queue of that model alone would have."
+        "Shares of the queue's core hours. Factors of CPU models over all queues, on the scale of queues: "
+        "the factor of a queue with this model only."
     )
     return Section("CPU models", about, predicted, _table(rows))
 
@@ -222,14 +224,14 @@ def _machines(profile: Profile) -> Section | None:
         {
             **({"queue": row["queue"]} if of_cpu else _named(profile, {"name": row["queue"]})),
             **({} if of_cpu else {"CPU model": row["cpu_model"]}),
-            "against the model elsewhere (90 %)": _interval(row["relative"], row["relative_err"]),
-            "queues with it": row["n_queues"],
+            "relative to other queues (90 %)": _interval(row["relative"], row["relative_err"]),
+            "other queues with it": row["n_queues"],
             "jobs": row["n_jobs"],
             "tasks": row["n_tasks"],
         }
         for row in profile.machines
     ]
-    about = "How fast a CPU model is at a queue against the mean of all queues that run it."
+    about = "Speed of each CPU model at a queue, relative to the mean of all queues with this model."
     return Section("The same CPU models elsewhere", about, table=_table(rows)) if rows else None
 
 
@@ -259,7 +261,7 @@ def _standings(profile: Profile) -> Section | None:
             "others: lower quartile": each.low,
             "median": each.median,
             "upper quartile": each.high,
-            "worse off": None if each.value is None else f"{each.worse:,} of {each.among:,}",
+            "worse than this": None if each.value is None else f"{each.worse:,} of {each.among:,}",
             "meaning": each.meaning,
         }
         for each in profile.percentiles
@@ -269,8 +271,8 @@ def _standings(profile: Profile) -> Section | None:
     kind = {"cpu_model": "CPU models"}.get(
         profile.named.level, "sites" if profile.named.of_site else "queues"
     )
-    about = f"All jobs of the window, beside other {kind} with 100 jobs or more."
-    return Section("Among the others", about, table=_table(rows), prose=("meaning",))
+    about = f"All jobs of the window, compared with other {kind} with 100 jobs or more."
+    return Section("Comparison with others", about, table=_table(rows), prose=("meaning",))
 
 
 def _tasks(profile: Profile) -> Section | None:
@@ -278,16 +280,19 @@ def _tasks(profile: Profile) -> Section | None:
         {
             "task": row["task_id"],
             "cores": row["core_class"],
-            "kind of work": row["processing_type"],
+            "processing type": row["processing_type"],
             "jobs here": row["n_jobs"],
             "queues with it": row["n_queues"],
-            "ran faster here by": _percent(row["deviation"]),
+            "faster here by": _percent(row["deviation"]),
             "decision": row["decision"],
         }
         for row in profile.tasks
     ]
-    about = "The tasks of most jobs. Faster than the fit expects of the name, where the run kept that."
-    return Section("Tasks it rests on", about, table=_table(rows)) if rows else None
+    about = (
+        "Tasks with most jobs. Faster here: compared with the speed that the fit expects, if the run stored "
+        "it."
+    )
+    return Section("Tasks behind the verdict", about, table=_table(rows)) if rows else None
 
 
 def _history(profile: Profile) -> Section | None:
@@ -303,7 +308,7 @@ def _history(profile: Profile) -> Section | None:
             "speed factor": None if row["component"] else row["k"],
             "error": None if row["component"] else row["k_err"],
             "declared": row["corepower"],
-            "ran like": _estimate(row),
+            "measured": _estimate(row),
         }
         for row in profile.history
     ]

@@ -99,7 +99,7 @@ def heat_map(
         )
     lines.append(" " * margin + f"{_SHADES[1]} {low} to {_SHADES[-1]} {high}; {_MISSING} {empty}")
     if shown < len(columns):
-        lines.append(" " * margin + f"{len(columns) - shown} more columns do not fit")
+        lines.append(" " * margin + f"{len(columns) - shown} more columns omitted")
     return lines
 
 

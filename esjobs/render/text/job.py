@@ -108,7 +108,7 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
     """The page of a job, lines of at most about ``width`` columns. ``colour``: a terminal that shows some."""
     yield f"job {visible(story.job_id)} of {visible(story.source)}"
     if not story.record:
-        yield "  there is no record of it, only series"
+        yield "  no record, only time series"
     yield from _pairs(list(record_lines(story)))
     if story.scores is not None:
         yield ""

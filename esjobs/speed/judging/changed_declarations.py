@@ -33,7 +33,7 @@ def changed_declarations(store: JobStore, run: str, correlated: Outcome, flagged
     lines = read_table(store, LINES, of_run, columns)
     if not lines.num_rows or _same_lines(_by_fit(lines), _by_fit(correlated.rows[LINES])):
         return []
-    return ["declarations have changed since the lines were made: the lines were made again with them"]
+    return ["declared values have changed since the lines were fitted; the lines were fitted again"]
 
 
 def _moved_names(before: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any]) -> list[str]:
@@ -48,13 +48,13 @@ def _moved_names(before: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, 
             parts = [f"{counted[how]} {how}" for how in _MOVES if counted[how]]
             first = min(changed)
             notes.append(
-                f"declarations of {len(changed)} {noun(level, len(changed))} have changed since its verdicts "
-                f"({', '.join(parts)}), such as {first}; see: esjobs show corepower"
+                f"declared values of {len(changed)} {noun(level, len(changed))} have changed since the "
+                f"verdicts ({', '.join(parts)}), for example {first}; list them: esjobs show corepower"
             )
     return notes
 
 
-_LOST, _GAINED, _OTHER = "without any now", "new", "another value, benchmark or origin"
+_LOST, _GAINED, _OTHER = "removed", "new", "with another value, benchmark or origin"
 _MOVES = (_LOST, _GAINED, _OTHER)
 
 

@@ -2,9 +2,6 @@
 
 Command line, report, dashboards and mails show the result of :func:`conclude`; none of them counts anew. The
 headline rests on confirmed deviations only; candidates are counted separately.
-
-Command line, report, dashboards and mails show what :func:`conclude` says; none of them counts or words it
-anew. The headline rests on confirmed deviations only, candidates are counted apart.
 """
 
 from collections import Counter
@@ -44,7 +41,7 @@ def conclude(
     confirmed, candidates = by_standing[CONFIRMED], by_standing[CANDIDATE]
     counts = _counts(flags, judged, confirmed, candidates)
     if no_line:
-        text = f"Nothing can be concluded: {no_line}."
+        text = f"No conclusion: {no_line}."
     elif not judged:
         text = _nothing_comparable(flags, level)
     elif doubt:
@@ -77,14 +74,16 @@ def _counts(
 
 def _confirmed(confirmed: Sequence[Flag], counts: Mapping[str, int], level: str, limit: float) -> str:
     comparable = counts["n_comparable"]
-    deviate = "deviates" if len(confirmed) == 1 else "deviate"
+    have = "has a confirmed deviation" if len(confirmed) == 1 else "have a confirmed deviation"
     text = (
-        f"{len(confirmed)} of {comparable} comparable {noun(level, comparable)} {deviate} by more than "
-        f"{exact_percent(limit)}, confirmed: {_named(confirmed)}."
+        f"{len(confirmed)} of {comparable} comparable {noun(level, comparable)} {have} of more than "
+        f"{exact_percent(limit)}: {_named(confirmed)}."
     )
     rest = _parts(counts, "")
     if comparable - len(confirmed) == 1:
         return f"{text} The other one {rest[0][1]}."
+    if len(rest) == 1:
+        return f"{text} The other {rest[0][0]} {rest[0][2]}."
     return f"{text} Of the others, {_listed(rest)}." if rest else text
 
 
@@ -92,13 +91,13 @@ def _none_confirmed(counts: Mapping[str, int], level: str, limit: float) -> str:
     comparable = counts["n_comparable"]
     names = noun(level, comparable)
     parts = _parts(counts, f" of {exact_percent(limit)}")
-    none = "No deviation" if counts["n_ok"] == comparable else "No deviation is confirmed"
+    none = "No deviation" if counts["n_ok"] == comparable else "No confirmed deviation"
     if comparable == 1:
-        return f"{none}: the only comparable {names} {parts[0][1]}."
+        return f"{none}. The only comparable {names} {parts[0][1]}."
     if len(parts) == 1:
-        every = "both" if comparable == 2 else f"all {comparable}"
-        return f"{none}: {every} comparable {names} {parts[0][2]}."
-    return f"{none}: of {comparable} comparable {names} {_listed(parts)}."
+        every = "Both" if comparable == 2 else f"All {comparable}"
+        return f"{none}. {every} comparable {names} {parts[0][2]}."
+    return f"{none}. Of {comparable} comparable {names}, {_listed(parts)}."
 
 
 def _parts(counts: Mapping[str, int], limit: str) -> list[tuple[int, str, str]]:
@@ -117,7 +116,7 @@ def _listed(parts: Sequence[tuple[int, str, str]]) -> str:
 
 def _named(flags: Sequence[Flag], most: int | None = None) -> str:
     ordered = sorted(flags, key=verdict_order)
-    named = ", ".join(f"{flag['name']} {signed_percent(_deviation(flag))}" for flag in ordered[:most])
+    named = ", ".join(f"{flag['name']} ({signed_percent(_deviation(flag))})" for flag in ordered[:most])
     left = len(ordered[most:]) if most is not None else 0
     return f"{named} and {left} more" if left else named
 
@@ -130,7 +129,7 @@ def _deviation(flag: Flag) -> float:
 def _nothing_comparable(flags: Sequence[Flag], level: str) -> str:
     verdicts = Counter(str(flag["verdict"]) for flag in flags)
     why = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    return f"Nothing can be concluded: no {noun(level, 1)} can be compared ({why})."
+    return f"No conclusion: no {noun(level, 1)} can be compared ({why})."
 
 
 def _needed(counts: Mapping[str, int], level: str) -> str:
@@ -139,8 +138,8 @@ def _needed(counts: Mapping[str, int], level: str) -> str:
     if 2 * alone > comparable:
         rests = "rests" if alone == 1 else "rest"
         return (
-            f" {alone} of {comparable} {rests} on a single task: more tasks common to the {noun(level)} "
-            f"would tell {noun(level, 1)} from task, more jobs of the same tasks would not."
+            f" {alone} of {comparable} {noun(level, comparable)} {rests} on a single task. More shared tasks "
+            f"would separate the effects of {noun(level)} and tasks; more jobs of the same tasks would not."
         )
     if counts["n_undecided"] and not counts["n_confirmed"]:
         return f" More tasks at the undecided {noun(level, counts['n_undecided'])} would help."
@@ -155,13 +154,15 @@ def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | No
     elif confirmed:
         texts.append(f"Each of the {len(confirmed)} confirmed deviations {tested}.")
     if len(candidates) == 1:
-        texts.append(f"The candidate {_named(candidates)} may not be sent: it is {missing(candidates[0])}.")
+        texts.append(
+            f"The candidate {_named(candidates)} is not cleared to send: it is {missing(candidates[0])}."
+        )
     elif candidates:
         lacking = Counter(missing(flag) for flag in candidates)
-        listed = ", ".join(f"{n} {'is' if n == 1 else 'are'} {what}" for what, n in sorted(lacking.items()))
-        listed = listed if len(lacking) > 1 else f"they are {next(iter(lacking))}"
+        why = ", ".join(f"{n} {what}" for what, n in sorted(lacking.items()))
+        why = why if len(lacking) > 1 else next(iter(lacking))
         named = _named(candidates, _MOST_CANDIDATES)
-        texts.append(f"The {len(candidates)} candidates ({named}) may not be sent: {listed}.")
+        texts.append(f"{len(candidates)} candidates are not cleared to send ({why}): {named}.")
     return " ".join(texts) or None
 
 

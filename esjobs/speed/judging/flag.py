@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from esjobs.core.words import (
     HALF_WIDTH_90,
     INTERVAL_LEVEL,
     JUDGED,
+    NAMED_LEVELS,
     Verdict,
     noun,
     status_shown,
@@ -250,7 +252,9 @@ def flag(
 
 
 def _reading_order(row: Mapping[str, object]) -> tuple[object, ...]:
-    return (*verdict_order(row), row["level"], row["processing_type"], row["method"])
+    # sites come after the queues and CPU models that they are made of
+    site = row["level"] not in NAMED_LEVELS
+    return (site, *verdict_order(row), row["level"], row["processing_type"], row["method"])
 
 
 def _q_values(
@@ -258,15 +262,19 @@ def _q_values(
 ) -> list[list[float | None]]:
     """Return of each name the mean of 1 - p_off over all that are at least as sure: the share of false ones
     to expect among them (Newton et al., Biostatistics 5 (2004) 155). The names of a run are those of one
-    method over all levels and types.
+    method over all types of queues and CPU models. Sites count apart: their jobs are those of their queues
+    once more, and may not make these more or less certain.
     """
     found: list[list[float | None]] = [[None] * len(judged) for judged in verdicts]
-    for method in settings.methods:
+    for method, levels in product(settings.methods, (NAMED_LEVELS, ("site",))):
         tests = [
             (row, position, item.evidence.p_off)
             for factors, row, judged in zip(fits, found, verdicts, strict=True)
             for position, item in enumerate(judged)
-            if factors.method == method and item.verdict in JUDGED and item.evidence.p_off is not None
+            if factors.method == method
+            and factors.level in levels
+            and item.verdict in JUDGED
+            and item.evidence.p_off is not None
         ]
         p_off = np.array([p for *_, p in tests])
         ordered = np.sort(1.0 - p_off)
@@ -338,8 +346,8 @@ def _flag_rows(
             "n_units": evidence.n_units,
             "n_jobs": evidence.n_jobs,
             "component": item.component,
-            "site": declared.site if factors.level == "queue" else None,
-            "country": declared.country if factors.level == "queue" else None,
+            "site": None if factors.level == "cpu_model" else declared.site,
+            "country": None if factors.level == "cpu_model" else declared.country,
             "corepower_from_records": declared.from_records,
             "corepower_parent": declared.parent,
             "unstable_under": unstable_under,

@@ -40,10 +40,12 @@ def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: b
     declared = evidence.declared
     if verdict != "deviates":
         return Proposal(None, None, f"the verdict is {verdict}")
+    if declared.origin == "mean":
+        return Proposal(None, None, "its queues declare different values; each has a verdict of its own")
     if declared.origin != "own":
-        return Proposal(None, None, f"the declaration is {declared.origin}, not the queue's own")
+        return Proposal(None, None, f"the declared value is {declared.origin}, not the queue's own")
     if evidence.n_tasks < MIN_PROPOSAL_TASKS:
-        return Proposal(None, None, "one task only")
+        return Proposal(None, None, "it rests on one task only")
     if evidence.n_jobs < min_jobs:
         return Proposal(None, None, "too few jobs")
     if not confirmed:
@@ -78,7 +80,10 @@ def share_among_siblings(evidence: Sequence[Evidence], proposals: Sequence[Propo
 def _shared(site: str, names: Sequence[str], proposals: Sequence[Proposal]) -> list[Proposal]:
     numbers = [(proposal.corepower or 0.0, proposal.corepower_err or 0.0) for proposal in proposals]
     if any(abs(a - b) > SIBLING_SIGMAS * math.hypot(x, y) for (a, x), (b, y) in combinations(numbers, 2)):
-        note = f"Queues of {site} differ by more than {SIBLING_SIGMAS:.0f} errors: see their CPU models."
+        note = (
+            f"Queues of {site} differ by more than {SIBLING_SIGMAS:.0f} standard errors; compare their CPU "
+            "models."
+        )
         return [replace(proposal, note=note) for proposal in proposals]
     weights = [error**-2 for _, error in numbers]
     mean = sum(w * value for w, (value, _) in zip(weights, numbers, strict=True)) / sum(weights)
@@ -88,6 +93,6 @@ def _shared(site: str, names: Sequence[str], proposals: Sequence[Proposal]) -> l
     shared = []
     for name in names:
         others = ", ".join(other for other in names if other != name)
-        note = f"One value, {mean:.1f} ({low:.1f} to {high:.1f}), serves {others} of {site} as well."
+        note = f"The same value, {mean:.1f} ({low:.1f} to {high:.1f}), fits {others} of {site}."
         shared.append(Proposal(mean, relative * mean, note=note, low=low, high=high))
     return shared

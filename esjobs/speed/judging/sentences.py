@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from esjobs.core.numbers import declared as as_declared
-from esjobs.core.numbers import exact_percent, signed_percent, sure
-from esjobs.core.words import DEVIATION_LIMIT, INTERVAL_LEVEL, JUDGED, Verdict
+from esjobs.core.numbers import exact_percent, speed, sure
+from esjobs.core.words import DEVIATION_LIMIT, INTERVAL_LEVEL, JUDGED, Verdict, noun
 from esjobs.records.declared.origin import Declared
 from esjobs.speed.judging.proposals import NOT_CONFIRMED, Proposal
 from esjobs.speed.judging.verdicts import Evidence
@@ -56,17 +56,17 @@ def describe_verdict(
         would = _ran_like(evidence, verdict, level, limit) if measured else ""
         said = f"{verdict[:1].upper()}{verdict[1:]}: {why}."
         return VerdictText(_joined(said, would, _declared_note(declared)))
-    ran = _joined(_ran_like(evidence, verdict, level, limit), _bridge(evidence.sole_link))
+    ran = _joined(_ran_like(evidence, verdict, level, limit), _sole_link(evidence.sole_link, level))
     note = _declared_note(declared)
     if verdict != "deviates":
         return VerdictText(_joined(ran, note))
     lacking = _lacking(doubt, stable, unstable_under)
     if lacking:
         reasons = [*lacking, *({proposal.reason} - {"", NOT_CONFIRMED})]
-        return VerdictText(_joined(ran, f"Candidate, not to be sent: {'; '.join(reasons)}.", note))
+        return VerdictText(_joined(ran, f"Candidate, do not send: {'; '.join(reasons)}.", note))
     after = _joined(proposal.note or "", note)
     if proposal.corepower is None:
-        return VerdictText(_joined(ran, f"Nothing is proposed: {proposal.reason}.", after))
+        return VerdictText(_joined(ran, f"No proposed value: {proposal.reason}.", after))
     return VerdictText(ran, _advice(level), after)
 
 
@@ -75,18 +75,21 @@ def _ran_like(evidence: Evidence, verdict: Verdict, level: str, limit: float) ->
     estimate = evidence.estimate
     if estimate is None:
         return ""
-    whose, own = f"what {evidence.n_line_sites} other sites declare", "is declared"
+    scale, own, expected = f"{evidence.n_line_sites} other sites", "Declared", "declared"
     if level == "cpu_model":
-        whose, own = f"the reference scores of {evidence.n_line_sites} other CPU models", "is its score"
-    jobs = f"these jobs ({evidence.only_type} only)" if evidence.only_type else "these jobs"
+        scale = f"the reference scores of {evidence.n_line_sites} other CPU models"
+        own, expected = "Reference score", "its reference score"
+    jobs = f"Jobs ({evidence.only_type} only)" if evidence.only_type else "Jobs"
     ran = (
-        f"Relative to {whose}, {jobs} ran like {estimate.corepower:.1f} ({estimate.low:.1f} to "
-        f"{estimate.high:.1f}, {exact_percent(INTERVAL_LEVEL)}) {estimate.benchmark} per core"
+        f"{jobs} ran as fast as {estimate.corepower:.1f} {estimate.benchmark} per core "
+        f"({exact_percent(INTERVAL_LEVEL)} interval: {estimate.low:.1f} to {estimate.high:.1f}), on the "
+        f"scale of {scale}."
     )
     declared = evidence.declared
     if declared.origin in ("none", "default"):
-        return f"{ran}."
-    said = f"{ran}; {declared.corepower:.2f} {own} ({signed_percent(evidence.deviation or 0.0)})"
+        return ran
+    deviation = speed(evidence.deviation or 0.0)
+    said = f"{ran} {own}: {declared.corepower:.2f}. Jobs run {deviation} than {expected}"
     return f"{said}." if evidence.p_off is None else f"{said}: {_sureness(evidence.p_off, verdict, limit)}."
 
 
@@ -99,30 +102,32 @@ def _sureness(p_off: float, verdict: Verdict, limit: float) -> str:
 
 
 def _lacking(doubt: str, stable: bool | None, unstable_under: str | None) -> list[str]:
-    lacking = ["the line does not tell who is wrong"] if doubt else []
+    lacking = ["it is unclear who declares wrong"] if doubt else []
     if stable is None:
-        return [*lacking, "stability is tested for the headline method only"]
-    return lacking if stable else [*lacking, f"not stable ({unstable_under})"]
+        return [*lacking, "stability is tested for the default method only"]
+    return lacking if stable else [*lacking, f"the verdict changes in a stability check ({unstable_under})"]
 
 
 def _advice(level: str) -> str:
     if level == "cpu_model":
-        return "Please check the reference score, and whether its hosts share SMT or overcommit."
-    return "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
+        return "Check the reference score, and whether the hosts use SMT or overcommit."
+    return "If this contradicts your hardware list, check SMT and overcommit, or run the benchmark again."
 
 
-def _bridge(via: str) -> str:
-    return f"Compared via {via} only." if via else ""
+def _sole_link(via: str, level: str) -> str:
+    return f"Linked to other {noun(level)} only through {via}." if via else ""
 
 
 def _declared_note(declared: Declared) -> str:
     notes = []
     if declared.parent is not None and declared.origin in ("default", "none"):
-        notes.append(f"its site carries {as_declared(declared.parent)}")
+        notes.append(f"The site declares {as_declared(declared.parent)}.")
     if declared.from_records is not None:
-        notes.append(f"the records carry {as_declared(declared.from_records)}")
+        notes.append(f"Job records imply {as_declared(declared.from_records)}.")
     if declared.origin == "changed":
-        notes.append("the declared value changed inside the window")
+        notes.append("The declared value changed inside the window.")
+    if declared.origin == "mean":
+        notes.append("The declared value is the mean of its queues.")
     if declared.origin == "inherited":
-        notes.append("the declared value is inherited from its site")
-    return f"Note: {'; '.join(notes)}." if notes else ""
+        notes.append("The declared value is inherited from the site.")
+    return " ".join(notes)

@@ -28,7 +28,7 @@ MIN_LINE_SITES = 10  # sites (or CPU models) a line needs before verdicts rest o
 SURVIVING: tuple[Verdict, ...] = ("deviates", "ok")
 # In the place of a name: few jobs link this one, or the group that it belongs to, with most others
 FEW_JOBS_BRIDGE = "few jobs"
-FEW_JOBS = "fewer than 50 jobs link it, or the group of names that it belongs to, with most others"
+FEW_JOBS = "fewer than 50 jobs link it, or its group, with most other names"
 
 
 @dataclass(frozen=True)
@@ -142,24 +142,27 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
         verdict: Verdict = "too few" if evidence.status == "too few jobs" else "not comparable"
         return verdict, evidence.reason
     if not evidence.in_main_component:
-        return "not comparable", "no task links it with the largest component"
+        return "not comparable", "it shares no task with the largest component"
     if evidence.n_jobs < min_jobs:
-        return "too few", f"{evidence.n_jobs} jobs in the fit, {min_jobs} are needed for a verdict"
+        return "too few", f"{evidence.n_jobs} of {min_jobs} needed jobs in the fit"
     if evidence.sole_link == FEW_JOBS_BRIDGE:
         return "not comparable", FEW_JOBS
     if evidence.records_doubt:
-        return "implausible", f"{evidence.records_doubt}: check the records"
+        return "implausible", f"{evidence.records_doubt}; check its records"
     if evidence.median_k and abs(math.log(evidence.k / evidence.median_k)) > IMPLAUSIBLE:
         ratio = evidence.k / evidence.median_k
-        return "implausible", f"{ratio:.2g} times the median factor: check the records"
+        return (
+            "implausible",
+            f"{ratio:.2g} times the median speed; check event counts, times and cores in its records",
+        )
     value = evidence.declared.corepower
     if evidence.declared.origin == "none" or value is None:
-        return "undeclared", "no declared corepower"
+        return "undeclared", "no value declared"
     if evidence.declared.values_ratio is not None:
         return (
             "implausible",
             f"two values at once, ratio {evidence.declared.values_ratio:.2f}: check core counts",
         )
     if evidence.declared.origin == "default":
-        return "undeclared", f"the declared {declared(value)} is a default, not a measurement"
+        return "undeclared", f"{declared(value)} is the default of the system, not a measured value"
     return None

@@ -26,9 +26,7 @@ def compact(connection: DuckConnection, others: Iterable[DuckConnection]) -> Non
     file = Path(connection.location).resolve()
     for other in others:
         if other is not connection and not other.closed and Path(other.location).resolve() == file:
-            raise StoreBusyError(
-                f"this process has the store {file} open twice; close the other session first"
-            )
+            raise StoreBusyError(f"this process has store {file} open twice; close the other session first")
     copy = file.with_name(f"{file.name}.compact")
     copy.unlink(missing_ok=True)
     try:
@@ -41,7 +39,7 @@ def compact(connection: DuckConnection, others: Iterable[DuckConnection]) -> Non
             os.chown(copy, file.stat().st_uid, file.stat().st_gid)
     except OSError as error:
         copy.unlink(missing_ok=True)
-        raise StoreError(f"cannot write the store {file} anew: {error.strerror}; run it again") from error
+        raise StoreError(f"cannot rewrite store {file}: {error.strerror}; run it again") from error
     except BaseException:
         copy.unlink(missing_ok=True)
         raise

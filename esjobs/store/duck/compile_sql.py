@@ -100,7 +100,7 @@ def compile_select(select: Select) -> Compiled:
 def _job_order(column: Column, *, descending: bool) -> str:
     """Return the sort expression of jobs; NaN counts as missing."""
     if column.type in ("map", "list", "text", "bytes"):
-        raise UsageError(f"jobs cannot be sorted by '{column.name}', which is a {column.type}")
+        raise UsageError(f"jobs cannot be sorted by '{column.name}', which is of type {column.type}")
     finite = f"CASE WHEN NOT isnan({column.sql}) THEN {column.sql} END"
     key = finite if column.type == "number" else column.sql
     return f"{key} {'DESC' if descending else 'ASC'} NULLS LAST"
@@ -282,7 +282,7 @@ def _expression(item: Field) -> str:
             product = _product(over)
             return f"({product} / {_divisor(under)})" if under else f"({product})"
         case Resolved(source):
-            raise UsageError(f"'{item.name}' is resolved above the store; ask for '{source}'")
+            raise UsageError(f"'{item.name}' is resolved above the store; use '{source}'")
 
 
 def _product(names: Sequence[str]) -> str:
@@ -303,7 +303,7 @@ def _double(column: Column) -> str:
 def _numeric(name: str, resolve: Resolve) -> Column:
     column = resolve(name)
     if column.type not in ("integer", "number"):
-        raise UsageError(f"'{name}' is not a number and cannot be summed; see: esjobs fields")
+        raise UsageError(f"'{name}' is not a number and cannot be summed; list fields: esjobs fields")
     return column
 
 
@@ -375,7 +375,7 @@ def _sum(column: Column, restriction: str) -> str:
 def _refuse_equal_names(query: Query) -> None:
     names = [*query.keys, *(metric.name for metric in query.metrics)]
     if not names:
-        raise UsageError("a query needs at least one key or metric")
+        raise UsageError("a query requires at least one key or metric")
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UsageError(f"the query has two columns named '{min(twice)}'; rename one")
@@ -412,7 +412,7 @@ def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
         case Days(name, first, last):
             column = resolve(name)
             if column.type != "day":
-                raise UsageError(f"'{column.name}' is no day")
+                raise UsageError(f"'{column.name}' is not a day")
             return f"({column.sql} BETWEEN {bound.bind(first)} AND {bound.bind(last)})"
         case Times():
             return _times(resolve(item.field), item, bound)
@@ -436,7 +436,7 @@ def _membership(column: Column, values: Sequence[Value], bound: Binding) -> str:
 
 def _range(column: Column, item: Range, bound: Binding) -> str:
     if column.type not in ("integer", "number"):
-        raise UsageError(f"'{column.name}' is not a number; a range of times is a window")
+        raise UsageError(f"'{column.name}' is not a number; for times use a window")
     bounds = [(">", item.gt), (">=", item.ge), ("<", item.lt), ("<=", item.le)]
     limits = [(sign, limit) for sign, limit in bounds if limit is not None]
     # no number is above or below NaN, but DuckDB sorts it above all of them
@@ -465,7 +465,7 @@ def _nan_of(column: Column) -> str:
 
 def _times(column: Column, item: Times, bound: Binding) -> str:
     if column.type != "time":
-        raise UsageError(f"'{column.name}' is no time")
+        raise UsageError(f"'{column.name}' is not a time")
     limits = [(">=", item.start), ("<", item.end)]
     parts = [f"{column.sql} {sign} {bound.bind(naive(limit))}" for sign, limit in limits if limit is not None]
     return _all_or_present(column, parts)
@@ -489,7 +489,7 @@ def _likes(column: Column, patterns: Sequence[str], bound: Binding) -> str:
 
 def _text(column: Column) -> Column:
     if column.type not in ("keyword", "text"):
-        raise UsageError(f"'{column.name}' is not a string and matches no pattern")
+        raise UsageError(f"'{column.name}' is not text and matches no pattern")
     return column
 
 

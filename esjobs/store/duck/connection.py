@@ -178,7 +178,9 @@ class DuckConnection:
     def transaction(self) -> Iterator[None]:
         """Commit at the end, roll back on any exception. Does not nest."""
         if self._within:
-            raise StoreError("the store is in the middle of a write; finish it before the next one starts")
+            raise StoreError(
+                "a write is already in progress in this session; close it before starting another"
+            )
         self.run("BEGIN TRANSACTION")
         self._within = True
         try:
@@ -250,7 +252,7 @@ class DuckConnection:
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._closed or self._duckdb is None:
-            raise StoreError(f"the store {self.location} is closed; open it again")
+            raise StoreError(f"store {self.location} is closed; open it again")
         return self._duckdb
 
     @contextlib.contextmanager
@@ -276,8 +278,8 @@ def _make_folders(folder: Path) -> list[Path]:
         return make_folder(folder)
     except OSError as error:
         raise StoreError(
-            f"cannot make the folder {folder} for the store: {error.strerror}; "
-            "name another one with --store duckdb:PATH"
+            f"cannot create folder {folder} for the store: {error.strerror}; use a different folder with "
+            "--store duckdb:PATH"
         ) from error
 
 
@@ -317,9 +319,7 @@ class _Stream:
         if self._drained:
             raise StopIteration
         if self._reader is None:
-            raise StoreError(
-                f"the store {self._connection.location} was closed while it was read; open it again"
-            )
+            raise StoreError(f"store {self._connection.location} was closed during a read; open it again")
         with self._connection.translated():
             try:
                 return self._reader.read_next_batch().cast(self._schema)

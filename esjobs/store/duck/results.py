@@ -155,7 +155,7 @@ def _require_written(connection: DuckConnection, generations: Sequence[Generatio
         if (each.number, each.table.name, each.partition) not in written:
             raise StoreError(
                 f"generation {each.number} of '{each.table.name}' {each.partition} is not in the store "
-                "(swept, or of another store); run the step again"
+                "(removed, or of another store); run the step again"
             )
 
 

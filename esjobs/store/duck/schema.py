@@ -165,7 +165,7 @@ def reading_statements(layout: Layout, tables: Collection[Table], database: str)
     _refuse_unknown(layout, tables)
     absent = [name for name in _INTERNAL if name not in layout]
     if absent:
-        raise SchemaError(f"the store lacks {absent[0]}, which a command that writes adds: esjobs setup")
+        raise SchemaError(f"the store has no {absent[0]}; add it: esjobs setup")
     wanted = {"jobs": JOB_COLUMNS}
     for table in tables:
         columns = {column.name: _TYPES[column.type] for column in table.columns}
@@ -206,13 +206,13 @@ def _refuse_unknown(layout: Layout, tables: Iterable[Table]) -> None:
             kind = columns.get(column)
             if kind is None:
                 raise SchemaError(
-                    f"table {table} has a column '{column}' that this version of esjobs does not know: "
-                    "a later version wrote the store; use that version or a later one"
+                    f"table {table} has the unknown column '{column}': a later version of esjobs wrote the "
+                    "store; use that version or a later one"
                 )
             if stored != kind:
                 raise SchemaError(
-                    f"column '{column}' of table {table} is {stored}, this version of esjobs has {kind}; "
-                    "load the records again into a new file"
+                    f"column '{column}' of table {table} is {stored}, expected {kind}; load the records "
+                    "again into a new file"
                 )
 
 

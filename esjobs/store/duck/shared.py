@@ -96,15 +96,15 @@ class SharedConnection(DuckConnection):
 
     def _connect_file(self) -> duckdb.DuckDBPyConnection:
         if not Path(self.location).exists():
-            raise StoreError(f"there is no store at {self.location} (any more)")
+            raise StoreError(f"store {self.location} not found; it may have been moved or deleted")
         try:
             opened = duckdb.connect(self.location, read_only=True, config=self._config)
         except duckdb.IOException as error:
             if "Permission denied" not in str(error):
                 raise
             raise StoreError(
-                f"may not read the store {self.location}; ask its owner for the right to read it, "
-                "and the log beside it (.wal) if there is one"
+                f"no permission to read store {self.location}; ask its owner for read access (also to its "
+                ".wal file)"
             ) from error
         with contextlib.suppress(duckdb.InvalidInputException):  # a fence keeps the configuration as it is
             quiet(opened)

@@ -95,14 +95,14 @@ def _require_one_select(cursor: duckdb.DuckDBPyConnection, text: str) -> None:
 def _translated(error: Exception, timeout_s: float) -> UsageError | StoreError:
     line = " ".join(str(error).split("\n\n")[0].split())
     if isinstance(error, duckdb.InterruptException) or "Interrupt" in line:
-        return StoreError(f"SQL: not done after {timeout_s:g} s; ask for less, or give more --timeout")
+        return StoreError(f"SQL: not finished after {timeout_s:g} s; simplify the query, or raise --timeout")
     if isinstance(error, duckdb.OutOfMemoryException) and "max_temp_directory_size" in line:
         return StoreError(
             "SQL: more than memory and half of the free disk would be needed for what comes in between; ask "
             "for less: fewer jobs by WHERE, fewer columns, no ORDER BY over all of them"
         )
     if isinstance(error, duckdb.OutOfMemoryException):
-        return StoreError(f"SQL: {line}; ask for less, or give more memory in the settings")
+        return StoreError(f"SQL: {line}; simplify the query, or raise memory in the settings")
     return UsageError(f"SQL: {line}")
 
 

@@ -202,7 +202,7 @@ class DuckStore:
             return "the store is in memory"
         compact(self._connection, _WRITING)
         self._connect(location)
-        return f"{location} is written anew: what was deleted is in none of its pages"
+        return f"rewriting {location}: no page keeps deleted data"
 
     @writes
     def sweep(self) -> int:
@@ -245,10 +245,10 @@ class DuckStore:
 
     @writes
     def set_up(
-        self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
+        self, *, dry_run: bool = False, repair: bool = False, start_empty: Collection[str] = ()
     ) -> Preparation:
         """Do nothing: opening a file lays it out."""
-        del dry_run, mend, start_empty
+        del dry_run, repair, start_empty
         return Preparation((), "")
 
     def close(self) -> None:
@@ -308,7 +308,7 @@ def _show(ask: _Ask, location: str, tables: KnownTables) -> list[str]:
     """Return the statements by which a reader sees missing tables and columns."""
     layout = _layout(ask)
     if not layout:
-        raise StoreError(f"nothing was ever stored in {location}; the first ingest fills it")
+        raise StoreError(f"store {location} is empty; load jobs: esjobs ingest")
     _require_layout(ask, location, layout)
     ((database,),) = ask("SELECT current_database()")
     return schema.reading_statements(layout, tables.values(), str(database))
@@ -316,9 +316,7 @@ def _show(ask: _Ask, location: str, tables: KnownTables) -> list[str]:
 
 def _require_layout(ask: _Ask, location: str, layout: schema.Layout) -> None:
     if "internal.layout" not in layout:
-        raise SchemaError(
-            f"{location} is a DuckDB file but not a store of esjobs; name another file or a new one"
-        )
+        raise SchemaError(f"{location} is a DuckDB file without an esjobs store; use a different file")
     written = ask("SELECT value FROM internal.layout WHERE key = 'layout'")
     if written != [(schema.LAYOUT,)]:
         number = written[0][0] if written else "unknown"
@@ -333,6 +331,6 @@ def _require_folder(file: Path) -> None:
     above = next((each for each in file.absolute().parents if each.exists()), Path("/"))
     if not above.is_dir():
         raise StoreError(
-            f"cannot make the folder {file.absolute().parent} for the store: {above} is not a folder; "
-            "name another one with --store duckdb:PATH"
+            f"cannot create folder {file.absolute().parent} for the store: {above} is not a folder; use a "
+            "different one with --store duckdb:PATH"
         )

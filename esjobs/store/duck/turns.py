@@ -66,9 +66,9 @@ def take_turn(
                 try:
                     return open_file()
                 except (duckdb.IOException, duckdb.ConnectionException) as error:
-                    longest, advice = wait_s, "run it again later, or wait longer: --wait SECONDS"
+                    longest, advice = wait_s, "retry later, or raise --wait SECONDS"
                     if _OTHERWISE in str(error):
-                        reason = f"this process has the store {file} open in another way"
+                        reason = f"this process has store {file} open in another mode"
                         longest, advice = min(_SHORT_S, wait_s), "close it there first"
                     elif _LOCKED in str(error):
                         reason = _reason(file, str(error), read_only=read_only)
@@ -77,7 +77,7 @@ def take_turn(
                     if waited >= longest:
                         raise StoreBusyError(f"{reason}; gave up after {waited:.0f} s: {advice}") from error
             else:
-                reason, longest = f"{listed([holder(queued)])} waits to write to the store {file}", wait_s
+                reason, longest = f"{listed([holder(queued)])} waits to write to store {file}", wait_s
             # only writers leave a mark: readers do not wait for each other
             if not read_only:
                 mark.touch()
@@ -98,7 +98,7 @@ def _reason(file: Path, words: str, *, read_only: bool) -> str:
         others = [Holder(int(pid), name) for name, pid in re.findall(r"held in (.+?) \(PID (\d+)\)", words)]
     who = listed(others) if others else "another process"
     verb = "writes to" if read_only else ("use" if len(others) > 1 else "uses")
-    return f"{who} {verb} the store {file}"
+    return f"{who} {verb} store {file}"
 
 
 class _Mark:

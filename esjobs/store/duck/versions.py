@@ -277,7 +277,7 @@ def delete(connection: DuckConnection, table: str, places: str) -> None:
     )
     if deleted != named:
         raise StoreError(
-            f"the store deleted {deleted} of {named} rows that had lost; nothing was stored, run it again"
+            f"only {deleted} of {named} superseded rows were deleted; the load was rolled back. Run it again"
         )
 
 

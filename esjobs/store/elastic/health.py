@@ -26,12 +26,12 @@ def blocked(cluster: Cluster, names: Names) -> Iterator[Ailment]:
     blocks: Mapping[str, Any] = (answer or {}).get("blocks", {})
     of_cluster = [block for block in blocks.get("global", {}).values() if _WRITING & {*block["levels"]}]
     if of_cluster:
-        yield Ailment(CLUSTER, _text(of_cluster), "lift it (cluster.blocks in /_cluster/settings)")
+        yield Ailment(CLUSTER, _text(of_cluster), "remove the block (cluster.blocks in /_cluster/settings)")
     for index, of_index in sorted(blocks.get("indices", {}).items()):
         if _CLOSED in of_index:
             yield Ailment(f"index {index}", "closed", f"POST /{index}/_open")
         else:
-            to_do = f"lift it (index.blocks in /{index}/_settings)"
+            to_do = f"remove the block (index.blocks in /{index}/_settings)"
             yield Ailment(f"index {index}", _text(of_index.values()), to_do)
 
 

@@ -34,8 +34,8 @@ def _add_fields(cluster: Cluster, name: str, wanted: Mapping[str, Any]) -> None:
         stored = mapped.get(field, kind)
         if stored.get("type", "object") != kind.get("type", "object"):
             raise SchemaError(
-                f"field {field} of index {name} is {stored.get('type', 'object')}, this version of esjobs "
-                f"has {kind['type']}: name another prefix, or use the version that wrote it"
+                f"field {field} of index {name} is {stored.get('type', 'object')}, expected {kind['type']}; "
+                "use a different prefix, or the version that wrote the index"
             )
     missing = {field: kind for field, kind in wanted.items() if field not in mapped}
     if missing:
@@ -59,5 +59,5 @@ def _require_our_layout(index: str, mapping: Mapping[str, Any]) -> None:
     if layout != LAYOUT:
         raise SchemaError(
             f"index {index} was written by another program or version (layout {layout or 'unknown'}, "
-            f"expected {LAYOUT}); load the records again under another prefix"
+            f"expected {LAYOUT}); load the records again under a different prefix"
         )

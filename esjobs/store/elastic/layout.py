@@ -132,8 +132,8 @@ class Names:
         if prefix.endswith(f"-{_LATEST}"):
             other = prefix.removesuffix(f"-{_LATEST}")
             raise SettingsError(
-                f"prefix '{prefix}' (cluster.prefix) would give indices the names of aliases of an "
-                f"installation with the prefix '{other}'; name another one that does not end in -{_LATEST}"
+                f"prefix '{prefix}' (cluster.prefix) would create index names that are aliases of an "
+                f"installation with the prefix '{other}'; use a prefix that does not end in -{_LATEST}"
             )
         self.prefix = prefix
 

@@ -46,8 +46,8 @@ class Present:
             others = {*indices, *([found[name]] if name in found else ())}
             if len(others) > 1:
                 raise StoreError(
-                    f"alias {alias} has the name of an index, and is on {', '.join(sorted(others))}: take it "
-                    "from all but the one that has the rows (POST /_aliases)"
+                    f"alias {alias} has the name of an index and is on {', '.join(sorted(others))}; remove "
+                    "it from all but the index with the rows (POST /_aliases)"
                 )
             (found[name],) = others
         return found
@@ -64,7 +64,7 @@ def give_names_back(cluster: Cluster, names: Names, tables: Collection[Table], *
     if not dry_run:
         for name, source in renamed.items():
             _give_back(cluster, name, source)
-    return [f"index {name} has its name again, which was {source}" for name, source in renamed.items()]
+    return [f"index {name} has its name again (it was {source})" for name, source in renamed.items()]
 
 
 def _give_back(cluster: Cluster, name: str, source: str) -> None:
@@ -72,8 +72,8 @@ def _give_back(cluster: Cluster, name: str, source: str) -> None:
     mapping = cluster.call("GET", f"/{source}/_mapping")[source]["mappings"]
     if mapping.get("_meta", {}).get("layout") != LAYOUT:
         raise PublishedError(
-            f"index {name} is an alias of {source} now, which has not the mappings of esjobs; nothing was "
-            "changed: reindex it again with these, or restore it from a snapshot"
+            f"index {name} is now an alias of {source}, whose mappings are not those of esjobs; nothing was "
+            "changed. Reindex it with the mappings of esjobs, or restore it from a snapshot"
         )
     # a clone needs a source that nobody writes to
     cluster.call("PUT", f"/{source}/_settings", {"index.blocks.write": True})
@@ -93,7 +93,7 @@ def _give_back(cluster: Cluster, name: str, source: str) -> None:
     cluster.call("GET", f"/_cluster/health/{name}", params={"wait_for_status": "yellow"})
     before, after = (cluster.call("GET", f"/{index}/_count")["count"] for index in (source, name))
     if after < before:
-        raise StoreError(f"index {name} has {after} of the {before} documents of {source}; both are left")
+        raise StoreError(f"index {name} has {after} of the {before} documents of {source}; both were kept")
     kept = [
         {"add": {"index": name, "alias": alias, **facts}}
         for alias, facts in aliases.items()

@@ -82,7 +82,9 @@ class State:
             old = self.commit()
             if self._put(_COMMIT, _commit_body(old), old.version):
                 return self.commit()
-        raise StoreBusyError(f"other processes write jobs to {self._cluster.location}; run it again later")
+        raise StoreBusyError(
+            f"other processes are writing jobs to {self._cluster.location}; run it again later"
+        )
 
     def value(self, key: str) -> str | None:
         """Return a named value; None if absent."""

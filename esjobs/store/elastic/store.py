@@ -168,7 +168,7 @@ class ElasticStore:
         """Do nothing: a cluster frees deleted documents when it merges segments."""
         pattern = f"{self._names.prefix}-*"
         return (
-            f"deleted documents leave the files of the cluster when it merges segments; at once: "
+            "the files of the cluster contain deleted documents until it merges segments; to merge now: "
             f"POST /{pattern}/_forcemerge?max_num_segments=1"
         )
 
@@ -201,8 +201,7 @@ class ElasticStore:
         if table is None:
             if self._foreign is not None:
                 raise UsageError(
-                    f"jobs are in {self._foreign}, whose fields have names of their own: take s.query() and "
-                    "s.jobs(), which know both"
+                    f"jobs are in {self._foreign}, which has other field names; use s.query() and s.jobs()"
                 )
             return cluster.search("jobs", self._names.jobs, {field.name: field.type for field in JOB_FIELDS})
         require_known(self._tables, table)
@@ -259,33 +258,33 @@ class ElasticStore:
 
     @writes
     def set_up(
-        self, *, dry_run: bool = False, mend: bool = False, start_empty: Collection[str] = ()
+        self, *, dry_run: bool = False, repair: bool = False, start_empty: Collection[str] = ()
     ) -> Preparation:
         """Create all indices and aliases.
 
-        Raises :class:`PublishedError` if aliases and record differ, unless ``mend`` repairs them first.
+        Raises :class:`PublishedError` if aliases and record differ, unless ``repair`` repairs them first.
         """
         cluster = self._open()
         tables = self._tables.values()
         own = self._foreign is None
-        done = self._mend(cluster, start_empty, dry_run=dry_run) if mend else []
-        if not (mend and dry_run):
+        done = self._repair(cluster, start_empty, dry_run=dry_run) if repair else []
+        if not (repair and dry_run):
             self._results.check()
             done += set_up(cluster, self._names, tables, self._how, jobs=own, dry_run=dry_run)
         if not dry_run:
             self._results.prepare()
-        if own and not (mend and dry_run):
+        if own and not (repair and dry_run):
             done += set_up_jobs(cluster, self._names, self._how, dry_run=dry_run)
         return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))
 
-    def _mend(self, cluster: Cluster, start_empty: Collection[str], *, dry_run: bool) -> list[str]:
+    def _repair(self, cluster: Cluster, start_empty: Collection[str], *, dry_run: bool) -> list[str]:
         """Restore index names, then aliases; return a line each."""
         done = give_names_back(cluster, self._names, self._tables.values(), dry_run=dry_run)
         if done and dry_run:
             return done  # what else there is can be seen afterwards
         if self._foreign is None:
-            done += JobMonths(cluster, self._names, self._how).mend(dry_run=dry_run)
-        return done + self._results.mend(dry_run=dry_run, start_empty=start_empty)
+            done += JobMonths(cluster, self._names, self._how).repair(dry_run=dry_run)
+        return done + self._results.repair(dry_run=dry_run, start_empty=start_empty)
 
     def close(self) -> None:
         """Release the connections; repeated calls do nothing, other calls raise :class:`StoreError`."""
@@ -302,13 +301,13 @@ class ElasticStore:
         self._open()
         if not isinstance(self._source, OwnJobs):
             raise StoreError(
-                f"jobs are read from {self._source.index}, which is not esjobs' own and is never written to; "
-                "leave --jobs-index out to ingest into an index of esjobs"
+                f"jobs are read from {self._source.index}, an index that esjobs never writes to; omit "
+                "--jobs-index to load into an index of esjobs"
             )
 
     def _open(self) -> Cluster:
         if self._cluster is None:
-            raise StoreError(f"the store {self._location} is closed; open it again")
+            raise StoreError(f"store {self._location} is closed; open it again")
         return self._cluster
 
     def _stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -325,15 +324,15 @@ def _require_shards(cluster: Cluster, how: IndexSettings) -> None:
     version = tuple(int(part) for part in cluster.version.split(".")[:2] if part.isdigit())
     if how.shards > 1 and cluster.product == "opensearch" and version < _OPENSEARCH_WITH_SHARDS:
         raise SettingsError(
-            f"{cluster.location} is OpenSearch {cluster.version}, which cannot be read page by page where an "
-            f"index has {how.shards} shards (cluster.shards): leave that out, or use 3.3 or newer"
+            f"{cluster.location} is OpenSearch {cluster.version}, which cannot page through an index with "
+            f"{how.shards} shards (cluster.shards); omit cluster.shards, or use OpenSearch 3.3 or newer"
         )
 
 
 def _state(live: LiveField, n_without: int) -> FieldState:
     """Return the state of a field; ``n_without``: documents without it."""
     source = live.source
-    note = f"{n_without:,} documents have none" if n_without else live.note
+    note = f"{n_without:,} documents have no value" if n_without else live.note
     foreign = (
         _literal(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
     )
@@ -370,7 +369,7 @@ class _Stream:
 
     def __next__(self) -> pa.RecordBatch:
         if self._state == "closed":
-            raise StoreError(f"the store {self._location} was closed while it was read; open it again")
+            raise StoreError(f"store {self._location} was closed during a read; open it again")
         try:
             return next(self._batches)
         except StopIteration:

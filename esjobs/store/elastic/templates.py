@@ -64,8 +64,8 @@ def set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: boo
             return []
         if answer and stored.get("_meta", {}).keys() != meta.keys():
             raise SchemaError(
-                f"{cluster.location} has a template {name} that is not of esjobs: remove it, or name another "
-                "prefix (cluster.prefix)"
+                f"{cluster.location} has a template {name} that does not belong to esjobs; remove it, or use "
+                "a different prefix (cluster.prefix)"
             )
         if not dry_run:
             cluster.call("PUT", f"/_index_template/{name}", {**template, "_meta": meta})
@@ -73,7 +73,7 @@ def set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: boo
         if not error.forbidden:
             raise
         return [f"no template {name}: this user may not manage index templates"]
-    return [f"{'would make' if dry_run else 'made'} template {name}"]
+    return [f"{'would create' if dry_run else 'created'} template {name}"]
 
 
 def template_ailments(
@@ -91,13 +91,13 @@ def template_ailments(
         own = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
         lines = _changed(templates[name], own) if name in templates else []
         if lines:
-            yield Ailment(f"template {name}", f"somebody has changed it: {_listed(lines)}", "esjobs setup")
+            yield Ailment(f"template {name}", f"changed by another program: {_listed(lines)}", "esjobs setup")
     for winner, lines in _won_by_others(cluster, names, ours, templates, how.template_priority).items():
         theirs = _priority(templates[winner])
         more = f"; and {len(lines) - 1} more indices" if len(lines) > 1 else ""
         yield Ailment(
             f"template {winner}",
-            f"its priority {theirs} wins over {how.template_priority} of ours; {lines[0]}{more}",
+            f"its priority {theirs} is above {how.template_priority} of esjobs; {lines[0]}{more}",
             "raise cluster.template_priority, or narrow its patterns",
         )
 

@@ -28,9 +28,9 @@ _MAGIC, _MAGIC_AT = b"DUCK", 8
 
 # Kinds that are never written to, and what to do instead
 _REFUSED = {
-    stat.S_IFDIR: "it is a folder; name a file in it",
-    stat.S_IFSOCK: "it is a socket; name a file, or pipe standard output (-) to what listens there",
-    stat.S_IFBLK: "it is a disk; name a file",
+    stat.S_IFDIR: "it is a folder; use a file in it",
+    stat.S_IFSOCK: "it is a socket; use a file, or pipe standard output (-)",
+    stat.S_IFBLK: "it is a disk; use a file",
 }
 
 
@@ -70,7 +70,7 @@ def writing_text(out: str | os.PathLike[str]) -> Iterator[TextIO]:
 def writing_binary(out: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
     """Open like :func:`writing`, for binary data. Raises :class:`UsageError` on a terminal."""
     if os.fspath(out) == STANDARD_OUTPUT and sys.stdout is not None and sys.stdout.isatty():
-        raise UsageError(f"{what} is no text for a terminal; name a file with --out, or pipe it on")
+        raise UsageError(f"{what} is not text for a terminal; use --out FILE, or a pipe")
     with writing(out) as stream:
         yield stream
 
@@ -80,13 +80,13 @@ def unwritable(out: str, error: OSError) -> Exception:
     if isinstance(error, BrokenPipeError):
         return error
     where = "standard output" if out == STANDARD_OUTPUT else out
-    return InputError(f"cannot write {where}: {error.strerror or error}; give a path that can be written")
+    return InputError(f"cannot write {where}: {error.strerror or error}; use a writable path")
 
 
 @contextlib.contextmanager
 def _standard_output() -> Iterator[BinaryIO]:
     if sys.stdout is None:  # the program was started without one
-        raise InputError("cannot write standard output: it is closed; name a file with --out")
+        raise InputError("cannot write standard output: it is closed; use --out FILE")
     sys.stdout.flush()
     yield sys.stdout.buffer
 
@@ -102,7 +102,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         status, handle = None, None
     except ValueError as error:
-        raise InputError(f"cannot write {name!r}: {error}; give another name") from error
+        raise InputError(f"cannot write {name!r}: {error}; use a different name") from error
     if status is not None and (reason := _REFUSED.get(stat.S_IFMT(status.st_mode))):
         raise InputError(f"cannot write {name}: {reason}")
     # a regular file behind a descriptor is written in place: the shell that opened it keeps that file
@@ -124,7 +124,7 @@ def refuse_inputs(out: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
         # a missing output is none of the inputs
         with contextlib.suppress(OSError, ValueError):
             if os.path.samefile(out, path) and stat.S_ISREG(os.stat(out).st_mode):
-                raise InputError(f"cannot write {os.fspath(out)}: it is what is read; name another file")
+                raise InputError(f"cannot write {os.fspath(out)}: it is an input file; use a different file")
 
 
 def write_secret(path: str | os.PathLike[str], text: str) -> None:
@@ -159,7 +159,7 @@ def _refuse_databases(name: str) -> None:
             if stream.read(_MAGIC_AT + len(_MAGIC)).endswith(_MAGIC):
                 kind = "it is" if path == name else "it belongs to"
                 raise InputError(
-                    f"cannot write {name}: {kind} a DuckDB database, a store perhaps; name another file"
+                    f"cannot write {name}: {kind} a DuckDB database, possibly a store; use a different file"
                 )
 
 
@@ -167,7 +167,7 @@ def _refuse_databases(name: str) -> None:
 def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
     """Write beside the target, and rename at the end."""
     if not name or name.endswith(os.sep):
-        raise InputError(f"cannot write '{name}': it is no name of a file; give one")
+        raise InputError(f"cannot write '{name}': not a file name; use a different name")
     # a link stays a link: what it points to is replaced
     target = os.path.realpath(name)
     if old is not None and not os.access(target, os.W_OK):
@@ -226,7 +226,7 @@ def _copy(number: int, name: str) -> int:
     """Duplicate a descriptor that the program was started with; refuse its own files."""
     # Python opens its own files close-on-exec; what the shell handed over is inheritable
     if stat.S_ISREG(os.fstat(number).st_mode) and not os.get_inheritable(number):
-        raise InputError(f"cannot write {name}: it was not open when the program started; name a file")
+        raise InputError(f"cannot write {name}: it was not open when the program started; use a file")
     if sys.stdout is not None:
         sys.stdout.flush()
     return os.dup(number)

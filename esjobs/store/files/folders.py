@@ -32,7 +32,7 @@ def write_folder(
     """
     folder = Path(out)
     if os.fspath(out) == STANDARD_OUTPUT:
-        raise InputError("standard output takes one file, these are several; name a folder with --out")
+        raise InputError("standard output accepts one file, but there are several; use --out FOLDER")
     texts = dict(files)
     opened = {name: text for name, text in texts.items() if not name.startswith(f"{parts}/")}
     loaded = {name: text for name, text in texts.items() if name not in opened}
@@ -56,11 +56,11 @@ def write_folder(
             if below:
                 _remove_stale(folder / below, {Path(name).name for name in opened}, mark)
     except FileExistsError as error:
-        raise InputError(f"cannot write {folder}: it is no folder; name one with --out") from error
+        raise InputError(f"cannot write {folder}: it is not a folder; use a different --out") from error
     except (OSError, ValueError) as error:
         if isinstance(error, OSError):
             raise unwritable(os.fspath(out), error) from error
-        raise InputError(f"cannot write {os.fspath(out)!r}: {error}; give another name") from error
+        raise InputError(f"cannot write {os.fspath(out)!r}: {error}; use a different name") from error
 
 
 @contextlib.contextmanager
@@ -84,7 +84,7 @@ def _refuse_foreign(path: Path, mark: str) -> None:
     except IsADirectoryError:
         ours = False
     if not ours:
-        raise InputError(f"cannot write {path}: it is not one of ours; name another folder with --out")
+        raise InputError(f"cannot write {path}: not a file of esjobs; use a different folder with --out")
 
 
 def _is_ours(path: Path, mark: str) -> bool:

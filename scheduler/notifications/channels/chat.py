@@ -35,9 +35,9 @@ _TITLES: dict[Kind, str] = {
     "expired": "acknowledgement ended",
     "answered": "answered",
     "declaration_changed": "declared value changed",
-    "withdrawn": "candidate that came to nothing",
-    "vanished": "nothing to compare any more",
-    "returned": "can be compared again",
+    "withdrawn": "candidate dropped",
+    "vanished": "no comparable jobs",
+    "returned": "comparable again",
 }
 
 
@@ -65,9 +65,9 @@ def body_of(digest: Digest, text: str, form: Form) -> bytes:
 def _flag(kind: Kind, line: Line, form: Form) -> dict[str, object]:
     title = f"{line.name}: {_TITLES.get(kind, kind)}"
     fields = [
-        ("Deviation", f"{line.deviation} ({line.interval})"),
+        ("Deviation", f"{line.speed} ({line.interval})"),
         ("Declared", line.declared),
-        ("Kind of work", line.work),
+        ("Processing type", line.work),
         ("Jobs of", line.window),
     ]
     return _attachment(_COLOURS.get(kind, _GREY), title, line.sentence, form) | {

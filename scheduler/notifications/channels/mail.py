@@ -62,20 +62,20 @@ def _hand_over(
 def _refused(error: smtplib.SMTPException) -> tuple[str, Again]:
     match error:
         case smtplib.SMTPAuthenticationError():
-            return f"the login was refused ({_said(error)}); check notify.mail.user and its password", (
+            return f"login rejected ({_said(error)}); check notify.mail.user and its password", (
                 "now" if error.smtp_code < 500 else "later"
             )
         case smtplib.SMTPRecipientsRefused():
             code, answer = next(iter(error.recipients.values()))
-            return f"the address was refused ({_answer(code, answer)})", "now" if code < 500 else "never"
+            return f"recipient address rejected ({_answer(code, answer)})", "now" if code < 500 else "never"
         case smtplib.SMTPSenderRefused():
-            refusal = f"the sender {error.sender} was refused ({_said(error)}); check notify.mail.sender"
+            refusal = f"sender {error.sender} rejected ({_said(error)}); check notify.mail.sender"
             return refusal, "now" if error.smtp_code < 500 else "later"
         case smtplib.SMTPDataError():
-            refusal = f"the message was refused ({_said(error)})"
+            refusal = f"message rejected ({_said(error)})"
             return refusal, "now" if error.smtp_code < 500 else "never"
         case smtplib.SMTPNotSupportedError():
-            return f"{error}; see notify.mail.security and notify.mail.user", "later"
+            return f"{error}; check notify.mail.security and notify.mail.user", "later"
         case smtplib.SMTPServerDisconnected():
             return "the server closed the connection before it accepted the message", "now"
         case smtplib.SMTPResponseException():
@@ -88,23 +88,23 @@ def _broken(error: Exception) -> tuple[str, Again]:
     match error:
         case ssl.SSLCertVerificationError():
             return (
-                f"its certificate is not accepted ({error.verify_message}); name the authority that signed "
-                "it (notify.mail.ca_file), and the host as the certificate does"
+                f"certificate rejected ({error.verify_message}); set notify.mail.ca_file to the authority "
+                "that signed it, and notify.mail.host to the name in the certificate"
             ), "later"
         case ssl.SSLError():
             return (
-                f"no TLS ({error.reason or error}); check notify.mail.port and notify.mail.security"
+                f"TLS failed ({error.reason or error}); check notify.mail.port and notify.mail.security"
             ), "later"
         case TimeoutError():
-            return "no answer in time (notify.timeout_s)", "now"
+            return "no response within notify.timeout_s", "now"
         case socket.gaierror():
-            return f"the host is not known ({error.strerror}); check notify.mail.host", "now"
+            return f"unknown host ({error.strerror}); check notify.mail.host", "now"
         case FileNotFoundError() | PermissionError():
             return f"cannot read {error.filename or 'notify.mail.ca_file'} ({error.strerror})", "later"
         case OSError():
-            return f"cannot be reached ({error.strerror or error})", "now"
+            return f"cannot connect ({error.strerror or error})", "now"
         case _:
-            return f"the message cannot be sent ({error})", "never"
+            return f"cannot send the message ({error})", "never"
 
 
 def _said(error: smtplib.SMTPResponseException) -> str:

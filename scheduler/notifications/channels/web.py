@@ -18,7 +18,7 @@ _LONGEST = 300
 _MOST_READ = 2000  # Bytes of an answer: what it says fits into a line, and nobody is to fill our memory
 # Statuses that may be others in a minute
 _PASSING = frozenset({408, 409, 423, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524})
-# Statuses that say that the address or the credentials are wrong: somebody has to mend them
+# Statuses that say that the address or the credentials are wrong: somebody has to repair them
 _OURS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 410})
 
 
@@ -48,24 +48,24 @@ def post(
         )
     except requests.exceptions.SSLError:
         raise DeliveryError(
-            text_of("its certificate is not accepted; name the authority that signed it (notify.ca_file)"),
+            text_of("certificate rejected; set notify.ca_file to the authority that signed it"),
             "later",
         ) from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError):
-        raise DeliveryError(text_of("the address cannot be used; check url"), "later") from None
+        raise DeliveryError(text_of("invalid address; check url"), "later") from None
     except (requests.exceptions.Timeout, TimeoutError):
-        raise DeliveryError(text_of("no answer in time (notify.timeout_s)"), "now") from None
+        raise DeliveryError(text_of("no response within notify.timeout_s"), "now") from None
     except requests.exceptions.ProxyError:
-        raise DeliveryError(text_of("cannot be reached through notify.proxy"), "now") from None
+        raise DeliveryError(text_of("cannot connect through notify.proxy"), "now") from None
     except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise DeliveryError(text_of(f"cannot read {error.filename}"), "later") from None
-        raise DeliveryError(text_of("cannot be reached, or closed the connection"), "now") from None
+        raise DeliveryError(text_of("cannot connect, or the server closed the connection"), "now") from None
     if 200 <= status < 300:
         return
     said = excerpt(answer.decode("utf-8", "replace"), 120)
     again: Again = "now" if status in _PASSING or status > 599 else "later" if status in _OURS else "never"
-    hint = "; check its address and credentials" if again == "later" else ""
+    hint = "; check url and credentials" if again == "later" else ""
     raise DeliveryError(
         text_of(f"answered {status}{f' ({said})' if said else ''}{hint}"), again, wait_s=wait_s
     )

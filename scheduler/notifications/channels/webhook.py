@@ -47,7 +47,7 @@ def key_of(secret: str) -> bytes:
         return base64.b64decode(encoded, validate=True)
     except binascii.Error:
         raise SettingsError(
-            "the secret of a webhook begins with whsec_, but is no base64 behind it"
+            "the secret of a webhook begins with whsec_, but the rest is not base64"
         ) from None
 
 

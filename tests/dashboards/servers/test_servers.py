@@ -146,9 +146,9 @@ def test_spaces(kibana: StandIn) -> None:
     [
         (
             {"type": "missing_references", "references": [{"type": "index-pattern", "id": "d"}]},
-            "lacks index-pattern/d",
+            "refers to index-pattern/d",
         ),
-        ({"type": "unsupported_type"}, "knows no such objects"),
+        ({"type": "unsupported_type"}, "does not support such objects"),
         ({"type": "conflict"}, "another space has an object with this id"),
         ({"type": "ambiguous_conflict", "destinations": []}, "another space has an object with this id"),
         ({"type": "unknown", "statusCode": 400, "message": "strict\nmapping"}, "strict mapping"),
@@ -170,8 +170,8 @@ def test_success_that_is_none_is_found(kibana: StandIn) -> None:
     outcomes = _import(kibana)
     assert _states(outcomes) == ["failed"] * 3
     assert "got another id (another-id)" in outcomes[0].reason
-    assert "is not there" in outcomes[1].reason
-    assert "does not name it" in outcomes[2].reason
+    assert "but missing" in outcomes[1].reason
+    assert "not in the response" in outcomes[2].reason
 
 
 @pytest.mark.parametrize(
@@ -202,16 +202,16 @@ def _json(status: int, message: str) -> Reply:
     ("fault", "said"),
     [
         (_json(400, "Invalid file extension .json"), "HTTP 400: Invalid file extension"),
-        (_json(401, "missing authentication"), "give credentials"),
-        (_json(403, "Unable to bulk_create dashboard"), "lacks the right"),
+        (_json(401, "missing authentication"), "add credentials"),
+        (_json(403, "Unable to bulk_create dashboard"), "has no permission"),
         (_json(404, "Not Found"), "check the address"),
         (_json(413, "Payload content length greater"), "raise it"),
         (_json(422, "belongs to a more recent version of Kibana [8.14.0]"), "older than the objects"),
-        (_json(429, "slow down"), "try again later"),
+        (_json(429, "slow down"), "retry later"),
         (_json(500, "An internal server error occurred"), "wrote nothing"),
-        (_json(503, "License is not available."), "not ready yet"),
-        ((502, {"content-type": "text/html"}, b"<html>Bad Gateway</html>"), "page of HTML"),
-        (PAGE_OF_LOGIN, "page of HTML"),
+        (_json(503, "License is not available."), "is not ready"),
+        ((502, {"content-type": "text/html"}, b"<html>Bad Gateway</html>"), "an HTML page"),
+        (PAGE_OF_LOGIN, "an HTML page"),
         ((200, {}, b"not json"), "HTTP 200"),
         ((200, {}, b"[]"), "HTTP 200"),
         (
@@ -247,7 +247,7 @@ def test_a_refused_removal_is_said_and_the_rest_goes_on(kibana: StandIn) -> None
         outcomes = remove_bundle(client, recognise(client), _bundle().objects)
     assert _states(outcomes) == ["failed", "failed", "removed"]
     assert "shared with several spaces" in outcomes[0].reason
-    assert "lacks the right" in outcomes[1].reason
+    assert "has no permission" in outcomes[1].reason
 
 
 @pytest.mark.parametrize(

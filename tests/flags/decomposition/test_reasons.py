@@ -187,9 +187,7 @@ def test_without_cpu_models_the_whole_deviation_is_the_rest(
     session.ingest("panda", panda_files, fill=["end_time=2018-08-15"])
     session.run()
     report = session.flags.decompose()
-    assert (
-        report.counts["queues whose mix is not told from themselves"] == (report.counts["queues taken apart"])
-    )
+    assert report.counts["queues whose CPU mix cannot be separated"] == (report.counts["queues decomposed"])
     rows = session.tables.decomposition().rows.to_pylist()
     named = [row for row in rows if row["effect"]]
     assert {row["part"] for row in named} <= {"rest", "declared default"}

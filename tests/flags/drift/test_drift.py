@@ -48,7 +48,7 @@ def test_nothing_is_told_of_a_grid_where_nothing_changes(session: Session) -> No
     session.run(WINDOW)
     report = session.flags.drift()
     assert report.counts["days fitted"] == DAYS
-    assert report.counts["names looked at"] >= 28
+    assert report.counts["names examined"] >= 28
     assert session.tables.drifts().to_pandas().empty
 
 
@@ -214,5 +214,5 @@ def test_few_days_tell_nothing_and_say_so(session: Session) -> None:
     fill(session, days=4)
     session.run()
     report = session.flags.drift()
-    assert report.counts["names looked at"] == 0
+    assert report.counts["names examined"] == 0
     assert report.counts["names with too few days"] > 20

@@ -178,9 +178,9 @@ def test_constant_series_have_no_period() -> None:
 
 
 def test_io_without_any_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="io names no series"):
+    with pytest.raises(ValueError, match="io has no series"):
         io_blocking(np.ones((1, 1, 9)), {}, STEP_S)
-    with pytest.raises(ValueError, match="equally many jobs and samples"):
+    with pytest.raises(ValueError, match="equal numbers of jobs and samples"):
         inverse_phases(np.ones((1, 1, 9)), np.ones((1, 1, 8)), STEP_S)
 
 

@@ -12,9 +12,11 @@ from esjobs.records.declared.origin import (
     Declared,
     RecordedValue,
     declare,
+    declare_site,
     is_default,
     newest_valid,
 )
+from esjobs.records.names.sites import Site
 
 
 def recorded(values: list[float], core_s: list[float]) -> RecordedValue:
@@ -32,7 +34,9 @@ def recorded(values: list[float], core_s: list[float]) -> RecordedValue:
 
 
 def settle(imported: Declaration | None, found: RecordedValue | None, **sites: float) -> Declared:
-    return declare("Q_UCORE", imported, found, guessed_site="Q", site_values=sites)
+    named = imported.site if imported else None
+    site = Site(named or "Q", guessed=named is None)
+    return declare("Q_UCORE", imported, found, site=site, site_values=sites)
 
 
 def row(
@@ -126,3 +130,39 @@ def test_the_newest_value_valid_at_the_end_of_the_window_counts() -> None:
     assert found is not None
     assert found.corepower == 12.5
     assert newest_valid(rows, datetime(2017, 1, 1, tzinfo=UTC)) is None
+
+
+def queue(
+    value: float | None, origin: str = "own", benchmark: str = "HS06", parent: float | None = None
+) -> Declared:
+    return Declared("Q", value, benchmark if value else None, origin, "S", site_guessed=False, parent=parent)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("queues", "value", "origin"),
+    [
+        ([(queue(10.5), 1.0)], 10.5, "own"),
+        ([(queue(10.5), 1.0), (queue(10.5, "inherited"), 3.0)], 10.5, "own"),
+        ([(queue(8.0), 1.0), (queue(16.0), 3.0)], 14.0, "mean"),
+        ([(queue(8.0), 1.0), (queue(16.0, "changed"), 3.0)], 14.0, "changed"),
+        ([(queue(8.0), 1.0), (queue(16.0), 0.0)], 8.0, "mean"),
+        # a default declares nothing; of two benchmarks that of most core time counts
+        ([(queue(8.0), 3.0), (queue(10.0, "default"), 2.0)], 8.0, "own"),
+        ([(queue(8.0), 1.0), (queue(10.0, "default"), 2.0)], 10.0, "default"),
+        ([(queue(8.0), 1.0), (queue(16.0, benchmark="HS23"), 3.0)], 16.0, "own"),
+        # for less than half of the core time nothing is said of the site
+        ([(queue(8.0), 1.0), (queue(None, "none"), 1.1)], None, "none"),
+        ([(queue(8.0), 1.1), (queue(None, "none"), 1.0)], 8.0, "own"),
+        ([(queue(None, "none", parent=11.0), 1.0)], None, "none"),
+        ([(queue(8.0), 0.0)], None, "none"),
+        ([], None, "none"),
+    ],
+)
+def test_a_site_declares_what_its_queues_do(
+    queues: list[tuple[Declared, float]], value: float | None, origin: str
+) -> None:
+    declared = declare_site("S", queues, guessed=True)
+    assert (declared.name, declared.site, declared.site_guessed) == ("S", "S", True)
+    assert declared.corepower == (None if value is None else pytest.approx(value))
+    assert declared.origin == origin
+    assert declared.parent == (11.0 if queues and queues[0][0].parent else None)

@@ -228,7 +228,7 @@ def test_true_speeds_of_queues_can_be_found(grid: Grid, kept: pd.DataFrame) -> N
     short = np.asarray([truth.queue(name).short_jobs for name in found.index])
     assert error[~short].abs().max() < 0.08
     assert error[~short].std() < 0.03
-    assert (error[short] < -0.01).all()  # fixed cost makes short jobs look slow
+    assert (error[short] < -0.01).all()  # start-up time makes short jobs look slow
     assert (error[short] > -0.2).all()
 
 

@@ -99,9 +99,7 @@ def test_what_is_wrong_with_real_sums_is_said(shared_data: Path) -> None:
     }
     _, _, notes, _ = parsed(shared_data / "osg-apel" / "2015-02.apel")
     assert "2015-02.apel: sums with no site (nobody could place their jobs): 1" in notes
-    assert [
-        note for note in notes if note.startswith("2015-02.apel: 90 of 279 sums are accounted by 12 HS06")
-    ]
+    assert [note for note in notes if note.startswith("2015-02.apel: 90 of 279 sums use 12 HS06")]
 
 
 def test_a_month_whose_wall_times_are_multiplied_by_cores_is_told(shared_data: Path) -> None:
@@ -112,7 +110,7 @@ def test_a_month_whose_wall_times_are_multiplied_by_cores_is_told(shared_data: P
         for month in MONTHS
     }
     assert {month: len(notes) for month, notes in told.items()} == {"2015-02": 1, "2015-09": 0, "2016-08": 0}
-    assert "efficiency is 0.083 over jobs of several cores and 0.723 over those of one" in told["2015-02"][0]
+    assert "efficiency is 0.083 for multi-core jobs and 0.723 for single-core jobs" in told["2015-02"][0]
 
 
 def test_the_corepower_of_sites_is_that_of_their_sums(shared_data: Path) -> None:

@@ -191,7 +191,7 @@ def test_byte_order_mark_and_missing_last_line_end(read: Read, mark: bytes, last
 
 
 JSON = [
-    (b'{"pandaid": 1', "bad JSON", "one JSON object a line"),
+    (b'{"pandaid": 1', "bad JSON", "one JSON object per line"),
     (b"[1, 2]", "bad JSON", "a list"),
     (b'{"pandaid": 1} {"pandaid": 2}', "bad JSON", "Extra data"),
     (b'{"pandaid": "\\ud800", "computingsite": "CERN"}', "bad JSON", "surrogate"),
@@ -208,7 +208,11 @@ JSON = [
         (b'{"pandaid": ' + text + b', "computingsite": "A", "endtime": "2018-08-15"}', "signed id", message)
         for text, message in ((b"-0", "'-0.0'"), (b"-0.0", "'-0.0'"), (b'"-0"', "'-0'"), (b'"+7"', "'+7'"))
     ),
-    (b'{"pandaid": +7, "computingsite": "A", "endtime": "2018-08-15"}', "bad JSON", "one JSON object a line"),
+    (
+        b'{"pandaid": +7, "computingsite": "A", "endtime": "2018-08-15"}',
+        "bad JSON",
+        "one JSON object per line",
+    ),
     (b'{"pandaid": 2.5, "computingsite": "A", "endtime": "2018-08-15"}', "not a whole number", "'2.5'"),
     (
         b'{"pandaid": 2, "computingsite": ["A"], "endtime": "2018-08-15"}',
@@ -287,4 +291,4 @@ def test_beyond_a_thousand_of_a_kind_rows_are_counted(read: Read, form: str, tmp
         lines = [reject.line for reject in mine]
         assert [reject.n_rows for reject in mine] == [1] * LISTED + [turns - LISTED]
         assert lines == list(range(lines[0], lines[0] + 3 * LISTED + 1, 3)), "the first ones are listed"
-        assert f"19,000 more rows like the 1,000 listed, lines {lines[-1]} to " in mine[-1].detail
+        assert f"19,000 more rows like the 1,000 listed ones, lines {lines[-1]} to " in mine[-1].detail

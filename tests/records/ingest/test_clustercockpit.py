@@ -110,7 +110,7 @@ def test_series_without_a_job_are_refused_with_the_way_out(session: Session, sha
     read(session, "clustercockpit", shared_data / "job-archive" / "fritz" / "data-core-level.json")
     (reject,) = rows(session, "rejects")
     assert reject["reason"] == "damaged file"
-    assert "meta.json beside it, or give --set job_id=ID --set start_time=TIME" in reject["detail"]
+    assert "meta.json beside it, or add --set job_id=ID --set start_time=TIME" in reject["detail"]
 
 
 def test_a_damaged_file_loses_only_itself(session: Session, shared_data: Path, tmp_path: Path) -> None:
@@ -237,8 +237,8 @@ def test_records_that_are_none_are_refused(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (json.dumps(META | {"startTime": 1e300}), "none of the years 1 to 9999"),
-        (json.dumps(META | {"startTime": 9e11}), "none of the years 1 to 9999"),
+        (json.dumps(META | {"startTime": 1e300}), "outside the years 1 to 9999"),
+        (json.dumps(META | {"startTime": 9e11}), "outside the years 1 to 9999"),
         ('{"jobId": 1, "startTime": 1, "tags": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
     ],
 )

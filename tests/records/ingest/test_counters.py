@@ -215,4 +215,4 @@ def test_a_name_twice_in_an_object_is_refused(tmp_path: Path, lines: int, twice:
     rows, (reject,) = parsed(path)
     assert len(rows) == lines
     assert (reject.reason, reject.line, reject.field) == ("name repeated", lines + 1, "counters")
-    assert "by names of which none is there twice" in reject.detail
+    assert "with different names" in reject.detail

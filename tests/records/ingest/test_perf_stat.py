@@ -110,7 +110,7 @@ def test_what_was_not_measured_is_left_out_and_counted(session: Session, tmp_pat
         "faults/running": 0.05,
     }
     told = " ".join(report.notes)
-    for what in ("not supported", "not counted", "less than 5 % of the time", "lines that count nothing"):
+    for what in ("not supported", "not counted", "less than 5 % of the time", "lines without counts"):
         assert what in told
 
 

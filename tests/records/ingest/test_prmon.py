@@ -35,7 +35,7 @@ def test_the_form_of_today(session: Session, shared_data: Path) -> None:
     assert found["mem_used_b"][-1] == 0
     assert np.isnan(found["read_b_s"][-1])
     assert np.isfinite(found["net_b_s"][-1])
-    assert sum("falls of the counters" in note for note in report.notes) == 4
+    assert sum("decreases of the counters" in note for note in report.notes) == 4
 
 
 def test_the_form_before_it(session: Session, shared_data: Path) -> None:
@@ -60,7 +60,7 @@ def test_counters_become_rates_and_where_they_fall_there_is_a_gap(session: Sessi
     found = {name: one for (name, _, _), one in series(session, "4711").items()}
     np.testing.assert_array_equal(found["cpu_load"], [np.nan, 1, np.nan, 1])
     np.testing.assert_array_equal(found["read_b_s"], [np.nan, 10, np.nan, 0])
-    assert any("falls of the counters of cpu_load, left as gaps: 1" in note for note in report.notes)
+    assert any("decreases of the counters of cpu_load, left as gaps: 1" in note for note in report.notes)
 
 
 def test_time_that_goes_back_lines_that_repeat_and_cells_that_are_none(

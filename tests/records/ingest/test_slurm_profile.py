@@ -97,7 +97,7 @@ def test_what_is_no_number_is_a_gap_and_counted(session: Session, tmp_path: Path
     assert "another number of cells, left out: 1" in told
     assert "without a time, left out: 1" in told
     assert "cells of cpuutilization that are no number from 0, left as gaps: 3" in told
-    assert {row["remark"] for row in rows(session)} == {"1 samples of an instant that has another"}
+    assert {row["remark"] for row in rows(session)} == {"1 samples with the time of another sample"}
 
 
 def test_samples_without_a_job_or_a_node_are_counted(session: Session, tmp_path: Path) -> None:

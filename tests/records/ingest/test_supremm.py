@@ -45,7 +45,7 @@ def test_summaries_of_both_generations_are_job_records(session: Session, shared_
     )
     assert "intel_snb_imc.CAS_READS" in counters
     assert "CAS_READS" not in counters
-    assert any("groups without data, left out" in note for note in report.notes)
+    assert any("groups without data, ignored" in note for note in report.notes)
 
 
 def test_plots_of_the_earlier_form(session: Session, shared_data: Path) -> None:
@@ -60,7 +60,7 @@ def test_plots_of_the_earlier_form(session: Session, shared_data: Path) -> None:
     # 49 samples every 600 s, but the last two 152 s apart, after the end that the id names
     row = next(row for row in rows(session) if row["unit"] == "c533-601/15")
     assert (row["n_samples"], row["step_s"]) == (48, 600.0)
-    assert row["remark"] == "1 samples moved to regular instants, 1 samples of an instant that has another"
+    assert row["remark"] == "1 samples moved to regular instants, 1 samples with the time of another sample"
     assert row["end_time"] == datetime.fromtimestamp(1_371_867_036, UTC)
 
 

@@ -132,7 +132,7 @@ def test_without_a_waiting_time_there_is_no_start(tmp_path: Path) -> None:
     (row,), _, notes = one(tmp_path, wait=-1)
     assert (row["start_time"], row["queue_s"]) == (None, None)
     assert row["end_time"] == START + timedelta(seconds=1100)
-    assert [note for note in notes if "without a waiting time" in note and note.endswith(": 1")]
+    assert [note for note in notes if "1 jobs have no waiting time" in note]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_time_that_goes_back_and_repeats_is_sorted_and_counted() -> None:
     laid = regular(np.array([0.0, 20.0, 10.0, 10.0, 30.0]), [np.array([0.0, 2.0, 1.0, 9.0, 3.0])])
     assert laid.columns[0].tolist() == [0.0, 9.0, 2.0, 3.0]
     assert (laid.shifted, laid.dropped) == (0, 1)
-    assert laid.remark == "1 samples of an instant that has another"
+    assert laid.remark == "1 samples with the time of another sample"
 
 
 def test_samples_that_are_missing_are_gaps() -> None:

@@ -99,7 +99,7 @@ def test_the_line_is_named_where_it_is_the_limit() -> None:
     [
         ({"verdict": "ok", "confirmed": False}, ""),
         ({"verdict": "deviates", "confirmed": True}, ""),
-        ({"verdict": "undeclared"}, "declare a value of its own"),
+        ({"verdict": "undeclared"}, "a declared value of its own"),
         ({"verdict": "not comparable"}, "jobs of tasks that run at many other queues"),
         (
             {"verdict": "deviates", "confirmed": None, "significant": True, "stable": False}

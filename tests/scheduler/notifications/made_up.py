@@ -46,10 +46,10 @@ def event(
         "window_start": datetime(2026, 10, 23, tzinfo=UTC),
         "window_end": datetime(2026, 11, 22, tzinfo=UTC),
         "sentence": (
-            "Relative to what 52 other sites declare, these jobs ran like 7.1 (6.6 to 7.7, 90 %) HS06 "
-            "per core; 10.30 is declared (−31 %)."
+            "CERN-PROD_UCORE runs 31 % slower than declared (90 % interval: 26 to 36 %), confirmed on two "
+            "disjoint sets of jobs."
         ),
-        "evidence": "412 jobs of 2026-11-01 to 2026-11-21, apart from 388 jobs of 2026-10-02 to 2026-10-31",
+        "evidence": "412 jobs of 2026-11-01 to 2026-11-21, and 388 jobs of 2026-10-02 to 2026-10-31",
         "since": night - timedelta(days=12),
         "benchmark": "HS06",
     } | given

@@ -24,7 +24,7 @@ from scheduler.notifications.picture import MOST_ROWS, WIDTH, picture_of
 from scheduler.notifications.sending import Post
 from scheduler.notifications.settings import NotifySettings
 from scheduler.notifications.wording import LONGEST_SUBJECT
-from tests.messages import raised
+from tests.messages import compare_text, raised
 from tests.scheduler.notifications.made_up import NIGHT, NOW, coordinator, notice, settings, site
 
 HOSTILE = "<img src=x onerror=alert(1)>\r\nBcc: evil@x.example\u202e {{ 7 * 7 }} {% raw %}"
@@ -122,26 +122,29 @@ def test_any_name_makes_a_mail(name: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "notices", "subject"),
+    ("role", "notices"),
     [
-        ("site", [notice()], "31 % below declared corepower: CERN-PROD_UCORE"),
-        ("site", [notice(deviation=0.4)], "40 % above declared corepower: CERN-PROD_UCORE"),
-        (
-            "site",
-            [notice(), notice(processing_type="simul")],
-            "31 % below declared corepower: CERN-PROD_UCORE",
-        ),
-        ("site", [notice(), notice("CERN-PROD_B")], "2 queues deviate from declared corepower: CERN-PROD"),
-        ("site", [notice(), notice("A_B")], "2 queues deviate from declared corepower: A_B, CERN-PROD_UCORE"),
-        ("site", [notice(kind="closed")], "No longer deviates from declared corepower: CERN-PROD_UCORE"),
-        ("site", [notice(kind="closed"), notice("CERN-PROD_B")], "1 new deviation, 1 ended: CERN-PROD"),
-        ("coordinator", [notice(), notice("B", "noticed")], "1 confirmed, 1 candidate: 2026-11-21"),
-        ("coordinator", [notice(kind="answered")], "1 other change: 2026-11-21"),
+        ("site", [notice()]),
+        ("site", [notice(deviation=0.4)]),
+        ("site", [notice(processing_type="simul")]),
+        ("site", [notice(), notice(processing_type="simul")]),
+        ("site", [notice(), notice("CERN-PROD_B")]),
+        ("site", [notice(), notice("A_B")]),
+        ("site", [notice(kind="closed")]),
+        ("site", [notice(kind="closed"), notice("CERN-PROD_B")]),
+        ("coordinator", [notice(), notice("B", "noticed")]),
+        ("coordinator", [notice(kind="answered")]),
     ],
 )
-def test_subjects(role: str, notices: list[Notice], subject: str) -> None:
+def test_subjects(role: str, notices: list[Notice]) -> None:
     made = settings(site() if role == "site" else coordinator())
-    assert mail_of(*notices, made=made)[1]["Subject"] == f"[esjobs] {subject}"
+    compare_text(mail_of(*notices, made=made)[1]["Subject"])
+
+
+@pytest.mark.parametrize("role", ["site", "coordinator"])
+def test_text_of_a_mail(role: str) -> None:
+    made = settings(site() if role == "site" else coordinator())
+    compare_text(text_of(mail_of(notice(), notice("CERN-PROD_B", "closed"), made=made)[1]))
 
 
 def test_every_kind_has_its_words() -> None:

@@ -67,8 +67,8 @@ def subjects(server: MailServer, recipient: str) -> list[str]:
     ]
 
 
-BELOW = f"31 % below declared corepower: {QUEUE}"
-OVER = f"No longer deviates from declared corepower: {QUEUE}"
+BELOW = f"{QUEUE}: jobs run 31 % slower than the declared corepower"
+OVER = f"{QUEUE}: no longer deviates from the declared corepower"
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,15 @@ OVER = f"No longer deviates from declared corepower: {QUEUE}"
             [BELOW],
         ),
         # a kind that comes first covers all work
-        ([(0, "opened", "simul", -0.31), (3, "opened", "all", -0.28)], [f"{BELOW}, simul"]),
+        ([(0, "opened", "simul", -0.31), (3, "opened", "all", -0.28)], [BELOW.replace("jobs", "simul jobs")]),
         # a kind that would still deviate after the correction is news
         (
             [(0, "opened", "all", -0.31), (4, "opened", "simul", -0.5)],
-            [BELOW, f"50 % below declared corepower: {QUEUE}, simul"],
+            [BELOW, BELOW.replace("jobs run 31 %", "simul jobs run 50 %")],
         ),
         (
             [(0, "opened", "all", -0.31), (4, "opened", "simul", 0.4)],
-            [BELOW, f"40 % above declared corepower: {QUEUE}, simul"],
+            [BELOW, f"{QUEUE}: simul jobs run 40 % faster than the declared corepower"],
         ),
         # it is over when the last kind is
         (
@@ -107,7 +107,7 @@ OVER = f"No longer deviates from declared corepower: {QUEUE}"
         # a declaration that is wrong the other way round is another deviation
         (
             [(0, "opened", "all", -0.31), (5, "opened", "all", 0.4), (6, "opened", "simul", 0.38)],
-            [BELOW, f"40 % above declared corepower: {QUEUE}"],
+            [BELOW, f"{QUEUE}: jobs run 40 % faster than the declared corepower"],
         ),
         (
             [(0, "opened", "all", -0.31), (5, "closed", "all", -0.1), (20, "reopened", "all", -0.31)],
@@ -128,8 +128,8 @@ def test_no_candidate_of_a_queue_that_is_confirmed(store: DuckStore, server: Mai
         *((4, "noticed", "evgen", -0.33), (6, "noticed", "pile", 0.5), (7, "withdrawn", "simul", -0.3)),
     ]
     live(store, server, mailed(server, coordinator()), happened)
-    assert subjects(server, "coord") == ["1 candidate: 2026-11-21", "1 confirmed: 2026-11-23"]
-    assert Counter(state for _, state in states(store)) == {"sent": 2, "same": 4}
+    assert subjects(server, "coord") == ["1 candidate: 2026-11-21", "1 confirmed deviation: 2026-11-23"]
+    assert Counter(state for _, state in states(store)) == {"sent": 2, "repetition": 4}
 
 
 def test_kinds_that_say_the_same_stand_beside_it(store: DuckStore, server: MailServer) -> None:
@@ -142,8 +142,8 @@ def test_kinds_that_say_the_same_stand_beside_it(store: DuckStore, server: MailS
     [(_, mail)] = server.taken
     body = mail.get_body(("plain",))
     assert body is not None
-    assert "The same in: evgen, simul" in body.get_content()
-    assert body.get_content().count("all work") == 1
+    assert "Same deviation in: evgen, simul" in body.get_content()
+    assert body.get_content().count("all processing types") == 1
 
 
 def test_a_correction_that_leaves_less_than_the_limit() -> None:
@@ -193,7 +193,10 @@ def test_sites_are_not_written_to_before_a_date(store: DuckStore, server: MailSe
     made = mailed(server, site(), coordinator(), sites_from=None)
     happened = [(0, "opened", "all", -0.31), (1, "opened", "simul", -0.3)]
     live(store, server, made, happened)
-    assert (subjects(server, "cern"), subjects(server, "coord")) == ([], ["1 confirmed: 2026-11-21"])
+    assert (subjects(server, "cern"), subjects(server, "coord")) == (
+        [],
+        ["1 confirmed deviation: 2026-11-21"],
+    )
     [row] = [row for row in outbox(store) if row["state"] == "withheld"]
     assert "sites_from" in row["error"]
     # a deviation that ends meanwhile is not mentioned
@@ -229,6 +232,6 @@ def test_nights_that_are_caught_up_say_once_that_no_jobs_arrive(store: DuckStore
         alert = ingest_stopped(NOW - timedelta(days=10 - number), 36, NOW)
         notify_night(store, office(made, clock), night, alerts=[alert])
     assert subjects(server, "operators") == [
-        "Night 2026-11-16 is missing, and 4 more",
-        "Night 2026-11-16 is done now, and 5 more",
+        "Night 2026-11-16 is missing: the cluster did not answer, and 4 more",
+        "Night 2026-11-16 is complete, and 5 more",
     ]

@@ -1,4 +1,4 @@
-"""The step of a night against a real mail server: once, to whom, what waits, what is given up."""
+"""The step of a night against a real mail server: once, to whom, what waits, what is abandoned."""
 
 from datetime import date, timedelta
 from pathlib import Path
@@ -50,8 +50,8 @@ def test_a_change_is_told_once_to_those_it_concerns(store: DuckStore, server: Ma
     report = notify_night(store, office(made), NIGHT)
     assert (report.rows_in, report.rows_out, report.counts) == (2, 2, {})
     assert to(server) == [
-        ("cern@site.example", "[esjobs] 31 % below declared corepower: CERN-PROD_UCORE"),
-        ("coordinators@grid.example", "[esjobs] 1 confirmed, 1 candidate: 2026-11-21"),
+        ("cern@site.example", "[esjobs] CERN-PROD_UCORE: jobs run 31 % slower than the declared corepower"),
+        ("coordinators@grid.example", "[esjobs] 1 confirmed deviation, 1 candidate: 2026-11-21"),
     ]
     assert states(store) == [("cern", "sent"), ("coordinators", "sent")]
     before = outbox(store)
@@ -63,8 +63,8 @@ def test_a_change_is_told_once_to_those_it_concerns(store: DuckStore, server: Ma
     events(store, event(), event("CERN-PROD_HPC"), event("OTHER_Q", "noticed"))
     notify_night(store, office(made), NIGHT)
     assert [(address, subject) for address, subject in to(server)[2:]] == [
-        ("cern@site.example", "[esjobs] 31 % below declared corepower: CERN-PROD_HPC"),
-        ("coordinators@grid.example", "[esjobs] 1 confirmed: 2026-11-21"),
+        ("cern@site.example", "[esjobs] CERN-PROD_HPC: jobs run 31 % slower than the declared corepower"),
+        ("coordinators@grid.example", "[esjobs] 1 confirmed deviation: 2026-11-21"),
     ]
 
 
@@ -80,8 +80,8 @@ def test_what_is_told_stands_in_the_mail(store: DuckStore, server: MailServer) -
         for said in (
             *(
                 "CERN-PROD_UCORE",
-                "−31 %",
-                "−36 % to −26 %",
+                "31 % slower",
+                "26 to 36 %",
                 "10.30 HS06",
                 "2026-10-23 to 2026-11-21 (30 days)",
             ),
@@ -119,18 +119,18 @@ def test_one_recipient_never_blocks_others(store: DuckStore, server: MailServer,
     pauses = Pauses()
     report = notify_night(store, office(made, pauses=pauses), NIGHT)
     assert states(store) == [
-        *[("broken", "failed"), ("cern", "sent"), ("chat", "failed"), ("gone", "given up")],
+        *[("broken", "failed"), ("cern", "sent"), ("chat", "failed"), ("gone", "abandoned")],
         *[("operators", "sent"), ("slow", "failed")],
     ]
-    assert report.counts == {"messages failed": 3, "messages given up": 1}
+    assert report.counts == {"messages failed": 3, "messages abandoned": 1}
     assert len(pauses) == 1
     # rounds: who has no trouble has it before anybody is tried again
     assert server.taken[0][0] == "cern@site.example"
     [told] = [mail for address, mail in server.taken if address == "operators@grid.example"]
-    assert told["Subject"] == "[esjobs] A message to gone was given up"
+    assert told["Subject"] == "[esjobs] A message to gone was abandoned"
     body = told.get_body(("plain",))
     assert body is not None
-    assert "550 no such user" in body.get_content()
+    assert "550 no such user" in " ".join(body.get_content().split())
 
 
 def test_what_fails_waits_for_the_next_night_and_is_given_up(store: DuckStore, server: MailServer) -> None:
@@ -153,7 +153,7 @@ def test_what_fails_waits_for_the_next_night_and_is_given_up(store: DuckStore, s
         clock.on(NIGHT + number * DAY)
         notify_night(store, office(made, clock), NIGHT + number * DAY)
     row = outbox(store)[-1]
-    assert (row["state"], row["attempts"]) == ("given up", 7)
+    assert (row["state"], row["attempts"]) == ("abandoned", 7)
     assert "not delivered in 3 days" in row["error"]
     server.answers.clear()
     notify_night(store, office(made, clock), NIGHT + 7 * DAY)
@@ -212,8 +212,11 @@ def test_a_weekly_digest_has_every_night_once(store: DuckStore, server: MailServ
             notify_night(store, office(made, clock), night)
     # the mail to the site at once, the digest on Monday: the nights from Monday to Sunday
     assert to(server) == [
-        ("cern@site.example", "[esjobs] 31 % below declared corepower: CERN-PROD_2"),
-        ("coordinators@grid.example", "[esjobs] 1 confirmed, 6 candidates: 2026-11-16 to 2026-11-22"),
+        ("cern@site.example", "[esjobs] CERN-PROD_2: jobs run 31 % slower than the declared corepower"),
+        (
+            "coordinators@grid.example",
+            "[esjobs] 1 confirmed deviation, 6 candidates: 2026-11-16 to 2026-11-22",
+        ),
     ]
     found = [state for name, state in states(store) if name == "coordinators"]
     assert sorted(found) == ["bundled"] * 7 + ["collected", "sent"]
@@ -230,7 +233,7 @@ def test_a_monday_that_nobody_ran_loses_nothing(store: DuckStore, server: MailSe
         clock.on(night)
         events(store, event("CERN-PROD_Q", night=night), night=night)
         notify_night(store, office(made, clock), night)
-    assert [subject for _, subject in to(server)] == ["[esjobs] 1 confirmed: 2026-11-20"]
+    assert [subject for _, subject in to(server)] == ["[esjobs] 1 confirmed deviation: 2026-11-20"]
 
 
 def test_nights_that_went_wrong(store: DuckStore, server: MailServer) -> None:
@@ -240,16 +243,20 @@ def test_nights_that_went_wrong(store: DuckStore, server: MailServer) -> None:
     alert = ingest_stopped(NOW - 40 * timedelta(hours=1), 36, NOW)
     for _ in range(2):
         notify_night(store, office(made, clock), NIGHT, alerts=[alert])
-    assert to(server) == [("operators@grid.example", "[esjobs] Night 2026-11-20 failed, and 2 more")]
+    assert to(server) == [
+        ("operators@grid.example", "[esjobs] Night 2026-11-20 failed: the cluster did not answer, and 2 more")
+    ]
     clock.on(NIGHT + DAY)
     nights(store, d2026_11_20="done", d2026_11_21="done", d2026_11_22="failed")
     again = ingest_stopped(NOW - 40 * timedelta(hours=1), 36, NOW + DAY)
     for _ in range(2):
         notify_night(store, office(made, clock), NIGHT + DAY, alerts=[again])
-    assert to(server)[1:] == [("operators@grid.example", "[esjobs] Night 2026-11-22 failed, and 1 more")]
+    assert to(server)[1:] == [
+        ("operators@grid.example", "[esjobs] Night 2026-11-22 failed: the cluster did not answer, and 1 more")
+    ]
     body = server.taken[-1][1].get_body(("plain",))
     assert body is not None
-    assert "Night 2026-11-20 is done now" in body.get_content()
+    assert "Night 2026-11-20 is complete" in body.get_content()
 
 
 def test_who_catches_up_a_year_writes_to_nobody(store: DuckStore, server: MailServer) -> None:
@@ -259,7 +266,7 @@ def test_who_catches_up_a_year_writes_to_nobody(store: DuckStore, server: MailSe
     notify_night(store, office(made), old)
     notify_night(store, office(made), old, retry=True)
     assert not server.taken
-    assert states(store) == [("cern", "given up"), ("coordinators", "given up")]
+    assert states(store) == [("cern", "abandoned"), ("coordinators", "abandoned")]
     assert "within_days" in outbox(store)[0]["error"]
 
 
@@ -276,7 +283,7 @@ def test_a_change_whose_night_moves_is_told_once(store: DuckStore, server: MailS
     for _ in range(2):
         notify_night(store, office(made, clock), NIGHT)
     assert len(server.taken) == 1
-    assert sorted(states(store)) == [("cern", "known"), ("cern", "sent")]
+    assert sorted(states(store)) == [("cern", "duplicate"), ("cern", "sent")]
     # what ends, and what begins again, are changes of their own
     events(store, event(kind="closed", night=later), event(kind="reopened", night=later), night=later)
     clock.on(later)
@@ -291,7 +298,9 @@ def test_a_night_that_is_run_again_tells_what_it_moves_after_it(store: DuckStore
     clock = Clock(NOW + 2 * DAY)
     events(store, event("CERN-PROD_B", night=NIGHT + DAY), night=NIGHT + DAY)
     notify_night(store, office(made, clock), NIGHT)
-    assert [subject for _, subject in to(server)] == ["[esjobs] 31 % below declared corepower: CERN-PROD_B"]
+    assert [subject for _, subject in to(server)] == [
+        "[esjobs] CERN-PROD_B: jobs run 31 % slower than the declared corepower"
+    ]
 
 
 def test_a_recipient_that_is_gone(store: DuckStore, server: MailServer) -> None:
@@ -301,7 +310,7 @@ def test_a_recipient_that_is_gone(store: DuckStore, server: MailServer) -> None:
     notify_night(store, office(mailed(server, site(), coordinator(digest="weekly")), clock), NIGHT)
     clock.on(NIGHT + 9 * DAY)
     notify_night(store, office(mailed(server, site("other")), clock), NIGHT + 9 * DAY)
-    assert states(store) == [("cern", "given up"), ("coordinators", "given up")]
+    assert states(store) == [("cern", "abandoned"), ("coordinators", "abandoned")]
     assert not server.taken
 
 

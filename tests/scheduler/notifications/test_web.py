@@ -76,7 +76,7 @@ def test_an_answer_that_drips_has_an_end(hook: Listener) -> None:
     hook.drip_s = 0.05
     began = time.monotonic()
     error = failed(hook.url, timeout_s=0.5)
-    assert (error.again, "in time" in str(error)) == ("now", True)
+    assert error.again == "now"
     assert time.monotonic() - began < 10
 
 
@@ -87,7 +87,7 @@ def test_certificates_are_checked(authority: Authority, tmp_path: Path) -> None:
         assert len(hook.posted) == 1
         for ca_file in (None, Path(stranger.ca_file)):
             error = failed(hook.url, ca_file=ca_file)
-            assert (error.again, "certificate" in str(error)) == ("later", True)
+            assert error.again == "later"
         assert failed(hook.url, ca_file=tmp_path / "no.pem").again in ("later", "now")
         assert len(hook.posted) == 1
 

@@ -182,7 +182,7 @@ def _described(panel: Panel, width: int, limit: float) -> dict[str, Any]:
         "title": panel.title,
         "kind": panel.kind,
         "about": panel.description,
-        "empty": panel.empty or "There are no rows for what is chosen.",
+        "empty": panel.empty or "No rows for this selection.",
         "width": width,
     }
     return said | (words_of(panel, limit) if not panel.view.table else {})

@@ -40,7 +40,7 @@ def panel_of(
             column["page"] = drawable.columns.made(
                 "page", lambda row: of_jobs.get((row["source"], row["job_id"]))
             )
-    if leads_to is not None and panel.view.level in (None, "queue"):
+    if leads_to is not None and panel.view.level != "cpu_model":
         _lead(made, panel, leads_to)
     return made
 

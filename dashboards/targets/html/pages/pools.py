@@ -152,7 +152,7 @@ def _fewer(view: View, choices: tuple[tuple[str, str], ...], reader: Reader) -> 
         most = MOST_GROUPS if some else None
         if (pool := _summed([view], choices[:some], reader, most)) is not None:
             return pool
-    raise LookupError(f"the groups of '{view.table}' were not given")
+    raise LookupError(f"the groups of '{view.table}' are missing")
 
 
 def _summed(
@@ -162,7 +162,9 @@ def _summed(
     metrics: dict[str, Metric | Mean] = {}
     for each in (each for view in views for each in view.metrics):
         if metrics.setdefault(each.name, each) != each:
-            raise ValueError(f"panels that share their rows call two metrics '{each.name}'; name one apart")
+            raise ValueError(
+                f"panels that share their rows have two metrics '{each.name}'; use different names"
+            )
     query = replace(views[0], by=tuple(keys), metrics=tuple(metrics.values()), sort=())
     rows = reader.groups(query, most)
     if rows is None:
@@ -181,7 +183,7 @@ def _covered(panel: Panel, choices: tuple[tuple[str, str], ...], reader: Reader)
         if every is not None:
             rows = _with_counts(panel, view, every, reader)
             return Pool("", view, (*keys, ALL), kept, summed=True, rows=rows)
-    raise LookupError(f"the groups of '{panel.id}' were not given")
+    raise LookupError(f"the groups of '{panel.id}' are missing")
 
 
 def _with_counts(panel: Panel, view: View, every: Sequence[Row], reader: Reader) -> list[Row]:

@@ -54,7 +54,7 @@ _BENCHMARKS = {"hepspec": "hs06", "hepspec06": "hs06", "hs06": "hs06", "hepscore
 _NOTHING = frozenset({"", "none", "null"})
 NO_SITE = "no site"
 # What is counted of a file beside what is left out, and what people read.
-_COUNTED = {**REMARKS, NO_SITE: "no site (nobody could place their jobs)"}
+_COUNTED = {**REMARKS, NO_SITE: "no site (their jobs could not be assigned)"}
 
 # Benchmarks of before, whose scores are no HS06.
 _OLD = frozenset({"si2k"})
@@ -93,9 +93,8 @@ class _Used:
         if more >= _DOUBTFUL * one:
             return ()
         return (
-            f"{file}: efficiency is {more:.3f} over jobs of several cores and {one:.3f} over those of one: "
-            "their wall-clock times look as if they were multiplied by cores already, and their efficiencies "
-            "too low by as much",
+            f"{file}: efficiency is {more:.3f} for multi-core jobs and {one:.3f} for single-core jobs. "
+            "Wall-clock times seem to be multiplied by cores already, so these efficiencies are too low",
         )
 
 
@@ -110,7 +109,7 @@ class ApelSource(OfText):
     name: str = "apel"
     default_source: str = "apel"
     settable: ClassVar[tuple[Field, ...]] = (
-        column("corepower", "boolean", "true: the scores that sites declare become corepower, too"),
+        column("corepower", "boolean", "true: import the scores that sites declare as corepower, too"),
     )
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
@@ -154,14 +153,16 @@ def _notes(file: str, n_rows: int, undeclared: int, remarks: Counter[str]) -> tu
     notes = [] if n_rows else [f"{file}: no rows"]
     if undeclared:
         notes.append(
-            f"{file}: {undeclared:,} of {n_rows:,} sums are accounted by {UNDECLARED:g} HS06 per core, the "
-            "default of a site that declared none: they declare no corepower"
+            f"{file}: {undeclared:,} of {n_rows:,} sums use {UNDECLARED:g} HS06 per core, the default for "
+            "undeclared sites; they count as undeclared"
         )
     for remark, count in remarks.most_common():
         if remark in _COUNTED:
             notes.append(f"{file}: sums with {_COUNTED[remark]}: {count:,}")
     if others := [name for name in remarks if name not in _COUNTED]:
-        notes.append(f"{file}: left out scores of {', '.join(sorted(others))}; read are HS06 and HEPscore23")
+        notes.append(
+            f"{file}: ignored scores of {', '.join(sorted(others))}; only HS06 and HEPscore23 are read"
+        )
     return tuple(notes)
 
 
@@ -186,8 +187,8 @@ def _corepower(declared: Mapping[tuple[str, str, date], list[float]], file: str)
             }
         )
     note = (
-        f"{file}: corepower of {len({row['name'] for row in rows})} sites; queues of jobs that have "
-        "other names than their site are not met by it"
+        f"{file}: corepower of {len({row['name'] for row in rows})} sites; queues whose names differ from "
+        "the site do not use it"
     )
     yield Parsed.of(rows, notes=(note,), table=COREPOWER)
 
@@ -199,7 +200,7 @@ def _records(file: Input) -> Iterator[_Record]:
     """Yield the records of a file; :class:`InputError` if it does not begin like a summary."""
     with opened(file) as source:
         if source.container != "csv":
-            raise InputError(f"{file.name} is {source.container}, not a message of APEL")
+            raise InputError(f"{file.name} is {source.container}, not an APEL message")
         record: _Record | None = None
         begun = False
         for lines in LineFeed(source.stream, file):
@@ -234,9 +235,9 @@ def _with_line(record: _Record | None, number: int, line: str, wrong: str) -> _R
     key, colon, value = line.partition(":")
     name = key.strip().lower()
     if not wrong and line and (not colon or not name):
-        wrong = f"line {number} is no 'Key: value'"
+        wrong = f"line {number} is not 'Key: value'"
     if not wrong and name in record.values:
-        wrong = f"line {number} names {key.strip()} a second time"
+        wrong = f"line {number} repeats the key {key.strip()}"
     record.wrong = record.wrong or wrong
     if line:
         record.values[name] = value.strip()
@@ -248,16 +249,16 @@ def _require_summary(line: str, file: str) -> None:
     kind = line.partition(":")[0].strip().lower()
     if kind not in (SUMMARY, NORMALISED):
         raise InputError(
-            f"{file} is a message of the kind {kind}; read are summaries ({SUMMARY}, {NORMALISED}), which "
-            "ssmsend puts together at a site"
+            f"{file} is an APEL message of type {kind}; only the summaries of ssmsend are read ({SUMMARY}, "
+            f"{NORMALISED})"
         )
 
 
 def _require_key(line: str, file: str) -> None:
     if not re.match(r"[A-Za-z]+\s*:", line):
         raise InputError(
-            f"{file} does not begin like a message of APEL; expected 'APEL-summary-job-message: v0.3', or "
-            "records of 'Key: value' lines with %% between"
+            f"{file} does not begin like an APEL message; expected 'APEL-summary-job-message: v0.3', or "
+            "records of 'Key: value' lines separated by %%"
         )
 
 
@@ -346,7 +347,7 @@ def _scores(values: Mapping[str, str], key: str, remarks: Counter[str]) -> Itera
         return
     if not text.endswith("}"):
         raise RowError(
-            "not a number", key, f"{key} holds '{text[:60]}'; accepted: a number, or {{hepspec: 10.0}}"
+            "not a number", key, f"{key} contains '{text[:60]}'; accepted: a number, or {{hepspec: 10.0}}"
         )
     for item in text[1:-1].split(","):
         name, _, number = item.partition(":")
@@ -378,10 +379,12 @@ def _number(key: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise RowError("not a number", key, f"{key} holds '{text[:60]}'; accepted: a number from 0")
+        raise RowError("not a number", key, f"{key} contains '{text[:60]}'; accepted: a number from 0")
     if number < 0 or number > MAX_NUMBER:
         reason = "negative" if number < 0 else "out of range"
-        raise RowError(reason, key, f"{key} holds '{text[:60]}'; accepted: a number from 0 to {MAX_NUMBER:g}")
+        raise RowError(
+            reason, key, f"{key} contains '{text[:60]}'; accepted: a number from 0 to {MAX_NUMBER:g}"
+        )
     return number
 
 
@@ -395,7 +398,7 @@ def _count(values: Mapping[str, str], key: str, *, required: bool = False) -> in
         return None
     number = _number(key, text)
     if number != int(number) or number > MAX_INTEGER:
-        raise RowError("not a whole number", key, f"{key} holds '{text[:60]}'; accepted: a whole number")
+        raise RowError("not a whole number", key, f"{key} contains '{text[:60]}'; accepted: a whole number")
     return int(number)
 
 
@@ -405,7 +408,7 @@ def _time(values: Mapping[str, str], key: str) -> datetime | None:
         return None
     limit = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
     if not datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp() <= seconds < limit:
-        raise RowError("bad time", key, f"{key} holds '{values[key][:60]}'; accepted: seconds since 1970")
+        raise RowError("bad time", key, f"{key} contains '{values[key][:60]}'; accepted: seconds since 1970")
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -418,6 +421,6 @@ def _month(values: Mapping[str, str]) -> date:
     for key, within in bounds:
         text = _required(values, key)
         if not text.isdecimal() or len(text) > 4 or not within(int(text)):
-            raise RowError("bad time", key, f"{key} holds '{text[:60]}'; accepted: Month: 02, Year: 2015")
+            raise RowError("bad time", key, f"{key} contains '{text[:60]}'; accepted: Month: 02, Year: 2015")
         parts.append(int(text))
     return date(parts[0], parts[1], 1)

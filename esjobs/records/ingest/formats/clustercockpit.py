@@ -161,9 +161,9 @@ def _document(file: Input) -> dict[str, msgspec.Raw]:
     try:
         return msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except RecursionError as error:
-        raise InputError(f"{file.name} is nested too deeply for the job archive; copy it again") from error
+        raise InputError(f"{file.name} is nested too deeply for a job archive; copy it again") from error
     except msgspec.MsgspecError as error:
-        raise InputError(f"{file.name} is no JSON of the job archive ({error}); copy it again") from error
+        raise InputError(f"{file.name} is not valid JSON ({error}); copy it again") from error
 
 
 def _decoded(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
     # some clusters write the limit in minutes
     limit, wall = meta.get("walltime"), meta.get("duration")
     if limit and wall and wall > 2 * limit:
-        books.repair("jobs that ran more than twice their walltime, which may be in another unit")
+        books.repair("jobs longer than twice their walltime limit, which may have another unit")
     return job_files.job_piece(job, file, fill, facts.source, books)
 
 
@@ -247,8 +247,8 @@ def _series(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
     facts = _facts(_beside(file), fill)
     if not facts.job_id or facts.start is None:
         raise InputError(
-            f"{file.name} does not say whose series it holds: put the job's meta.json beside it, or give "
-            "--set job_id=ID --set start_time=TIME"
+            f"{file.name} does not name its job; put the job's meta.json beside it, or add --set job_id=ID "
+            "--set start_time=TIME"
         )
     books = Books(file.name)
     found: list[Series] = []
@@ -268,7 +268,7 @@ def _scopes(theirs: str, raw: msgspec.Raw, books: Books) -> Iterator[tuple[str, 
     try:
         scopes = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError as error:
-        books.refuse("no series", theirs, f"'{theirs}' holds no metric by scope: {error}")
+        books.refuse("no series", theirs, f"'{theirs}' is not a metric by scope: {error}")
         return
     for name, one in scopes.items():
         scope = _SCOPES.get(name.lower())
@@ -276,7 +276,9 @@ def _scopes(theirs: str, raw: msgspec.Raw, books: Books) -> Iterator[tuple[str, 
             books.refuse("unknown scope", theirs, f"'{theirs}' has the scope '{name[:60]}'")
             continue
         if name.lower() == "memorydomain" and "socket" in scopes:
-            books.refuse("repeated", theirs, f"'{theirs}' of memory domains, which sockets have, too")
+            books.refuse(
+                "repeated", theirs, f"'{theirs}' per memory domain, ignored because it exists per socket"
+            )
             continue
         try:
             yield scope, msgspec.json.decode(one, type=_Metric)
@@ -354,10 +356,10 @@ def _in_base_units(
     meant = _meant(prefix, float(np.nanmax(values, initial=0.0)), ours.most)
     if meant != prefix:
         remark = f"{prefix}{base} read as {meant}{base}: more than a node can do"
-        books.repair(f"series of {ours.name} with a prefix that is too large")
+        books.repair(f"series of {ours.name} with a unit prefix that is too large")
         prefix = meant
     if ours.name in ("mem_used_b", "gpu_mem_used_b") and base.endswith("/s"):
-        books.repair("series of used memory in bytes a second, read as bytes")
+        books.repair("series of used memory in bytes per second, read as bytes")
         remark = "; ".join(filter(None, (remark, "B/s read as B")))
     with np.errstate(over="ignore"):
         # what is too large for a number is a gap

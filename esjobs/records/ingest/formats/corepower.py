@@ -53,12 +53,12 @@ def _row(raw: Mapping[Any, Any], columns: Mapping[str, str], where: str) -> dict
 def _columns(header: Sequence[str], path: Path) -> dict[str, str]:
     columns = {name.strip().lower(): name for name in header}
     if len(columns) < len(header):
-        raise InputError(f"{path}, line 1: a column is named twice; expected {ACCEPTED}")
+        raise InputError(f"{path}, line 1: a column name is repeated; expected {ACCEPTED}")
     names = [name for name in _NAME_COLUMNS if name in columns]
     if len(names) > 1:
         raise InputError(
-            f"{path}, line 1: columns {' and '.join(names)} both name what a row declares; keep one of them "
-            "(column site names who runs a queue)"
+            f"{path}, line 1: columns {' and '.join(names)} both name the queue or CPU model; keep one of "
+            "them (column site names the site of a queue)"
         )
     if not names or "corepower" not in columns:
         raise InputError(f"{path}, line 1: expected {ACCEPTED}; found {', '.join(columns) or 'nothing'}")

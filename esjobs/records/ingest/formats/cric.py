@@ -26,11 +26,13 @@ def _document(text: str, path: Path) -> Any:
             f"{path}, line {error.lineno}: not JSON ({error.msg}); expected CRIC queues"
         ) from error
     except UnicodeEncodeError as error:
-        raise InputError(f"{path}: half of a surrogate pair in a text; accepted: whole characters") from error
+        raise InputError(
+            f"{path}: half of a surrogate pair in a text; accepted: complete characters"
+        ) from error
     except RecursionError as error:
-        raise InputError(f"{path}: nested too deeply to be a queue description of CRIC") from error
+        raise InputError(f"{path}: nested too deeply for a queue description of CRIC") from error
     except ValueError as error:
-        raise InputError(f"{path}: not JSON that can be read ({error}); expected CRIC queues") from error
+        raise InputError(f"{path}: invalid JSON ({error}); expected CRIC queues") from error
     return document
 
 

@@ -20,7 +20,7 @@ from esjobs.records.ingest.base import Parsed, Reject
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.small_files import LARGEST, text_of
 from esjobs.records.names.cpu_models import canonical
-from esjobs.schema.declared import COREPOWER, RECORDS
+from esjobs.schema.declared import COREPOWER, QUEUES, RECORDS
 
 BENCHMARKS = ("HS06", "HS23")
 ACCEPTED = (
@@ -76,9 +76,9 @@ class DeclaredValues:
     written: str = Options.written
     most: ClassVar[int] = LARGEST
     settable: ClassVar[tuple[Field, ...]] = (
-        column("benchmark", "text", "HS06 or HS23, where the file does not say"),
-        column("level", "text", "queue or cpu_model, where the file does not say"),
-        column("valid_from", "text", "start of validity; wins over CRIC's own date"),
+        column("benchmark", "text", "HS06 or HS23, if the file does not specify it"),
+        column("level", "text", "queue, site or cpu_model, if the file does not specify it"),
+        column("valid_from", "text", "start of validity; overrides the date of CRIC"),
     )
 
     def load_facts(
@@ -86,7 +86,7 @@ class DeclaredValues:
     ) -> dict[str, object]:
         """Return what names an import: the bytes, whatever the file is called, and the filled-in values."""
         if len(contents) > 1:
-            raise UsageError("declared values are read one file at a time")
+            raise UsageError("declared values are imported one file at a time")
         return {"content": contents[0][1], "form": self.form, **_filled(fill)}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
@@ -95,18 +95,18 @@ class DeclaredValues:
         options.require_known()
         read = list(self.rows(text_of(file, path, "declared values"), path, options))
         if not read:
-            raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
+            raise InputError(f"{path} has no rows, so it declares nothing; {ACCEPTED}")
         assumed = sum(not row["level"] for row in read)
         rows, skipped = _of_export([{**row, "level": row["level"] or "queue"} for row in read])
         rows, skipped[REPEATED] = _each_once(rows)
         _require_one_value(rows, path)
         rejects = tuple(
-            Reject(reason, file.name, 1, "", "is no declaration of its own", "", n_rows)
+            Reject(reason, file.name, 1, "", "is not a declaration of its own", "", n_rows)
             for reason, n_rows in skipped.items()
             if n_rows
         )
         given_level = options.hint("level", "cpu_model")
-        note = f"{assumed} names were taken for queues; if they are CPU models, give {given_level}"
+        note = f"{assumed} names were read as queues; for CPU models add {given_level}"
         yield Parsed.of(rows, rejects, (note,) if assumed else (), COREPOWER)
 
 
@@ -125,7 +125,7 @@ def _filled(fill: Mapping[str, object]) -> dict[str, str | None]:
 
 
 def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Counter[str]]:
-    # An export of ``show corepower`` holds values from records, which nobody imported, and replaced imports.
+    # An export of ``show corepower`` holds values that nobody imported, and replaced imports.
     skipped: Counter[str] = Counter()
     newest: dict[tuple[object, ...], datetime] = {}
     for row in read:
@@ -134,8 +134,8 @@ def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any
             newest[key] = max(row["imported_at"], newest.get(key, row["imported_at"]))
     rows = []
     for row in read:
-        if row.get("import_id") == "" and row["source"] == RECORDS:
-            skipped["follows from the records"] += 1
+        if row.get("import_id") == "" and row["source"] in (RECORDS, QUEUES):
+            skipped[f"follows from the {row['source']}"] += 1
         elif row.get("imported_at") is not None and row["imported_at"] < newest[_key(row)]:
             skipped["replaced by a later import"] += 1
         else:
@@ -164,12 +164,12 @@ def _level(text: str) -> str:
 def declared_row(where: str, row: Mapping[str, str], options: Options, source: str) -> dict[str, Any]:
     """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
     if not row["name"]:
-        raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
+        raise InputError(f"{where}: the name is empty; each row requires a queue, site or CPU model")
     for name in ("name", "site", "source", "country"):
         require_no_nul(where, name, row.get(name) or "")
     level = _level(row["level"])
     if level not in (*LEVELS, ""):
-        raise InputError(f"{where}, column level: '{row['level']}' is neither queue nor cpu_model")
+        raise InputError(f"{where}, column level: '{row['level']}' is none of {', '.join(LEVELS)}")
     return {
         "level": level,
         "name": row["name"],
@@ -200,7 +200,7 @@ def _named_benchmark(where: str, row: Mapping[str, str], options: Options) -> st
 def require_no_nul(where: str, name: str, text: str) -> None:
     """Raise :class:`InputError` for a text with NUL: two names would read as one where texts end there."""
     if "\0" in text:
-        raise InputError(f"{where}, column {name}: holds the character NUL; accepted: text without it")
+        raise InputError(f"{where}, column {name}: contains the character NUL; accepted: text without it")
 
 
 def moment(where: str, name: str, text: str | None) -> datetime:
@@ -208,7 +208,7 @@ def moment(where: str, name: str, text: str | None) -> datetime:
         return parse_time(text or "1970-01-01")
     except WindowError as error:
         raise InputError(
-            f"{where}, column {name}: '{(text or '')[:_SHOWN]}' is no ISO date or time of the years 1 to "
+            f"{where}, column {name}: '{(text or '')[:_SHOWN]}' is not an ISO date or time of the years 1 to "
             "9999 in UTC, such as 2018-08-01"
         ) from error
 
@@ -225,7 +225,7 @@ def score(where: str, name: str, text: str) -> float | None:
         return None
     if not 0 < value < _LARGEST:
         raise InputError(
-            f"{where}, column {name}: '{text[:_SHOWN]}' is no corepower; expected a score per core, "
-            f"above 0 and below {_LARGEST:g}, or nothing"
+            f"{where}, column {name}: '{text[:_SHOWN]}' is not a corepower; expected a score per core above "
+            f"0 and below {_LARGEST:g}, or an empty cell"
         )
     return value

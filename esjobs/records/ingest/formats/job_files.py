@@ -29,7 +29,7 @@ DAMAGED = "damaged file"
 NOT_A_NUMBER = "not a number"
 NO_JOB = "no job id"
 
-JOB_ID = Field("job_id", "keyword", "", "id of the job that the files are about, where they do not say")
+JOB_ID = Field("job_id", "keyword", "", "job id of the files, if they do not contain it")
 OF_ONE_JOB: tuple[Field, ...] = (*(each for each in JOB_FIELDS if each.name != "job_id"), JOB_ID)
 """Fields that ``--set`` may fill of a format with one job per file: its id, too."""
 
@@ -52,9 +52,7 @@ def content(file: Input) -> bytes:
             size += len(chunk)
             if size > LARGEST:
                 unpacked = " unpacked" if zipped else ""
-                raise InputError(
-                    f"{file.name} is larger than {LARGEST >> 20} MiB{unpacked}; split what it is about"
-                )
+                raise InputError(f"{file.name} is larger than {LARGEST >> 20} MiB{unpacked}; split it")
             pieces.append(chunk)
     if not size:
         raise InputError(f"{file.name} is empty; copy it again")
@@ -82,7 +80,9 @@ def text_of(data: bytes, file: Input) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{file.name} is not UTF-8 text at byte {error.start}; convert it first") from error
+        raise InputError(
+            f"{file.name} is not UTF-8 text at byte {error.start}; convert it to UTF-8"
+        ) from error
 
 
 def id_in(name: str) -> str | None:
@@ -122,7 +122,7 @@ def job_id_of(file: Input, fill: Mapping[str, object]) -> str:
     job_id = fill.get("job_id") or id_in(file.name)
     if job_id is None:
         raise NoJobIdError(
-            f"{file.name} does not say which job it is about; give --set job_id=ID, or have it in its name"
+            f"{file.name} does not name its job; add --set job_id=ID, or put the id into the file name"
         )
     return str(job_id)
 
@@ -141,16 +141,16 @@ def moment(seconds: float, what: str = "a time") -> datetime:
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise InputError(f"{what} of {seconds:g} s since 1970 is none of the years 1 to 9999") from error
+        raise InputError(f"{what} of {seconds:g} s since 1970 is outside the years 1 to 9999") from error
 
 
 # What is said in place of Python's own words.
 _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (RecursionError, "is nested too deeply"),
-    (OverflowError, "holds a number or a time that is too large"),
-    (KeyError, "lacks a member that every such file has"),
-    (TypeError, "holds a value of another kind than such files do"),
-    (AttributeError, "holds a value of another kind than such files do"),
+    (OverflowError, "contains a number or time that is too large"),
+    (KeyError, "lacks a required member"),
+    (TypeError, "contains a value of a wrong type"),
+    (AttributeError, "contains a value of a wrong type"),
 )
 
 
@@ -188,11 +188,11 @@ def job_piece(
 def _job_error(row: Mapping[str, Any]) -> RowError | None:
     for name in REQUIRED:
         if row.get(name) is None:
-            detail = f"{name} is missing; give it with --set {name}=VALUE"
+            detail = f"{name} is missing; add --set {name}=VALUE"
             return RowError(f"missing {name}", name, detail)
     start, end = row.get("start_time"), row["end_time"]
     if start is not None and end < start:
-        return RowError("end before start", "end_time", f"it ended {end} and started {start}")
+        return RowError("end before start", "end_time", f"the end {end} is before the start {start}")
     return None
 
 
@@ -217,5 +217,7 @@ def files_below(paths: Sequence[Path], wanted: re.Pattern[str]) -> Iterator[Path
             continue
         found = sorted(each for each in path.rglob("*") if wanted.fullmatch(each.name) and each.is_file())
         if not found:
-            raise InputError(f"{path} holds no file of this format; name another folder or the files")
+            raise InputError(
+                f"{path} contains no file of this format; use a different folder, or list the files"
+            )
         yield from found

@@ -128,13 +128,13 @@ def _job(job_id: str, block: _Block) -> dict[str, Any]:
 def _counted(text: str, books: Books) -> _Block:
     separator = _separator(text)
     if not separator and not _PERF.search(text):
-        raise InputError(f"{books.file} is no output of perf stat, nor of perf stat -x,")
+        raise InputError(f"{books.file} is not an output of perf stat or perf stat -x,")
     blocks = _of_cells(text, separator, books) if separator else _of_text(text, books)
     merged: list[_Block] = []
     for block in blocks:
         for event in block.incomplete & set(block.counts):
             del block.counts[event]
-            books.repair("events that some core or interval did not count, left out")
+            books.repair("events that some cores or intervals did not count, ignored")
         twin = next((one for one in merged if set(one.counts) == set(block.counts)), None)
         if twin is None:
             merged.append(block)
@@ -144,7 +144,7 @@ def _counted(text: str, books: Books) -> _Block:
     for block in merged:
         joined.merge(block)
     if not joined.counts:
-        raise InputError(f"{books.file} has no counts; expected the output of perf stat, or of perf stat -x,")
+        raise InputError(f"{books.file} has no counts; expected the output of perf stat or perf stat -x,")
     return joined
 
 
@@ -159,16 +159,16 @@ def _take(
     block: _Block, event: str, value: str, unit: str, share: float, books: Books, *, part: bool
 ) -> None:
     if value in _LACKING:
-        _lacks(block, event, f"events that were {value.strip('<>')}, left out", books, part=part)
+        _lacks(block, event, f"{value.strip('<>')} events, ignored", books, part=part)
         return
     number = number_in(value, fraction=bool(unit))
     if number is not None and number >= _NEGATIVE:
-        what = "counts from 2^63 on, which are negative ones, left out"
+        what = "counts from 2^63 on (negative), ignored"
         _lacks(block, event, what, books, part=part)
     elif number is None:
-        _lacks(block, event, "values that are no number, left out", books, part=part)
+        _lacks(block, event, "values that are not numbers, ignored", books, part=part)
     elif share < LEAST_SHARE:
-        _lacks(block, event, "events that were counted less than 5 % of the time, left out", books, part=part)
+        _lacks(block, event, "events counted less than 5 % of the time, ignored", books, part=part)
     else:
         block.add(event, number, share, part=part)
 
@@ -254,7 +254,7 @@ def _of_cells(text: str, separator: str, books: Books) -> Iterator[_Block]:
             value = f"{cells[before]}.{value}"
         fraction = _share_in(cells, position + 2)
         _take(block, cells[position].strip(), value, unit, fraction, books, part=before > 0)
-    books.repair("lines that count nothing, left out", uncounted)
+    books.repair("lines without counts, ignored", uncounted)
     yield block
 
 

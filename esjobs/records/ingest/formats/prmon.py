@@ -134,7 +134,7 @@ def _rate(
         risen = np.diff(counter)
         fallen |= risen < 0
         total += risen
-    books.repair(f"falls of the counters of {metric}, left as gaps", int(fallen.sum()))
+    books.repair(f"decreases of the counters of {metric}, stored as gaps", int(fallen.sum()))
     with np.errstate(invalid="ignore"):
         rates = np.where(fallen, np.nan, total / np.diff(times))
     return np.concatenate(([np.nan], rates))
@@ -158,12 +158,12 @@ def _columns(text: str, books: Books) -> dict[str, npt.NDArray[np.float64]]:
     with np.errstate(invalid="ignore"):
         timed = (values[:, names.index("time")] > 0) & (values[:, names.index("time")] < 4e9)
     books.repair(
-        "lines without a time or of another number of cells, left out", unusable + int((~timed).sum())
+        "lines without a time or with another number of cells, ignored", unusable + int((~timed).sum())
     )
     values = values[timed]
     if not len(values):
-        raise InputError(f"{books.file} has no sample")
-    books.repair("cells that are no number from 0, left as gaps", int(np.isnan(values).sum()))
+        raise InputError(f"{books.file} has no samples")
+    books.repair("cells that are not numbers from 0, stored as gaps", int(np.isnan(values).sum()))
     return {name: values[:, position] for position, name in enumerate(names)}
 
 
@@ -182,9 +182,9 @@ def _record(text: str, job_id: str, file: Input, fill: Mapping[str, object], sou
     except RecursionError as error:
         raise InputError(f"{file.name} is nested too deeply for a summary of prmon; copy it again") from error
     except json.JSONDecodeError as error:
-        raise InputError(f"{file.name} is no JSON ({error}); copy it again") from error
+        raise InputError(f"{file.name} is not valid JSON ({error}); copy it again") from error
     except (KeyError, AttributeError, TypeError) as error:
-        raise InputError(f"{file.name} is no summary of prmon: it has no numbers under Max") from error
+        raise InputError(f"{file.name} is not a summary of prmon: no numbers under Max") from error
     processor = _of(_of(summary, "HW"), "cpu")
     cpu = [most[name] for name in ("utime", "stime") if name in most]
     job: dict[str, Any] = {

@@ -45,7 +45,7 @@ def _hs23_row(row: Mapping[str, str]) -> Mapping[str, Any]:
     smt = None if said is None else said > 0
     remarks = [f"power policy {policy}"] if policy not in ("", "-", "not_available") else []
     if smt is not None and threads is not None and smt != (threads > 1):
-        remarks.append(f"SMT is said to be {'on' if smt else 'off'} with {threads} threads a core")
+        remarks.append(f"SMT is reported as {'on' if smt else 'off'} with {threads} threads per core")
         smt = None
     return {
         "benchmark": "hs23",
@@ -68,7 +68,7 @@ def _moment(name: str, text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise RowError(NO_NUMBER, name, f"'{text[:60]}' is no time") from error
+        raise RowError(NO_NUMBER, name, f"'{text[:60]}' is not a time") from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -110,7 +110,7 @@ def _hs06_row(header: list[str], row: list[str]) -> Mapping[str, Any]:
         raise RowError(NO_VALUE, "", f"{len(row)} of {len(header)} cells")
     cores = _CORES.match(named["Cores (runs)"])
     if cores is None:
-        raise RowError(NO_VALUE, "cores", f"'{named['Cores (runs)'][:60]}' begins with no number")
+        raise RowError(NO_VALUE, "cores", f"'{named['Cores (runs)'][:60]}' does not begin with a number")
     smt = _HS06_SMT.search(cores[2])
     remarks = [_HS06_SMT.sub("", cores[2]).strip(" ()")]
     # units stand behind the names of these columns, and differ from page to page
@@ -144,7 +144,7 @@ _ATLAS_SMT = {"on": True, "off": False, "na": None, "": None}
 def _atlas_lines(text: str, path: Path) -> Iterator[Line]:
     lines = [(row_number, line) for row_number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if lines and not any(line.count(",") in (2, 3) for _, line in lines):
-        raise InputError(f"{path}: no line is CPU,HS06,cores or CPU,HS06,cores,on|off|na")
+        raise InputError(f"{path}: no line has the form CPU,HS06,cores or CPU,HS06,cores,on|off|na")
     for row_number, line in lines:
         yield Line(row_number, line, partial(_atlas_row, line))
 
@@ -152,9 +152,9 @@ def _atlas_lines(text: str, path: Path) -> Iterator[Line]:
 def _atlas_row(line: str) -> Mapping[str, Any]:
     cpu, *rest = [cell.strip() for cell in line.split(",")]
     if not rest:
-        raise RowError(NO_VALUE, "value", "nothing was measured")
+        raise RowError(NO_VALUE, "value", "no measurement")
     if len(rest) not in (2, 3) or (len(rest) == 3 and rest[2].lower() not in _ATLAS_SMT):
-        raise RowError(NO_NUMBER, "", "expected CPU,HS06,cores and perhaps on, off or na")
+        raise RowError(NO_NUMBER, "", "expected CPU,HS06,cores and optionally on, off or na")
     return {
         "benchmark": "hs06",
         "cpu_raw": cpu,

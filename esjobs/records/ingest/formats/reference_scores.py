@@ -73,7 +73,7 @@ class ReferenceScores:
         """Return what names an import: bytes and form, whatever the file is called."""
         del fill
         if len(contents) > 1:
-            raise UsageError("reference tables are read one file at a time")
+            raise UsageError("reference tables are imported one file at a time")
         return {"content": contents[0][1], "form": self.name}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
@@ -86,7 +86,7 @@ class ReferenceScores:
             try:
                 row = _completed(line.typed(), path)
                 if tuple(row.values()) in seen:
-                    raise RowError(REPEATED, "", "the same row stands above")
+                    raise RowError(REPEATED, "", "repeats an earlier row")
             except RowError as error:
                 refusals.refuse(error, line.number, line.text)
                 continue
@@ -94,10 +94,13 @@ class ReferenceScores:
             rows.append(row)
         rejects = refusals.take()
         if not rows and not rejects:
-            raise InputError(f"{path} has no rows; is it a table of the form {self.name}?")
+            raise InputError(f"{path} has no rows; check that it is a table of the form {self.name}")
         ambiguous = len({row["cpu_model"] for row in rows if row["ambiguous"]})
         models = len({row["cpu_model"] for row in rows})
-        note = f"{path.name}: {models} CPU models, {ambiguous} of them with several scores or a made-up name"
+        note = (
+            f"{path.name}: {models} CPU models; {ambiguous} of them have several scores or a name completed "
+            "by esjobs"
+        )
         yield Parsed.of(_with_ranges(rows), rejects, (note,) if rows else (), REFERENCES)
 
 
@@ -105,7 +108,7 @@ def _completed(columns: Mapping[str, Any], path: Path) -> dict[str, Any]:
     raw = columns["cpu_raw"]
     model = resolve(raw)
     if model is None:
-        raise RowError(NO_MODEL, "cpu_raw", f"'{raw[:60]}' names no CPU model")
+        raise RowError(NO_MODEL, "cpu_raw", f"'{raw[:60]}' does not name a CPU model")
     row: dict[str, Any] = {name: columns.get(name) for name in given_schema(REFERENCES).names}
     relative = row["benchmark"] == "factor"
     cores = row["cores"]
@@ -170,7 +173,7 @@ def cells(
             # a short row has None for what it lacks, a long one None for a name
             yield reader.line_num, {(k or "").strip(): (v or "").strip() for k, v in raw.items() if k}
     except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}; expected a table in text") from error
+        raise InputError(f"{path}, line {reader.line_num}: {error}; expected a text table") from error
 
 
 def number(name: str, text: str) -> float | None:
@@ -182,7 +185,7 @@ def number(name: str, text: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise RowError(NO_NUMBER, name, f"'{text[:60]}' is no number")
+        raise RowError(NO_NUMBER, name, f"'{text[:60]}' is not a number")
     return value
 
 
@@ -192,7 +195,7 @@ def count(name: str, text: str) -> int | None:
     if value is None or value < 0:
         return None
     if value != int(value) or not 0 < value < 1e6:
-        raise RowError(OUT_OF_RANGE, name, f"'{text[:60]}' is no number of cores or measurements")
+        raise RowError(OUT_OF_RANGE, name, f"'{text[:60]}' is not a number of cores or measurements")
     return int(value)
 
 
@@ -200,5 +203,5 @@ def score(name: str, text: str) -> float:
     """The score of a machine; :class:`RowError` without one."""
     value = number(name, text)
     if value is None:
-        raise RowError(NO_VALUE, name, "nothing was measured")
+        raise RowError(NO_VALUE, name, "no measurement")
     return value

@@ -123,8 +123,8 @@ class SlurmSource(OfText):
     default_source: str = "slurm"
     settable: ClassVar[tuple[Field, ...]] = (
         *JOB_FIELDS,
-        column("timezone", "keyword", "zone of the times in the file, such as Europe/Berlin; UTC without it"),
-        column("columns", "keyword", "of a file without a header: its columns, with commas between"),
+        column("timezone", "keyword", "time zone of the file, such as Europe/Berlin; default: UTC"),
+        column("columns", "keyword", "for a file without a header: its columns, separated by commas"),
     )
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
@@ -165,7 +165,9 @@ def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise UsageError(f"timezone={name} is no time zone; name one such as UTC or Europe/Berlin") from None
+        raise UsageError(
+            f"timezone={name} is not a time zone; use one such as UTC or Europe/Berlin"
+        ) from None
 
 
 def _parsed(
@@ -246,21 +248,20 @@ def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple
         notes.append(f"{file}: no rows")
     elif assumed is not None:
         notes.append(
-            f"{file}: times without a zone were taken for {assumed}; where sacct ran elsewhere, give "
-            "--set timezone=Europe/Berlin, or whatever zone it is"
+            f"{file}: times have no zone; assumed {assumed}. If wrong, use --set timezone=Europe/Berlin (or "
+            "another zone)"
         )
     if account.joined:
         notes.append(f"{file}: steps joined into their jobs: {account.joined:,}")
     if account.continued:
-        notes.append(f"{file}: lines that continue a name or command of several lines: {account.continued:,}")
+        notes.append(f"{file}: continuation lines of names or commands: {account.continued:,}")
     if account.impossible:
         notes.append(
-            f"{file}: cells of reqmem that are impossible (such as 2147486648Mn), and left out: "
-            f"{account.impossible:,}; where ReqTRES names memory, that counts"
+            f"{file}: impossible ReqMem values ignored (such as 2147486648Mn): {account.impossible:,}; "
+            "ReqTRES is used where present"
         )
     if account.twice:
         notes.append(
-            f"{file}: times that the clock showed twice (end of summer time), of which the first is taken: "
-            f"{account.twice:,}"
+            f"{file}: ambiguous times at the end of summer time: {account.twice:,}; the earlier one is used"
         )
     return tuple(notes)

@@ -83,16 +83,15 @@ def heading_of(line: bytes, requested: object, file: str) -> Heading:
     names = tuple(cell.strip().lower() for cell in first)
     if "jobid" in names or "jobidraw" in names:
         if requested is not None:
-            raise UsageError(f"{file} has a header; leave columns= out")
+            raise UsageError(f"{file} has a header; omit columns=")
         return _named_heading(names, file)
     if requested is not None:
         return Heading(_requested_names(str(requested)), named=False)
     if _is_bare(first):
         return Heading(BARE_COLUMNS, named=False)
     raise InputError(
-        f"{file}: the first line is no header of sacct (it has {len(first)} cells between bars and "
-        "no JobID); print it with sacct --parsable2, without --noheader, or name the columns with "
-        "--set columns=jobid,jobidraw,..."
+        f"{file}: the first line is not a header of sacct ({len(first)} cells between bars, no JobID). Run "
+        "sacct with --parsable2 and without --noheader, or use --set columns=jobid,jobidraw,..."
     )
 
 
@@ -108,7 +107,7 @@ def _named_heading(names: tuple[str, ...], file: str) -> Heading:
 def _requested_names(requested: str) -> tuple[str, ...]:
     names = tuple(name.strip().lower() for name in requested.split(","))
     if len(set(names)) < len(names) or not {"jobid", "jobidraw"} & set(names):
-        raise UsageError("columns= names each column of sacct once, jobid or jobidraw among them")
+        raise UsageError("columns= must list each column of sacct once, including jobid or jobidraw")
     return names
 
 
@@ -153,7 +152,7 @@ def rows_in(
         before = number
         if len(split) != width:
             detail = (
-                f"{len(split)} cells; accepted: {width}, as in the header (ask for JobName, SubmitLine last)"
+                f"{len(split)} cells; accepted: {width}, as in the header (print JobName and SubmitLine last)"
             )
             refusals.refuse(RowError("wrong number of columns", "", detail), number, excerpt(raw))
             continue
@@ -219,7 +218,7 @@ def joined(rows: Sequence[Row], heading: Heading, refusals: Refusals, account: A
             if job in steps:
                 steps[job].append(row)
         else:
-            detail = f"no row of job {job} stands before its step; accepted: a job, then its steps"
+            detail = f"no row of job {job} precedes its step; accepted: a job, then its steps"
             refusals.refuse(RowError(STEP_ALONE, "job_id", detail), row.number, excerpt(row.raw))
     for row in ended:
         _take(row, steps[_job_id(row, heading)], heading)
@@ -251,7 +250,7 @@ def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
     open_end = end is not None and row.cells[end].strip() in cells.NOTHING
     if word not in cells.UNFINISHED and not (open_end and not word):
         return False
-    detail = f"the job is {word or 'without an end'}; accepted: jobs that have ended, ask again when it has"
+    detail = f"the job is {word or 'without an end'}; accepted: jobs that have ended. Export it again later"
     refusals.refuse(RowError(NOT_ENDED, "state", detail), row.number, excerpt(row.raw))
     return True
 

@@ -95,8 +95,8 @@ def _table(file: Input) -> tuple[pa.Table, Mapping[str, int]]:
     lacking = [name for name in _WANTED if name not in names]
     if lacking:
         raise InputError(
-            f"{file.name} lacks {', '.join(lacking)} in its header; expected the columns of a Slurm profile: "
-            "Step,Node,Series,ElapsedTime,EpochTime,..."
+            f"{file.name}: {', '.join(lacking)} missing in the header; expected the columns of a Slurm "
+            "profile: Step,Node,Series,ElapsedTime,EpochTime,..."
         )
     data, broken = _closed(data)
     rows = pa_csv.read_csv(
@@ -106,8 +106,8 @@ def _table(file: Input) -> tuple[pa.Table, Mapping[str, int]]:
         convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
     )
     return rows, {
-        "lines of another number of cells, left out": skipped,
-        "lines with a quote that does not end, left out": broken,
+        "lines with another number of cells, ignored": skipped,
+        "lines with an unclosed quote, ignored": broken,
     }
 
 
@@ -126,7 +126,7 @@ def _jobs(
     steps = pc.utf8_trim_whitespace(rows.column("step"))
     rows = rows.filter(pc.invert(pc.is_in(steps, pa.array(_EXTERN))))
     if not rows.num_rows:
-        raise InputError(f"{file.name} has no samples beside those of the step extern")
+        raise InputError(f"{file.name} has samples of step extern only")
     column = next((name for name in _JOB if name in rows.column_names), None)
     if column is None:
         of_jobs = {job_files.job_id_of(file, fill): rows}
@@ -142,7 +142,7 @@ def _jobs(
             books.repair(what, count)
         counts = {}
         named = of_job.filter(pc.not_equal(pc.utf8_trim_whitespace(of_job.column("node")), ""))
-        books.repair("samples without a node, left out", of_job.num_rows - named.num_rows)
+        books.repair("samples without a node, ignored", of_job.num_rows - named.num_rows)
         series = [one for node, of_node in _nodes(named) for one in _of_node(of_node, node, books)]
         if not series and not books.rejects:
             books.refuse("no series", "", f"job {job_id} has no sample with a time and a node")
@@ -155,7 +155,7 @@ def _by_job(rows: pa.Table, column: str) -> dict[str, pa.Table]:
 
 
 def _unnamed(file: Input, column: str, count: int) -> Parsed:
-    detail = f"samples whose {column} is empty; accepted: the id of a job"
+    detail = f"samples with empty {column}; accepted: the id of a job"
     reject = Reject(job_files.NO_JOB, file.name, 1, "job_id", detail, "", count)
     return Parsed.of((), (reject,), table=SERIES)
 
@@ -173,7 +173,7 @@ def _nodes(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
     times = _numbers(rows, "epochtime", books)
     timed = np.isfinite(times) & (times > 0) & (times < 4e9)
-    books.repair("samples without a time, left out", int((~timed).sum()))
+    books.repair("samples without a time, ignored", int((~timed).sum()))
     if not timed.any():
         return
     rows, times = rows.filter(pa.array(timed)), times[timed]
@@ -189,14 +189,15 @@ def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
     # a clock that jumped by years would ask for an array of as many steps
     if length > 4 * len(times) + 1000:
         raise InputError(
-            f"{books.file}: {len(times):,} samples of {node} in {duration(last - first)} are no profile"
+            f"{books.file}: {len(times):,} samples of {node} in {duration(last - first)} are too few for a "
+            "profile"
         )
     sums, counts, remark = _added(laid, len(columns), first, step, length)
     start = datetime.fromtimestamp(first, UTC)
     for name, total, count in zip(columns, sums, counts, strict=True):
         metric, factor = (_LEVELS | _SINCE)[name]
         if not count.any() or (name in _SINCE and not step):
-            what = "one sample gives no rate" if count.any() else "no number"
+            what = "one sample has no rate" if count.any() else "no number"
             books.refuse("no samples", name, f"column {name} of {node}: {what}", node)
             continue
         divisor = np.maximum(count, 1) if metric in _MEANS else step if name in _SINCE else 1.0
@@ -246,6 +247,6 @@ def _numbers(rows: pa.Table, name: str, books: Books) -> Floats:
         pc.if_else(plain, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
     )
     bad = ~np.isfinite(values) | (values < 0)
-    books.repair(f"cells of {name} that are no number from 0, left as gaps", int(bad.sum()))
+    books.repair(f"cells of {name} that are not numbers from 0, stored as gaps", int(bad.sum()))
     values[bad] = np.nan
     return values

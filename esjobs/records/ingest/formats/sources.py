@@ -58,10 +58,12 @@ def source(name: str) -> Source:
     found = plugin(GROUP, name, require_source)
     if found is None:
         own = [candidate.name for candidate in SOURCES]
-        raise UsageError(f"no format '{name}'; there are {', '.join([*own, *plugin_names(GROUP, own)])}")
+        raise UsageError(
+            f"unknown format '{name}'; use one of: {', '.join([*own, *plugin_names(GROUP, own)])}"
+        )
     if found.name != name:
         raise UsageError(
-            f"{package_of(GROUP, name)} is broken: entry point '{name}' of {GROUP} is the format "
-            f"'{found.name}'; both must have one name"
+            f"{package_of(GROUP, name)}: entry point '{name}' of {GROUP} provides the format '{found.name}'; "
+            "both must have the same name"
         )
     return found

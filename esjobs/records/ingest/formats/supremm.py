@@ -78,9 +78,9 @@ def _document(file: Input) -> dict[str, Any]:
     except RecursionError as error:
         raise InputError(f"{file.name} is nested too deeply for a document of SUPReMM") from error
     except ValueError as error:
-        raise InputError(f"{file.name} is no JSON ({error}); copy it again") from error
+        raise InputError(f"{file.name} is not valid JSON ({error}); copy it again") from error
     if not isinstance(document, dict) or not isinstance(document.get("_id"), str):
-        raise InputError(f"{file.name} is no document of SUPReMM: it has no _id; one document a file")
+        raise InputError(f"{file.name} is not a document of SUPReMM: no _id; expected one document per file")
     return document
 
 
@@ -97,7 +97,7 @@ def _record(document: Mapping[str, Any], file: Input, fill: Mapping[str, object]
     requested = acct.get("reqcpus")
     project = acct.get("account", acct.get("project"))
     errors = sum(_has_no_data(value) for value in document.values())
-    books.repair("groups without data, left out", errors)
+    books.repair("groups without data, ignored", errors)
     used = _member(_member(document, "process_memory"), "usage")
     executable = _text(_member(document, "lariat").get("exec")) or None
     job = {
@@ -206,7 +206,7 @@ def _of_plots(document: Mapping[str, Any], file: Input, fill: Mapping[str, objec
         scope = "node" if device is None else "core"
         found += _of_plot(metric, scope, unit, samples, times, books)
     if not found and not books.rejects:
-        raise InputError(f"{file.name} has neither acct nor series; is it a document of SUPReMM?")
+        raise InputError(f"{file.name} has neither acct nor series; check that it is a document of SUPReMM")
     named = job_files.moment(int(ended), "the time in _id")
     last = max((one.last for one in found), default=named)
     # samples may go on after the time in the id, and series end with their job

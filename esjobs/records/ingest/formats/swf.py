@@ -139,7 +139,7 @@ class SwfSource(OfText):
     default_source: str = "swf"
     settable: ClassVar[tuple[Field, ...]] = (
         *JOB_FIELDS,
-        column("log_start", "number", "when the log begins, where its header does not say", "s since 1970"),
+        column("log_start", "number", "start of the log, if its header does not contain it", "s since 1970"),
     )
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
@@ -153,8 +153,8 @@ class SwfSource(OfText):
             start = header.start if supplied is None else supplied
             if rows and start is None:
                 raise InputError(
-                    f"{file.name}: no header line '; UnixStartTime: SECONDS' before the first job, so no "
-                    "job has a date; give --set log_start=SECONDS (since 1970, UTC)"
+                    f"{file.name}: no header line '; UnixStartTime: SECONDS' before the first job, so jobs "
+                    "have no date; add --set log_start=SECONDS (since 1970, UTC)"
                 )
             parsed, without = _parsed(rows, numbers, raw, header, start or 0.0, context, refusals)
             n_rows += parsed.rows_in
@@ -164,8 +164,8 @@ class SwfSource(OfText):
         notes = [] if n_rows + last.rows_in else [f"{file.name}: no rows"]
         if unplaced:
             notes.append(
-                f"{file.name}: jobs without a waiting time, placed as if they had begun when they were "
-                f"submitted, without a start time: {unplaced:,}"
+                f"{file.name}: {unplaced:,} jobs have no waiting time; they are stored without a start time, "
+                "as if they began at submission"
             )
         yield replace(last, notes=tuple(notes))
 
@@ -184,7 +184,7 @@ def _rows(
         split = line.split()
         if len(split) == len(COLUMNS) and split[0][:1] != b";" and line.isascii():
             if split[10].decode() in _PARTS:
-                detail = "status 2, 3 or 4: a part of a job that another line has as a whole"
+                detail = "status 2, 3 or 4: part of a job that another line contains completely"
                 refusals.refuse(RowError(PART, "state", detail), number, excerpt(line))
                 continue
             numbers.append(number)
@@ -195,7 +195,7 @@ def _rows(
         elif line.lstrip()[:1] == b";":
             header.read(line.decode("utf-8", "replace").strip().lstrip(";"))
         else:
-            detail = f"{len(split)} numbers; accepted: {len(COLUMNS)} with blanks between"
+            detail = f"{len(split)} numbers; accepted: {len(COLUMNS)}, separated by blanks"
             refusals.refuse(RowError("wrong number of columns", "", detail), number, excerpt(line))
     return numbers, raw, rows
 

@@ -41,11 +41,9 @@ class Talp:
     default_source = "talp"
     settable: ClassVar[tuple[Field, ...]] = (
         job_files.JOB_ID,
-        Field(
-            "source", "keyword", "", "source of the jobs' records; without it a job is looked for by its id"
-        ),
-        Field("step", "keyword", "", "which launch of the job, where the file's name does not say"),
-        Field("time", "time", "", "when it was written, of reports that do not say"),
+        Field("source", "keyword", "", "source of the job records; default: a job is searched by its id"),
+        Field("step", "keyword", "", "launch of the job, if the file name does not contain it"),
+        Field("time", "time", "", "time of the report, if it does not contain one"),
     )
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
@@ -61,7 +59,7 @@ def _parsed(file: Input, fill: Mapping[str, object]) -> Parsed:
     job_id = fill.get("job_id") or named.job_id
     if not job_id:
         raise NoJobIdError(
-            f"{file.name} does not say which job it is about; give --set job_id=ID, or call it "
+            f"{file.name} does not name its job; add --set job_id=ID, or rename it to "
             "talp.JOB.STEP.HOST.PID.json"
         )
     books = Books(file.name)
@@ -87,9 +85,9 @@ def _parsed(file: Input, fill: Mapping[str, object]) -> Parsed:
             continue
         rows.append({**common, **region})
     if not rows and not books.rejects:
-        raise InputError(f"{file.name} has no region; it was not finished, or holds something else")
+        raise InputError(f"{file.name} has no regions; it is incomplete or not a report of TALP")
     negative = sum(row["counters"] == "bad" for row in rows)
-    books.repair("rows with negative counters of cycles or instructions, which are left out", negative)
+    books.repair("rows with negative counters of cycles or instructions; the counters are ignored", negative)
     return Parsed.of(rows, books.rejects, (), POP_REPORTS, books.repaired)
 
 
@@ -105,11 +103,11 @@ def report_document(data: bytes, name: str) -> dict[str, Any]:
         raise InputError(f"{name} is nested too deeply for a report of TALP") from error
     except ValueError as error:
         raise InputError(
-            f"{name} is no JSON ({error}); TALP does not escape quotes and backslashes in names of regions: "
-            "if there are some, call the regions something else"
+            f"{name} is not valid JSON ({error}). TALP does not escape quotes or backslashes in region "
+            "names; rename such regions"
         ) from error
     if not isinstance(document, dict) or not any(key in document for key in _LAYOUTS):
-        raise InputError(f"{name} is no report of TALP: it has none of {', '.join(_LAYOUTS)}")
+        raise InputError(f"{name} is not a report of TALP: none of {', '.join(_LAYOUTS)} found")
     return document
 
 
@@ -119,12 +117,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {twice[:60]!r} is there twice")
+        raise ValueError(f"the name {twice[:60]!r} occurs twice")
     return made
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _identity(document: Mapping[str, Any], job_id: str, step: str) -> str:
@@ -143,7 +141,7 @@ def _time(
             time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
             if FIRST_YEAR <= time.year <= LAST_YEAR:
                 return time, "report"
-        books.repair("times that are none, taken from elsewhere", 1)
+        books.repair("invalid times, replaced by other times of the report", 1)
     supplied = fill.get("time")
     if isinstance(supplied, datetime):
         return supplied, "given"
@@ -151,7 +149,7 @@ def _time(
     if isinstance(path, Path):
         with contextlib.suppress(OSError, ValueError, OverflowError):
             return datetime.fromtimestamp(int(path.stat().st_mtime), UTC), "file"
-    raise InputError(f"{file.name} does not say when it was written; give it: --set time=TIME")
+    raise InputError(f"{file.name} has no time; add --set time=TIME")
 
 
 def _text(value: object) -> str | None:

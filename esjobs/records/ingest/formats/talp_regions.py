@@ -92,7 +92,7 @@ def regions_of(document: Mapping[str, Any], part_of: str | None) -> Iterator[Row
 
 def _process_rows(name: str, processes: Any, main: str | None) -> Iterator[Row | Refused]:
     if not isinstance(processes, list):
-        yield Refused("not a list", "Process", "its processes are no list", name[:_LONGEST])
+        yield Refused("not a list", "Process", "processes is not a list", name[:_LONGEST])
         return
     for number, members in enumerate(processes):
         yield _row(name, members, main, level="process", number=number)
@@ -179,9 +179,9 @@ def _blank(level: str, unit: str, region: str, *, is_main: bool) -> Row:
 def _row(name: str, members: Any, main: str | None, *, level: str, number: int = 0) -> Row | Refused:
     shown = name[:_LONGEST].encode(errors="replace").decode()
     if shown != name[:_LONGEST]:
-        return Refused("bad name", "region", "a name with halves of characters", shown)
+        return Refused("bad name", "region", "a name with incomplete characters", shown)
     if not isinstance(members, dict):
-        return Refused("not an object", level, "it has no members", shown)
+        return Refused("not an object", level, "the object is empty", shown)
     if len(name) > _LONGEST:
         return Refused("out of range", "region", f"a name of {len(name):,} characters", shown[:100])
     try:
@@ -210,7 +210,7 @@ def _measured(members: Mapping[str, Any], level: str) -> Row:
     row |= _counters(members)
     entered, ranks = row["cpus"], row["ranks"]
     if level == "application" and entered and ranks and entered < ranks:
-        row["remark"] = f"entered on {entered} CPUs of an application of {ranks} ranks"
+        row["remark"] = f"entered on {entered} CPUs by an application of {ranks} ranks"
     return row
 
 
@@ -248,11 +248,11 @@ def _number(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RowError("not a number", key, f"{key} holds {str(value)[:60]!r}; accepted: a number")
+        raise RowError("not a number", key, f"{key} contains {str(value)[:60]!r}; accepted: a number")
     try:
         return float(value)
     except OverflowError:
-        raise RowError("out of range", key, f"{key} holds a number of hundreds of digits") from None
+        raise RowError("out of range", key, f"{key} contains a number of hundreds of digits") from None
 
 
 def _seconds(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
@@ -262,7 +262,7 @@ def _seconds(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
         return None
     if value < 0:
         key, _ = _value(members, keys)
-        raise RowError("negative", key, f"{key} holds {value:g}; accepted: a number from 0")
+        raise RowError("negative", key, f"{key} contains {value:g}; accepted: a number from 0")
     return value / 1e9
 
 
@@ -272,7 +272,7 @@ def _count(members: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
         return None
     key, _ = _value(members, keys)
     if value < 0:
-        raise RowError("negative", key, f"{key} holds {value:g}; accepted: a number from 0")
+        raise RowError("negative", key, f"{key} contains {value:g}; accepted: a number from 0")
     if value > MAX_INTEGER or value != int(value):
-        raise RowError("out of range", key, f"{key} holds {value:g}; accepted: a count")
+        raise RowError("out of range", key, f"{key} contains {value:g}; accepted: a count")
     return int(value)

@@ -40,7 +40,9 @@ def open_parquet(
     except MemoryError:  # an ArrowException, too
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file.name}: broken Parquet ({_one_line(error)}); write the file again") from error
+        raise InputError(
+            f"{file.name}: invalid Parquet ({_one_line(error)}); write the file again"
+        ) from error
     schema = parquet.schema_arrow
     binding = bind(layout, schema.names, file.name)
     require(binding, filled, file.name, schema.names)
@@ -50,7 +52,7 @@ def open_parquet(
             # a column that holds one member of a map is one of numbers
             if not acceptable(kind, replace(column, type=binding.types[name])):
                 raise InputError(
-                    f"{file.name}: column {name} has type {kind}, which cannot hold {column.target}; "
+                    f"{file.name}: column {name} has type {kind}, which does not fit {column.target}; "
                     f"accepted: {_accepted(binding.types[name])}"
                 )
     return parquet, binding
@@ -69,8 +71,8 @@ def read_parquet(
             raise
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(
-                f"{refusals.file}, after row {row - 1}: broken Parquet ({_one_line(error)}); "
-                "write the file again"
+                f"{refusals.file}, after row {row - 1}: invalid Parquet ({_one_line(error)}); write the file "
+                "again"
             ) from error
         if batch is None:
             return
@@ -95,7 +97,7 @@ def _block(batch: pa.RecordBatch, first: int, refusals: Refusals) -> Block:
         for row in np.flatnonzero(bad) if bad is not None else ():
             broken.setdefault(int(row), name)
     for number, name in sorted(broken.items()):
-        detail = f"column {name} holds bytes that are not UTF-8; accepted: UTF-8"
+        detail = f"column {name} contains bytes that are not UTF-8; accepted: UTF-8"
         refusals.refuse(RowError("not UTF-8", "", detail), first + number, _excerpt(cells, number))
     if broken:
         keep = np.ones(batch.num_rows, dtype=bool)

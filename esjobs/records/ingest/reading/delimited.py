@@ -67,9 +67,11 @@ def read_header(feed: LineFeed, lines: Lines, layout: Layout, filled: tuple[str,
     record = record_at(data, start)
     name = feed.file.name
     if lines.overlong or record.open_quote or record.end - start > MAX_LINE:
-        raise InputError(f"{name}, line {line}: the header is longer than {MAX_LINE} bytes or lacks a quote")
+        raise InputError(
+            f"{name}, line {line}: the header is longer than {MAX_LINE} bytes, or a quote is not closed"
+        )
     if b"\r" in _QUOTED_CELL.sub(b"", data[start : record.end]).rstrip(b"\r"):
-        raise InputError(f"{name}: lines end in a lone carriage return; convert them (tr '\\r' '\\n')")
+        raise InputError(f"{name}: lines end in a single carriage return; convert them (tr '\\r' '\\n')")
     try:
         header = tuple(cell.decode("utf-8").strip() for cell in record.cells)
     except UnicodeDecodeError as error:
@@ -246,7 +248,9 @@ def _split(raw: bytes, columns: int, quoted: list[bytes] | None = None) -> list[
     text = decoded(raw)
     cells = text.rstrip("\r").split(",") if quoted is None else [cell.decode("utf-8") for cell in quoted]
     if len(cells) != columns:
-        detail = f"{len(cells)} cells; accepted: {columns}, as in the header (a cell with a comma is quoted)"
+        detail = (
+            f"{len(cells)} cells; accepted: {columns}, as in the header (quote cells that contain a comma)"
+        )
         raise RowError("wrong number of columns", "", detail)
     return cells
 

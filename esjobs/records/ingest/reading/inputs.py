@@ -77,7 +77,7 @@ def inputs(
     reader.
     """
     if sum(_STDIN.fullmatch(str(path)) is not None for path in paths) > 1:
-        raise UsageError("standard input is named more than once; it can be read once only")
+        raise UsageError("standard input is specified more than once; it can be read only once")
     readable: list[Input] = []
     pipes = 0
     with ExitStack() as stack:
@@ -112,13 +112,13 @@ def _is_stream(path: Path) -> bool:
 def _stream(path: Path, name: str) -> Iterator[IO[bytes]]:
     if str(path) == "-":
         if sys.stdin is None or sys.stdin.closed:
-            raise InputError("standard input is closed; name a file, or send the records through a pipe")
+            raise InputError("standard input is closed; specify a file or use a pipe")
         yield sys.stdin.buffer
         return
     try:
         stream = path.open("rb")
     except OSError as error:
-        raise InputError(f"cannot read {name} ({path}): {error.strerror}; give a file or a pipe") from error
+        raise InputError(f"cannot read {name} ({path}): {error.strerror}; use a file or a pipe") from error
     with stream:
         yield stream
 
@@ -155,7 +155,7 @@ def _chunk(stream: IO[bytes], name: str) -> bytes:
     try:
         return stream.read(_CHUNK)
     except OSError as error:
-        raise InputError(f"{name} cannot be read ({error.strerror}); check where it comes from") from error
+        raise InputError(f"{name} cannot be read ({error.strerror}); check its source") from error
 
 
 def _spare(name: str, size: int) -> None:
@@ -166,6 +166,6 @@ def _spare(name: str, size: int) -> None:
 
 def _no_room(name: str, size: int, reason: str) -> InputError:
     return InputError(
-        f"{name} cannot be kept in {tempfile.gettempdir()} while it is read ({reason}, after {size:,} "
-        "bytes); set TMPDIR to a folder with more room, or write it to a file and name that"
+        f"cannot buffer {name} in {tempfile.gettempdir()} ({reason}, after {size:,} bytes); set TMPDIR to a "
+        "larger directory, or write the data to a file"
     )

@@ -260,14 +260,16 @@ def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, obje
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise RowError("bad JSON", "", "half of a surrogate pair; accepted: whole characters") from None
+        raise RowError("bad JSON", "", "half of a surrogate pair; accepted: complete characters") from None
     except ValueError as error:
-        raise RowError("bad JSON", "", f"{str(error)[:EXCERPT]}; accepted: one JSON object a line") from None
+        raise RowError(
+            "bad JSON", "", f"{str(error)[:EXCERPT]}; accepted: one JSON object per line"
+        ) from None
     except RecursionError:
-        detail = "nested too deeply; accepted: one plain JSON object a line"
+        detail = "nested too deeply; accepted: one flat JSON object per line"
         raise RowError("bad JSON", "", detail) from None
     if not isinstance(value, dict):
-        raise RowError("bad JSON", "", f"a {type(value).__name__}; accepted: one JSON object a line")
+        raise RowError("bad JSON", "", f"a {type(value).__name__}; accepted: one JSON object per line")
     return _record(value, layout)
 
 

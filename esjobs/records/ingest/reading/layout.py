@@ -113,7 +113,7 @@ class Binding:
         """Say which columns are not read."""
         notes = []
         if self.computed:
-            notes.append(f"{file}: ignored columns that esjobs computes itself: {', '.join(self.computed)}")
+            notes.append(f"{file}: ignored columns that esjobs computes: {', '.join(self.computed)}")
         if self.unknown:
             shown = ", ".join(name or "(no name)" for name in self.unknown[:40])
             more = f" and {len(self.unknown) - 40} more" if len(self.unknown) > 40 else ""
@@ -162,9 +162,9 @@ def _members(header: Sequence[str], prefix: str, file: str) -> list[str]:
             continue
         member = member_of(name, prefix)
         if not member:
-            raise InputError(f"{file}: column {name} does not say which one; write {prefix}NAME")
+            raise InputError(f"{file}: column {name} has no name after the prefix; write {prefix}NAME")
         if member in columns:
-            raise InputError(f"{file}: columns {columns[member]} and {name} name the same; keep one")
+            raise InputError(f"{file}: columns {columns[member]} and {name} have the same meaning; keep one")
         columns[member] = name
     return list(columns.values())
 
@@ -188,6 +188,6 @@ def require(binding: Binding, filled: Sequence[str], file: str, header: Sequence
         seen = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
         way_out = "" if spec.name == "job_id" else f", or fill it with --set {spec.name}=VALUE"
         raise InputError(
-            f"{file}: no column for {spec.name}: format {binding.layout.format} reads it from {names} "
+            f"{file}: no column for {spec.name}. Format {binding.layout.format} reads it from {names} "
             f"(separated by commas, any case){way_out}; the file has: {seen[:300]}"
         )

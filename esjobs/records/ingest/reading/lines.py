@@ -194,7 +194,7 @@ def excerpt(raw: bytes) -> str:
 
 def too_long() -> RowError:
     """Return the error of a line beyond ``MAX_LINE``."""
-    return RowError("line too long", "", f"the row has more than {MAX_LINE} bytes; accepted: shorter ones")
+    return RowError("line too long", "", f"the row has more than {MAX_LINE} bytes; accepted: shorter rows")
 
 
 def decoded(raw: bytes) -> str:

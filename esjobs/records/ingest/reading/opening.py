@@ -47,11 +47,9 @@ def reading(file: Input, where: str = "") -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise InputError(
-            f"{file.name}{where}: the gzip stream ends too early; copy the file again"
-        ) from error
+        raise InputError(f"{file.name}{where}: the gzip stream is truncated; copy the file again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{file.name}{where}: broken gzip ({error}); copy the file again") from error
+        raise InputError(f"{file.name}{where}: invalid gzip ({error}); copy the file again") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{file.name}{where}: cannot be read ({reason}); check the file") from error
@@ -61,9 +59,9 @@ def reading(file: Input, where: str = "") -> Iterator[None]:
 def opened(file: Input) -> Iterator[Opened]:
     """Open a file for reading and recognise it, or raise :class:`InputError` that says what it is instead."""
     if isinstance(file, Path) and file.is_dir():
-        raise InputError(f"{file} is a directory; name the files in it")
+        raise InputError(f"{file} is a directory; list the files in it")
     if isinstance(file, Path) and not file.exists():
-        raise InputError(f"{file} does not exist; check the path")
+        raise InputError(f"{file} not found; check the path")
     with reading(file):
         raw = file.open("rb")
     with raw:
@@ -101,7 +99,7 @@ def _recognise(name: str, head: bytes, zipped: bool) -> Container:
         raise InputError(f"{name} is empty; {ACCEPTED}")
     if head.startswith(b"PAR1"):
         if zipped:
-            raise InputError(f"{name} is a Parquet file inside gzip; unpack it first ({ACCEPTED})")
+            raise InputError(f"{name} is a Parquet file in gzip; unpack it ({ACCEPTED})")
         return "parquet"
     for magic, kind in _FOREIGN:
         if head.startswith(magic):

@@ -21,8 +21,10 @@ def text_of(file: Input, path: Path, what: str) -> str:
         content = (gzip.GzipFile(fileobj=raw) if zipped else raw).read(LARGEST + 1)
     if len(content) > LARGEST:
         unpacked = " unpacked" if zipped else ""
-        raise InputError(f"{file} is larger than {LARGEST >> 20} MiB{unpacked}; it holds no table of {what}")
+        raise InputError(
+            f"{file} is larger than {LARGEST >> 20} MiB{unpacked}, too large for a table of {what}"
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text at byte {error.start}; convert it first") from error
+        raise InputError(f"{path} is not UTF-8 text at byte {error.start}; convert it to UTF-8") from error

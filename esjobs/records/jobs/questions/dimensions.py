@@ -102,7 +102,7 @@ def _dimension(name: str, binned: dict[str, Bins]) -> Dimension:
         return Dimension(name, binned[field.name].name, binned[field.name])
     if not field.groupable:
         number = field.type in ("integer", "number")
-        how = f"give its bins, such as --bins {name}=10" if number else "see: esjobs fields"
+        how = f"add its bins, such as --bins {name}=10" if number else "list fields: esjobs fields"
         raise UsageError(f"jobs cannot be grouped by '{name}'; {how}")
     return Dimension(name, field.name)
 
@@ -117,12 +117,16 @@ def parse_bins(texts: Iterable[str]) -> list[RequestedBins]:
     for text in texts:
         name, equals, written = text.partition("=")
         if not equals or not written.strip():
-            raise UsageError(f"'{text}' gives no bins; expected FIELD=NUMBER or FIELD=EDGE,EDGE,...")
+            raise UsageError(
+                f"'{text}' is not a specification of bins; expected FIELD=NUMBER or FIELD=EDGE,EDGE,..."
+            )
         field = fields.field(name.strip())
         if field.type not in ("integer", "number"):
-            raise UsageError(f"'{field.name}' is no number, so that it has no bins; group by it as it is")
+            raise UsageError(
+                f"'{field.name}' is not numeric and cannot be binned; group by it without --bins"
+            )
         if field.name in requested:
-            raise UsageError(f"bins of '{field.name}' are given twice; give all edges in one --bins")
+            raise UsageError(f"bins of '{field.name}' are specified twice; put all edges into one --bins")
         requested[field.name] = _bins(field, written)
     return list(requested.values())
 
@@ -131,21 +135,21 @@ def _bins(of: fields.Field, written: str) -> RequestedBins:
     field = of.name
     if "," not in written and number_in_unit(of, written) is not None and not written.strip()[-1].isdigit():
         raise UsageError(
-            f"'{written}' is one edge of bins of {field}; end it with a comma, or give more of them"
+            f"'{written}' is a single edge of bins of {field}; end it with a comma, or add edges"
         )
     read = [number_in_unit(of, part) for part in written.removesuffix(",").split(",")]
     edges = tuple(float(edge) for edge in read if edge is not None)
     if len(edges) < len(read):
         units = ", ".join(units_of(of))
         raise UsageError(
-            f"'{written}' are no edges of bins of {field}; expected numbers, as in 0,2e9,4e9"
+            f"'{written}' are not edges of bins of {field}; expected numbers, as in 0,2e9,4e9"
             + (f", or with a unit: {units}" if units else "")
         )
     if "," not in written:
         if not edges[0].is_integer() or not 1 <= edges[0] <= MOST_BINS:
             raise UsageError(
-                f"{field} cannot have {written} bins; "
-                f"give a number from 1 to {MOST_BINS}, or edges: {written},"
+                f"{field} cannot have {written} bins; use a number from 1 to {MOST_BINS}, or edges: "
+                f"{written},"
             )
         return RequestedBins(field, int(edges[0]), ())
     return RequestedBins(field, 0, _checked(field, edges, written))
@@ -153,9 +157,9 @@ def _bins(of: fields.Field, written: str) -> RequestedBins:
 
 def _checked(field: str, edges: tuple[float, ...], written: str) -> tuple[float, ...]:
     if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
-        raise UsageError(f"the edges of bins of {field} must be finite and ascend; got {written}")
+        raise UsageError(f"the edges of bins of {field} must be finite and ascending; got {written}")
     if len(edges) > MOST_BINS:
-        raise UsageError(f"{len(edges)} edges are too many for {field}; give {MOST_BINS} at most")
+        raise UsageError(f"{len(edges)} edges are too many for {field}; use at most {MOST_BINS}")
     return edges
 
 

@@ -60,7 +60,7 @@ def gaps(groups: Groups, by: Sequence[Dimension], window: Window | None) -> Iter
         if missing > 0:
             what, have = (dimension.name, "has") if missing == 1 else (f"{dimension.name}s", "have")
             where = "between the first job and the last" if window is None else f"of {window}"
-            yield f"{missing:,} {what} {where} {have} no jobs, and no rows"
+            yield f"{missing:,} {what} {where} {have} no jobs and no rows"
 
 
 def _of_none(part: Part, number: int) -> Floats:

@@ -248,15 +248,15 @@ def metric(name: str) -> QueryMetric:
     hint = f" (did you mean {close[0]}?)" if close else ""
     listed = ", ".join(each.name for each in METRICS)
     raise UsageError(
-        f"no metric '{name}'{hint}; there are {listed}, and FUNCTION:FIELD for any number, "
-        "such as median:wall_s"
+        f"unknown metric '{name}'{hint}; use one of {listed}, or FUNCTION:FIELD for any number, such as "
+        "median:wall_s"
     )
 
 
 def _generic(name: str, function: str, field: str) -> QueryMetric:
     requested = fields.field(field)
     if requested.type not in ("integer", "number"):
-        raise UsageError(f"'{field}' is no number, so that there is no {function} of it; see: esjobs fields")
+        raise UsageError(f"'{field}' is not numeric, so it has no {function}; list fields: esjobs fields")
     unit, of, left = requested.unit, requested.name, _without(requested.name)
     if function == "sum":
         return QueryMetric(name, unit, GENERIC[function], Total(Amount((of,))), leaves_out=left)
@@ -271,7 +271,7 @@ def _generic(name: str, function: str, field: str) -> QueryMetric:
         return QueryMetric(name, unit, GENERIC[function], spread, "1", left)
     percentile = _PERCENTILE.fullmatch("p50" if function == "median" else function)
     if percentile is None:
-        raise UsageError(f"there is no '{function}' of a field; there are {', '.join(GENERIC)}")
+        raise UsageError(f"unknown function '{function}'; use one of: {', '.join(GENERIC)}")
     quantile = Quantile(of, float(percentile[1]) / 100, "")
     meaning = f"percentile over jobs: {percentile[1]} % of them stay below"
     return QueryMetric(name, unit, meaning, OfJobs(quantile), "1", left)

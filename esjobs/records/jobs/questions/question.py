@@ -146,15 +146,15 @@ def _shows_all(question: Question) -> bool:
 
 def _refuse_nonsense(question: Question) -> None:
     if not question.metrics:
-        raise UsageError("no metric is asked for; name one, such as jobs: esjobs fields lists them")
+        raise UsageError("no metric given; add --metric jobs (list: esjobs fields)")
     if question.top is not None and question.top < 1:
-        raise UsageError(f"the top {question.top} of groups are none; give 1 or more, or leave it out")
+        raise UsageError(f"--top {question.top} shows no groups; use 1 or more, or omit it")
     if question.min_jobs < 0:
-        raise UsageError(f"no group has fewer than 0 jobs; got {question.min_jobs}")
+        raise UsageError(f"min_jobs must be 0 or more; got {question.min_jobs}")
     if not (question.by or question.bins) and (
         question.top is not None or question.total or question.min_jobs
     ):
-        raise UsageError("without something to group by there is one row; leave top, total and min_jobs out")
+        raise UsageError("without a field to group by there is one row; omit top, total and min_jobs")
 
 
 def _ranked(question: Question, metrics: Sequence[QueryMetric]) -> str:
@@ -167,13 +167,13 @@ def _window_before(question: Question) -> Window | None:
     if question.compare is None:
         return None
     if question.window is None:
-        raise UsageError("nothing comes before all that is stored; give the window to compare, too")
+        raise UsageError("no window precedes all stored jobs; specify the window to compare with")
     if question.compare == _PREVIOUS:
         length = question.window.end - question.window.start
         try:
             return Window(question.window.start - length, question.window.start)
         except OverflowError:
-            raise UsageError(f"no window as long lies before {question.window}") from None
+            raise UsageError(f"no window of the same length precedes {question.window}") from None
     return Window.of(question.compare)
 
 
@@ -186,9 +186,7 @@ def _sorting_metric(question: Question, by: Sequence[Dimension], wanted: Wanted)
         return metric(name)
     except UsageError:
         accepted = ", ".join([*(dimension.name for dimension in by), *wanted.names])
-        raise UsageError(
-            f"nothing here is called '{name}' to sort by; there are {accepted}, and any metric"
-        ) from None
+        raise UsageError(f"cannot sort by '{name}'; use one of {accepted}, or any metric") from None
 
 
 def _sorted_by_size(question: Question, by: Sequence[Dimension], wanted: Wanted) -> bool:
@@ -233,7 +231,7 @@ class _Arranged:
             arrays.append(pa.array(labels, pa.string()))
         twice = {name for name in names if names.count(name) > 1}
         if twice:
-            raise UsageError(f"the answer would have two columns '{min(twice)}'; ask for one of them")
+            raise UsageError(f"the answer would have two columns '{min(twice)}'; request one of them")
         return pa.Table.from_arrays(arrays, names=names)
 
     def _rows(self) -> tuple[list[str], Columns]:
@@ -256,12 +254,12 @@ class _Arranged:
         _, rest = self._shown
         single = [m.name for m in self.wanted.metrics if not all(map(adds_up, m.formula.parts(errors=False)))]
         if rest.any() and self._with_others and single:
-            yield f"{', '.join(single)} of others: not known, for it does not follow from that of groups"
+            yield f"row others: {', '.join(single)} cannot be derived from the groups, so it is empty"
         if any(set(self.sides[0].keys[one.name]) == {None} for one in self.by if one.name == "country"):
-            yield "no country is known: import a table with a column country (esjobs corepower import)"
+            yield "countries are unknown; import a table with a column country: esjobs corepower import"
         yield from gaps(self.sides[0], self.by, self.question.window)
         if rest.any() and not self._with_others:
-            yield f"{int(rest.sum()):,} groups of fewer than {self.question.min_jobs:,} jobs are left out"
+            yield f"{int(rest.sum()):,} groups with fewer than {self.question.min_jobs:,} jobs omitted"
         if text := sentence(self._differing):
             yield f"{self.wanted.ranked}: {text}"
 
@@ -270,7 +268,7 @@ class _Arranged:
         for one in self.wanted.metrics:
             out = int(one.formula.left_out(total)[0]) if leaves_out(one.formula) else 0
             if out:
-                yield f"{one.name}: {out:,} of {int(total[_COUNT][0]):,} jobs are left out: {one.leaves_out}"
+                yield f"{one.name}: {out:,} of {int(total[_COUNT][0]):,} jobs excluded ({one.leaves_out})"
 
     @cached_property
     def _differing(self) -> list[bool | None]:
@@ -285,8 +283,8 @@ class _Arranged:
             few = int(change.few[shown].sum())
             if few:
                 yield (
-                    f"{name}: {few:,} of {len(shown):,} changes cannot be told from noise: their jobs are of "
-                    f"fewer than {LEAST_CLUSTERS:.0f} tasks or queues in effect"
+                    f"{name}: {few:,} of {len(shown):,} changes cannot be separated from noise: their jobs "
+                    f"belong to effectively fewer than {LEAST_CLUSTERS:.0f} tasks or queues"
                 )
 
     @property

@@ -109,7 +109,7 @@ def _unread(
         if grouped is None and jobs.most_read is not None and is_groupable(part, query):
             # the cluster was to group them, so they were not counted before
             n_jobs = count_of(cluster, part, part.inside(query.window))
-            require_allowed(jobs, n_jobs, ["documents cannot be counted as they are"])
+            require_allowed(jobs, n_jobs, ["the cluster cannot count these documents exactly"])
         rest = EVERY if grouped is None else grouped.rest
         if rest != NONE:
             unread.append(Unread(at, part, rest))
@@ -192,7 +192,7 @@ def is_groupable(jobs: JobIndex, query: Query) -> bool:
 def what_forbids_groups(jobs: JobIndex, query: Query) -> list[str]:
     """Return the reasons that prevent grouping in the cluster."""
     used = (jobs.live[name] for name in sorted(used_fields(query)))
-    return [live.note for live in used if not live.askable] or ["no cluster can say what is asked"]
+    return [live.note for live in used if not live.askable] or ["the cluster cannot answer this question"]
 
 
 def _require_allowed(

@@ -361,5 +361,5 @@ def _floats(values: Sequence[Any]) -> Floats:
     try:
         numbers = pa.array(values, pa.float64())
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise NotExactError("a sum is beyond all numbers") from error
+        raise NotExactError("a sum exceeds the range of numbers") from error
     return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)

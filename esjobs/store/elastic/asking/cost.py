@@ -28,5 +28,5 @@ def foresee(cluster: Cluster, jobs: JobSource, queries: Sequence[Query]) -> None
             elif count:
                 n_read += count
                 why |= dict.fromkeys(what_forbids_groups(part, query))
-    _log.info("%s: %s documents to be grouped by the cluster", jobs.index, f"{n_grouped:,}")
+    _log.info("%s: the cluster groups %s documents", jobs.index, f"{n_grouped:,}")
     require_allowed(jobs, n_read, list(why))

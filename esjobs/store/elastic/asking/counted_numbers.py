@@ -99,7 +99,7 @@ class IndexNumbers:
         for buckets, groups in self._pages(requested, clause):
             inside = np.array([list(map(counted, bucket.bins.buckets)) for bucket in buckets], np.int64)
             if first and any(map(ne, inside.sum(axis=1).tolist(), map(counted, buckets))):
-                raise InconsistentError("bins do not have as many jobs as their group")
+                raise InconsistentError("the bins of a group do not contain all its jobs")
             np.add.at(counts, (groups[:, None], numbers[None, :]), inside)
             if first:
                 self._remember(requested, buckets, groups)

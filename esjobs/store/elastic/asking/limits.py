@@ -24,10 +24,10 @@ def count_of(cluster: Cluster, part: JobIndex, clauses: Sequence[Clause]) -> int
 def require_allowed(jobs: JobSource, n_read: int, reasons: Sequence[str] = ()) -> None:
     """Log the number of documents to read. Raises :class:`ReadLimitError` above the limit."""
     because = f" ({'; '.join(reasons)})" if reasons else ""
-    what = f"{n_read:,} documents of {jobs.index} are to be read one by one{because}"
+    what = f"this question must read {n_read:,} documents of {jobs.index} individually{because}"
     if jobs.most_read is not None and n_read > jobs.most_read:
         raise ReadLimitError(
-            f"{what}, more than {jobs.most_read:,}; ask for fewer days, or allow it: --yes before the "
+            f"{what}, more than {jobs.most_read:,}. Shorten the window, or allow it: --yes before the "
             "command, or cluster.read_at_most in the settings"
         )
     if n_read:

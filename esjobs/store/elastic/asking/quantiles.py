@@ -87,7 +87,7 @@ def _column(values: Floats, null: Mask, *, integer: bool) -> pa.Array:
         return pa.array(values, mask=null)
     kept = np.where(null, 0.0, values)
     if (np.abs(kept) > _EXACT).any():
-        raise InconsistentError("a whole number has more digits than a fraction tells")
+        raise InconsistentError("a whole number has too many digits for a floating-point number")
     return pa.array(kept.astype(np.int64), mask=null)
 
 
@@ -193,7 +193,7 @@ def _locator(table: pa.Table, query: Query) -> Locate:
         try:
             return [numbered[each] for each in keys]
         except KeyError as error:
-            raise InconsistentError(f"there is no group {error}") from error
+            raise InconsistentError(f"no group {error}") from error
 
     return locate
 

@@ -82,7 +82,7 @@ def split(edges: Floats, counts: Counts, holds: Mask, finer: Floats, measured: C
     firsts = np.searchsorted(parents, np.arange(counts.shape[1]))
     inside = np.where(holds[:, parents], measured, 0)
     if not np.array_equal(np.add.reduceat(inside, firsts, axis=1)[holds], counts[holds]):
-        raise InconsistentError("bins do not count what their parts count")
+        raise InconsistentError("a bin and its parts have different counts")
     inside[:, firsts] += np.where(holds, 0, counts)
     return inside
 
@@ -105,7 +105,7 @@ def quantiles(
     inside = np.zeros(counts.shape, np.int64)
     np.add.at(inside, (groups, bins), numbers)
     if not np.array_equal(inside[holds], counts[holds]):
-        raise InconsistentError("bins do not have as many values as they count")
+        raise InconsistentError("the values of a bin differ from its count")
     # by group, then by value
     order = np.lexsort((values, groups))
     groups, values, numbers, bins = groups[order], values[order], numbers[order], bins[order]

@@ -70,41 +70,43 @@ def load_field_map(name: str) -> FieldMap:
         return _parsed(name, name, (_BUNDLED / f"{name}.toml").read_text(encoding="utf-8"))
     path = Path(name).expanduser()
     if path.suffix != ".toml":
-        raise UsageError(f"no field map '{name}'; there are {', '.join(bundled())}, or name a file ....toml")
+        raise UsageError(
+            f"unknown field map '{name}'; use one of {', '.join(bundled())}, or the path of a .toml file"
+        )
     try:
         return _parsed(path.stem, str(path), path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SettingsError(f"no field map {path}; create it, or use {', '.join(bundled())}") from None
+        raise SettingsError(
+            f"field map {path} not found; create it, or use one of {', '.join(bundled())}"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the field map {path}: {error}") from error
+        raise SettingsError(f"cannot read field map {path}: {error}") from error
 
 
 def _parsed(name: str, where: str, text: str) -> FieldMap:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{where} is not TOML: {error}") from error
+        raise SettingsError(f"{where} is not valid TOML: {error}") from error
     time, named = found.get("time"), found.get("fields", {})
     unknown = sorted(set(found) - {"time", "fields", "description", "texts"})
     if unknown:
-        raise SettingsError(f"{where}: no key '{unknown[0]}'; there are time, fields, description, texts")
+        raise SettingsError(f"{where}: unknown key '{unknown[0]}'; use time, fields, description, texts")
     texts = found.get("texts", "")
     if not isinstance(texts, str):
-        raise SettingsError(f"{where}: texts is what stands behind the name of a text, such as .keyword")
+        raise SettingsError(f"{where}: texts must be the suffix of text fields, such as .keyword")
     if not isinstance(time, str) or not time or not isinstance(named, dict):
-        raise SettingsError(f'{where} names no time field; add time = "..." before [fields]')
+        raise SettingsError(f'{where} has no time field; add time = "..." before [fields]')
     sources = {"end_time": Source((time,), absent="refuse")}
     for canonical, value in named.items():
         if canonical not in _STORED:
-            raise SettingsError(
-                f"{where}: '{canonical}' is no stored field of the catalogue; see: esjobs fields"
-            )
+            raise SettingsError(f"{where}: '{canonical}' is not a stored field; list fields: esjobs fields")
         if canonical == "end_time":
-            raise SettingsError(f"{where}: end_time is what 'time' names; leave it out of [fields]")
+            raise SettingsError(f"{where}: end_time is the field of 'time'; omit it in [fields]")
         sources[canonical] = _source(canonical, value, where)
     for canonical in fields.REQUIRED:
         if canonical not in sources:
-            raise SettingsError(f"{where} names nothing for {canonical}, which every job needs")
+            raise SettingsError(f"{where} has no entry for {canonical}, which each job requires")
     return FieldMap(name, str(found.get("description", "")), sources, texts)
 
 
@@ -135,13 +137,13 @@ def _wrong_field(entries: Mapping[str, Any], names: Any, kind: str) -> str | Non
     """Return the fault of the keys, or of the field and constant; None without one."""
     constant = entries.get("constant")
     if unknown := sorted(set(entries) - _KEYS):
-        return f"no key '{unknown[0]}'; there are {', '.join(sorted(_KEYS))}"
+        return f"unknown key '{unknown[0]}'; use one of: {', '.join(sorted(_KEYS))}"
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        return "field is a name or a list of names"
+        return "field must be a name or a list of names"
     if (constant is None) == (not names):
-        return "give a field or a constant, one of them"
+        return "specify either a field or a constant"
     if constant is not None and not _can_be_constant(kind, constant):
-        return "only texts can be constant, and true or false where that is asked for"
+        return "only text can be constant, and true or false for boolean fields"
     return None
 
 
@@ -150,15 +152,15 @@ def _wrong_values(entries: Mapping[str, Any], kind: str) -> str | None:
     factor, unset, values = entries.get("factor", 1), entries.get("unset"), entries.get("values", {})
     numeric = kind in ("integer", "number")
     if not _is_number(factor) or factor <= 0 or (factor != 1 and not numeric):
-        return "factor is a positive number, and only for numbers"
+        return "factor must be a positive number, and only for numeric fields"
     if unset is not None and not (_is_number(unset) and numeric):
-        return "unset is a number, and only for numbers"
+        return "unset must be a number, and only for numeric fields"
     if not isinstance(values, dict) or (values and kind != "keyword"):
-        return "values is a table of texts, and only for texts"
+        return "values must be a table of texts, and only for text fields"
     if not all(isinstance(item, str) for item in values.values()):
-        return "values is a table of texts"
+        return "values must be a table of texts"
     if entries.get("absent", "missing") not in ("missing", "refuse"):
-        return 'absent is "missing" or "refuse"'
+        return 'absent must be "missing" or "refuse"'
     return None
 
 

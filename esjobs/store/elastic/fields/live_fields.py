@@ -23,7 +23,7 @@ _BOOLEANS = frozenset({"boolean"})
 _OBJECTS = frozenset({"object", "nested", "flattened", "flat_object"})
 OBJECT = "object"
 """The type of a map that is read from documents."""
-_NOT_TOLD = "read from the documents; an index does not tell whether they have it"
+_NOT_TOLD = "read from the documents; the index does not show whether they have it"
 _CALLED = {
     "integer": "a number",
     "number": "a number",
@@ -125,11 +125,11 @@ def require_usable(live: Mapping[str, LiveField], index: str) -> None:
         name = item.field.name
         if item.source.absent == "refuse" and item.state == "absent":
             raise StoreError(
-                f"{index} has no {' or '.join(item.source.names) or name}, which stands for {name}; "
-                "see: esjobs fields check, and name another field map (--field-map)"
+                f"{index} has no {' or '.join(item.source.names) or name}, the field for {name}; run: esjobs "
+                "fields check, or use a different --field-map"
             )
         if name == "end_time" and not item.askable:
-            raise StoreError(f"{index}: {item.note}; the time field must be a date: name another one")
+            raise StoreError(f"{index}: {item.note}; the time field must be a date, so use a different one")
 
 
 def _live(item: Field, source: Source, mappings: Mappings, *, loose: bool) -> LiveField:
@@ -196,7 +196,7 @@ def _may_be_objects(names: Iterable[str], mappings: Mappings) -> bool:
 
 def _what_is_wrong(item: Field, name: str, types: str, *, n_ways: int) -> str:
     if n_ways > 1:
-        return f"{name} is of different types in different indices ({types})"
+        return f"{name} has different types in different indices ({types})"
     if "text" in types.split(", ") and item.type == "keyword":
         return f"{name} is text without a keyword sub-field"
     return f"{name} is {types}, not {_CALLED.get(item.type, 'a keyword')}"

@@ -67,8 +67,8 @@ def require_indices(cluster: Cluster, index: str, mappings: Mappings) -> None:
     """Raise :class:`StoreError` if no index matches."""
     if not mappings.indices:
         raise StoreError(
-            f"no index of {cluster.location} matches '{index}' (or none that this user may read); "
-            "name the jobs' index with --jobs-index"
+            f"no readable index matches '{index}' at {cluster.location}; check --jobs-index and the user's "
+            "read privilege"
         )
 
 

@@ -322,7 +322,9 @@ class Jobs:
     def _begin(self) -> Commit:
         """Clear the remains of an earlier process and start to write."""
         if self._writing:
-            raise StoreError("the store is in the middle of a write; finish it before the next one starts")
+            raise StoreError(
+                "a write is already in progress in this session; close it before starting another"
+            )
         self._writing = True
         try:
             self._lease.take()

@@ -19,7 +19,7 @@ from esjobs.core.window import Window
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.jobs.versions import identity_of, named
 from esjobs.store.elastic.layout import LONGEST_TARGET, IndexSettings, Names, jobs_index, listed
-from esjobs.store.elastic.results.differences import MEND, TAKEN
+from esjobs.store.elastic.results.differences import REPAIR, TAKEN
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.row_hash import Hashes, identity_hash
@@ -58,7 +58,7 @@ class JobMonths:
     def _differences(self, answer: Mapping[str, Mapping[str, Any]]) -> "list[JobDifference]":
         alias = self._names.jobs
         if alias in answer:
-            return [JobDifference(alias, f"index {alias} has the name of the alias of jobs", to_do=TAKEN)]
+            return [JobDifference(alias, f"index {alias} has the name of the alias for jobs", to_do=TAKEN)]
         found = []
         for index, aliases in sorted(answer.items()):
             facts = aliases.get(alias)
@@ -66,20 +66,20 @@ class JobMonths:
                 if any(map(self._names.is_jobs, aliases)):
                     found.append(JobDifference(index, f"index {index} has the name of an index of jobs"))
                 elif facts is not None:
-                    what = f"alias {alias} is on index {index}, which is not of esjobs"
+                    what = f"alias {alias} is on index {index}, which does not belong to esjobs"
                     found.append(JobDifference(index, what, {"remove": {"index": index, "alias": alias}}))
             elif facts != {"filter": SHOWN}:
-                what = "is gone" if facts is None else "is not as esjobs made it (filter, routing, writing)"
+                what = "is missing" if facts is None else "was changed (filter, routing, writing)"
                 add = {"add": {"index": index, "alias": alias, "filter": SHOWN}}
                 found.append(JobDifference(index, f"alias {alias} of index {index} {what}", add))
         return found
 
-    def mend(self, *, dry_run: bool) -> list[str]:
+    def repair(self, *, dry_run: bool) -> list[str]:
         """Repair the alias of jobs; return a line per index."""
         found = [each for each in self.differences() if each.action is not None]
         if found and not dry_run:
             self._cluster.call("POST", "/_aliases", {"actions": [each.action for each in found]})
-        return [f"{each.what}: put right" for each in found]
+        return [f"{each.what}: repaired" for each in found]
 
     def target(self, window: Window | None = None) -> str:
         """Return the request target for jobs of a window."""
@@ -152,7 +152,7 @@ class JobDifference:
     index: str
     what: str
     action: dict[str, Any] | None = None
-    to_do: str = MEND
+    to_do: str = REPAIR
 
 
 SHOWN = {

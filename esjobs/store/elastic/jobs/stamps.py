@@ -23,7 +23,7 @@ def stamped(rows: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
     """
     for name in _REQUIRED:
         if rows.column(name).null_count:
-            raise StoreError(f"a job has no {name}, which every job needs; nothing was stored")
+            raise StoreError(f"a job has no {name}, which each job requires; nothing was stored")
     marks = content_hash(rows.select([field.name for field in JOB_FIELDS]))
     added = {
         "identity": identities(rows.column("source"), rows.column("job_id")),

@@ -12,8 +12,8 @@ Kind = Literal["alias", "gone", "moved", "stranger", "taken"]
 index has its name. ``stranger``: an index that is not of esjobs has an alias of ours. ``taken``: an index has
 the name of an alias of ours."""
 
-TAKEN = "move what it has under another name and delete it, then run 'esjobs setup --mend'"
-MEND = "'esjobs setup --mend' puts it right, see 'esjobs doctor'"
+TAKEN = "copy its documents to a different name and delete it, then run 'esjobs setup --repair'"
+REPAIR = "'esjobs setup --repair' repairs it, see 'esjobs doctor'"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Difference:
         """Remedy."""
         if self.kind == "gone" and self.table.entered:
             return restore_text(self.table)
-        return TAKEN if self.kind == "taken" else MEND
+        return TAKEN if self.kind == "taken" else REPAIR
 
 
 def difference_error(found: Sequence[Difference]) -> PublishedError:
@@ -44,7 +44,8 @@ def difference_error(found: Sequence[Difference]) -> PublishedError:
 def restore_text(table: Table) -> str:
     """Return the remedies for lost entered rows."""
     return (
-        f"restore it from a snapshot, or go on without them: 'esjobs setup --mend --start-empty {table.name}'"
+        "restore it from a snapshot, or continue without it: 'esjobs setup --repair --start-empty "
+        f"{table.name}'"
     )
 
 

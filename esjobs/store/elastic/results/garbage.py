@@ -13,7 +13,7 @@ from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.core.tables import Table
 from esjobs.store.elastic.state import State
 
-_KEY = "months to sweep"
+_KEY = "months with garbage"
 # Stands for all months: nobody has kept the list yet
 _EVERY = ""
 _ATTEMPTS = 5
@@ -74,7 +74,7 @@ class GarbageMonths:
                 of_table[mentioned] = of_table.get(mentioned, 0) + 1
             if self._state.compare_and_set(_KEY, old.text, _text(mentions)):
                 return
-        raise StoreBusyError("other processes begin to write results all the time; run it again later")
+        raise StoreBusyError("other processes keep starting to write results; run it again later")
 
     def settle(self, examined: GarbageList, left: Mapping[str, Collection[str]]) -> None:
         """Remove collected months, except those ``left`` and newer mentions."""

@@ -47,9 +47,9 @@ from esjobs.store.elastic.results.differences import Difference, difference_erro
 from esjobs.store.elastic.results.garbage import GarbageMonths
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.results.markers import Marker, Markers
-from esjobs.store.elastic.results.mend import Mend
 from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Records
+from esjobs.store.elastic.results.repair import Repair
 from esjobs.store.elastic.results.sweep import Sweep, remove
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -181,7 +181,7 @@ class Results:
         shown, wanted = self._shown.settled(requested)
         for change in written:
             if not shown[change.table.name]:
-                raise StoreError(f"the indices of '{change.table.name}' are gone; run the step again")
+                raise StoreError(f"the indices of '{change.table.name}' are missing; run the step again")
         # a table that nothing was ever written to has nothing to take out of sight
         after = {
             name: aliases_after(wanted[name], self._names, table, changes)
@@ -219,18 +219,20 @@ class Results:
             left += self._shown.without_open(of_table, aliases[table.name]) if of_table else []
         return left
 
-    def mend(self, *, dry_run: bool, start_empty: Collection[str] = ()) -> list[str]:
-        """Repair aliases from the record; return a line per index; see `Mend`.
+    def repair(self, *, dry_run: bool, start_empty: Collection[str] = ()) -> list[str]:
+        """Repair aliases from the record; return a line per index; see `Repair`.
 
         Raises :class:`UsageError` if ``start_empty`` names a table that is not entered.
         """
         entered = {table.name for table in self._tables.values() if table.entered}
         for name in start_empty:
             if name not in entered:
-                raise UsageError(f"'{name}' is not a table that people enter: {', '.join(sorted(entered))}")
+                raise UsageError(
+                    f"'{name}' is not a table of entered data; use one of: {', '.join(sorted(entered))}"
+                )
         with self._alone():
-            mend = Mend(self._cluster, self._names, self._shown, self._markers, start_empty)
-            return mend.mend(self._tables, self._turn.keep, dry_run=dry_run)
+            repair = Repair(self._cluster, self._names, self._shown, self._markers, start_empty)
+            return repair.repair(self._tables, self._turn.keep, dry_run=dry_run)
 
     def prepare(self) -> None:
         """Create empty aliases of tables that have never been published."""

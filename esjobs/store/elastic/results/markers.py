@@ -82,13 +82,13 @@ class Markers:
             what = f"generation {generation.number} of '{table.name}' {generation.partition}"
             if document.get("written") != generation.partition or document.get("over"):
                 raise StoreError(
-                    f"{what} is not in the store (swept, or of another store); run the step again"
+                    f"{what} is not in the store (removed, or of another store); run the step again"
                 )
             rows, expected = counted.get(generation.number, 0), document["n_written"]
             if rows != expected:
                 raise StoreError(
-                    f"{what} has {rows} of the {expected} rows that were written: something else "
-                    f"deletes from {location.index}; run the step again"
+                    f"{what} has {rows} of the {expected} written rows, because another program deleted rows "
+                    f"from {location.index}; run the step again"
                 )
 
     def end_of(self, places: Iterable[Location]) -> None:

@@ -111,8 +111,8 @@ class Published:
         adopted = {index for index, of_index in new.items() if seen_of(of_index)}
         if adopted:
             _log.warning(
-                "what is published of %s was not recorded (the record is lost): "
-                "it is taken from the aliases, and nothing there is swept this time",
+                "the record of published %s is lost; it was restored from the aliases, and no garbage is "
+                "collected this time",
                 ", ".join(sorted(adopted)),
             )
         self.adopted |= adopted
@@ -169,7 +169,7 @@ class Published:
         for alias, indices in present.aliases.items():
             for index in indices if is_alias(self._names, table, alias) else ():
                 if not self._names.is_rows(table, index):
-                    what = f"alias {alias} is on index {index}, which is not of esjobs"
+                    what = f"alias {alias} is on index {index}, which does not belong to esjobs"
                     yield Difference(table, index, "stranger", what, alias)
         for index in present.indices:
             if is_alias(self._names, table, index):
@@ -188,26 +188,26 @@ class Published:
         """Return the difference of a missing index."""
         other = Present.of(self._cluster, self._names).renamed(index.__eq__).get(index) if seen else None
         if other is not None:
-            what = f"index {index} is an alias of index {other} now (reindexed?)"
+            what = f"index {index} is now an alias of index {other} (reindexed?)"
             return Difference(table, index, "moved", what)
         lost = partitions_text(len(seen.get(self._names.alias(table), {})))
-        what = f"index {index} is gone, with {lost} of it published"
+        what = f"index {index} is missing, and {lost} of it were published"
         return Difference(table, index, "gone", what) if seen else None
 
     def _what(self, index: str, shown: dict[str, Shown], recorded: dict[str, Shown] | None) -> str:
         """Return a line about wrong aliases; empty if they are right."""
         for alias, of_alias in shown.items():
             if of_alias is UNREADABLE:
-                return f"alias {alias} of index {index} is not as esjobs made it (filter, routing, writing)"
+                return f"alias {alias} of index {index} was changed (filter, routing, writing)"
         if recorded is None:
             lost = 0 if seen_of(shown) else len(self._markers.complete(index))
-            return f"index {index} has {partitions_text(lost)}, and neither alias nor record" if lost else ""
+            return f"index {index} has {partitions_text(lost)} without alias and record" if lost else ""
         if agree(shown, recorded):
             return ""
         for alias, of_alias in seen_of(recorded).items():
             if alias not in shown:
-                return f"alias {alias} of index {index} is gone, which shows {partitions_text(len(of_alias))}"
-        return f"an alias of index {index} shows other rows than were published"
+                return f"alias {alias} of index {index} is missing; it shows {partitions_text(len(of_alias))}"
+        return f"an alias of index {index} shows other rows than the published ones"
 
     def _needed(self, table: Table, months: Collection[str] | None, aliases: Aliases) -> list[str]:
         """Return the indices whose records are needed, missing ones included."""
@@ -222,7 +222,7 @@ class Published:
         unknown = [name for name in last.after if name not in self._tables]
         if unknown:
             raise StoreError(
-                f"a publication of '{unknown[0]}' broke off, a table that this version of esjobs has not; "
+                f"a publication of '{unknown[0]}', a table of another version of esjobs, was interrupted; "
                 "run any step of the version that wrote it"
             )
         shown = {name: self._now(self._tables[name], after) for name, after in last.after.items()}
@@ -232,7 +232,7 @@ class Published:
             if all(agree(indices.get(index, {}), recorded.get(index, {})) for index in last.indices):
                 # never switched: the state of before still holds
                 return self.records.finish(last)
-            _log.warning("aliases were changed by somebody else while results were published; switched again")
+            _log.warning("another program changed aliases during publication; they were switched again")
             restorable = {name: _restricted(after, shown[name]) for name, after in last.after.items()}
             self._switch([action for name in shown for action in switch(shown[name], restorable[name])])
         return self._complete(last)
@@ -280,7 +280,7 @@ class Published:
             self._complete(begun)
         except StoreError as error:
             # readers are switched over; the next publication completes the record
-            _log.warning("results are published, and the record of it will be completed later: %s", error)
+            _log.warning("results are published; their record will be completed later: %s", error)
 
     def _hidden_by(self, wanted: Mapping[str, Aliases], after: Mapping[str, Aliases]) -> list[Location]:
         """Return the generations that a switch takes out of sight."""

@@ -99,7 +99,7 @@ class Records:
     def _set(self, old: Publication, new: Publication) -> Publication:
         text = new.write()
         if not self._state.compare_and_set(_KEY, old.text, text):
-            raise StoreBusyError("another process began publishing results; run it again later")
+            raise StoreBusyError("another process started to publish results; run it again later")
         return replace(new, text=text)
 
 

@@ -44,34 +44,36 @@ class Access:
         credentials = [name for name in ("api_key", "token", "user") if getattr(self, name) is not None]
         if len(credentials) > 1:
             raise SettingsError(
-                f"{' and '.join(credentials)} are given for {self.location}; leave all but one out"
+                f"several credentials for {self.location}: {' and '.join(credentials)}; keep one of them"
             )
         for one, other in (("user", "password"), ("certificate", "key")):
             self._require_with(one, other)
             self._require_with(other, one)
         if self.certificate is not None and not self.location.startswith("https:"):
             raise SettingsError(
-                f"certificate is given for {self.location}, which is not asked for one; "
-                "name an address with https://, or leave certificate and key out"
+                f"{self.location} does not use TLS, so a certificate has no effect; use an address with "
+                "https://, or omit certificate and key"
             )
         if self.user is not None and ":" in self.user:
-            raise SettingsError(f"user {self.user!r} has a colon, which cannot be sent; name another user")
+            raise SettingsError(
+                f"user {self.user!r} contains a colon, which cannot be sent; use a different user"
+            )
         for name in ("api_key", "token"):
             self._require_sendable(name)
 
     def _require_with(self, name: str, other: str) -> None:
         if getattr(self, name) is not None and getattr(self, other) is None:
             raise SettingsError(
-                f"{name} is given for {self.location}, {other} is not; "
-                f"set {other}, too (ESJOBS_CLUSTER__{other.upper()})"
+                f"{name} for {self.location} is set but {other} is not; set {other} "
+                f"(ESJOBS_CLUSTER__{other.upper()})"
             )
 
     def _require_sendable(self, name: str) -> None:
         secret: Secret | None = getattr(self, name)
         if secret is not None and not _SENDABLE.fullmatch(secret.get_secret_value()):
             raise SettingsError(
-                f"{name} is empty or holds a space, a line break or another character that cannot be "
-                "sent; set it again, as the cluster gave it out"
+                f"{name} is empty or contains a space, a line break or another invalid character; copy "
+                "it again from the cluster"
             )
 
     def _remember(self) -> None:
@@ -115,8 +117,8 @@ def split_user(address: str) -> tuple[str, str | None, str | None]:
         host, port = "", None
     if not host or (port is None and parts.scheme == "http"):
         raise UsageError(
-            f"'{without_login(address)}' names no host and port; expected http://HOST:9200 or "
-            "https://HOST:9200, and in a user or password %2F for /, %3F for ?, %23 for #"
+            f"'{without_login(address)}' is not an address; expected http://HOST:9200 or https://HOST:9200. "
+            "In a user or password write %2F for /, %3F for ?, %23 for #"
         )
     if ":" in host:
         host = f"[{host}]"

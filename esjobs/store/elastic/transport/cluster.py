@@ -104,8 +104,8 @@ class Cluster(ABC):
         """Return an ``elasticsearch.dsl`` search. Raises :class:`UsageError` for other products."""
         del columns
         raise UsageError(
-            f"a search of elasticsearch.dsl is for Elasticsearch, and {self.location} is {self.product}: "
-            f"use s.tables.{name}(), or opensearchpy.Search on the alias {index}"
+            f"elasticsearch.dsl requires Elasticsearch, but {self.location} is {self.product}; use "
+            f"s.tables.{name}(), or opensearchpy.Search on the alias {index}"
         )
 
     def _be_patient(self, access: Access) -> None:
@@ -214,18 +214,21 @@ _NOT_FOUND = 404
 _UNAVAILABLE = 503
 
 _WAYS_OUT: dict[str, str] = {
-    "cluster_block_exception": "the index or the cluster is blocked for writing (index.blocks, "
-    "cluster.blocks); lift the block and run it again",
-    "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
-    "index_closed_exception": "somebody has closed the index; open it (POST /INDEX/_open) and run it again",
-    "invalid_alias_name_exception": "an index has the name of an alias of esjobs: see 'esjobs doctor'",
-    "invalid_index_name_exception": "an alias has the name of an index of esjobs: 'esjobs setup --mend'",
-    "index_not_found_exception": "run 'esjobs setup', or name the jobs' index",
+    "cluster_block_exception": (
+        "the index or the cluster is blocked for writing (index.blocks, cluster.blocks); remove the block "
+        "and run it again"
+    ),
+    "security_exception": "use a different user, or grant this user the role that 'esjobs setup' prints",
+    "index_closed_exception": "the index is closed; open it (POST /INDEX/_open) and run it again",
+    "invalid_alias_name_exception": "an index has the name of an alias of esjobs; run: esjobs doctor",
+    "invalid_index_name_exception": "an alias has the name of an index of esjobs; run: esjobs setup --repair",
+    "index_not_found_exception": "run 'esjobs setup', or specify the jobs' index",
     "es_rejected_execution_exception": "the cluster is overloaded; run it again later",
-    "circuit_breaking_exception": "the cluster lacks memory; run it again later or for fewer days at a time",
-    "search_context_missing_exception": "the snapshot that was read is gone (the cluster was restarted, or "
-    "reading took too long); run it again",
-    "too_many_buckets_exception": "raise search.max_buckets, or run it for fewer days at a time",
+    "circuit_breaking_exception": "the cluster is out of memory; run it again later, or for fewer days",
+    "search_context_missing_exception": (
+        "the snapshot of the read has expired (the cluster restarted, or reading took too long); run it again"
+    ),
+    "too_many_buckets_exception": "raise search.max_buckets, or run it for fewer days",
 }
 
 
@@ -243,10 +246,10 @@ def refusal(
     elif status == _UNAVAILABLE:
         way = _WAYS_OUT[kind] if kind in _LASTING else "the cluster is not ready; run it again later"
     elif kind == "cluster_block_exception" and _DISK_BLOCK in reason:
-        way = "the cluster blocks writes (is a disk too full?); mend that and run it again"
+        way = "the cluster blocks writes (is a disk full?); fix this and run it again"
     else:
         way = _WAYS_OUT.get(kind, "see the log of the cluster")
-    what = f"{location} refused {method} {path.partition('?')[0]} ({status} {kind}): {reason}"
+    what = f"{location} rejected {method} {path.partition('?')[0]} ({status} {kind}): {reason}"
     text = f"{excerpt(what, 400)}; {way}"
     # without a master everything is blocked, for moments; a full disk blocks writes until somebody comes
     if kind == "cluster_block_exception" and status != _UNAVAILABLE:
@@ -258,25 +261,27 @@ def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> Unreach
     """Return the error for a missing answer; ``tls``: refused certificate, ``late``: timeout."""
     way, reason = way_out(" ".join(reason.split())), excerpt(reason, 200)
     if tls:
-        return UnreachableError(f"{location}: no connection with TLS ({reason}); {way}", passing=False)
+        return UnreachableError(f"{location}: no TLS connection ({reason}); {way}", passing=False)
     if late:
         return UnreachableError(
             f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
         )
     # a server that expects TLS, or a certificate, often just hangs up
-    doubt = " (does it demand a client certificate?)" if location.startswith("https:") else " (is it https?)"
+    doubt = (
+        " (does it require a client certificate?)"
+        if location.startswith("https:")
+        else " (does it use https?)"
+    )
     doubt = doubt if "Connection aborted" in reason else ""
     return UnreachableError(
-        f"{location} cannot be reached ({reason}); check the address{doubt} and that the cluster runs"
+        f"{location} cannot be reached ({reason}); check the address{doubt} and whether the cluster runs"
     )
 
 
 def no_json(location: str, reason: str) -> UnreachableError:
     """Return the error for an answer that is not JSON."""
     reason = excerpt(reason, 200)
-    return UnreachableError(
-        f"{location} answered with something that is no JSON ({reason}); check the address"
-    )
+    return UnreachableError(f"{location} returned invalid JSON ({reason}); check the address")
 
 
 def _described(error: object) -> tuple[str, str]:

@@ -127,7 +127,7 @@ class ElasticsearchCluster(Cluster):
             )
         except elasticsearch.UnsupportedProductError as error:
             raise OtherProductError(
-                f"{self.location} is no Elasticsearch; name the address of a cluster"
+                f"{self.location} is not Elasticsearch; use the address of a cluster"
             ) from error
         except elastic_transport.ApiError as error:
             wait_s = seconds_of(error.meta.headers.get("retry-after"))

@@ -66,8 +66,8 @@ class OpenSearchCluster(Cluster):
         self.location = access.location
         if access.api_key is not None:
             raise SettingsError(
-                f"{access.location} is OpenSearch, which has no API keys; set user and password, or token, "
-                "in place of api_key"
+                f"{access.location} is OpenSearch, which has no API keys; replace api_key by user and "
+                "password, or token"
             )
         tls = context(access)
         options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}

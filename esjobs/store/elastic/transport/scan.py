@@ -88,8 +88,8 @@ class PointInTime:
             if not error.forbidden:
                 raise
             what = (
-                f"{error}; if {self.index} is an alias: give 'read' on the indices behind it, too, for a "
-                "snapshot is read with the rights to these"
+                f"{error}; if {self.index} is an alias, grant 'read' on its indices as well, because a "
+                "snapshot requires it"
             )
             raise RefusedError(what, error.status, error.kind) from error
 
@@ -145,7 +145,7 @@ class PointInTime:
                 yield hits
         if read != total:
             raise PartialAnswerError(
-                f"{self._cluster.location} found {total} documents in {self.index} and handed out {read}; "
+                f"{self._cluster.location} found {total} documents in {self.index} but returned {read}; "
                 "nothing was counted, run it again"
             )
 
@@ -326,6 +326,6 @@ def _timed(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, Any]:
 def _require_whole(cluster: Cluster, index: str, timed_out: bool, failed: int, total: int) -> None:
     if timed_out or failed or not total:
         raise PartialAnswerError(
-            f"{cluster.location} answered for a part of {index} only ({failed} of {total} "
-            "shards failed, or the search ran out of time); nothing was counted, run it again"
+            f"{cluster.location} answered for a part of {index} only ({failed} of {total} shards failed, or "
+            "the search timed out); nothing was counted, run it again"
         )

@@ -42,14 +42,14 @@ def context(access: Access) -> ssl.SSLContext | None:
 
 def _show(tls: ssl.SSLContext, certificate: str, key: str) -> None:
     def ask() -> str:  # or OpenSSL would ask the terminal
-        raise SettingsError(f"key {key} has a passphrase; name a file without, which only you may read")
+        raise SettingsError(f"key {key} has a passphrase; use a key file without one that only you can read")
 
     try:
         tls.load_cert_chain(certificate, key, ask)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise SettingsError(
-                f"key {key} does not belong to certificate {certificate}; name the one that does"
+                f"key {key} does not belong to certificate {certificate}; use the matching key"
             ) from error
         raise _unusable("certificate or key", f"{certificate}, {key}", error) from error
 
@@ -58,26 +58,34 @@ def _require(name: str, file: str, mark: bytes, what: str) -> None:
     try:
         content = Path(file).read_bytes()
     except OSError as error:
-        raise SettingsError(f"{name} {file} cannot be read: {error.strerror}; name another file") from error
+        raise SettingsError(
+            f"{name} {file} cannot be read: {error.strerror}; use a different file"
+        ) from error
     if mark not in content:
-        raise SettingsError(f"{name} {file} holds no {what} in PEM (-----BEGIN ...); name another file")
+        raise SettingsError(f"{name} {file} contains no {what} in PEM (-----BEGIN ...); use a different file")
 
 
 def _unusable(name: str, file: str | None, error: ssl.SSLError) -> SettingsError:
-    return SettingsError(f"{name} {file} cannot be used: {error.reason or error}; name another file")
+    return SettingsError(f"{name} {file} cannot be used: {error.reason or error}; use a different file")
 
 
 # Patterns of what OpenSSL says, the first that fits, and what to do
 _WAYS_OUT = (
-    ("mismatch|doesn't match", "its certificate is for another name; use the address that it names"),
-    ("has expired|not yet valid", "renew its certificate, or set the clock of this machine"),
-    ("certificate verify failed", "name a CA bundle that vouches for it (cluster.ca_file)"),
-    ("alert certificate required", "it demands a certificate; set cluster.certificate and cluster.key"),
+    ("mismatch|doesn't match", "its certificate has a different name; use the address in the certificate"),
+    ("has expired|not yet valid", "renew its certificate, or correct the system clock"),
+    ("certificate verify failed", "set cluster.ca_file to the authority that signed it"),
+    (
+        "alert certificate required",
+        "the server requires a certificate; set cluster.certificate and cluster.key",
+    ),
     (
         "alert (unknown ca|bad certificate|certificate|handshake failure)",
-        "it does not accept this client's certificate, or demands one; check cluster.certificate and .key",
+        "the server rejects or requires a client certificate; check cluster.certificate and cluster.key",
     ),
-    ("wrong version number|unknown protocol|http request|record layer", "is it an address with http://?"),
+    (
+        "wrong version number|unknown protocol|http request|record layer",
+        "check whether the address needs http://",
+    ),
 )
 
 

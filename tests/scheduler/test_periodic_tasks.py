@@ -25,13 +25,13 @@ class Gathering:
         if self.error is not None:
             raise self.error
 
-    def errand(self) -> PeriodicTask:
+    def task(self) -> PeriodicTask:
         return PeriodicTask("gathering", timedelta(minutes=5), self, lambda: self.now, self.metrics)
 
     def counted(self) -> tuple[int, int]:
         """How often it went well, and how often it failed, as Prometheus reads it."""
         named = {
-            result: f'esjobs_errands_total{{errand="gathering",result="{result}"}} '
+            result: f'esjobs_periodic_tasks_total{{task="gathering",result="{result}"}} '
             for result in ("ok", "failed")
         }
         lines = self.metrics.text().decode().splitlines()
@@ -44,42 +44,42 @@ class Gathering:
 
 def test_every_five_minutes_whenever_the_service_looks() -> None:
     gathering = Gathering()
-    errand = gathering.errand()
+    task = gathering.task()
     for _ in range(60):
-        errand.tick()
+        task.tick()
         gathering.now += timedelta(seconds=30)
     assert [each - NOON for each in gathering.done] == [timedelta(minutes=5 * n) for n in range(6)]
 
 
 def test_a_failure_is_logged_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     gathering = Gathering()
-    errand = gathering.errand()
+    task = gathering.task()
     gathering.error = StoreError("the cluster is gone; try again")
     for _ in range(3):
-        errand.tick()
+        task.tick()
         gathering.now += timedelta(minutes=5)
     assert len(gathering.done) == 3
     assert caplog.messages == ["gathering: the cluster is gone; try again"]
     gathering.error = None
-    errand.tick()
+    task.tick()
     assert gathering.counted() == (1, 3)
     gathering.error = StoreError("the cluster is gone; try again")
     gathering.now += timedelta(minutes=5)
-    errand.tick()
+    task.tick()
     assert len(caplog.messages) == 2
 
 
 def test_a_defect_does_not_end_the_service(caplog: pytest.LogCaptureFixture) -> None:
     gathering = Gathering()
     gathering.error = ZeroDivisionError()
-    assert gathering.errand().tick()
+    assert gathering.task().tick()
     assert gathering.counted() == (0, 1)
-    assert "a defect" in caplog.text
+    assert "internal error" in caplog.text
 
 
 def test_a_clock_that_is_put_back_does_not_stop_it() -> None:
     gathering = Gathering()
-    errand = gathering.errand()
-    errand.tick()
+    task = gathering.task()
+    task.tick()
     gathering.now -= timedelta(days=1)
-    assert errand.tick()
+    assert task.tick()

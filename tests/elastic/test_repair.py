@@ -1,4 +1,4 @@
-"""What administrators do to indices and aliases costs no row, and ``esjobs setup --mend`` goes on from it."""
+"""Changes of indices and aliases by administrators cost no row; ``esjobs setup --repair`` repairs them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -86,9 +86,9 @@ def test_a_reindexed_index_gets_its_name_back(server: Server, index_prefix: str,
         reindex(server, index, f"{index_prefix}v9-{index}", carried=carried)
         refused([attempt], StoreError)
     fresh = opened(server, index_prefix)
-    planned = fresh.set_up(mend=True, dry_run=True).done
+    planned = fresh.set_up(repair=True, dry_run=True).done
     assert [index for index in sorted(moved) if any(index in line for line in planned)] == sorted(moved)
-    assert fresh.set_up(mend=True).done[:4] == planned
+    assert fresh.set_up(repair=True).done[:4] == planned
     assert (seen(fresh), stored(server, names), fresh.span().jobs) == (expected, rows, 2)
     assert server.json("GET", f"_resolve/index/{index_prefix}v9-*")["indices"] == []
     night(fresh, 2)
@@ -127,7 +127,7 @@ def test_giving_a_name_back_is_finished_by_whoever_comes_next(server: Server, in
             renaming._give_back(_Dying(cluster, left), index, target)  # type: ignore[arg-type]
         refused([lambda: visible(opened(server, index_prefix), COREPOWER)])
         fresh = opened(server, index_prefix)
-        assert target in fresh.set_up(mend=True).done[0]
+        assert target in fresh.set_up(repair=True).done[0]
         assert (seen(fresh), stored(server, names)) == (expected, rows)
         fresh.close()
     cluster.close()
@@ -144,12 +144,12 @@ def test_a_table_that_people_enter_starts_empty_where_somebody_says_so(
     expected = seen(store)
     server.json("DELETE", names.rows(COREPOWER))
     fresh = opened(server, index_prefix)
-    attempts: list[Attempt] = [fresh.sweep, lambda: fresh.set_up(mend=True)]
+    attempts: list[Attempt] = [fresh.sweep, lambda: fresh.set_up(repair=True)]
     refused(attempts)
-    refused([lambda: fresh.set_up(mend=True, start_empty=["flag_notes"])])
+    refused([lambda: fresh.set_up(repair=True, start_empty=["flag_notes"])])
     with raised(UsageError):
-        fresh.set_up(mend=True, start_empty=["factors"])
-    (line,) = (each for each in fresh.set_up(mend=True, start_empty=["corepower"]).done if "2 part" in each)
+        fresh.set_up(repair=True, start_empty=["factors"])
+    (line,) = (each for each in fresh.set_up(repair=True, start_empty=["corepower"]).done if "2 part" in each)
     assert "--start-empty" in line
     assert seen(fresh) == {**expected, "corepower": 0}
     night(fresh, 2)
@@ -183,9 +183,9 @@ def test_an_older_snapshot_shows_the_newest_complete_rows(
     fresh = opened(server, index_prefix)
     refused([fresh.sweep, fresh.set_up])
     with raised(PublishedError):
-        fresh.set_up(mend=True)
+        fresh.set_up(repair=True)
     # nothing of the table that lacks rows is changed, everything else is put right
-    done = fresh.set_up(mend=True, start_empty=["corepower"]).done
+    done = fresh.set_up(repair=True, start_empty=["corepower"]).done
     (line,) = (each for each in done if "shows other rows" in each)
     assert "import0 to import0" in line
     assert n_rows(server, indices) == rows
@@ -219,7 +219,7 @@ def test_an_alias_of_ours_on_another_index_is_taken_from_it(server: Server, inde
         fresh = opened(server, index_prefix)
         refused([fresh.sweep if alias != names.jobs else fresh.span, fresh.set_up])
         assert any(other in each.text for each in fresh.ailments())
-        assert other in fresh.set_up(mend=True).done[0]
+        assert other in fresh.set_up(repair=True).done[0]
         assert (seen(fresh), stored(server, names)) == (expected, rows)
         assert server.json("GET", f"{other}/_alias")[other]["aliases"] == {}
         assert server.json("GET", f"{other}/_count")["count"] == 1
@@ -230,10 +230,10 @@ def test_an_alias_of_ours_on_another_index_is_taken_from_it(server: Server, inde
     server.json("DELETE", names.rows(COREPOWER))
     restore(server, other, kept, aliases=True)
     fresh = opened(server, index_prefix)
-    refused([lambda: fresh.set_up(mend=True, start_empty=["corepower"])])
+    refused([lambda: fresh.set_up(repair=True, start_empty=["corepower"])])
     added = {"add": {"index": other, "alias": names.rows(COREPOWER)}}
     server.json("POST", "_aliases", {"actions": [added]})
-    fresh.set_up(mend=True)
+    fresh.set_up(repair=True)
     assert (seen(fresh), stored(server, names)) == (expected, rows)
     for each in (store, fresh):
         each.close()
@@ -251,12 +251,12 @@ def test_an_index_that_has_the_name_of_an_alias_stays(server: Server, index_pref
         server.json("DELETE", f"{index}/_alias/{alias if 'corepower' in index else names.alias(BUCKETS)}")
     server.json("PUT", f"{alias}/_doc/1?refresh=true", {"queue": "A"})
     fresh = opened(server, index_prefix)
-    refused([fresh.sweep, fresh.set_up, lambda: fresh.set_up(mend=True)])
+    refused([fresh.sweep, fresh.set_up, lambda: fresh.set_up(repair=True)])
     # all but that table is put right
     assert len(visible(fresh, BUCKETS)) == expected["buckets"]
     assert stored(server, names) == {**rows, alias: 1}
     server.json("DELETE", alias)
-    fresh.set_up(mend=True)
+    fresh.set_up(repair=True)
     assert (seen(fresh), stored(server, names)) == (expected, rows)
     for each in (store, fresh):
         each.close()
@@ -269,11 +269,11 @@ def test_an_index_that_has_the_name_of_the_alias_of_jobs_stays(server: Server, i
     put(store, "a", job(1))
     server.json("DELETE", f"{names.jobs_of('2018-08')},{names.jobs_of()}/_alias/{names.jobs}")
     server.json("PUT", f"{names.jobs}/_doc/1?refresh=true", {"queue": "A"})
-    refused([store.span, lambda: put(store, "b", job(2)), lambda: store.set_up(mend=True)])
+    refused([store.span, lambda: put(store, "b", job(2)), lambda: store.set_up(repair=True)])
     refused([lambda: opened(server, index_prefix)], SchemaError)
     assert [each.what for each in store.ailments()] == ["jobs"]
     server.json("DELETE", names.jobs)
-    store.set_up(mend=True)
+    store.set_up(repair=True)
     assert store.span().jobs == 1
     store.close()
 
@@ -294,7 +294,7 @@ def test_an_alias_that_has_more_than_a_filter(
         server.json("POST", "_aliases", {"actions": [{"add": added}]})
         fresh = opened(server, index_prefix)
         refused([fresh.span if alias == names.jobs else fresh.sweep])
-        fresh.set_up(mend=True)
+        fresh.set_up(repair=True)
         assert server.json("GET", f"{index}/_alias/{alias}")[index]["aliases"][alias] == usual
         assert (seen(fresh), stored(server, names), fresh.span().jobs) == (expected, rows, 1)
         fresh.close()
@@ -326,7 +326,7 @@ def test_the_alias_of_jobs(server: Server, index_prefix: str) -> None:
         refused([fresh.span, lambda: put(fresh, "b", job(3)), fresh.set_up])  # noqa: B023
         assert [each.what for each in fresh.ailments()] == ["jobs"] * (2 if number == 0 else 1)
         assert stored(server, names) == rows
-        assert fresh.set_up(mend=True, dry_run=True).done == fresh.set_up(mend=True).done
+        assert fresh.set_up(repair=True, dry_run=True).done == fresh.set_up(repair=True).done
         assert server.json("GET", f"{names.jobs}/_count")["count"] == jobs
         assert (fresh.span().jobs, stored(server, names)) == (2, rows)
         fresh.close()
@@ -418,7 +418,7 @@ def test_templates_that_give_indices_other_than_they_need(server: Server, index_
     text = found[f"template {index_prefix}theirs"].text
     assert "900" in text
     assert "mapping.total_fields.limit 2000" in text
-    assert f"made template {ours}" in store.set_up().done
+    assert f"created template {ours}" in store.set_up().done
     server.json("DELETE", f"_index_template/{index_prefix}theirs")
     assert store.ailments() == []
     store.close()

@@ -77,7 +77,7 @@ def test_every_step_says_in_one_line_what_somebody_did_to_aliases(
 
 
 def disturb(server: Server, names: Names, begun: list[tuple[str, ...]]) -> None:
-    """Change aliases in every way, take every step, count, mend."""
+    """Change aliases in every way, take every step, count, repair."""
     shown = aliases(server, names.prefix)
     indices = {index for index, _ in shown}
     assert {names.rows(table) for table in (COREPOWER, FLAGS)} | {names.jobs_of()} <= indices
@@ -90,7 +90,7 @@ def disturb(server: Server, names: Names, begun: list[tuple[str, ...]]) -> None:
         for step in steps:
             require_refused(step)
             assert documents(server, names) == rows, (change, step)
-        mend(server, names, shown)
+        repair(server, names, shown)
         assert {index: documents(server, names)[index] for index in rows} == rows
         rows = documents(server, names)
         assert run("show", "flags", "--format", "csv").stdout == flags
@@ -101,7 +101,7 @@ def disturb(server: Server, names: Names, begun: list[tuple[str, ...]]) -> None:
         assert documents(server, names) == rows, (index, alias)
         # what it has written by then is of no publication, and goes with the next sweep
         require_refused(("run", "--window", WINDOW))
-        mend(server, names, shown)
+        repair(server, names, shown)
         assert run("show", "flags", "--format", "csv").stdout == flags
         rows = documents(server, names)
     for step in (("run", "--window", WINDOW), ("prune", "--keep", "1")):
@@ -116,8 +116,8 @@ def require_refused(step: tuple[str, ...]) -> None:
     compare_text(refused.stderr)
 
 
-def mend(server: Server, names: Names, shown: dict[tuple[str, str], Any]) -> None:
-    assert run("setup", "--mend").exit_code == 0
+def repair(server: Server, names: Names, shown: dict[tuple[str, str], Any]) -> None:
+    assert run("setup", "--repair").exit_code == 0
     found = aliases(server, names.prefix)
     strange = [key for key in found if key[1].startswith("old-")]
     if strange:

@@ -17,7 +17,7 @@ from esjobs.store.elastic.transport.writing import refresh
 _EARLY = datetime.min.replace(tzinfo=UTC)
 
 
-class Mend:
+class Repair:
     """Repair of all tables, for the holder of the publishing turn.
 
     The record wins where its rows exist. For other partitions the newest complete rows are shown, except for
@@ -41,7 +41,7 @@ class Mend:
         self._lines: list[str] = []
         self._lost: list[str] = []
 
-    def mend(self, tables: Mapping[str, Table], keep: Callable[[], None], *, dry_run: bool) -> list[str]:
+    def repair(self, tables: Mapping[str, Table], keep: Callable[[], None], *, dry_run: bool) -> list[str]:
         """Return a line per repair, done or planned.
 
         Raises :class:`PublishedError` afterwards for what a person must decide.
@@ -107,8 +107,8 @@ class Mend:
         if index not in recorded:
             newest = _numbers(_newest(complete))
             self._lines.append(
-                f"index {index} shows the newest rows of {partitions_text(len(newest))}, of which neither "
-                "alias nor record was left"
+                f"index {index} shows the newest rows of {partitions_text(len(newest))}, which had neither "
+                "alias nor record"
             )
             return {alias: newest}
         seen = seen_of(recorded[index])
@@ -127,7 +127,7 @@ class Mend:
             for name, of_alias in recorded[index].items()
         }
         again = partitions_text(len(main) - len(older))
-        self._lines.append(f"aliases of index {index} show {again} again, as the record says")
+        self._lines.append(f"aliases of index {index} show {again} again, as recorded")
         return wanted
 
     def _older(
@@ -143,14 +143,16 @@ class Mend:
 
     def _is_struck(self, table: Table, index: str, missing: Collection[str]) -> bool:
         """True if partitions without rows may be struck off the record."""
-        text = f"index {index} has no complete rows of {partitions_text(len(missing))} any more"
+        text = f"index {index} has no complete rows of {partitions_text(len(missing))}"
         if table.entered and table.name not in self._start_empty:
-            self._lost.append(f"{text}, which nobody can compute: {restore_text(table)}")
+            self._lost.append(f"{text}, which cannot be computed again: {restore_text(table)}")
             return False
         if table.entered:
-            self._lines.append(f"{text}: {table.name} goes on without them, as --start-empty says")
+            self._lines.append(f"{text}: {table.name} continues without them (--start-empty)")
         else:
-            self._lines.append(f"{text}, {min(missing)} to {max(missing)}: make them again ({table.made_by})")
+            self._lines.append(
+                f"{text}, {min(missing)} to {max(missing)}; compute them again ({table.made_by})"
+            )
         return True
 
 
@@ -175,9 +177,9 @@ def _older_text(table: Table, index: str, older: Mapping[str, Marker]) -> str:
     """Return a line about substituted rows."""
     times = sorted(marker.begun.isoformat(" ", "minutes") for marker in older.values() if marker.begun)
     written = f", written {times[0]} to {times[-1]}" if times else ""
-    again = "" if table.entered else f"; make them again ({table.made_by})"
+    again = "" if table.entered else f"; compute them again ({table.made_by})"
     which = f"{partitions_text(len(older))}, {min(older)} to {max(older)}"
     return (
-        f"index {index} shows other rows than were published of {which}: the newest complete ones that it "
-        f"has{written}{again}"
+        f"index {index} shows other rows than the published ones of {which}: its newest complete "
+        f"rows{written}{again}"
     )
