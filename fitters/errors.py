@@ -37,7 +37,7 @@ def require_option(name: str, value: str, accepted: tuple[str, ...]) -> None:
     >>> require_option("objective", "papre", ("paper", "gamma"))
     Traceback (most recent call last):
     ...
-    fitters.errors.SettingError: objective is 'papre'; accepted are 'paper', 'gamma'
+    fitters.errors.SettingError: objective is 'papre'; use one of: 'paper', 'gamma'
     """
     if value not in accepted:
         listed = ", ".join(repr(item) for item in accepted)

@@ -7,8 +7,7 @@ from esjobs.core.query import In
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
-from esjobs.records.demo.grid import DECLARED_IN
-from esjobs.schema.declared import COREPOWER
+from esjobs.schema.declared import COREPOWER, OF_DEMO
 from esjobs.schema.nights import NIGHTS
 from esjobs.schema.speed import FITS
 from esjobs.store.base import JobStore
@@ -16,7 +15,7 @@ from esjobs.store.base import JobStore
 
 def freshness_of(store: JobStore, run: StoredRun, now: datetime | None) -> Freshness:
     """Age of a run of speed factors at a time; None: pages tell it when somebody looks."""
-    of_demo = read_table(store, COREPOWER, [In("source", (DECLARED_IN,))], ("source",))
+    of_demo = read_table(store, COREPOWER, [In("source", (OF_DEMO,))], ("source",))
     return Freshness(run.reach, now, _best(store, run), of_demo.num_rows > 0)
 
 

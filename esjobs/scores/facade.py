@@ -46,7 +46,7 @@ class Scores(Facade):
         ...         session.scores.rank("user", "score_cpu")
         ...     except NoResultError as error:
         ...         print(error)
-        no job is scored; make scores: esjobs score
+        no scored jobs; run: esjobs score
         """
         from esjobs.scores.rank import rank
 

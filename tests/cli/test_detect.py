@@ -70,7 +70,7 @@ def test_rules_are_checked(tmp_path: Path) -> None:
     path.write_text('[rule.cpu-idle]\nwhen = "value >"\n')
     wrong = run("rules", "check", str(path))
     assert wrong.exit_code == 1
-    assert wrong.stderr.startswith(f"esjobs: {path}, line 2: 'value >' cannot be read")
+    assert wrong.stderr.startswith(f"esjobs: {path}, line 2: 'value >' is not an expression")
     assert run("rules", "check", str(tmp_path / "none.toml")).exit_code == 1
 
 

@@ -45,7 +45,7 @@ def test_nothing_is_open_in_a_store_that_nobody_watched(tmp_path: Path) -> None:
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert failed.stderr == "esjobs: no complete run, so flags cannot be updated; run: esjobs run\n"
     failed = run("flags", "ack", "A", "--until", "2026-01-01", "--who", "ann", store=store)
-    assert failed.stderr == "esjobs: nothing is flagged yet; run it: esjobs watch\n"
+    assert failed.stderr == "esjobs: no flags yet; run: esjobs watch\n"
 
 
 def test_a_name_has_one_line_and_the_state_of_its_first_flag(watched: Path) -> None:

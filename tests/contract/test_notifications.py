@@ -58,7 +58,7 @@ def test_told_once(store: JobStore) -> None:
             "coordinators@grid.example",
             "[esjobs] 3 confirmed deviations, 60 candidates: 2026-11-21 to 2026-11-23",
         ),
-        ("operators@grid.example", "[esjobs] Night 2026-11-21 failed"),
+        ("operators@grid.example", "[esjobs] Night 2026-11-21 failed: the cluster did not answer"),
     ]
     assert sorted(state for _, state in states(store)) == ["bundled"] * 3 + ["sent"] * 3
 

@@ -134,8 +134,7 @@ def test_a_ranking_says_what_it_mixes(store: JobStore) -> None:
     assert "different numbers of scores per job" in " ".join(session.scores.rank("user", "sum").notes)
     (note,) = session.scores.rank("user", "cpu_efficiency", weight="core_h").notes
     assert note == (
-        "cpu_efficiency is missing because of: CPU time beyond wall-clock time x cores 100 % of the "
-        "core-hours without it"
+        "cpu_efficiency missing: CPU time above wall time x cores 100 % of the unscored core-hours"
     )
 
 

@@ -147,7 +147,7 @@ def test_loads_stand_beside_each_other_but_a_day_is_replaced(store: JobStore, tm
     warmer = {"table": "weather", "rows": [{"day": "2018-08-02", "degrees": 5.0}]}
     second = read(store, tmp_path, MORE_SERIES, warmer, name="b")
     assert books(store, second.run) == {"readings": (1, 1, 0, 0), "weather": (1, 0, 1, 0)}
-    assert any("1 of 1 partitions by day were there" in note for note in second.notes)
+    assert any("1 of 1 partitions by day replaced" in note for note in second.notes)
     assert len(visible(store, READINGS)) == 3
     assert sorted((str(row["day"]), row["degrees"]) for row in visible(store, WEATHER)) == [
         ("2018-08-01", 1.0),

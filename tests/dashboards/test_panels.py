@@ -117,7 +117,7 @@ def test_looks_differ_by_shape_or_fill_and_never_share_a_colour() -> None:
 
 
 def test_asking_for_what_is_not_there_names_it() -> None:
-    with pytest.raises(LookupError, match="no panel 'nothing'"):
+    with pytest.raises(LookupError, match="unknown panel 'nothing'"):
         panel("nothing")
     with pytest.raises(LookupError, match="no field of role 'x'"):
         Panel("empty", "", "table", "", fields=(NAME, K)).entry("x")

@@ -179,7 +179,7 @@ def test_the_spread_stands_with_its_dof_even_when_there_is_none(small: ReportDat
 def test_five_sites_and_one_type(make_data: Callable[..., ReportData]) -> None:
     text = " ".join(outline(render(make_data(5, types=("all",)))).text)
     assert "Job records name no processing types." in text
-    assert "Dashed, because no verdict rests on it: verdicts need at least 10 sites." in text
+    assert "Dashed, because no verdict uses it: verdicts need at least 10 sites." in text
 
 
 def test_a_hostile_processing_type_and_provenance_are_text(make_data: Callable[..., ReportData]) -> None:

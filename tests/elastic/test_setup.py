@@ -30,11 +30,11 @@ def test_setting_up_makes_everything_once(server: Server, index_prefix: str) -> 
     planned = store.set_up(dry_run=True)
     n_indices = len(TABLES) + 2
     assert len(planned.done) == 2 * n_indices + len(TABLES) + 1 + sum(table.has_latest for table in TABLES)
-    assert all(line.startswith("would make ") for line in planned.done)
+    assert all(line.startswith("would create ") for line in planned.done)
     assert server.json("GET", f"_resolve/index/{prefix}*")["indices"] == []
     done = store.set_up()
-    assert [line.removeprefix("made ") for line in done.done] == [
-        line.removeprefix("would make ") for line in planned.done
+    assert [line.removeprefix("created ") for line in done.done] == [
+        line.removeprefix("would create ") for line in planned.done
     ]
     assert store.set_up().done == store.set_up(dry_run=True).done == ()
     assert prefix in store.set_up().role

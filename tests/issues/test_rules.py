@@ -203,10 +203,10 @@ shortest = "30 min"
     usual, changed = read_rules(), read_rules([written(tmp_path, text)])
     assert list(change_lines(usual, changed)) == [
         "swapping: hint changed; limits.swap 1 GB -> 64 B",
-        "jobs that count: limits.shortest 60 min -> 30 min; 'one core' is left out; "
+        "jobs that count: limits.shortest 60 min -> 30 min; 'one core' is removed; "
         "'a test' is new (user != 'test')",
     ]
-    assert changes(usual, changed) == {"new": [], "changed": ["swapping"], "left out": ["short-job"]}
+    assert changes(usual, changed) == {"new": [], "changed": ["swapping"], "removed": ["short-job"]}
     path = written(tmp_path, "# nothing\n", "empty.toml")
     same = read_rules([path])
     assert same.own[str(path)] == 0

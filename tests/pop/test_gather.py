@@ -91,10 +91,10 @@ def test_junk_stays_is_counted_and_logged_once(
     (spool / "talp.4711.0.node01.10.json").mkdir()
     os.mkfifo(spool / "talp.4711.0.node01.11.json")
     first = session.pop.gather([str(spool)])
-    assert (first.counts["junk"], first.counts["new junk"], first.counts["gathered"]) == (6, 6, 0)
+    assert (first.counts["junk"], first.counts["new junk files"], first.counts["gathered"]) == (6, 6, 0)
     assert len([line for line in caplog.messages if "is not a report" in line]) == 6
     again = session.pop.gather([str(spool)])
-    assert (again.counts["junk"], again.counts["new junk"]) == (6, 0)
+    assert (again.counts["junk"], again.counts["new junk files"]) == (6, 0)
     assert len([line for line in caplog.messages if "is not a report" in line]) == 6
     assert all(path.exists() for path in junk)
     assert secret.exists()
@@ -198,7 +198,7 @@ def test_a_spool_of_another_host(remote: tuple[str, ...], shared_data: Path, spo
         assert (report.counts["gathered"], report.counts["junk"]) == (1, 2)
         assert sorted(path.name for path in spool.iterdir()) == ["notes.json", broken.name]
         assert {row["source"] for row in session.tables.pop().rows.to_pylist()} == {"slurm"}
-        assert session.pop.gather().counts["new junk"] == 0
+        assert session.pop.gather().counts["new junk files"] == 0
 
 
 @pytest.mark.parametrize("where", ["here", "there"])
@@ -267,7 +267,7 @@ def test_what_may_not_be_read_stays_and_does_not_keep_the_others(tmp_path: Path)
 
     told = gathered()
     assert "2 files, 1 reports stored" in told
-    assert "1 reports may not be read, and stay: talp.1.0.n.1.json" in told
+    assert "1 reports cannot be read and remain: talp.1.0.n.1.json" in told
     assert list(spool.iterdir()) == [locked]
     locked.chmod(0o644)
     assert "1 files, 1 reports stored" in gathered()

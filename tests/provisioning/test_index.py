@@ -75,10 +75,10 @@ def test_again_replaces_and_names_what_is_missing(session: Session, tmp_path: Pa
     path = written(tmp_path, INPUTS)
     report = session.provisioning.index(path)
     assert report.notes[:2] == (
-        "missing: support: answers (nobody entered it)",
+        "missing: support: answers (not entered)",
         "missing: efficiency: CPU time (no jobs in the period)",
     )
-    assert "missing: promotion (the questionnaire asks nothing)" in report.notes
+    assert "missing: promotion (no questions in the questionnaire)" in report.notes
     session.provisioning.index(path)
     assert session.tables.quality_index().rows.num_rows == 1 + 5 + 3
 

@@ -127,9 +127,9 @@ def test_a_dry_run_says_what_would_go_and_why(store: JobStore, nights: Nights) -
     assert len(stored_runs(store, TRIAL)) == 3
     assert report.dropped == {"would be removed": 2}
     assert report.notes == tuple(
-        f"would go: run {run} [2018-07-{26 + last}/2018-08-0{2 + last}], fit, flag, made "
+        f"would be removed: run {run} [2018-07-{26 + last}/2018-08-0{2 + last}], fit, flag, created "
         f"2026-01-01T00:00:0{2 * last + 1}Z: "
-        "1 newest, 12 monthly of 7 days are kept, and it is none of these"
+        "1 newest, 12 monthly of 7 days are kept, but not this one"
         for last, run in enumerate(runs[:2])
     )
     assert prune(store, [TRIAL], Keep(newest=1, monthly=12)).notes == ()

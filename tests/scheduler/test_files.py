@@ -133,9 +133,9 @@ def test_a_file_that_did_not_come_is_told_and_ends_the_trigger_badly(tmp_path: P
     name = str(tmp_path / "in" / f"jobs-{quiet}*.parquet")
     assert (rows[-1]["state"], rows[-1]["reason"]) == (
         "missing",
-        f"no jobs ended on this day; no file {name}",
+        f"no jobs ended on this day; file not found: {name}",
     )
-    assert notes(tmp_path, quiet) == f"no file {name}"
+    assert notes(tmp_path, quiet) == f"file not found: {name}"
     with raised(InputError):
         require_files(chosen, rows)
     deliver(tmp_path, quiet)
@@ -168,5 +168,5 @@ def test_serve_once_ends_with_1_where_a_file_is_missing(tmp_path: Path) -> None:
     )
     ended = CliRunner().invoke(main, ["--config", str(config), "serve", "--once"])
     assert ended.exit_code == 1
-    assert "no jobs ended on this day; no file" in ended.stdout
+    assert "no jobs ended on this day; file not found" in ended.stdout
     compare_text(ended.stderr)

@@ -123,7 +123,7 @@ def test_without_programs_they_cannot_be(session: Session) -> None:
     """Those that behave most alike lie 50 apart: none is near enough, not even one that is equal."""
     asked = with_approach(session, "dynamic")
     report = asked.similar.predict(WINDOW)
-    assert any("the jobs that behave most alike differ in score_cpu" in note for note in report.notes)
+    assert any("the most similar jobs differ in score_cpu" in note for note in report.notes)
     rows = predicted_cpu(asked)
     assert rows == []
     assert asked.tables.predicted_scores().rows.num_rows > 0  # their score_mem is one and the same

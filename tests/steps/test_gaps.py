@@ -41,10 +41,10 @@ def load(session: Session, report: RunReport) -> dict[str, object]:
 
 
 LACKING = (
-    "5 rows lack a task id: a job without is dropped (no task) and enters no fit",
+    "5 rows lack a task id: these jobs are dropped (no task) and enter no fit",
     "5 rows lack events: these jobs are dropped (no events) and enter no fit",
-    "5 rows lack cores: a job without is dropped (no cores) and enters no fit",
-    "5 rows lack a CPU model: a job without counts for its queue, not for any CPU model",
+    "5 rows lack cores: these jobs are dropped (no cores) and enter no fit",
+    "5 rows lack a CPU model: these jobs count for their queue, but for no CPU model",
 )
 
 
@@ -57,7 +57,7 @@ def test_fewer_columns_take_nothing_away(session: Session, tmp_path: Path) -> No
     assert poorer.counts == {"stored": 0, "updated": ROWS, "unchanged": ROWS}
     assert [note for note in poorer.notes if note.startswith("5 rows")] == list(LACKING)
     assert "no field of the updated jobs changed" in poorer.notes
-    kept = "missing here, kept from other copies of the same jobs: task_id 5, cpu_raw 5, cores 5, events 5"
+    kept = "absent from this file, values of earlier copies kept: task_id 5, cpu_raw 5, cores 5, events 5"
     assert kept in poorer.notes
     (note,) = session.undo(first.run).notes
     assert f"{poorer.run} {ROWS}" in note

@@ -260,19 +260,19 @@ def test_lines_and_verdicts_rest_on_the_same_declarations(session: Session, tmp_
     session.run()
     before = session.tables.lines(level="queue").to_pandas()
     assert session.tables.flags(name="SITE05", level="queue").to_pandas()["verdict"].iloc[0] == "deviates"
-    assert not any("declarations" in note for note in session.speed.flag().notes)
+    assert not any("have changed since" in note for note in session.speed.flag().notes)
     imported = declare(session, tmp_path, values)
     report = session.speed.flag()
-    (note,) = (note for note in report.notes if "declarations" in note)
-    assert "declarations of 1 queue have changed since its verdicts" in note
-    assert "such as SITE05" in note
+    (note,) = (note for note in report.notes if "queue have changed since" in note)
+    assert "declared values of 1 queue have changed since the verdicts" in note
+    assert "for example SITE05" in note
     assert session.tables.flags(name="SITE05", level="queue").to_pandas()["verdict"].iloc[0] == "ok"
     after = session.tables.lines(level="queue").to_pandas()
     assert (after["pearson"] > before["pearson"]).all()
     session.run()
     pd.testing.assert_frame_equal(session.tables.lines(level="queue").to_pandas(), after)
     session.declared.remove(imported)
-    assert any("such as SITE05" in note for note in session.speed.correlate().notes)
+    assert any("for example SITE05" in note for note in session.speed.correlate().notes)
 
 
 def test_lines_that_nobody_judged_are_told_from_those_of_now(session: Session, tmp_path: Path) -> None:

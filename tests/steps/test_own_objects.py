@@ -274,7 +274,7 @@ def test_declared_values_are_a_source_like_others(session: Session, tmp_path: Pa
     assert (report.rows_in, report.rows_out) == (imported.rows_in, imported.rows_out) == (2, 1)
     assert report.counts == imported.counts
     assert "add --set level=cpu_model" in report.notes[0]
-    assert "give --level cpu_model" in imported.notes[0]
+    assert "for CPU models add --level cpu_model" in imported.notes[0]
     assert report.notes[1:] == imported.notes[1:]
     assert any("valid from 2018-01-01" in note for note in report.notes)
     dry = session.ingest("corepower", table, fill=["benchmark=HS06"], dry_run=True)

@@ -138,7 +138,7 @@ def test_odd_times_are_for_queries_only(ran: Session) -> None:
 
 def test_filters_choose_rows(ran: Session) -> None:
     everything = ran.tables.flags().to_pandas()
-    assert set(everything["level"]) == {"queue", "cpu_model"}
+    assert set(everything["level"]) == {"queue", "site", "cpu_model"}
     chosen = ran.tables.flags(
         level="queue", type="all", method="gamma", name=["SITE11", "SITE03"]
     ).to_pandas()

@@ -273,8 +273,8 @@ def test_jobs_without_a_cpu_model_count_and_have_no_name(session: Session, tmp_p
     assert factors["name"].tolist() == ["AMD EPYC 7302", "Intel Xeon E5-2650 v2"]
     np.testing.assert_allclose(factors["k"], 1, rtol=0.02)
     fits = session.tables.fits(type="all", method="gamma").to_pandas().set_index("level")
-    assert fits["n_jobs"].to_dict() == {"queue": len(jobs), "cpu_model": len(jobs) // 2}
-    assert fits["n_jobs_dropped"].to_dict() == {"queue": 0, "cpu_model": len(jobs) // 2}
+    assert fits["n_jobs"].to_dict() == {"queue": len(jobs), "site": len(jobs), "cpu_model": len(jobs) // 2}
+    assert fits["n_jobs_dropped"].to_dict() == {"queue": 0, "site": 0, "cpu_model": len(jobs) // 2}
 
 
 def test_no_cpu_model_at_all_is_a_fit_without_factors(session: Session, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_one_type_and_all_types_together_agree(session: Session, tmp_path: Path,
     session.run()
     columns = ["level", "name", "method", "k", "k_err", "verdict", "stable", "q_value", "sentence"]
     together = session.tables.flags(type="all").to_pandas()[columns]
-    assert len(together) == 24
+    assert together["level"].value_counts().to_dict() == {"queue": 24, "site": 24}
     if kind is None:
         assert set(session.tables.flags().to_pandas()["processing_type"]) == {"all"}
     else:

@@ -17,13 +17,12 @@ from esjobs.records.demo.monitored import monitored
 from esjobs.records.demo.queues import plan_models, plan_queues
 from esjobs.records.demo.tasks import MAX_LIFE_DAYS, Births, QueueArrays, births
 from esjobs.records.demo.truth import Declaration, PayloadTruth, Score, Truth, score
+from esjobs.schema.declared import OF_DEMO
 
 LAST_DAY = date(2025, 6, 30)
 """The last day that :meth:`Grid.days` gives; fixed, because nothing here asks the clock."""
 DECLARED_FROM = datetime(2025, 1, 1, tzinfo=UTC)
 DEFAULT_DAYS = 30
-DECLARED_IN = "synthetic grid: queue table"
-"""The source of its declared values, by which a store is known as that of a demo."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class Grid:
                 valid_from=DECLARED_FROM,
                 site=queue.site,
                 parent_corepower=queue.parent_corepower,
-                source=DECLARED_IN,
+                source=OF_DEMO,
             )
             for queue in self._truth.queues
         ]

@@ -161,9 +161,9 @@ class Score:
         """The score in one sentence.
 
         >>> Score(found=("A", "B"), missed=("C",), others=()).sentence
-        '2 of 3 planted misdeclared queues confirmed (missed: C), 0 others confirmed'
+        '2 of 3 injected misdeclared queues confirmed (missed: C), 0 others confirmed'
         >>> Score(("A",), (), (), candidates=("B",), other_candidates=("D",)).sentence
-        '1 of 2 planted misdeclared queues confirmed (candidates: B), 0 others confirmed (candidates: D)'
+        '1 of 2 injected misdeclared queues confirmed (candidates: B), 0 others confirmed (candidates: D)'
         """
         return (
             f"{len(self.found)} of {self.planted} injected misdeclared queues "

@@ -322,6 +322,9 @@ def _of_sites(rows: TaskSums, site_of: Callable[[str], str]) -> TaskSums:
     sites = [site_of(name) for name in rows.name.names]
     names = np.array(sorted(set(sites)), object)
     site = np.searchsorted(names.astype(str), np.array(sites, str)).astype(np.int32)[rows.name.codes]
+    if len(names) == len(sites):
+        # each site has one queue, whose sums are shared
+        return replace(rows, name=Labels(names, site))
     key = rows.task.codes.astype(np.int64) << 32 | site
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     # in the order of their first queue, so that a site of one queue has the sums of that queue

@@ -27,7 +27,7 @@ def set_up(
     ``jobs``: jobs of our own are expected.
     """
     done = []
-    verb = "would create" if dry_run else "made"
+    verb = "would create" if dry_run else "created"
     all_indices = list(described(names, tables, how, jobs=jobs))
     for one in all_indices:
         template = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
@@ -51,7 +51,7 @@ def set_up_jobs(cluster: Cluster, names: Names, how: IndexSettings, *, dry_run: 
         return []
     if not dry_run:
         months.ensure()
-    verb = "would create" if dry_run else "made"
+    verb = "would create" if dry_run else "created"
     return [f"{verb} index {index}", f"{verb} alias {names.jobs}"]
 
 

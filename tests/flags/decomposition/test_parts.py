@@ -119,7 +119,7 @@ def test_hardware_that_changed_since_counts_only_where_it_helps_and_is_sure() ->
     since = date(2024, 1, 1)
     older = take_apart(replace(PLAIN, then=(-0.3, 0.02), declared_on=since))
     assert largest(older).part == "declared older than hardware"
-    assert "of 2024-01-01" in largest(older).sentence
+    assert "(2024-01-01)" in largest(older).sentence
     for then in ((0.3, 0.02), (-0.3, 0.2), (-0.9, 0.02)):
         unchanged = {part.part: part.effect for part in take_apart(replace(PLAIN, then=then))}
         assert unchanged["declared older than hardware"] == 0.0

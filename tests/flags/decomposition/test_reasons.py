@@ -115,7 +115,7 @@ def test_the_largest_part_is_the_planted_one(planted: Session, queue: Any, part:
     (first,) = [row for row in rows.values() if row["largest"]]
     assert first["part"] == part, first["reason"]
     assert first["share"] > 0.7
-    assert first["reason"].startswith(f"{queue.name} ")
+    assert first["reason"].startswith("Cause: ")
 
 
 def test_planted_effects_are_measured_with_their_errors(planted: Session) -> None:

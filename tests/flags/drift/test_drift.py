@@ -57,7 +57,7 @@ def test_a_step_is_found_on_its_day_with_its_size(changed: Session) -> None:
     assert row["day_low"] <= FIRST + timedelta(days=14) <= row["day_high"]
     assert abs(math.log1p(row["change"]) - math.log(1.2)) < 3 * row["change_err"]
     assert row["cause"] == "unexplained"
-    assert row["sentence"].startswith(f"From {row['day']} on {STEPPED} ran")
+    assert row["sentence"].startswith(f"{STEPPED} runs 18 % faster")
     assert "faster" in row["sentence"]
 
 
@@ -67,8 +67,8 @@ def test_another_mix_of_cpu_models_is_named_and_predicts_the_change(changed: Ses
     expected = math.log(SLOWEST.speed / truth.speed)
     assert row["day_low"] <= FIRST + timedelta(days=16) <= row["day_high"]
     assert row["cause"] == "CPU mix changed"
-    assert f"CPU mix changed on {row['day']}" in row["sentence"]
-    assert "100 % of its CPU time" in row["sentence"]
+    assert f"since {row['day']}. Cause: CPU mix changed" in row["sentence"]
+    assert "to 100 % of the CPU time" in row["sentence"]
     assert math.log1p(row["mix_change"]) == pytest.approx(expected, abs=0.05)
 
 
@@ -93,7 +93,7 @@ def test_a_cpu_model_that_moves_with_a_queue_names_the_queue(session: Session) -
     session.flags.drift()
     (row,) = session.tables.drifts(level="cpu_model", name=resolve_names([most])[0]).rows.to_pylist()
     assert row["cause"] == f"changed at {queue}"
-    assert f"{queue}, which has" in row["sentence"]
+    assert f"Cause: {queue}, with" in row["sentence"]
 
 
 def test_daily_factors_say_which_tasks_days_share(changed: Session) -> None:
@@ -155,7 +155,7 @@ def test_an_edit_of_the_declaration_stands_beside_the_change(changed: Session, t
         row = told(changed, STEPPED)
         assert row["cause"] == "unexplained", "a declared value slows no machine"
         assert (row["corepower_before"], row["corepower_after"], row["declared_on"]) == (10.4, 12.3, since)
-        assert f"declared 10.4 -> 12.3 on {since}" in row["sentence"]
+        assert f"changed from 10.4 to 12.3 on {since}" in row["sentence"]
         other = told(changed, REFITTED)
         assert other["cause"] == "CPU mix changed"
         assert other["corepower_before"] is None, "an edit months before is none of this change"

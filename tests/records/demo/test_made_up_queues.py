@@ -138,11 +138,11 @@ def test_the_score_counts_found_missed_and_others(truth: Truth) -> None:
     assert score.others == (good,)
     assert score.planted == 6
     assert score.sentence == (
-        f"4 of 6 planted misdeclared queues confirmed (candidates: {planted[1]}; missed: {planted[0]}), "
+        f"4 of 6 injected misdeclared queues confirmed (candidates: {planted[1]}; missed: {planted[0]}), "
         f"1 others confirmed (confirmed: {good})"
     )
     assert grid.score(dict.fromkeys(planted, "confirmed") | {good: "candidate"}).sentence == (
-        f"6 of 6 planted misdeclared queues confirmed, 0 others confirmed (candidates: {good})"
+        f"6 of 6 injected misdeclared queues confirmed, 0 others confirmed (candidates: {good})"
     )
     assert grid.score({}).missed == planted
 

@@ -98,7 +98,7 @@ def test_what_is_wrong_with_real_sums_is_said(shared_data: Path) -> None:
         ("UColorado_HEP", NO_WALL): 1,
     }
     _, _, notes, _ = parsed(shared_data / "osg-apel" / "2015-02.apel")
-    assert "2015-02.apel: sums with no site (nobody could place their jobs): 1" in notes
+    assert "2015-02.apel: sums with no site (their jobs could not be assigned): 1" in notes
     assert [note for note in notes if note.startswith("2015-02.apel: 90 of 279 sums use 12 HS06")]
 
 
@@ -183,7 +183,7 @@ def test_older_versions(tmp_path: Path) -> None:
     text = message("APEL-summary-job-message: v0.2", ServiceLevelType="Si2k", ServiceLevel="2400")
     (row,), _, notes, _ = parsed(written(tmp_path, text))
     assert (row["hs06_per_core"], row["declared"]) == (None, None)
-    assert "month.apel: left out scores of Si2k; read are HS06 and HEPscore23" in notes
+    assert "month.apel: ignored scores of Si2k; only HS06 and HEPscore23 are read" in notes
 
 
 def test_what_a_message_leaves_open_is_missing(tmp_path: Path) -> None:

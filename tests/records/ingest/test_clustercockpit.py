@@ -53,8 +53,8 @@ def test_emmy_gives_a_job_and_nine_metrics_of_32_nodes(session: Session, shared_
     assert (job["state"], job["nodes"], job["wall_s"], job["requested_wall_s"]) == ("finished", 32, 86486, 10)
     assert job["end_time"] == datetime(2020, 12, 26, 19, 6, 2, tzinfo=UTC)
     assert "smt" not in job
-    assert any("twice their walltime" in note for note in report.notes)
-    assert any("in bytes a second, read as bytes: 32" in note for note in report.notes)
+    assert any("twice their walltime limit" in note for note in report.notes)
+    assert any("in bytes per second, read as bytes: 32" in note for note in report.notes)
     found = rows(session)
     assert len(found) == 288
     assert {(row["n_samples"], row["step_s"]) for row in found} == {(1441, 60.0)}
@@ -136,7 +136,7 @@ def test_what_is_repaired_is_added_up_and_files_are_told_apart(session: Session,
         archive(tmp_path / "fritz" / "1" / str(job), wrong, META | {"jobId": job})
     archive(tmp_path / "fritz" / "2" / "9", "{")
     report = read(session, "clustercockpit", tmp_path / "fritz")
-    assert "series of used memory in bytes a second, read as bytes: 3" in report.notes
+    assert "series of used memory in bytes per second, read as bytes: 3" in report.notes
     (reject,) = rows(session, "rejects")
     assert reject["file"] == "fritz/2/9/data.json"
 
@@ -173,7 +173,7 @@ def test_prefixes_beyond_what_a_node_can_do_are_repaired_and_counted(
     # no prefix makes sense of it
     assert found["clock_hz", "node", "n1"][0] == np.float32(1e36)
     assert found["gpu_load", "accelerator", "n1/00:07.0"][0] == 0.5
-    assert sum("with a prefix that is too large: 1" in note for note in report.notes) == 2
+    assert sum("with a unit prefix that is too large: 1" in note for note in report.notes) == 2
     remarks = {row["unit"]: row["remark"] for row in rows(session) if row["metric"] == "mem_bw_b_s"}
     assert remarks == {"n1/0": None, "n1/1": "GB/s read as MB/s: more than a node can do"}
 

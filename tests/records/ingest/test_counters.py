@@ -59,11 +59,11 @@ def test_columns_of_csv_become_one_map(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cell", "reason", "detail"),
     [
-        ("-1", "negative", "column counter.b holds '-1'"),
-        ("many", "not a number", "column counter.b holds 'many'"),
-        ("nan", "not a number", "column counter.b holds 'nan'"),
-        ("1e31", "out of range", "column counter.b holds '1e31'; accepted: numbers from 0 to 1e+30"),
-        ("1e400", "out of range", "column counter.b holds '1e400'"),
+        ("-1", "negative", "column counter.b contains '-1'"),
+        ("many", "not a number", "column counter.b contains 'many'"),
+        ("nan", "not a number", "column counter.b contains 'nan'"),
+        ("1e31", "out of range", "column counter.b contains '1e31'; accepted: numbers from 0 to 1e+30"),
+        ("1e400", "out of range", "column counter.b contains '1e400'"),
     ],
 )
 def test_a_cell_that_is_no_count_costs_its_row(tmp_path: Path, cell: str, reason: str, detail: str) -> None:
@@ -78,7 +78,7 @@ def test_a_truth_value_that_is_none_costs_its_row(tmp_path: Path) -> None:
     assert [row["smt"] for row in rows] == [True, None]
     assert (reject.reason, reject.detail) == (
         "neither true nor false",
-        "smt holds 'maybe'; accepted: true or false",
+        "smt contains 'maybe'; accepted: true or false",
     )
 
 

@@ -122,7 +122,7 @@ def test_columns_that_are_not_read_are_named_once(tmp_path: Path) -> None:
         HEADER.replace(b"\n", b",dbTime,day\n") + LINE.replace(b"\n", b",1,2\n") * 9
     )
     assert notes(tmp_path / "a.csv") == [
-        "a.csv: ignored columns that esjobs computes itself: day",
+        "a.csv: ignored columns that esjobs computes: day",
         "a.csv: ignored 1 columns that esjobs does not use: dbTime",
     ]
     record = b'{"pandaid": 1, "computingsite": "CERN", "endtime": "2018-08-15", "dbTime": 1}\n'

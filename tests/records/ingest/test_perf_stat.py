@@ -125,7 +125,7 @@ def test_a_counter_below_zero_is_no_count(session: Session, tmp_path: Path, text
     (tmp_path / "perf-4711.txt").write_text(text)
     report = read(session, "perf-stat", tmp_path / "perf-4711.txt", fill=FILL[:2])
     assert dict(jobs(session)[0]["counters"]) == {"faults": 7}
-    assert "counts from 2^63 on, which are negative ones, left out: 1" in " ".join(report.notes)
+    assert "counts from 2^63 on (negative), ignored: 1" in " ".join(report.notes)
 
 
 def test_files_that_one_id_makes_the_same_job_are_refused(session: Session, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_counters_become_rates_and_where_they_fall_there_is_a_gap(session: Sessi
     found = {name: one for (name, _, _), one in series(session, "4711").items()}
     np.testing.assert_array_equal(found["cpu_load"], [np.nan, 1, np.nan, 1])
     np.testing.assert_array_equal(found["read_b_s"], [np.nan, 10, np.nan, 0])
-    assert any("decreases of the counters of cpu_load, left as gaps: 1" in note for note in report.notes)
+    assert any("decreases of the counters of cpu_load, stored as gaps: 1" in note for note in report.notes)
 
 
 def test_time_that_goes_back_lines_that_repeat_and_cells_that_are_none(
@@ -88,7 +88,7 @@ def test_time_that_goes_back_lines_that_repeat_and_cells_that_are_none(
     for what in (
         "go back, sorted: 1",
         "another one has, left out: 1",
-        "another number of cells, left out: 2",
+        "another number of cells, ignored: 2",
     ):
         assert what in told
 

@@ -104,7 +104,7 @@ def test_the_real_file_is_read_as_a_second_reader_reads_it(real: Path) -> None:
 def test_without_a_zone_utc_is_assumed_and_said(real: Path) -> None:
     rows, _, notes = parsed(real)
     assert rows[0]["end_time"] == datetime(2017, 1, 1, 20, 42, 19, tzinfo=UTC)
-    assert [note for note in notes if "times without a zone were taken for UTC" in note]
+    assert [note for note in notes if "times have no zone; assumed UTC" in note]
 
 
 @pytest.mark.parametrize("block", [20_000])
@@ -465,7 +465,7 @@ def test_lines_of_a_command_belong_to_its_row(
         (6, "wrong number of columns"),
         (7, "wrong number of columns"),
     ]
-    assert "sacct.txt: lines that continue a name or command of several lines: 2" in notes
+    assert "sacct.txt: continuation lines of names or commands: 2" in notes
 
 
 def test_lines_before_any_row_or_behind_other_columns_are_refused(tmp_path: Path) -> None:

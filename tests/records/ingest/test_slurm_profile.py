@@ -94,9 +94,9 @@ def test_what_is_no_number_is_a_gap_and_counted(session: Session, tmp_path: Path
         found["cpu_load", "node", "n1"], np.array([0.5, np.nan, np.nan, np.nan, 0.7, 0.5], np.float32)
     )
     told = " ".join(report.notes)
-    assert "another number of cells, left out: 1" in told
-    assert "without a time, left out: 1" in told
-    assert "cells of cpuutilization that are no number from 0, left as gaps: 3" in told
+    assert "another number of cells, ignored: 1" in told
+    assert "without a time, ignored: 1" in told
+    assert "cells of cpuutilization that are not numbers from 0, stored as gaps: 3" in told
     assert {row["remark"] for row in rows(session)} == {"1 samples with the time of another sample"}
 
 
@@ -109,7 +109,7 @@ def test_samples_without_a_job_or_a_node_are_counted(session: Session, tmp_path:
         ("7", "n1")
     }
     assert refused(session) == {"no job id": 4}
-    assert "samples without a node, left out: 2" in " ".join(report.notes)
+    assert "samples without a node, ignored: 2" in " ".join(report.notes)
 
 
 def test_a_quote_that_does_not_end_costs_its_line(session: Session, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_quote_that_does_not_end_costs_its_line(session: Session, tmp_path: Pa
     report = read(session, "slurm-profile", write(tmp_path, *lines))
     samples = series(session)["cpu_load", "node", "n1"]
     np.testing.assert_array_equal(samples, np.array([0.5, 0.5, np.nan, 0.5, 0.5, 0.5], np.float32))
-    assert "lines with a quote that does not end, left out: 1" in " ".join(report.notes)
+    assert "lines with an unclosed quote, ignored: 1" in " ".join(report.notes)
 
 
 @pytest.mark.parametrize("more", ["RSS", "rss", "Node"])

@@ -99,12 +99,12 @@ def test_the_line_is_named_where_it_is_the_limit() -> None:
     [
         ({"verdict": "ok", "confirmed": False}, ""),
         ({"verdict": "deviates", "confirmed": True}, ""),
-        ({"verdict": "undeclared"}, "a declared value of its own"),
+        ({"verdict": "undeclared"}, "a value of its own"),
         ({"verdict": "not comparable"}, "jobs of tasks that run at many other queues"),
         (
             {"verdict": "deviates", "confirmed": None, "significant": True, "stable": False}
             | {"unstable_under": "without task 7: −12 %"},
-            "does not survive this change: without task 7: −12 %",
+            "stability check (without task 7: −12 %)",
         ),
     ],
 )

@@ -93,7 +93,7 @@ def way_out(reason: str) -> str:
     """Return the remedy for a TLS failure.
 
     >>> way_out("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1010)")
-    'is it an address with http://?'
+    'check whether the address needs http://'
     """
     # Which of the two spellings of a reason comes through depends on the client and on OpenSSL.
     words = reason.replace("_", " ")
