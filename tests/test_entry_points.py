@@ -334,7 +334,7 @@ def test_a_capability_brings_tables_settings_and_steps(site: Path, tmp_path: Pat
     assert order.index("score") < order.index("thermometer")
     assert not {"barometer", "windsock"} & set(order)
     said = done.stderr.splitlines()
-    assert [line.partition(": ")[0] for line in said] == ["weather 1.2", *["weather 1.2 is broken"] * 2]
+    assert [line.partition(": ")[0] for line in said] == ["weather 1.2"] * 3
     assert [next(name for name in ("ingest", "barometer", "windsock") if name in line) for line in said]
     shown = run(site, "-m", "esjobs", "--store", f"duckdb:{tmp_path / 'x.duckdb'}", "show", "--help")
     assert "|weather" in "".join(shown.stdout.split())
@@ -355,6 +355,6 @@ def test_broken_capabilities_cost_a_line_each(site: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
     said = done.stderr.splitlines()
     assert len(said) == len(entries)
-    assert all(line.startswith("mess 1.2 is ") for line in said)
+    assert all(line.startswith("mess 1.2") for line in said)
     whys = ("nothing_of_that_name", "not today", "table 'factors'", "section 'fit'", "'speed'", "Capability")
     assert [why for why in whys if not any(why in line for line in said)] == []

@@ -98,9 +98,9 @@ METHOD = Panel(
             "How declarations scatter, and where the honest ones lie, is learned from all entries of the "
             "line; it gives each declared value a probability P of being off by more than {limit}. Deviates "
             f"when P > {exact_percent(SURE)}, ok when P < {exact_percent(1 - SURE)}, undecided between. A "
-            "verdict is stable when no tried change alters it: method, start-up time, rejected buckets, each "
-            "task, type and core class. A deviation is confirmed when it is stable and the line tells who is "
-            "wrong, else a candidate: only what is confirmed may be sent.",
+            "verdict is stable if no stability check changes it: method, start-up time, rejected buckets, "
+            "each task, type and core class. A deviation is confirmed if it is stable and the line tells "
+            "who is wrong; otherwise it is a candidate. Send confirmed deviations only.",
         ),
         (
             "Limits",

@@ -24,7 +24,7 @@ from dashboards.spec import Entry, Join, Panel, Tile, View, Where
 from esjobs.core.numbers import exact_percent
 from esjobs.core.words import CANDIDATE, CONFIRMED, HALF_WIDTH_90, NAMED_LEVELS, SURE, Level
 
-_STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
+_STABLE = Entry("stable", "Stable", "yesno", note="no stability check changes the verdict")
 _SURE = Entry("p_off", "Sure", "sure", note="that the declared value is off by more than the limit")
 _UNSTABLE_UNDER = Entry("unstable_under", "Changes under")
 _SCATTER_FIELDS = (
@@ -118,7 +118,7 @@ COUNTS = Panel(
             f"{CANDIDATE}s",
             "n_candidates",
             "candidate",
-            f"{exact_percent(SURE)} sure to be beyond the limit, but fail a check: not to be sent",
+            f"{exact_percent(SURE)} sure to be beyond the limit, but fail a check: do not send",
             one=CANDIDATE,
         ),
         Tile("undecided", "n_undecided", "undecided", "neither beyond nor within the limit for sure"),
@@ -232,7 +232,7 @@ CANDIDATES = Panel(
         sort=("-level", "rank"),
     ),
     "Beyond the limit, but something plausible explains it: one task, a start-up time, two speeds, or a line "
-    "that does not tell who is wrong. Not to be sent; more tasks in common confirm or dismiss them.",
+    "that does not tell who is wrong. Do not send them; more common tasks confirm or dismiss them.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,

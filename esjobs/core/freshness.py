@@ -9,6 +9,9 @@ FRESH_DAYS, STALE_DAYS = 2, 7
 LIGHTS = ("Yes", "With care", "No")
 """Answers to the question whether the numbers may be used, the best first."""
 
+OF_DEMO = "synthetic grid: queue table"
+"""Source of the declared values of the demo."""
+
 
 @dataclass(frozen=True)
 class Freshness:

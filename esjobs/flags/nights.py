@@ -3,10 +3,6 @@
 The flag after a night follows from the flag before it and from the night's verdicts. So a repeated night is
 followed by all nights after it: the result does not depend on the order of runs. Usually a night is the last
 one: one step, whatever the history.
-
-What a flag is after a night follows from what it was after the night before and from what the night says.
-So a night that is run again is followed by all nights after it, and whatever the order in which nights are
-run, the same stands there afterwards. Usually a night is the last one: one step, whatever the history.
 """
 
 import time

@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime, time
 
-from esjobs.core.freshness import LIGHTS, Freshness
+from esjobs.core.freshness import LIGHTS, OF_DEMO, Freshness
 from esjobs.core.query import In
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
-from esjobs.schema.declared import COREPOWER, OF_DEMO
+from esjobs.schema.declared import COREPOWER
 from esjobs.schema.nights import NIGHTS
 from esjobs.schema.speed import FITS
 from esjobs.store.base import JobStore

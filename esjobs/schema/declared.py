@@ -9,9 +9,6 @@ RECORDS = "records"
 QUEUES = "queues"
 """The source of the value of a site: the mean of what its queues declare."""
 
-OF_DEMO = "synthetic grid: queue table"
-"""Source of the values that the demo declares."""
-
 COREPOWER = Table(
     "corepower",
     "declared corepower as imported, by date",

@@ -77,7 +77,7 @@ class LineColumns:
         group, name, in_line = rest
         n = len(k) if isinstance(k, Sized) else 1
         if n == 0:
-            raise InputError("there are no points; at least one is needed")
+            raise InputError("no points; at least one is required")
         speed, speed_err = read_numbers(k, "k", n), read_numbers(k_err, "k_err", n)
         declared = read_numbers(c, "c", n)
         declared_err = np.zeros(n) if c_err is None else read_numbers(c_err, "c_err", n)

@@ -140,7 +140,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_comparison_shows_the_headline_and_files_have_all(two_runs: Path) -> None:
-    title, heading, *lines = run("compare", store=two_runs).stdout.splitlines()
+    title, heading, *lines = run("compare", "--top", "100", store=two_runs).stdout.splitlines()
     assert "method gamma, all jobs of the fits are simul" in title
     assert heading.split()[:4] == ["level", "name", "verdict_a", "verdict_b"]
     everything = json.loads(run("compare", "--format", "json", store=two_runs).stdout)

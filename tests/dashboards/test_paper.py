@@ -87,7 +87,7 @@ def test_the_expert_part_is_left_out_and_said_to_be(pages: list[str]) -> None:
     text = "".join(pages)
     for title in (*_ASKED, "The fits "):
         assert squeezed(title) not in text.replace(said, "")
-    types = text[text.rindex("Thesamefitmadeforeachkindofwork") : text.index("Everyjobofthewindow")]
+    types = text[text.rindex("Thesamefitforeachprocessingtype") : text.index("Eachjobofthewindow")]
     assert types.count("queueswithaspeedfactor") == 2
 
 

@@ -132,7 +132,10 @@ def test_what_a_coordinator_wants_first_comes_first(data: ReportData, page: str)
     assert data.flags is not None
     flags = data.flags.query("level == 'queue' and processing_type == 'all' and method == 'gamma'")
     judged = flags.verdict.isin(["deviates", "ok", "undecided"]).sum()
-    sentence = f"{flags.confirmed.eq(True).sum()} of {judged} comparable queues deviate by more than 20 %"
+    sentence = (
+        f"{flags.confirmed.eq(True).sum()} of {judged} comparable queues have a confirmed deviation of more "
+        "than 20 %"
+    )
     assert text.index(sentence) < text.index("on the scale of 51 other sites")
     for phrase in ("if all are outdated by 10 %, so is the line", "hs06sec contains the declared corepower"):
         assert phrase in text

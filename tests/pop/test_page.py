@@ -31,7 +31,7 @@ def test_the_tree_stands_beside_the_record(session: Session, shared_data: Path, 
     assert f"{printed['parallelEfficiency']:.2f} poor  Parallel efficiency" in lines
     assert f"{printed['ompParallelEfficiency']:.2f} poor    OpenMP" in lines
     assert "GPU" not in lines.replace("GPUs share", "")
-    assert "Most is lost by MPI load balance between nodes (0.74)" in lines
+    assert "Largest loss: MPI load balance between nodes (0.74)" in lines
 
 
 def test_colours_are_for_terminals_alone(session: Session, shared_data: Path, tmp_path: Path) -> None:

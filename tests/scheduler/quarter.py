@@ -36,7 +36,7 @@ NEW_CPU = "Intel(R) Xeon(R) Platinum 9999 CPU @ 3.00GHz"
 class Plan:
     """What happens when, in numbers of nights.
 
-    A declaration is edited to 1.4 times the honest one on ``wrong``, and back on ``repaired``. No job ends on
+    A declaration is edited to 1.6 times the honest one on ``wrong``, and back on ``repaired``. No job ends on
     ``silent`` days. Further jobs of ``late_of`` arrive on ``late_on``. A task floods a queue on ``flood``.
     ``window``: days of a fit.
     """
@@ -69,7 +69,7 @@ class Plan:
 
 
 QUARTER = Plan(date(2025, 2, 1), 90, 30, 20, 50, 40, (60, 61), 30, 33, 70, 2_500, 120)
-MONTH = Plan(date(2025, 3, 8), 30, 10, 7, 17, 13, (23, 24), 10, 12, 26, 2_500, 60)
+MONTH = Plan(date(2025, 3, 8), 30, 10, 7, 17, 13, (23, 24), 10, 12, 26, 4_000, 60)
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Quarter:
             ]
             batches = [batch for table in tables for batch in _renamed(table, "late-").to_batches()]
             self._session.store.put_jobs(batches, "late")
-        edited = {self.plan.wrong: 1.4, self.plan.repaired: 1.0}.get(night)
+        edited = {self.plan.wrong: 1.6, self.plan.repaired: 1.0}.get(night)
         if edited is not None:
             (row,) = (each for each in self.grid.declarations() if each.name == self.misdeclared.name)
             assert row.corepower is not None

@@ -31,7 +31,7 @@ class Gathering:
     def counted(self) -> tuple[int, int]:
         """How often it went well, and how often it failed, as Prometheus reads it."""
         named = {
-            result: f'esjobs_periodic_tasks_total{{task="gathering",result="{result}"}} '
+            result: f'esjobs_periodic_tasks_total{{result="{result}",task="gathering"}} '
             for result in ("ok", "failed")
         }
         lines = self.metrics.text().decode().splitlines()

@@ -144,7 +144,7 @@ def test_a_request_that_nothing_was_stopped_by_is_counted_and_not_averaged() -> 
         (None, "no requested time"),
     ]
     assert report.counts["time used above twice the request"] == 1
-    assert any("more than twice the requested time: 1 of 3 jobs" in note for note in report.notes)
+    assert any("1 of 3 jobs report more than twice the requested" in note for note in report.notes)
 
 
 def test_cores_follow_from_described_nodes(tmp_path: Path) -> None:
@@ -330,4 +330,4 @@ def test_a_ranking_tells_of_counters_that_do_not_fit_each_other() -> None:
             put(session.store, f"l{number}", job(number, counters=list(counters.items()), **values))
         session.scores.compute()
         ranking = session.scores.rank("user", "score_cpu")
-    assert any(note.startswith("50 % of the node-hours scored are of jobs whose") for note in ranking.notes)
+    assert any("50 % of the scored node-hours: inconsistent counters" in note for note in ranking.notes)

@@ -27,7 +27,7 @@ def test_the_last_line_says_what_was_found(shown: tuple[str, Path]) -> None:
     out, folder = shown
     line = out.splitlines()[-1]
     said = re.match(
-        r"truth: (\d+) of (\d+) injected misdeclared queues confirmed.*, (\d+) others confirmed", line
+        r"ground truth: (\d+) of (\d+) injected misdeclared queues confirmed.*, (\d+) others confirmed", line
     )
     assert said
     found, planted, others = map(int, said.groups())

@@ -81,7 +81,7 @@ def _objects_in(text: str) -> tuple[list[dict[str, Any]], list[str]]:
             found.append(f"line {number} is not JSON: {error}")
             continue
         if not isinstance(value, dict):
-            found.append(f"line {number} is no object")
+            found.append(f"line {number} is not an object")
         elif "exportedCount" not in value:
             objects.append(value)
     return objects, found

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.errors import UsageError
+from esjobs.core.freshness import OF_DEMO
 from esjobs.records.demo.course import Course, lived_through
 from esjobs.records.demo.ends import ended
 from esjobs.records.demo.jobs import Hosts, batches, shift
@@ -17,7 +18,6 @@ from esjobs.records.demo.monitored import monitored
 from esjobs.records.demo.queues import plan_models, plan_queues
 from esjobs.records.demo.tasks import MAX_LIFE_DAYS, Births, QueueArrays, births
 from esjobs.records.demo.truth import Declaration, PayloadTruth, Score, Truth, score
-from esjobs.schema.declared import OF_DEMO
 
 LAST_DAY = date(2025, 6, 30)
 """The last day that :meth:`Grid.days` gives; fixed, because nothing here asks the clock."""

@@ -303,7 +303,13 @@ def _flag_rows(
     proposals = share_among_siblings(
         [item.evidence for item in judged],
         [
-            propose(item.evidence, item.verdict, settings.min_name_jobs, confirmed=is_confirmed(*test))
+            propose(
+                item.evidence,
+                item.verdict,
+                settings.min_name_jobs,
+                level=factors.level,
+                confirmed=is_confirmed(*test),
+            )
             for item, test in zip(judged, tested, strict=True)
         ],
     )

@@ -2,9 +2,6 @@
 
 A number needs a confirmed deviation from the name's own declaration, two tasks (one in two core classes or
 types is one) and enough jobs: every proposal is cleared to send.
-
-A number is proposed only for a confirmed deviation from the name's own declaration, with two tasks (one in
-two core classes or types is one) and enough jobs: whatever is proposed may be sent.
 """
 
 import math
@@ -35,11 +32,15 @@ class Proposal:
     high: float | None = None
 
 
-def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: bool | None) -> Proposal:
+def propose(
+    evidence: Evidence, verdict: Verdict, min_jobs: int, *, level: str = "queue", confirmed: bool | None
+) -> Proposal:
     """Return the estimate of the name as a proposal, or the reason for none."""
     declared = evidence.declared
     if verdict != "deviates":
         return Proposal(None, None, f"the verdict is {verdict}")
+    if level == "site":
+        return Proposal(None, None, "its queues declare values, not the site")
     if declared.origin == "mean":
         return Proposal(None, None, "its queues declare different values; each has a verdict of its own")
     if declared.origin != "own":

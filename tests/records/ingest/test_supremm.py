@@ -120,4 +120,4 @@ def test_nulls_and_texts_among_samples_are_gaps(session: Session, tmp_path: Path
     found = series(session, "9")
     np.testing.assert_array_equal(found["cpu_user", "node", "a"], [0.5, np.nan, np.nan])
     assert report.dropped == {"no series": 1}
-    assert any("left as gaps: 2" in note for note in report.notes)
+    assert any("stored as gaps: 2" in note for note in report.notes)

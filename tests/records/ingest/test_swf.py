@@ -61,11 +61,7 @@ def test_the_real_log_is_read_as_a_second_reader_reads_it(shared_data: Path) -> 
     assert {row["cores"] for row in rows} == {1}
     assert {row["state"] for row in rows} == {row["cpu_s"] for row in rows} == {None}
     assert len({row["queue"] for row in rows}) == 170
-    assert [
-        note
-        for note in notes
-        if note.startswith("LCG.swf.gz: 187,520 jobs have no waiting time")
-    ]
+    assert [note for note in notes if note.startswith("LCG.swf.gz: 187,520 jobs have no waiting time")]
 
 
 def test_every_number_has_its_meaning(tmp_path: Path) -> None:

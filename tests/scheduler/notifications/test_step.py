@@ -85,7 +85,7 @@ def test_what_is_told_stands_in_the_mail(store: DuckStore, server: MailServer) -
                 "10.30 HS06",
                 "2026-10-23 to 2026-11-21 (30 days)",
             ),
-            *("412 jobs of 2026-11-01", "simul", "SMT", "reply to this mail", "https://grid.example/r"),
+            *("412 jobs of 2026-11-01", "simul", "SMT", "Please reply", "https://grid.example/r"),
         ):
             assert said in flat
     [picture] = [part for part in mail.walk() if part.get_content_type() == "image/png"]

@@ -169,7 +169,7 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
         require_no_nul(where, name, row.get(name) or "")
     level = _level(row["level"])
     if level not in (*LEVELS, ""):
-        raise InputError(f"{where}, column level: '{row['level']}' is none of {', '.join(LEVELS)}")
+        raise InputError(f"{where}, unknown level '{row['level']}'; use one of: {', '.join(LEVELS)}")
     return {
         "level": level,
         "name": row["name"],

@@ -227,7 +227,7 @@ def _of_plot(metric: str, scope: str, unit: str, samples: Any, times: Any, books
     if not timed.any():
         books.refuse("no series", metric, f"{metric} of {unit} has no times", unit)
         return
-    books.repair("samples that are no number, left as gaps", int(np.isnan(values).sum()))
+    books.repair("samples that are not numbers, stored as gaps", int(np.isnan(values).sum()))
     laid = regular(at[timed], [values[timed] * factor])
     yield Series(name, scope, unit, laid.start, laid.step_s, laid.columns[0], laid.remark)
 

@@ -84,8 +84,8 @@ class Repair:
         missing = sorted(one.index for one in found if (one.table, one.kind) == (stranger.table, "gone"))
         if missing:
             self._lost.append(
-                f"{stranger.what}, and {missing[0]} is gone: if it has these rows give it the alias "
-                f"{missing[0]}, else take that alias from it (POST /_aliases), and mend again"
+                f"{stranger.what}, and {missing[0]} is missing: if it has these rows, give it the alias "
+                f"{missing[0]}, otherwise take that alias from it (POST /_aliases); then run --repair again"
             )
             return False
         self._lines.append(f"{stranger.what}: taken from it")
