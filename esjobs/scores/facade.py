@@ -46,7 +46,7 @@ class Scores(Facade):
         ...         session.scores.rank("user", "score_cpu")
         ...     except NoResultError as error:
         ...         print(error)
-        no scored jobs; run: esjobs score
+        no scored job; run: esjobs score
         """
         from esjobs.scores.rank import rank
 

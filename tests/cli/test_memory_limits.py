@@ -35,8 +35,8 @@ def limited(megabytes: int, *arguments: str) -> "subprocess.CompletedProcess[str
 def assert_orderly(ended: "subprocess.CompletedProcess[str]") -> None:
     assert ended.returncode in (0, 1)
     if ended.returncode:
-        (line,) = ended.stderr.splitlines()
-        assert line.startswith("esjobs: ")
+        assert ended.stderr.startswith("esjobs: "), ended.stderr
+        assert len(ended.stderr.splitlines()) == 1, ended.stderr
 
 
 @pytest.mark.parametrize("limit", [60, 300, 450, 1_400, *MORE])

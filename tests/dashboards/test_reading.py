@@ -154,7 +154,7 @@ def test_advice_that_rows_share_is_given_once(wide: Opened, data: ReportData) ->
     rows = wide.page.locator("#deviating tbody")
     assert rows.count() > 2
     assert text.count(ADVICE) == 1
-    assert text.index(ADVICE) < text.index("on the scale of the other sites")
+    assert text.index(ADVICE) < text.index("ran as fast as")
     assert data.flags is not None
     sent = data.flags[data.flags.confirmed == True].sentence  # noqa: E712 - a column with nulls
     assert sent.str.contains(ADVICE, regex=False).all()

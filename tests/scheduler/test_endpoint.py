@@ -72,7 +72,8 @@ def test_health_answers_in_the_middle_of_a_flood() -> None:
     with endpoint() as (address, metrics):
         before = threading.active_count()
         with connected(address, 200):
-            assert threading.active_count() - before <= 32
+            # a thread gives its slot back just before it ends
+            assert threading.active_count() - before <= 33
             began = time.monotonic()
             assert said(address) == {"ok": True}
             assert time.monotonic() - began < 2

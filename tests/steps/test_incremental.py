@@ -242,7 +242,7 @@ def declare(session: Session, folder: Path, values: dict[str, float]) -> str:
     file = folder / "declared.csv"
     file.write_text("queue,corepower\n" + "".join(f"{name},{value}\n" for name, value in values.items()))
     session.declared.import_values(file, benchmark="HS06", valid_from="2018-01-01")
-    return str(session.tables.corepower().to_pandas()["import_id"].iloc[-1])
+    return str(session.tables.corepower().to_pandas()["import_id"].dropna().iloc[-1])
 
 
 def declared_grid(session: Session, folder: Path) -> dict[str, float]:

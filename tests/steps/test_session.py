@@ -144,7 +144,8 @@ def test_filters_choose_rows(ran: Session) -> None:
     ).to_pandas()
     assert chosen["name"].tolist() == ["SITE11", "SITE03"]  # confirmed first
     assert chosen["verdict"].tolist() == ["deviates", "undeclared"]
-    assert len(ran.tables.flags(name="SITE11").to_pandas()) == 4  # two methods, type simul and all together
+    # two levels, two methods, type simul and all together
+    assert len(ran.tables.flags(name="SITE11").to_pandas()) == 8
     with raised(UsageError):  # a name is no pattern
         ran.tables.flags(name="SITE%").to_pandas()
     assert (
