@@ -12,7 +12,12 @@ MOST_ROWS = 1000
 """Most issues of the table."""
 
 
-def _issues(id_: str, title: str, by: str, heading: str, *where: Where) -> Panel:
+_JOBS = ("n_jobs", "Jobs")
+_LOST = ("job_lost_node_h", "Lost node-hours")
+
+
+def _issues(id_: str, title: str, by: str, heading: str, of: tuple[str, str], *where: Where) -> Panel:
+    column, unit = of
     return Panel(
         id_,
         title,
@@ -23,17 +28,17 @@ def _issues(id_: str, title: str, by: str, heading: str, *where: Where) -> Panel
             types="every",
             where=(*where, Where(by)),
             by=(by,),
-            metrics=(Sum("n_issues", "n_issues"),),
-            sort=("-n_issues",),
+            metrics=(Sum(column, column),),
+            sort=(f"-{column}",),
         ),
-        fields=(Entry(by, heading, "text", "label"), Entry("n_issues", "Issues", "count", "x")),
+        fields=(Entry(by, heading, "text", "label"), Entry(column, unit, "count", "x")),
         most=(20,),
         empty=_EMPTY,
     )
 
 
-def _idle(id_: str, title: str, rule: str, column: str) -> Panel:
-    """Panel of idle hours by user, for one rule, because hours of several rules overlap."""
+def _idle(id_: str, title: str, column: str) -> Panel:
+    """Panel of idle hours by user: of each job the largest of its issues."""
     return Panel(
         id_,
         title,
@@ -42,7 +47,7 @@ def _idle(id_: str, title: str, rule: str, column: str) -> Panel:
         View(
             _TABLE,
             types="every",
-            where=(Where("detector", (rule,)), Where("user"), Where(column)),
+            where=(WRONG, Where("user"), Where(column)),
             by=("user",),
             metrics=(Sum(column, column),),
             sort=(f"-{column}",),
@@ -53,13 +58,13 @@ def _idle(id_: str, title: str, rule: str, column: str) -> Panel:
     )
 
 
-BY_RULE = _issues("issues-by-rule", "Which rules fire most?", "detector", "Rule", WRONG)
-BY_SEVERITY = _issues("issues-by-severity", "Issues and tags by severity", "severity", "Severity")
-BY_AREA = _issues("issues-by-area", "Issues by area", "area", "Area", WRONG)
-BY_USER = _issues("issues-by-user", "Issues by user", "user", "User", WRONG)
-BY_PROJECT = _issues("issues-by-project", "Issues by project", "project", "Project", WRONG)
-IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours by user", "cpu-idle", "idle_core_h")
-IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours by user", "gpu-idle", "idle_gpu_h")
+BY_RULE = _issues("issues-by-rule", "Jobs by rule", "detector", "Rule", ("n_issues", "Jobs"), WRONG)
+BY_SEVERITY = _issues("issues-by-severity", "Jobs by their worst severity", "severity", "Severity", _JOBS)
+BY_AREA = _issues("issues-by-area", "Jobs by area of their worst issue", "area", "Area", _JOBS, WRONG)
+BY_USER = _issues("issues-by-user", "Lost node-hours by user", "user", "User", _LOST, WRONG)
+BY_PROJECT = _issues("issues-by-project", "Lost node-hours by project", "project", "Project", _LOST, WRONG)
+IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours by user", "job_idle_core_h")
+IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours by user", "job_idle_gpu_h")
 
 JOBS_TABLE = Panel(
     "issues-jobs",
@@ -70,7 +75,7 @@ JOBS_TABLE = Panel(
         _TABLE,
         types="every",
         where=(WRONG,),
-        sort=("-severity_rank", "-idle_core_h", "source", "job_id", "detector"),
+        sort=("-lost_node_h", "-weighted_node_h", "-idle_core_h", "source", "job_id", "detector"),
         most=MOST_ROWS,
     ),
     fields=(
@@ -81,6 +86,7 @@ JOBS_TABLE = Panel(
         Entry("detector", "Rule", "name"),
         Entry("severity", "Severity", "name"),
         Entry("severity_rank", "Rank", "count"),
+        Entry("lost_node_h", "Lost node-hours", "number"),
         Entry("value", "Value", "number"),
         Entry("threshold", "Limit", "number"),
         Entry("unit", "Seen on", "name"),
@@ -105,8 +111,9 @@ READ_ME = Panel(
         ),
         (
             "Hours",
-            "Hours of rules overlap, so each panel of hours uses one rule. Jobs without time series are "
-            "judged by their records only.",
+            "Panels count jobs. A job loses the largest share of cores or GPUs that an issue leaves idle, "
+            "times its node-hours; risks lose nothing. Hours of rules overlap: never add rows. Jobs "
+            "without time series are judged by their records only.",
         ),
     ),
 )

@@ -61,6 +61,11 @@ _QUERY = (
         "rank", "efficiency:rank", "Rank users, projects, queues or applications by mean score, worst first."
     ),
     CommandEntry(
+        "issues",
+        "efficiency:issues",
+        "Rank users, projects, rules or jobs by the node-hours that issues cost.",
+    ),
+    CommandEntry(
         "provision",
         "provisioning:provision",
         "Service quality of a centre: waiting, lost hours, quality index, effect of user contacts.",
