@@ -31,6 +31,7 @@ from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
 from esjobs.records.jobs.query import query_jobs
+from esjobs.render.person import Person, person_sections
 from esjobs.render.profile.named import Named
 from esjobs.render.profile.profile import Profile, Row, profiles
 from esjobs.render.profile.sections import Section, heading, sections, source
@@ -51,6 +52,12 @@ def profile_html(profile: Profile, now: datetime | None = None) -> str:
     """Return the page as self-contained HTML; ``now`` gives the age of its run."""
     parts = [_part(profile, section) for section in sections(profile)]
     return render_profile(ProfilePage(visible(heading(profile)), visible(source(profile, now)), parts))
+
+
+def person_html(of: Person) -> str:
+    """Return the page of a user or project as self-contained HTML."""
+    parts = [_section(section) for section in person_sections(of)]
+    return render_profile(ProfilePage(visible(of.title), visible(of.source), parts))
 
 
 MOST_FOLDS = 25
@@ -178,6 +185,10 @@ def _part(profile: Profile, section: Section) -> Part:
         figures += [_whiskers(profile)] if _drawn(profile) else []
     if section.title == "Over time":
         figures += _courses(profile)
+    return _section(section, figures)
+
+
+def _section(section: Section, figures: Sequence[Whiskers | Course] = ()) -> Part:
     return Part(
         section.title,
         visible(section.about),

@@ -17,6 +17,7 @@ from esjobs.core.window import Window, format_time
 from esjobs.issues.worklist import work_list
 from esjobs.publish.publication import finite
 from esjobs.records.jobs.query import query_jobs
+from esjobs.render.person import ISSUE_COLUMNS
 from esjobs.render.profile_page import columns_of, curve
 from esjobs.schema.scores import SCORE_NAMES
 from esjobs.scores.rank import rank
@@ -43,16 +44,6 @@ _CURVES = (
     ("efficiency", "CPU efficiency"),
     ("failure_rate", "Share of failed jobs"),
 )
-ISSUE_COLUMNS = (
-    ("detector", "issue"),
-    ("worst", "severity"),
-    ("n_jobs", "jobs"),
-    ("lost_node_h", "lost node-hours"),
-    ("node_h", "node-hours"),
-    ("idle_core_h", "core-hours to save"),
-    ("idle_gpu_h", "GPU-hours to save"),
-)
-"""Columns of a list of issues, with their headings."""
 _LEAST_POINTS = 3
 _LONGEST_BY_DAY = 62
 """Days up to which a window is drawn by day; longer ones by week."""
