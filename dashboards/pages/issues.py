@@ -13,7 +13,6 @@ MOST_ROWS = 1000
 
 
 _JOBS = ("n_jobs", "Jobs")
-_LOST = ("job_lost_node_h", "Lost node-hours")
 
 
 def _issues(id_: str, title: str, by: str, heading: str, of: tuple[str, str], *where: Where) -> Panel:
@@ -38,7 +37,7 @@ def _issues(id_: str, title: str, by: str, heading: str, of: tuple[str, str], *w
 
 
 def _idle(id_: str, title: str, column: str) -> Panel:
-    """Panel of idle hours by user: of each job the largest of its issues."""
+    """Panel of lost or idle hours by user: of each job the largest of its issues."""
     return Panel(
         id_,
         title,
@@ -61,8 +60,9 @@ def _idle(id_: str, title: str, column: str) -> Panel:
 BY_RULE = _issues("issues-by-rule", "Jobs by rule", "detector", "Rule", ("n_issues", "Jobs"), WRONG)
 BY_SEVERITY = _issues("issues-by-severity", "Jobs by their worst severity", "severity", "Severity", _JOBS)
 BY_AREA = _issues("issues-by-area", "Jobs by area of their worst issue", "area", "Area", _JOBS, WRONG)
-BY_USER = _issues("issues-by-user", "Lost node-hours by user", "user", "User", _LOST, WRONG)
-BY_PROJECT = _issues("issues-by-project", "Lost node-hours by project", "project", "Project", _LOST, WRONG)
+BY_USER = _issues("issues-by-user", "Jobs with issues by user", "user", "User", _JOBS, WRONG)
+BY_PROJECT = _issues("issues-by-project", "Jobs with issues by project", "project", "Project", _JOBS, WRONG)
+LOST = _idle("issues-lost-by-user", "Lost node-hours by user", "job_lost_node_h")
 IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours by user", "job_idle_core_h")
 IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours by user", "job_idle_gpu_h")
 
@@ -125,7 +125,7 @@ ISSUES = Page(
     stacked(
         (16, ((BY_SEVERITY, 16), (BY_AREA, 16), (READ_ME, 16))),
         (20, ((BY_RULE, 48),)),
-        (20, ((BY_USER, 24), (BY_PROJECT, 24))),
+        (20, ((LOST, 16), (BY_USER, 16), (BY_PROJECT, 16))),
         (20, ((IDLE_CORES, 24), (IDLE_GPUS, 24))),
         (30, ((JOBS_TABLE, 48),)),
     ),

@@ -38,7 +38,7 @@ def _write(
     form: str,
     out: str,
     write_json: Callable[[Any, IO[str]], None],
-    write_text: Callable[[Any, IO[str], int], None],
+    text: Callable[[Any, IO[str], int], None],
 ) -> None:
     import shutil
 
@@ -55,7 +55,7 @@ def _write(
         if form == "json":
             write_json(page.content, stream)
         else:
-            write_text(page.content, stream, min(110, shutil.get_terminal_size().columns))
+            text(page.content, stream, min(110, shutil.get_terminal_size().columns))
 
 
 @example("esjobs site ALDER-HEP", "esjobs site ALDER-HEP --out alder.html")
@@ -83,7 +83,7 @@ def cpu(obj: Context, name: str, form: str, out: str) -> None:
     _page(obj, "cpu_model", name, form, out)
 
 
-@example("esjobs user alice", "esjobs user alice --window last-month --out alice.html")
+@example("esjobs user analyst-a", "esjobs user analyst-a --window 2025-06-01/2025-07-01")
 @click.command()
 @click.argument("name", metavar="NAME")
 @window_option
@@ -95,7 +95,7 @@ def user(obj: Context, name: str, window: str | None, form: str, out: str) -> No
     _person(obj, "user", name, window, form, out)
 
 
-@example("esjobs project physics --window last-month")
+@example("esjobs project physics")
 @click.command()
 @click.argument("name", metavar="NAME")
 @window_option
