@@ -2,6 +2,7 @@
 
 from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Sum
+from esjobs.schema.issues import ISSUES as ISSUES_TABLE
 
 SECTION = "Job issues"
 _EMPTY = "No issues. Did `esjobs detect` run?"
@@ -75,7 +76,7 @@ JOBS_TABLE = Panel(
         _TABLE,
         types="every",
         where=(WRONG,),
-        sort=("-lost_node_h", "-weighted_node_h", "-idle_core_h", "source", "job_id", "detector"),
+        sort=ISSUES_TABLE.order,
         most=MOST_ROWS,
     ),
     fields=(

@@ -289,7 +289,7 @@ class Session:
 
     def _person(self, kind: str, name: str, window: WindowLike) -> "Page[Person]":
         from esjobs.render.person import person
-        from esjobs.render.profile_page import person_html
+        from esjobs.render.person_page import person_html
         from esjobs.render.text.profile import person_text
 
         content = person(self.store, kind, name, window_of(window, self._context.clock))

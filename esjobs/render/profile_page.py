@@ -31,7 +31,6 @@ from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
 from esjobs.records.jobs.query import query_jobs
-from esjobs.render.person import Person, person_sections
 from esjobs.render.profile.named import Named
 from esjobs.render.profile.profile import Profile, Row, profiles
 from esjobs.render.profile.sections import Section, heading, sections, source
@@ -52,12 +51,6 @@ def profile_html(profile: Profile, now: datetime | None = None) -> str:
     """Return the page as self-contained HTML; ``now`` gives the age of its run."""
     parts = [_part(profile, section) for section in sections(profile)]
     return render_profile(ProfilePage(visible(heading(profile)), visible(source(profile, now)), parts))
-
-
-def person_html(of: Person) -> str:
-    """Return the page of a user or project as self-contained HTML."""
-    parts = [_section(section) for section in person_sections(of)]
-    return render_profile(ProfilePage(visible(of.title), visible(of.source), parts))
 
 
 MOST_FOLDS = 25
@@ -185,10 +178,11 @@ def _part(profile: Profile, section: Section) -> Part:
         figures += [_whiskers(profile)] if _drawn(profile) else []
     if section.title == "Over time":
         figures += _courses(profile)
-    return _section(section, figures)
+    return part_of(section, figures)
 
 
-def _section(section: Section, figures: Sequence[Whiskers | Course] = ()) -> Part:
+def part_of(section: Section, figures: Sequence[Whiskers | Course] = ()) -> Part:
+    """Return a section as laid out for the template."""
     return Part(
         section.title,
         visible(section.about),

@@ -38,7 +38,7 @@ def test_hours_issues_and_jobs_of_a_user(judged: Session) -> None:
     assert [row["job_id"] for row in page.findings] == ["idle", "lazy"]
     assert set(page.hints) == {row["detector"] for row in page.issues}
     (rank,) = [row for row in page.ranks if row["name"] == "cpu_efficiency"]
-    assert (rank["place"], rank["n_names"], rank["n_scored"]) == (2, 2, 1)
+    assert (rank["place"], rank["n_names"], rank["n_scored"]) == (2, 2, 2)
 
 
 def test_text_and_page_show_a_hostile_name_and_do_not_obey_it(judged: Session) -> None:

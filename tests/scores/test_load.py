@@ -13,7 +13,7 @@ from tests.issues.made_jobs import N, made_series, put_records, put_series, reco
 NODE = '[[cluster]]\nname = "emmy"\n[[cluster.subcluster]]\nname = "a"\ncores = 4\n'
 
 
-def rows(session: esjobs.Session) -> dict[str, tuple[float | None, str | None, float | None]]:
+def rows(session: esjobs.Session) -> dict[str, tuple[object, ...]]:
     session.issues.detect()
     session.scores.compute()
     found = session.tables.scores()
