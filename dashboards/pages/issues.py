@@ -2,13 +2,16 @@
 
 from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Sum
-from esjobs.schema.issues import ISSUES as ISSUES_TABLE
 
 SECTION = "Job issues"
 _EMPTY = "No issues. Did `esjobs detect` run?"
 WRONG = Where("severity", ("minor", "major", "critical"))
 """Issues to act on; tags have severity info."""
 _TABLE = "issues"
+_BY_COST = (
+    *("-lost_node_h", "-weighted_node_h", "-idle_core_h", "-severity_rank"),
+    *("source", "job_id", "detector"),
+)
 MOST_ROWS = 1000
 """Most issues of the table."""
 
@@ -76,7 +79,7 @@ JOBS_TABLE = Panel(
         _TABLE,
         types="every",
         where=(WRONG,),
-        sort=ISSUES_TABLE.order,
+        sort=_BY_COST,
         most=MOST_ROWS,
     ),
     fields=(
