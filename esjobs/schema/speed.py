@@ -148,6 +148,7 @@ FACTORS = Table(
             "models; of all types together",
         ),
         column("k_via_err", "number", "its standard error: above all how much queues scatter beside these"),
+        column("n_rejected", "integer", "buckets that the fit rejected as strays", "buckets"),
     ),
     time="window_end",
     made_by="fit",

@@ -88,6 +88,9 @@ class Factors:
     # Of queues outside the largest component, the factor that their CPU models tell, on its scale
     k_via: Floats | None = None
     k_via_err: Floats | None = None
+    # Buckets of each name in the fit, and those that it lost as strays
+    n_buckets: Ints | None = None
+    n_rejected: Ints | None = None
 
     @property
     def via(self) -> Mask:
@@ -285,7 +288,7 @@ def _factors(
     count = len(names)
     status, reason = _without_fit(data, entered, position, count, min_bucket_jobs)
     component = np.full(count, -1, np.int64)
-    n_units, n_tasks = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    n_units, n_tasks, n_buckets, n_rejected = np.zeros((4, count), np.int64)
     n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
     n_fitted = 0
     columns = {name: np.full(count, np.nan) for name in ("k", "k_err", "k_err_stat", "k_err_int")}
@@ -304,6 +307,7 @@ def _factors(
         status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
         component[where], n_units[where] = units.component, units.n_tasks
         n_tasks[where] = _distinct_tasks(result.buckets, data.keys)
+        n_buckets[where], n_rejected[where] = units.n_buckets, _strays(result)
         n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
         n_fitted = len(result.components)
     component[component < 0] = n_fitted + np.arange((component < 0).sum())
@@ -321,12 +325,20 @@ def _factors(
         events_per_job=_events_per_job(data, entered, position, count),
         sole_link=np.full(count, "", object),
         n_tasks=n_tasks,
+        n_buckets=n_buckets,
+        n_rejected=n_rejected,
         n_components=int(component.max()) + 1 if count else 0,
         k=columns["k"],
         k_err=columns["k_err"],
         k_err_stat=columns["k_err_stat"],
         k_err_int=columns["k_err_int"],
     )
+
+
+def _strays(result: fitters.FitResult) -> Ints:
+    kept, unit = result.weighting.kept, result.source.unit
+    stray = unit[:0] if kept is None else unit[~kept]
+    return np.bincount(stray, minlength=len(result.units)).astype(np.int64)
 
 
 def _distinct_tasks(buckets: fitters.Buckets, keys: TaskKeys) -> Ints:

@@ -41,6 +41,7 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
             "component": int(factors.component[index]),
             "n_units": int(factors.n_units[index]),
             "n_buckets": int(unit.get("n_buckets", 0)),
+            "n_rejected": 0 if factors.n_rejected is None else int(factors.n_rejected[index]),
             "n_jobs": int(factors.n_jobs[index]),
             "status": factors.status[index],
             "reason": factors.reason[index] or None,

@@ -100,6 +100,8 @@ def judge(
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
             deviation_raw=point.deviation_raw,
+            n_buckets=0 if factors.n_buckets is None else int(factors.n_buckets[index]),
+            n_rejected=0 if factors.n_rejected is None else int(factors.n_rejected[index]),
             via_models=bool(factors.via[index]),
         )
         compared = _comparison(point, settings.deviation_limit)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from esjobs.core.numbers import signed_percent
-from esjobs.core.words import VARIED, Verdict
-from esjobs.speed.judging.verdicts import SURVIVING, Evidence, survives
+from esjobs.core.words import HALVES, VARIED, Verdict
+from esjobs.speed.judging.verdicts import SURVIVING, Evidence, has_two_speeds, survives
 
 FitKey = tuple[str, str, str]  # Level, processing type and method
 
@@ -60,13 +60,19 @@ def unstable_under(
         if raw is not None and not survives(verdict, evidence.deviation, raw, limit):
             return f"{RAW}: {signed_percent(raw)}"
     for item in changes:
+        if item.change == HALVES and verdict != "deviates":
+            continue
+        least = 0.0 if item.change == HALVES else limit
         for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
             if k is not None:
                 updated = (1 + evidence.deviation) * k / evidence.k - 1
-                if not survives(verdict, evidence.deviation, updated, limit):
+                if not survives(verdict, evidence.deviation, updated, least):
                     return f"{under}: {signed_percent(updated)}"
         if item.disconnecting_task:
             return f"{item.disconnecting_task}: no factor"
+    if verdict == "deviates" and has_two_speeds(evidence):
+        total = evidence.n_buckets + evidence.n_rejected
+        return f"two speeds: {evidence.n_rejected} of {total} buckets do not fit its others"
     return None
 
 
