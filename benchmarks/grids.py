@@ -36,8 +36,8 @@ class Grid:
     1.3x apart. ``misdeclared``: share of sites that declare wrong by 1.3 to 2; ``overstating``: share that
     declares 1.3 to 1.6 times too much; ``alike``: share that declares 1.6 times too much. ``limited``: slow
     sites at which a limit on wall time ends 10 to 70 % of the jobs of a task. ``two_speeds``: sites where a
-    quarter to half of the tasks (``speeds_part``) run on nodes 1.5 to 2.2 times slower (``speeds_ratio``); what
-    they declare is the mean. ``speeds_by``: ``task``: whole tasks are slow; ``model``: the same, and the slow
+    quarter to half of the tasks (``speeds_part``) run on nodes 1.5 to 2.2 times slower (``speeds_ratio``);
+    what they declare is the mean. ``speeds_by``: ``task``: whole tasks are slow; ``model``: the same, and the slow
     nodes have another CPU model; ``mixed``: of every task some jobs, with another CPU model.
     ``speeds_by_nodes``: tasks land on nodes by chance, and the mean of the nodes is declared, not that of the
     jobs.

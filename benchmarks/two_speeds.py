@@ -42,10 +42,10 @@ CASES |= {
 HEADER = """# Queues with two speeds
 
 Written by `python -m benchmarks.two_speeds`, method version {method}. 40 queues; 12 with nodes 1.3 to
-2.5 times slower, 30 to 70 % of all; their jobs land on nodes by chance, and the mean of the nodes is declared.
-One queue in seven declares wrong by 1.3 to 2. A deviation is false if the declared value is off by less than
-{limit:.0%} of what its jobs ran at, or to the other side. Two numbers: before, and with the checks of strays,
-own start-up time and halves of the tasks.
+2.5 times slower, 30 to 70 % of all. Their jobs land on nodes by chance, and the mean of the nodes is
+declared. One queue in seven declares wrong by 1.3 to 2. A deviation is false if the declared value is off by
+less than {limit:.0%} of what its jobs ran at, or to the other side. Two numbers: before, and with the checks
+of strays, own start-up time and halves of the tasks.
 
 {table}
 """

@@ -149,6 +149,7 @@ FACTORS = Table(
         ),
         column("k_via_err", "number", "its standard error: above all how much queues scatter beside these"),
         column("n_rejected", "integer", "buckets that the fit rejected as strays", "buckets"),
+        column("n_cut", "integer", "task units that a limit on wall time cuts off there; left out", "units"),
     ),
     time="window_end",
     made_by="fit",
@@ -608,6 +609,13 @@ FLAGS = Table(
             "compared",
         ),
         *RANKED,
+        column(
+            "checks",
+            "text",
+            "checks of a deviation, each with its number: what was counted, or the deviation under it; of the "
+            "default method",
+        ),
+        column("refuted_by", "text", "what would refute the deviation"),
     ),
     time="window_end",
     made_by="flag",

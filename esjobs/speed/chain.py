@@ -42,8 +42,8 @@ from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.ranking import RANKED
 from esjobs.store.base import JobStore
 
-_NUMBERS = columns("k k_err k_raw k_err_stat k_err_int events_per_job k_via k_via_err")
-_COUNTS = columns("n_units n_tasks n_jobs n_buckets n_rejected")
+_NUMBERS = columns("k k_err k_raw k_err_stat k_err_int events_per_job k_via k_via_err efficiency")
+_COUNTS = columns("n_units n_tasks n_jobs n_buckets n_rejected n_cut")
 _TEXTS = ("reason", "sole_link", "records_doubt")
 
 

@@ -91,6 +91,8 @@ class Factors:
     # Buckets of each name in the fit, and those that it lost as strays
     n_buckets: Ints | None = None
     n_rejected: Ints | None = None
+    n_cut: Ints | None = None  # Task keys that a limit cuts off at each name
+    efficiency: Floats | None = None  # CPU time over wall time x cores of the jobs behind each name
 
     @property
     def via(self) -> Mask:
@@ -327,6 +329,8 @@ def _factors(
         n_tasks=n_tasks,
         n_buckets=n_buckets,
         n_rejected=n_rejected,
+        n_cut=np.bincount(position, data.cut.codes >= 0, count).astype(np.int64),
+        efficiency=_efficiency(data, entered, position, count),
         n_components=int(component.max()) + 1 if count else 0,
         k=columns["k"],
         k_err=columns["k_err"],
@@ -361,6 +365,13 @@ def _events_per_job(data: FitInput, entered: Mask, position: Codes, count: int) 
     rows = fitted_or_all(entered, position, count)
     events = np.bincount(position[rows], data.events[rows], count)
     return np.asarray(events / np.bincount(position[rows], data.n_jobs[rows], count))
+
+
+def _efficiency(data: FitInput, entered: Mask, position: Codes, count: int) -> Floats:
+    rows = fitted_or_all(entered, position, count)
+    cpu_s, core_s = (np.bincount(position[rows], column[rows], count) for column in (data.cpu_s, data.core_s))
+    efficiency: Floats = np.divide(cpu_s, core_s, out=np.full(count, np.nan), where=core_s > 0)
+    return efficiency
 
 
 def _without_fit(

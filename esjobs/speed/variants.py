@@ -179,7 +179,8 @@ def _own_buckets(fit: Fit, response: fitters.LinearResponse) -> dict[str, Change
     def mean(chosen: Mask) -> Floats:
         total = np.bincount(unit, weight * chosen, len(response.units))
         change = np.bincount(unit, weight * chosen * own, len(response.units))
-        return np.divide(change, total, out=np.full(total.size, np.nan), where=total > 0)
+        found: Floats = np.divide(change, total, out=np.full(total.size, np.nan), where=total > 0)
+        return found
 
     every, kept = np.ones(len(mine), np.bool_), ~stray
     order = np.argsort(unit[kept], kind="stable")

@@ -44,6 +44,13 @@ CHANGED = "the declared value changed inside the window"
 RAW = "nothing corrected for start-up times"
 
 
+def deviation_under(evidence: Evidence, k: float | None) -> float | None:
+    """Return the deviation of a name if its factor were ``k``; None if it has none."""
+    if evidence.k is None or evidence.deviation is None or k is None:
+        return None
+    return (1 + evidence.deviation) * k / evidence.k - 1
+
+
 def unstable_under(
     evidence: Evidence, verdict: Verdict, changes: Iterable[Change], limit: float
 ) -> str | None:
@@ -65,7 +72,7 @@ def unstable_under(
         least = 0.0 if item.change == HALVES else limit
         for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
             if k is not None:
-                updated = (1 + evidence.deviation) * k / evidence.k - 1
+                updated = deviation_under(evidence, k) or 0.0
                 if not survives(verdict, evidence.deviation, updated, least):
                     return f"{under}: {signed_percent(updated)}"
         if item.disconnecting_task:

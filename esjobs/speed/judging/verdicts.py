@@ -82,6 +82,8 @@ class Evidence:
     deviation_raw: float | None = None  # Without correction for fixed costs
     n_buckets: int = 0  # In the fit
     n_rejected: int = 0  # Lost as strays
+    n_cut: int = 0  # Units of A that a limit cuts off there, left out
+    core_use: float | None = None  # CPU time over wall time x cores
     via_models: bool = False  # Its CPU models alone put it on the common scale
 
 
