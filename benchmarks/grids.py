@@ -37,8 +37,8 @@ class Grid:
     declares 1.3 to 1.6 times too much; ``alike``: share that declares 1.6 times too much. ``limited``: slow
     sites at which a limit on wall time ends 10 to 70 % of the jobs of a task. ``two_speeds``: sites where a
     quarter to half of the tasks (``speeds_part``) run on nodes 1.5 to 2.2 times slower (``speeds_ratio``);
-    what they declare is the mean. ``speeds_by``: ``task``: whole tasks are slow; ``model``: the same, and the slow
-    nodes have another CPU model; ``mixed``: of every task some jobs, with another CPU model.
+    what they declare is the mean. ``speeds_by``: ``task``: whole tasks are slow; ``model``: the same, and the
+    slow nodes have another CPU model; ``mixed``: of every task some jobs, with another CPU model.
     ``speeds_by_nodes``: tasks land on nodes by chance, and the mean of the nodes is declared, not that of the
     jobs.
     ``wrong_cores``: sites whose 8-core jobs are recorded with 4. ``sparse``: share of the buckets that have
@@ -149,8 +149,7 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     cores = np.where(is_multi[what], 8, 1)
     wall_s = np.maximum(cpu_s / cores / rng.uniform(0.85, 0.95, size), 61.0)
     late, limit = _limits(np.random.default_rng([seed, 3]), grid, k, site, of, wall_s)
-    cpu_s = np.where(late, cpu_s * limit / wall_s, cpu_s)
-    wall_s = np.where(late, limit, wall_s)
+    cpu_s, wall_s = np.where(late, cpu_s * limit / wall_s, cpu_s), np.where(late, limit, wall_s)
     hs06_s = wall_s * cores * declared[where]
     miscounted = np.random.default_rng([seed, 2]).permutation(n_queues)[: grid.wrong_cores]
     cores = np.where(np.isin(where, miscounted) & (cores == 8), 4, cores)

@@ -52,6 +52,8 @@ VARIED: tuple[str, ...] = (
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
 HALVES = "half of the tasks"
 """The one of which the sign is asked only: half of the tasks have larger errors."""
+STRAYS = "strays put back"
+"""The one that must keep the whole limit where the strays are a large share of the buckets."""
 
 INVALID = "invalid record"
 """Reason in the books for a document that is no job: what ``esjobs ingest`` would have rejected."""

@@ -612,8 +612,8 @@ FLAGS = Table(
         column(
             "checks",
             "text",
-            "checks of a deviation, each with its number: what was counted, or the deviation under it; of the "
-            "default method",
+            "checks of a deviation, each with its number: what was counted, or the deviation under it; null "
+            "for other verdicts and methods",
         ),
         column("refuted_by", "text", "what would refute the deviation"),
     ),

@@ -7,8 +7,15 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from esjobs.core.numbers import signed_percent
-from esjobs.core.words import HALVES, VARIED, Verdict
-from esjobs.speed.judging.verdicts import SURVIVING, Evidence, has_two_speeds, survives
+from esjobs.core.words import HALVES, STRAYS, VARIED, Verdict
+from esjobs.speed.judging.verdicts import (
+    STRAY_SHARE,
+    SURVIVING,
+    Evidence,
+    has_two_speeds,
+    stray_share,
+    survives,
+)
 
 FitKey = tuple[str, str, str]  # Level, processing type and method
 
@@ -69,7 +76,7 @@ def unstable_under(
     for item in changes:
         if item.change == HALVES and verdict != "deviates":
             continue
-        least = 0.0 if item.change == HALVES else limit
+        least = _asked(item.change, evidence, verdict, limit)
         for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
             if k is not None:
                 updated = deviation_under(evidence, k) or 0.0
@@ -81,6 +88,15 @@ def unstable_under(
         total = evidence.n_buckets + evidence.n_rejected
         return f"two speeds: {evidence.n_rejected} of {total} buckets do not fit its others"
     return None
+
+
+def _asked(change: str, evidence: Evidence, verdict: Verdict, limit: float) -> float:
+    """Return the limit to apply: of a deviation half of it must survive."""
+    if verdict != "deviates":
+        return limit
+    if change == HALVES:
+        return 0.0
+    return 2 * limit if change == STRAYS and stray_share(evidence) >= STRAY_SHARE else limit
 
 
 def unstable_names(
