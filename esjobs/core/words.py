@@ -53,7 +53,7 @@ VARIED: tuple[str, ...] = (
 HALVES = "half of the tasks"
 """The one of which the sign is asked only: half of the tasks have larger errors."""
 STRAYS = "strays put back"
-"""The one that must keep the whole limit where the strays are a large share of the buckets."""
+"""The one under which the whole limit must survive: nothing says that strays are not of the name."""
 
 INVALID = "invalid record"
 """Reason in the books for a document that is no job: what ``esjobs ingest`` would have rejected."""

@@ -145,11 +145,11 @@ def _without_own_cost(fit: Fit, response: fitters.LinearResponse) -> Changed:
         return []
     factor = costs.factor[data.name.codes[rows]]
     plain = data.events[rows] + data.n_jobs[rows] * data.rho[rows] / factor
-    moved = np.log(data.events_eff[rows] / plain)
+    shift = np.log(data.events_eff[rows] / plain)
     unit = _units_of_rows(fit, response)
     change = np.full(len(response.units), np.nan)
-    for number in np.unique(unit[moved != 0]):
-        change[number] = response.with_values(np.where(unit == number, moved, 0.0))[number]
+    for number in np.unique(unit[shift != 0]):
+        change[number] = response.with_values(np.where(unit == number, shift, 0.0))[number]
     return [("start-up time as elsewhere", change)]
 
 

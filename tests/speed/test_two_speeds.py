@@ -38,11 +38,12 @@ def test_a_fifth_of_the_buckets_and_two_at_least_are_two_speeds(
     assert under(evidence, verdict="ok") is None
 
 
-def test_strays_put_back_keep_half_the_limit_and_the_whole_one_where_they_are_many() -> None:
-    back = change("strays put back", 1.15, 1.15)
-    assert under(replace(FAST, n_rejected=1, n_buckets=10), back) is None
-    assert under(replace(FAST, n_rejected=1, n_buckets=4), back) is not None
-    assert under(replace(FAST, n_rejected=1, n_buckets=4), change("strays put back", 1.25, 1.25)) is None
+def test_with_strays_put_back_the_whole_limit_survives() -> None:
+    assert under(FAST, change("strays put back", 1.25, 1.25)) is None
+    assert under(FAST, change("strays put back", 1.15, 1.15)) is not None
+    good = replace(GOOD, k=1.0, deviation=0.05)
+    assert under(good, change("strays put back", 1.1, 1.1), verdict="ok") is None
+    assert under(good, change("strays put back", 1.2, 1.2), verdict="ok") is not None
 
 
 def test_of_half_of_the_tasks_the_sign_is_asked_and_of_an_own_start_up_time_half_the_limit() -> None:

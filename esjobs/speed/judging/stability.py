@@ -8,14 +8,7 @@ import pyarrow as pa
 
 from esjobs.core.numbers import signed_percent
 from esjobs.core.words import HALVES, STRAYS, VARIED, Verdict
-from esjobs.speed.judging.verdicts import (
-    STRAY_SHARE,
-    SURVIVING,
-    Evidence,
-    has_two_speeds,
-    stray_share,
-    survives,
-)
+from esjobs.speed.judging.verdicts import SURVIVING, Evidence, has_two_speeds, survives
 
 FitKey = tuple[str, str, str]  # Level, processing type and method
 
@@ -76,7 +69,7 @@ def unstable_under(
     for item in changes:
         if item.change == HALVES and verdict != "deviates":
             continue
-        least = _asked(item.change, evidence, verdict, limit)
+        least = _limit_under(item.change, verdict, limit)
         for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
             if k is not None:
                 updated = deviation_under(evidence, k) or 0.0
@@ -90,13 +83,11 @@ def unstable_under(
     return None
 
 
-def _asked(change: str, evidence: Evidence, verdict: Verdict, limit: float) -> float:
-    """Return the limit to apply: of a deviation half of it must survive."""
+def _limit_under(change: str, verdict: Verdict, limit: float) -> float:
+    """Return the limit to apply under a kind of change: of a deviation half of it must survive."""
     if verdict != "deviates":
         return limit
-    if change == HALVES:
-        return 0.0
-    return 2 * limit if change == STRAYS and stray_share(evidence) >= STRAY_SHARE else limit
+    return {HALVES: 0.0, STRAYS: 2 * limit}.get(change, limit)
 
 
 def unstable_names(

@@ -111,14 +111,10 @@ def compare(p_off: float, *, inside: bool) -> Verdict:
     return "ok" if p_off < 1 - SURE and inside else "undecided"
 
 
-def stray_share(evidence: Evidence) -> float:
-    """Share of the buckets of a name that the fit rejected as strays."""
-    return evidence.n_rejected / max(evidence.n_buckets + evidence.n_rejected, 1)
-
-
 def has_two_speeds(evidence: Evidence) -> bool:
     """True if the fit rejected so many buckets of a name that they may be a second speed of it."""
-    return evidence.n_rejected >= LEAST_STRAYS and stray_share(evidence) >= STRAY_SHARE
+    total = evidence.n_buckets + evidence.n_rejected
+    return evidence.n_rejected >= LEAST_STRAYS and evidence.n_rejected >= STRAY_SHARE * total
 
 
 def survives(verdict: Verdict, deviation: float, updated: float, limit: float) -> bool:
