@@ -60,27 +60,35 @@ def unstable_under(
     """
     if evidence.k is None or evidence.deviation is None:
         return None
-    if verdict == "deviates":
-        if evidence.declared.origin == "changed":
-            return CHANGED
-        raw = evidence.deviation_raw
-        if raw is not None and not survives(verdict, evidence.deviation, raw, limit):
-            return f"{RAW}: {signed_percent(raw)}"
+    found = _unstable_value(evidence, evidence.deviation, limit) if verdict == "deviates" else None
     for item in changes:
-        if item.change == HALVES and verdict != "deviates":
-            continue
-        least = _limit_under(item.change, verdict, limit)
-        for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
-            if k is not None:
-                updated = deviation_under(evidence, k) or 0.0
-                if not survives(verdict, evidence.deviation, updated, least):
-                    return f"{under}: {signed_percent(updated)}"
-        if item.disconnecting_task:
-            return f"{item.disconnecting_task}: no factor"
-    if verdict == "deviates" and has_two_speeds(evidence):
+        found = found or _unstable_change(evidence, evidence.deviation, verdict, item, limit)
+    if found is None and verdict == "deviates" and has_two_speeds(evidence):
         total = evidence.n_buckets + evidence.n_rejected
         return f"two speeds: {evidence.n_rejected} of {total} buckets do not fit its others"
+    return found
+
+
+def _unstable_value(evidence: Evidence, deviation: float, limit: float) -> str | None:
+    if evidence.declared.origin == "changed":
+        return CHANGED
+    raw = evidence.deviation_raw
+    if raw is not None and not survives("deviates", deviation, raw, limit):
+        return f"{RAW}: {signed_percent(raw)}"
     return None
+
+
+def _unstable_change(
+    evidence: Evidence, deviation: float, verdict: Verdict, item: Change, limit: float
+) -> str | None:
+    if item.change == HALVES and verdict != "deviates":
+        return None
+    asked = _limit_under(item.change, verdict, limit)
+    for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
+        updated = deviation_under(evidence, k)
+        if updated is not None and not survives(verdict, deviation, updated, asked):
+            return f"{under}: {signed_percent(updated)}"
+    return f"{item.disconnecting_task}: no factor" if item.disconnecting_task else None
 
 
 def _limit_under(change: str, verdict: Verdict, limit: float) -> float:
