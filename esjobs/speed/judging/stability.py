@@ -83,10 +83,10 @@ def _unstable_change(
 ) -> str | None:
     if item.change == HALVES and verdict != "deviates":
         return None
-    asked = _limit_under(item.change, verdict, limit)
+    least = _limit_under(item.change, verdict, limit)
     for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
         updated = deviation_under(evidence, k)
-        if updated is not None and not survives(verdict, deviation, updated, asked):
+        if updated is not None and not survives(verdict, deviation, updated, least):
             return f"{under}: {signed_percent(updated)}"
     return f"{item.disconnecting_task}: no factor" if item.disconnecting_task else None
 
