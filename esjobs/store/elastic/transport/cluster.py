@@ -1,13 +1,14 @@
 """Interface of cluster clients, and their errors."""
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
-from esjobs.core.errors import BlockedError, StoreError, UsageError
+from esjobs.core.errors import BlockedError, SettingsError, StoreError, UsageError
 from esjobs.core.fields import FieldType
 from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
@@ -109,6 +110,8 @@ class Cluster(ABC):
         )
 
     def _be_patient(self, access: Access) -> None:
+        self._access = access
+        self._authorization = access.headers()
         self._repetitions, self.timeout_s = access.retries, access.timeout_s
 
     _repetitions = 0
@@ -128,7 +131,7 @@ class Cluster(ABC):
     ) -> Decoded:
         def once() -> Decoded:
             try:
-                return self._read(read, self._send(method, path, body, headers, params))
+                return self._read(read, self._authorized(method, path, body, headers, params))
             except UnreachableError as error:
                 # a wrong address never answers: waiting for it would only delay the message
                 error.passing = error.passing and self._answered
@@ -145,6 +148,47 @@ class Cluster(ABC):
             raise
         self._answered, self._gave_up = True, False
         return answer
+
+    def _authorized(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> bytes | str:
+        """Send with the login; once more if it is refused and its file has changed since."""
+        used = self._authorization
+        try:
+            return self._send(method, path, body, {**used, **headers}, params)
+        except RefusedError as error:
+            if error.status != _UNAUTHORISED:
+                raise
+            self._authorization = self._access.headers()
+            if self._authorization == used:
+                raise
+        return self._send(method, path, body, {**self._authorization, **headers}, params)
+
+    def _all_addresses(self) -> str:
+        return ", ".join(self._access.addresses)
+
+    def _require_one_cluster(self) -> None:
+        """Raise :class:`SettingsError` if addresses that answer belong to different clusters."""
+        if len(self._access.addresses) == 1:
+            return
+        found: dict[str, str] = {}
+        for address, answer in self._of_each_address(_IDENTITY, _LONGEST_LOOK_S):
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                found.setdefault(str(orjson.loads(answer)["cluster_uuid"]), address)
+        if len(found) > 1:
+            raise SettingsError(
+                f"{' and '.join(found.values())} are different clusters; cluster.addresses must name "
+                "addresses of the same cluster"
+            )
+
+    @abstractmethod
+    def _of_each_address(self, path: str, timeout_s: float) -> Iterator[tuple[str, bytes | str]]:
+        """Yield addresses that answer, with what they answer to a GET."""
 
     def _read(self, read: Callable[[bytes | str], Decoded], answer: bytes | str) -> Decoded:
         try:
@@ -209,6 +253,10 @@ def ask(cluster: Cluster, path: str, *, params: Mapping[str, Any] | None = None)
         raise
 
 
+_IDENTITY = "/_cluster/state/version?filter_path=cluster_uuid"
+_LONGEST_LOOK_S = 5.0
+_UNAUTHORISED = 401
+_PROXY_LOGIN = 407
 _FORBIDDEN = 403
 _NOT_FOUND = 404
 _UNAVAILABLE = 503
@@ -241,8 +289,10 @@ def refusal(
 ) -> StoreError:
     """Return the error for an error answer; ``wait_s``: its ``Retry-After``."""
     kind, reason = _described(error)
-    if status == 401:
+    if status == _UNAUTHORISED:
         way = "check the user, the password or the key"
+    elif status == _PROXY_LOGIN:
+        way = "check the user and the password of the proxy (cluster.proxy, HTTPS_PROXY)"
     elif status == _UNAVAILABLE:
         way = _WAYS_OUT[kind] if kind in _LASTING else "the cluster is not ready; run it again later"
     elif kind == "cluster_block_exception" and _DISK_BLOCK in reason:
