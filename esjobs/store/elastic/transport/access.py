@@ -98,6 +98,18 @@ class Access:
         """All addresses; messages and leases name the first."""
         return list(dict.fromkeys((self.location, *self.others)))
 
+    @property
+    def login(self) -> str:
+        """The user, or the kind of the credentials."""
+        kinds = {
+            "api_key": "API key",
+            "token": "token",
+            "aws_region": "AWS credentials",
+            "certificate": "client certificate",
+        }
+        found = [kind for name, kind in kinds.items() if getattr(self, name) is not None]
+        return self.user or next(iter(found), "no login")
+
     def headers(self) -> dict[str, str]:
         """Return the authorization header; empty without credentials. Files are read again."""
         self._remember()

@@ -14,6 +14,7 @@ from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.retry import PassingError, longest_s, patiently
 from esjobs.store.elastic.transport.tls import way_out
+from esjobs.store.meter import Meter
 
 Body = Mapping[str, Any]
 Decoded = TypeVar("Decoded")
@@ -67,6 +68,7 @@ class Cluster(ABC):
     """``elasticsearch`` or ``opensearch``."""
     version: str
     location: str
+    meter: Meter
 
     def call(
         self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
@@ -109,9 +111,17 @@ class Cluster(ABC):
             f"s.tables.{name}(), or opensearchpy.Search on the alias {index}"
         )
 
+    def account(self) -> str:
+        """Return the account as the cluster knows it, else the login of the settings."""
+        try:
+            return self._account()
+        except StoreError:
+            return self._access.login
+
     def _be_patient(self, access: Access) -> None:
         self._access = access
         self._authorization = access.headers()
+        self.meter = Meter()
         self._repetitions, self.timeout_s = access.retries, access.timeout_s
 
     _repetitions = 0
@@ -160,14 +170,37 @@ class Cluster(ABC):
         """Send with the login; once more if it is refused and its file has changed since."""
         used = self._authorization
         try:
-            return self._send(method, path, body, {**used, **headers}, params)
+            return self._counted(method, path, body, {**used, **headers}, params)
         except RefusedError as error:
             if error.status != _UNAUTHORISED:
                 raise
             self._authorization = self._access.headers()
             if self._authorization == used:
                 raise
-        return self._send(method, path, body, {**self._authorization, **headers}, params)
+        return self._counted(method, path, body, {**self._authorization, **headers}, params)
+
+    def _counted(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> bytes | str:
+        """Send a request and count it, by the status of the answer."""
+        status, received, server_s = "none", 0, 0.0
+        try:
+            answer = self._send(method, path, body, headers, params)
+            status, received, server_s = "200", len(answer), _server_s(answer)
+        except RefusedError as error:
+            status = str(error.status)
+            raise
+        except BlockedError:
+            status = "blocked"
+            raise
+        finally:
+            self.meter.request(status, len(body or b""), received, server_s)
+        return answer
 
     def _all_addresses(self) -> str:
         return ", ".join(self._access.addresses)
@@ -208,6 +241,10 @@ class Cluster(ABC):
         """Send a request and return the body of the answer."""
 
     @abstractmethod
+    def _account(self) -> str:
+        """Return the account by the cluster; :class:`StoreError` without security."""
+
+    @abstractmethod
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
         """Return the template of some patterns in the product's form."""
 
@@ -218,6 +255,20 @@ class Cluster(ABC):
 
 _JSON = {"content-type": "application/json"}
 _LINES = {"content-type": "application/x-ndjson"}
+
+
+_TOOK = '"took":'
+_LONGEST_HEAD = 20_000
+"""Characters before the time in the answer to a search: the id of the snapshot, longer with many shards."""
+
+
+def _server_s(answer: bytes | str) -> float:
+    """Return the time that the cluster says it took; 0 of answers that do not say."""
+    head = answer[:_LONGEST_HEAD]
+    text = head.decode("utf-8", "replace") if isinstance(head, bytes) else head
+    digits = text.partition(_TOOK)[2][:15].lstrip()
+    number = digits[: len(digits) - len(digits.lstrip("0123456789"))]
+    return int(number) / 1000 if number else 0.0
 
 
 def _json(body: Body | None) -> tuple[bytes | None, Mapping[str, str]]:

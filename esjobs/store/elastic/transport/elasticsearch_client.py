@@ -103,6 +103,11 @@ class ElasticsearchCluster(Cluster):
             mapping.field(name, dict(kind))
         return {"index_patterns": [*patterns], "template": index.to_dict(), "priority": priority}
 
+    def _account(self) -> str:
+        answer = self.call("GET", "/_security/_authenticate")
+        key = answer.get("api_key")
+        return f"{answer['username']}, API key {key['name']}" if key else str(answer["username"])
+
     def search(self, name: str, index: str, columns: Mapping[str, FieldType]) -> Any:
         """Return a search with typed hits, on a decoding connection of its own."""
         from esjobs.store.elastic.transport.elasticsearch_documents import search  # takes half a second

@@ -114,6 +114,9 @@ class OpenSearchCluster(Cluster):
         self.version = str(self.call("GET", "/")["version"]["number"])
         self._require_one_cluster()
 
+    def _account(self) -> str:
+        return str(self.call("GET", "/_plugins/_security/api/account")["user_name"])
+
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
         return {"index_patterns": [*patterns], "template": dict(layout), "priority": priority}
 
