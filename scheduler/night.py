@@ -163,6 +163,9 @@ class _Attempt:
                 idle = not self._look_at_day()
             if step.name == "backfill":
                 self._choose_windows()
+        self._close(idle=idle)
+
+    def _close(self, *, idle: bool) -> None:
         self._row["steps_done"] = self._n_done
         if self._work.unfitted:
             fitted = [window for window in self._work.windows if window not in self._work.unfitted]

@@ -91,6 +91,15 @@ class _Known:
             ahead * forecast
         )
 
+    def make(self, night: date, piece: Window | None) -> tuple[dict[date, int], dict[date, int]]:
+        """Move the days that a night makes to those with buckets; return changed and older ones."""
+        changed = {day: n for day, n in self.behind.items() if day <= night}
+        older = {day: n for day, n in self.without.items() if piece and day >= piece.first_day}
+        self.behind = {day: n for day, n in self.behind.items() if day not in changed}
+        self.without = {day: n for day, n in self.without.items() if day not in older}
+        self.jobs |= changed | older
+        return changed, older
+
     @property
     def newest(self) -> date:
         """Newest day with jobs."""
@@ -155,15 +164,20 @@ class Planner:
         looked_at = [aggregated_days(work) for work in works]
         late = Window.of_days(min(each.first_day for each in looked_at), max(nights))
         first = min(longest_window(work).first_day for work in works)
-        rows = read_table(store, DAYS, [Days("day", first, max(nights))], ["day", "n_in"]).to_pylist()
-        jobs: dict[date, int] = defaultdict(int)
-        for row in rows:
-            jobs[row["day"]] += row["n_in"]
+        jobs = self._jobs(first, max(nights))
         older = Window.of_days(first, late.first_day) if first < late.first_day else None
         without = days_without_buckets(store, older)
         without.pop(late.first_day, None)
         behind = days_behind(store, late, self._context.settings.section(CleaningRules))
-        return _Known(dict(jobs), behind, without)
+        return _Known(jobs, behind, without)
+
+    def _jobs(self, first: date, last: date) -> dict[date, int]:
+        """Return the jobs of days with buckets."""
+        days = [Days("day", first, last)]
+        jobs: dict[date, int] = defaultdict(int)
+        for row in read_table(self._context.store, DAYS, days, ["day", "n_in"]).to_pylist():
+            jobs[row["day"]] += row["n_in"]
+        return dict(jobs)
 
     def _nights(self, nights: Sequence[date], known: _Known, history: "_History") -> Iterator[_Night]:
         """Yield the nights in order, with the days that each makes."""
@@ -175,14 +189,10 @@ class Planner:
             piece = self._piece(known, longest_window(work))
             if night > last and piece is None:
                 return
-            days = [day for day in known.behind if day <= night]
-            changed = {day: known.behind.pop(day) for day in days}
-            is_ahead = night > newest
-            own = forecast if is_ahead else changed.get(night, known.jobs.get(night, 0))
-            made = sum(changed.values()) + (forecast + history.late_jobs if is_ahead else 0)
-            older = {day: n for day, n in known.without.items() if piece and day >= piece.first_day}
-            known.without = {day: n for day, n in known.without.items() if day not in older}
-            known.jobs |= changed | older
+            changed, older = known.make(night, piece)
+            made, own = sum(changed.values()), known.jobs.get(night, 0)
+            if night > newest:
+                made, own = made + forecast + history.late_jobs, forecast
             windows = self._windows(work, known, forecast, newest)
             yield _Night(night, own, made, sum(older.values()), piece, windows)
 
@@ -199,22 +209,33 @@ class Planner:
 
     def _history(self) -> "_History":
         every = [row for row in self._ledger.nights() if row["state"] == "done"]
-        nights = every[-_LEARNED_FROM:]
+        # a first night costs more: compiled code, connections, tables are new
+        nights = every[1:][-_LEARNED_FROM:] or every
         if not nights:
             return _History()
         first, last = nights[0]["night"], nights[-1]["night"]
         done = {row["night"]: row for row in nights}
         steps = read_table(self._context.store, NIGHT_STEPS, [Days("night", first, last)]).to_pylist()
         steps = [row for row in steps if row["night"] in done and row["processor_s"] is not None]
-        start = first - timedelta(days=self._schedule.windows[-1])
-        days = read_table(self._context.store, DAYS, [Days("day", start, last)], ["day", "n_in"]).to_pylist()
-        known = _Known()
-        for row in days:
-            known.jobs[row["day"]] = known.jobs.get(row["day"], 0) + row["n_in"]
+        known = _Known(self._jobs(first - timedelta(days=self._schedule.windows[-1]), last))
         found = _History(f"nights {first} to {last}", every[0]["night"])
         for row in steps:
             found.add(row, done[row["night"]], known)
         return found
+
+
+def _units_done(step: Row, night: Row, known: _Known) -> float:
+    """Return the number of units that a step did, see :meth:`_Night.units`."""
+    name = step["step"]
+    if name in ("aggregate", "backfill", "detect", "score"):
+        return step["documents_read"] or 0
+    if name == "ingest":
+        return night["jobs"] or 0
+    length = _fitted(name)
+    if length is None:
+        return 1
+    window = Window.of_days(night["night"] - timedelta(days=length - 1), night["night"])
+    return known.jobs_of(window, 0, window.last_day)
 
 
 @dataclass
@@ -229,17 +250,7 @@ class _History:
 
     def add(self, step: Row, night: Row, known: _Known) -> None:
         """Add the account of a step."""
-        name = step["step"]
-        length = _fitted(name)
-        if name in ("aggregate", "backfill", "detect", "score"):
-            units = step["documents_read"] or 0
-        elif name == "ingest":
-            units = night["jobs"] or 0
-        elif length is not None:
-            window = Window.of_days(night["night"] - timedelta(days=length - 1), night["night"])
-            units = known.jobs_of(window, 0, window.last_day)
-        else:
-            units = 1
+        name, units = step["step"], _units_done(step, night, known)
         # the first night makes all late days, none of which is late
         if name == "aggregate" and step["night"] > self.first:
             self._late.append(max((step["documents_read"] or 0) - (night["jobs"] or 0), 0))

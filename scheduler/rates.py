@@ -83,7 +83,7 @@ _FIXED_S: Mapping[str, Mapping[str, float]] = {
 # Per window and method: rows whatever there is, and rows per queue
 _ROWS_OF_WINDOW, _ROWS_OF_QUEUE = 450, 25
 _BYTES_OF_ROW = {"duckdb": 295, "cluster": 740}
-_FIT_S = {"duckdb": 0.5, "cluster": 1.6}
+_FIT_S = {"duckdb": 1.0, "cluster": 1.6}
 _MOST_READ = 500_000  # Jobs of tasks with several kinds of work that a fit reads at most
 # Rows per queue of the steps that follow from fits, and their time
 _OTHER_ROWS = {"drift": 13, "decompose": 8, "watch": 1}

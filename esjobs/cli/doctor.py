@@ -158,10 +158,10 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
             f"{len(health.future)}, up to {health.future[-1]}: the clock was ahead; they are not counted",
             "esjobs nights forget",
         )
-    if health.last_night is None:
-        return
     if health.paused:
         yield "pause", "warning", f"triggers run no nights: paused {health.paused}", "esjobs nights resume"
+    if health.last_night is None:
+        return
     counts = ", ".join(f"{number} {state}" for state, number in sorted(health.nights.items()))
     yield "nights", "ok", f"of the last 60 days: {counts}", ""
     text = f"{health.last_night} {health.last_state}"

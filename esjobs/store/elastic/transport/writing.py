@@ -182,13 +182,14 @@ def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
         refused.passing = True
         outcome.again.append(line)
         outcome.reason = refused
-    repeated = set(outcome.again)
-    _count(cluster, [line for line in lines if line not in repeated])
+    _count(cluster, lines, outcome.again)
     return outcome
 
 
-def _count(cluster: Cluster, lines: Sequence[bytes]) -> None:
-    """Count written and deleted documents; one that stood there already counts as written."""
+def _count(cluster: Cluster, lines: Sequence[bytes], again: Sequence[bytes] = ()) -> None:
+    """Count written and deleted documents, without those to be sent again; present ones count as written."""
+    repeated = set(again)
+    lines = [line for line in lines if line not in repeated]
     n_deleted = sum(line.startswith(_DELETION) for line in lines)
     size = sum(map(len, lines))
     cluster.meter.add(Work(rows_written=len(lines) - n_deleted, rows_deleted=n_deleted, bytes_written=size))
