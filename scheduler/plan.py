@@ -77,7 +77,7 @@ def _fitted(step: str) -> int | None:
 
 
 @dataclass
-class _Known:
+class _DayJobs:
     """Days of an installation: jobs of those with buckets, of those to be made, and of older ones without."""
 
     jobs: dict[date, int] = field(default_factory=dict)
@@ -126,11 +126,11 @@ class Planner:
 
     def plan(self, nights: Sequence[date]) -> pa.Table:
         """Return a row per night: those given, and further ones until no older day lacks buckets."""
-        known = self._known(nights)
+        day_jobs = self._day_jobs(nights)
         history = self._history()
-        rates = FirstRates(self._context, {**known.without, **known.jobs, **known.behind})
+        rates = FirstRates(self._context, {**day_jobs.without, **day_jobs.jobs, **day_jobs.behind})
         rows = []
-        for night in self._nights(nights, known, history):
+        for night in self._nights(nights, day_jobs, history):
             cost = Cost()
             for name, step in self._names(night):
                 off = step.off(NightWork(self._context, night.night, self._schedule))
@@ -158,7 +158,7 @@ class Planner:
     def _work(self, night: date) -> NightWork:
         return NightWork(self._context, night, self._schedule)
 
-    def _known(self, nights: Sequence[date]) -> _Known:
+    def _day_jobs(self, nights: Sequence[date]) -> _DayJobs:
         store = self._context.store
         works = [self._work(night) for night in nights]
         looked_at = [aggregated_days(work) for work in works]
@@ -169,7 +169,7 @@ class Planner:
         without = days_without_buckets(store, older)
         without.pop(late.first_day, None)
         behind = days_behind(store, late, self._context.settings.section(CleaningRules))
-        return _Known(jobs, behind, without)
+        return _DayJobs(jobs, behind, without)
 
     def _jobs(self, first: date, last: date) -> dict[date, int]:
         """Return the jobs of days with buckets."""
@@ -179,33 +179,33 @@ class Planner:
             jobs[row["day"]] += row["n_in"]
         return dict(jobs)
 
-    def _nights(self, nights: Sequence[date], known: _Known, history: "_History") -> Iterator[_Night]:
+    def _nights(self, nights: Sequence[date], day_jobs: _DayJobs, history: "_History") -> Iterator[_Night]:
         """Yield the nights in order, with the days that each makes."""
-        forecast, newest = known.forecast, known.newest
+        forecast, newest = day_jobs.forecast, day_jobs.newest
         last = max(nights)
         further = (last + timedelta(days=ahead) for ahead in range(1, _MOST_NIGHTS))
         for night in (*nights, *further):
             work = self._work(night)
-            piece = self._piece(known, longest_window(work))
+            piece = self._piece(day_jobs, longest_window(work))
             if night > last and piece is None:
                 return
-            changed, older = known.make(night, piece)
-            made, own = sum(changed.values()), known.jobs.get(night, 0)
+            changed, older = day_jobs.make(night, piece)
+            made, own = sum(changed.values()), day_jobs.jobs.get(night, 0)
             if night > newest:
                 made, own = made + forecast + history.late_jobs, forecast
-            windows = self._windows(work, known, forecast, newest)
+            windows = self._windows(work, day_jobs, forecast, newest)
             yield _Night(night, own, made, sum(older.values()), piece, windows)
 
-    def _piece(self, known: _Known, window: Window) -> Window | None:
-        inside = {day: n for day, n in known.without.items() if day >= window.first_day}
-        known.without = inside
+    def _piece(self, day_jobs: _DayJobs, window: Window) -> Window | None:
+        inside = {day: n for day, n in day_jobs.without.items() if day >= window.first_day}
+        day_jobs.without = inside
         return next_piece(inside, self._settings.backfill_jobs)
 
-    def _windows(self, work: NightWork, known: _Known, forecast: int, newest: date) -> dict[int, int]:
-        first = min({**known.jobs, **known.without}, default=work.night)
-        covered = after_newest(known.without)
+    def _windows(self, work: NightWork, day_jobs: _DayJobs, forecast: int, newest: date) -> dict[int, int]:
+        first = min({**day_jobs.jobs, **day_jobs.without}, default=work.night)
+        covered = after_newest(day_jobs.without)
         windows = windows_of(work.night, self._schedule.windows, first, covered)
-        return {window.days: known.jobs_of(window, forecast, newest) for window in windows}
+        return {window.days: day_jobs.jobs_of(window, forecast, newest) for window in windows}
 
     def _history(self) -> "_History":
         every = [row for row in self._ledger.nights() if row["state"] == "done"]
@@ -217,14 +217,14 @@ class Planner:
         done = {row["night"]: row for row in nights}
         steps = read_table(self._context.store, NIGHT_STEPS, [Days("night", first, last)]).to_pylist()
         steps = [row for row in steps if row["night"] in done and row["processor_s"] is not None]
-        known = _Known(self._jobs(first - timedelta(days=self._schedule.windows[-1]), last))
+        day_jobs = _DayJobs(self._jobs(first - timedelta(days=self._schedule.windows[-1]), last))
         found = _History(f"nights {first} to {last}", every[0]["night"])
         for row in steps:
-            found.add(row, done[row["night"]], known)
+            found.add(row, done[row["night"]], day_jobs)
         return found
 
 
-def _units_done(step: Row, night: Row, known: _Known) -> float:
+def _units_done(step: Row, night: Row, day_jobs: _DayJobs) -> float:
     """Return the number of units that a step did, see :meth:`_Night.units`."""
     name = step["step"]
     if name in ("aggregate", "backfill", "detect", "score"):
@@ -235,7 +235,7 @@ def _units_done(step: Row, night: Row, known: _Known) -> float:
     if length is None:
         return 1
     window = Window.of_days(night["night"] - timedelta(days=length - 1), night["night"])
-    return known.jobs_of(window, 0, window.last_day)
+    return day_jobs.jobs_of(window, 0, window.last_day)
 
 
 @dataclass
@@ -248,9 +248,9 @@ class _History:
     _units: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     _late: list[int] = field(default_factory=list)
 
-    def add(self, step: Row, night: Row, known: _Known) -> None:
+    def add(self, step: Row, night: Row, day_jobs: _DayJobs) -> None:
         """Add the account of a step."""
-        name, units = step["step"], _units_done(step, night, known)
+        name, units = step["step"], _units_done(step, night, day_jobs)
         # the first night makes all late days, none of which is late
         if name == "aggregate" and step["night"] > self.first:
             self._late.append(max((step["documents_read"] or 0) - (night["jobs"] or 0), 0))

@@ -179,7 +179,7 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
 
 
 def _plan_findings(session: Session) -> Iterator[_Finding]:
-    """What the next nights cost, as ``esjobs nights plan`` says."""
+    """Costs of the next night, as in ``esjobs nights plan``."""
     for line in sentences(session.nights.plan(), most=1):
         what, _, text = line.partition(": ")
         yield what, "ok", text, ""
