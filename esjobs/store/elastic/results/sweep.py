@@ -61,10 +61,7 @@ class Sweep:
         months = {table.name: listed.months(table) if is_monthly(table) else None for table in tables}
         aliases, recorded, differing = self._settled(tables, months)
         apart = {each.index for each in differing} | self._published.adopted
-        present = {
-            table.name: {i: of_index for i, of_index in aliases[table.name].items() if i not in apart}
-            for table in tables
-        }
+        present = _without(aliases, apart)
         unseen = self._unseen([index for of_table in present.values() for index in of_table], recorded)
         for table in tables:
             rows, writing = self._sweep(table, present[table.name], unseen)
@@ -204,6 +201,14 @@ def remove(cluster: Cluster, places: Sequence[Location]) -> int:
             if deleted:
                 refresh(cluster, index)
     return deleted
+
+
+def _without(aliases: Mapping[str, Aliases], apart: Collection[str]) -> dict[str, Aliases]:
+    """Return aliases by table without some indices."""
+    return {
+        name: {index: of_index for index, of_index in of_table.items() if index not in apart}
+        for name, of_table in aliases.items()
+    }
 
 
 def _numbers(shown: Iterable[Mapping[str, Shown]]) -> set[str]:
