@@ -179,8 +179,8 @@ class Chain:
         behind = days_behind(self._store, window, question.rules)
         if behind:
             yield (
-                f"{len(behind)} days have jobs that are not aggregated yet, first {behind[0]}; run: esjobs "
-                f"aggregate --window {window}"
+                f"{len(behind)} days have jobs that are not aggregated yet, first {next(iter(behind))}; run: "
+                f"esjobs aggregate --window {window}"
             )
         latest = latest_run(self._store, SPEED)
         complete = self._steps_of(question.run) >= set(SPEED.steps)
