@@ -79,8 +79,8 @@ def plan(obj: Context, form: str, out: str) -> None:
         emit(rows, form, out)
 
 
-_who = click.option("--who", metavar="NAME", help="Person who gives the order; default: the account.")
-_note = click.option("--note", default="", metavar="TEXT", help="Reason.")
+_who = click.option("--who", metavar="NAME", help="Person who enters this; default: the account.")
+_note = click.option("--note", default="", metavar="TEXT", help="Comment: the reason.")
 
 
 @example('esjobs nights pause --who ann --note "cluster is being upgraded"')
