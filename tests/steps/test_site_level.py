@@ -70,7 +70,7 @@ def test_a_site_of_one_queue_has_the_numbers_of_its_queue(tmp_path: Path) -> Non
             )
             dropped = ["origin", "mix_k", "mix_k_err", "mix_share", "sentence", "finding"]
             # what a queue may inherit from its site is the site's own, and only queues declare
-            dropped += ["advice", *(name for name in queues if name.startswith("propos"))]
+            dropped += ["advice", *(str(name) for name in queues if str(name).startswith("propos"))]
             queues, sites = (each.drop(columns=dropped, errors="ignore") for each in (queues, sites))
             key = [name for name in ("name", "processing_type", "method", "task_id") if name in queues]
             queues, sites = (each.sort_values(key, ignore_index=True) for each in (queues, sites))
