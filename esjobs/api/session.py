@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from esjobs.provisioning.facade import Provisioning
     from esjobs.records.facade import Declared
     from esjobs.records.ingest.base import Source
-    from esjobs.records.jobs.person_removal import Forgotten
     from esjobs.render.person import Person
     from esjobs.render.profile.profile import Profile
     from esjobs.scores.facade import Scores
@@ -181,13 +180,6 @@ class Session:
         """Undo a load and restore what it had replaced."""
         return Records(self._context).undo(load)
 
-    def forget_user(
-        self, name: str, *, pseudonymise: bool = False, keep_texts: bool = False, dry_run: bool = False
-    ) -> "Forgotten":
-        """Remove a person's name from jobs and every table: :mod:`esjobs.records.jobs.person_removal`."""
-        how = {"pseudonymise": pseudonymise, "keep_texts": keep_texts, "dry_run": dry_run}
-        return Records(self._context).forget_user(name, **how)
-
     def run(
         self, window: WindowLike = None, *, tasks: Names = (), where: Where = (), rebuild: bool = False
     ) -> list[RunReport]:
@@ -257,17 +249,17 @@ class Session:
 
         Raises :class:`UsageError` with close names, :class:`NoJobsError` when nothing is stored.
         """
-        return self.profile("queue", name)
+        return self._profile("queue", name)
 
     def queue(self, name: str) -> "Page[Profile]":
         """Profile of a queue; as :meth:`site`."""
-        return self.profile("queue", name)
+        return self._profile("queue", name)
 
     def cpu(self, name: str) -> "Page[Profile]":
         """Profile of a CPU model; as :meth:`site`."""
-        return self.profile("cpu_model", name)
+        return self._profile("cpu_model", name)
 
-    def profile(self, level: Level, name: str) -> "Page[Profile]":
+    def _profile(self, level: Level, name: str) -> "Page[Profile]":
         """Profile of a name of a level; as :meth:`site`."""
         from esjobs.render.profile.profile import profile
         from esjobs.render.profile_page import profile_html

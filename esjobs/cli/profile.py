@@ -19,7 +19,7 @@ def _page(obj: Context, level: Level, name: str, form: str, out: str) -> None:
     from esjobs.render.text.profile import write_json, write_page
 
     with obj.session() as session:
-        page = session.profile(level, name)
+        page = session.cpu(name) if level == "cpu_model" else session.queue(name)
     _write(obj, page, form, out, write_json, partial(write_page, now=obj.clock()))
 
 
