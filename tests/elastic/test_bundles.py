@@ -270,7 +270,7 @@ def test_a_panel_shows_what_the_store_holds(
         found = {row[label]: row[value] for row in rows}
         assert len(found) == min(len(named), panel.most[0])
         assert all(same(found[key], named[key]) for key in found)
-        assert max(found.values()) == pytest.approx(max(named.values()))
+        assert not named or max(found.values()) == pytest.approx(max(named.values()))
 
 
 MAY_BE_EMPTY = {"issues-idle-gpus", "issues-lost-by-user"}
