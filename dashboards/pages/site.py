@@ -7,6 +7,16 @@ from dashboards.spec import JOBS, Choice, Entry, Join, Mean, Page, Panel, Tile, 
 from esjobs.core.query import Count, Maximum, Sum
 from esjobs.core.states import FAILED, FINISHED
 
+_COMPARED = (
+    Entry("status_shown", "Verdict", "name"),
+    Entry("deviation", "Deviation", "percent", error="deviation_err"),
+    Entry("corepower", "Declared", "declared"),
+    Entry("estimate", "Measured", "estimate"),
+    Entry("estimate_low", "from", "estimate"),
+    Entry("estimate_high", "to (90 %)", "estimate"),
+    Entry("k", "k", "number", error="k_err"),
+)
+
 QUEUES = Panel(
     "site-queues",
     "Queues of this site: declared and measured",
@@ -16,13 +26,7 @@ QUEUES = Panel(
     fields=(
         NAME,
         OF_SITE,
-        Entry("status_shown", "Verdict", "name"),
-        Entry("deviation", "Deviation", "percent", error="deviation_err"),
-        Entry("corepower", "Declared", "declared"),
-        Entry("estimate", "Measured", "estimate"),
-        Entry("estimate_low", "from", "estimate"),
-        Entry("estimate_high", "to (90 %)", "estimate"),
-        Entry("k", "k", "number", error="k_err"),
+        *_COMPARED,
         *RANKS,
         N_JOBS,
     ),
@@ -38,13 +42,7 @@ COMBINED = Panel(
     "Declared: mean of the queues, weighted with their core time.",
     fields=(
         Entry("site", "Site", "name", "label"),
-        Entry("status_shown", "Verdict", "name"),
-        Entry("deviation", "Deviation", "percent", error="deviation_err"),
-        Entry("corepower", "Declared", "declared"),
-        Entry("estimate", "Measured", "estimate"),
-        Entry("estimate_low", "from", "estimate"),
-        Entry("estimate_high", "to (90 %)", "estimate"),
-        Entry("k", "k", "number", error="k_err"),
+        *_COMPARED,
         N_JOBS,
     ),
     empty="The latest run has no such site; clear a filter.",

@@ -60,6 +60,13 @@ class Context:
         self.own_process = own_process
         self.clock = clock
 
+    def spare_pandas(self) -> None:
+        """Prevent the import of pandas by a command that has the process to itself and makes no frame."""
+        if self.own_process:
+            from esjobs.core.frames import spare_pandas
+
+            spare_pandas()
+
     @contextmanager
     def session(
         self, *, writes: bool = False, create: bool = False, late: bool = False
@@ -182,10 +189,8 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
         require_csv(options["form"], spreadsheet=spreadsheet)
         context = click.get_current_context()
         context.meta[_SPREADSHEET] = spreadsheet
-        if context.obj.own_process and format_of(options["form"], options["out"]) != "parquet":
-            from esjobs.core.frames import spare_pandas
-
-            spare_pandas()
+        if format_of(options["form"], options["out"]) != "parquet":
+            context.obj.spare_pandas()
         return function(*arguments, **options)
 
     forms = ("table", "csv", "json", "parquet", *also)

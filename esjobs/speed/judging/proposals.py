@@ -41,8 +41,6 @@ def propose(
         return Proposal(None, None, f"the verdict is {verdict}")
     if level == "site":
         return Proposal(None, None, "its queues declare values, not the site")
-    if declared.origin == "mean":
-        return Proposal(None, None, "its queues declare different values; each has a verdict of its own")
     if declared.origin != "own":
         return Proposal(None, None, f"the declared value is {declared.origin}, not the queue's own")
     if evidence.n_tasks < MIN_PROPOSAL_TASKS:
