@@ -36,7 +36,11 @@ class Grid:
     1.3x apart. ``misdeclared``: share of sites that declare wrong by 1.3 to 2; ``overstating``: share that
     declares 1.3 to 1.6 times too much; ``alike``: share that declares 1.6 times too much. ``limited``: slow
     sites at which a limit on wall time ends 10 to 70 % of the jobs of a task. ``two_speeds``: sites where a
-    quarter to half of the tasks run on nodes 1.5 to 2.2 times slower; what they declare is the mean.
+    quarter to half of the tasks (``speeds_part``) run on nodes 1.5 to 2.2 times slower (``speeds_ratio``);
+    what they declare is the mean. ``speeds_by``: ``task``: whole tasks are slow; ``model``: the same, and the
+    slow nodes have another CPU model; ``mixed``: of every task some jobs, with another CPU model.
+    ``speeds_by_nodes``: tasks land on nodes by chance, and the mean of the nodes is declared, not that of the
+    jobs.
     ``wrong_cores``: sites whose 8-core jobs are recorded with 4. ``sparse``: share of the buckets that have
     one to three jobs only, whatever ``jobs`` says.
     """
@@ -66,6 +70,10 @@ class Grid:
     alike: float = 0.0
     limited: int = 0
     two_speeds: int = 0
+    speeds_part: tuple[float, float] = (0.25, 0.45)
+    speeds_ratio: tuple[float, float] = (1.5, 2.2)
+    speeds_by: str = "task"
+    speeds_by_nodes: bool = False
     wrong_cores: int = 0
     sparse: float = 0.0
 
@@ -79,6 +87,7 @@ class Truth:
     """What was planted, by site: ``k`` up to a common scale, ``wrong``: factor by which it declares wrong.
 
     ``broken``: sites whose records are wrong. ``k_of_type``: the factor for tasks of the first type.
+    ``two_speeds``: sites with nodes of two speeds.
     """
 
     name: list[str]
@@ -87,6 +96,7 @@ class Truth:
     wrong: Floats
     broken: npt.NDArray[np.bool_]
     k_of_type: Floats
+    two_speeds: npt.NDArray[np.bool_]
 
 
 def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
@@ -109,7 +119,8 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     rho = grid.rho * mean_events * np.exp(rng.normal(0, grid.rho_spread, n_tasks))
     start = np.exp(rng.normal(0, 1, n_queues) * grid.rho_scatter)
     effect += _stray(rng, grid, n_buckets)
-    slow = _slow_buckets(np.random.default_rng([seed, 1]), grid, site)
+    slow_rng = np.random.default_rng([seed, 1])
+    ln_slow, slow_share, slow_part = _slow_shares(slow_rng, grid, site)
 
     of = np.repeat(np.arange(n_buckets), jobs)
     where, what = site[of], task[of]
@@ -118,7 +129,10 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     events = np.maximum(np.rint(events), 1.0)
     level = np.exp(rng.uniform(np.log(20), np.log(200), n_tasks))
     cpu_s = level[what] * (events + rho[what] * start[where]) / k[where]
-    cpu_s *= np.exp((effect + slow)[of] + rng.normal(0, grid.noise, size) - 0.5 * grid.noise**2)
+    is_slow = slow_rng.random(size) < slow_share[of]
+    cpu_s *= np.exp(
+        effect[of] + is_slow * ln_slow[where] + rng.normal(0, grid.noise, size) - 0.5 * grid.noise**2
+    )
     nodes = np.where(rng.random(n_queues) < grid.bimodal, np.log(1.3), 0.0)
     cpu_s *= np.exp(nodes[where] * (rng.random(size) < 0.5))
     events, cpu_s, broken = _broken(rng, grid, where, events, cpu_s)
@@ -127,14 +141,15 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     declared = np.round(10 * k * wrong * np.exp(rng.normal(0, HONEST_SCATTER, n_queues)), 2)
     names = [f"GRID{number:03d}" for number in range(n_queues)]
     speed = k * np.exp(-0.5 * nodes)
+    slow = np.log1p(slow_share * np.expm1(ln_slow[site]))
     mean_slow = np.bincount(site, slow * jobs, n_queues) / np.maximum(np.bincount(site, jobs, n_queues), 1)
-    speed, declared = speed * np.exp(-mean_slow), np.round(declared * np.exp(-mean_slow), 2)
-    truth = Truth(names, speed, declared, wrong, broken, speed * np.exp(-of_type[:, 0]))
+    told = slow_part * ln_slow if grid.speeds_by_nodes else mean_slow
+    speed, declared = speed * np.exp(-mean_slow), np.round(declared * np.exp(-told), 2)
+    truth = Truth(names, speed, declared, wrong, broken, speed * np.exp(-of_type[:, 0]), ln_slow > 0)
     cores = np.where(is_multi[what], 8, 1)
     wall_s = np.maximum(cpu_s / cores / rng.uniform(0.85, 0.95, size), 61.0)
     late, limit = _limits(np.random.default_rng([seed, 3]), grid, k, site, of, wall_s)
-    cpu_s = np.where(late, cpu_s * limit / wall_s, cpu_s)
-    wall_s = np.where(late, limit, wall_s)
+    cpu_s, wall_s = np.where(late, cpu_s * limit / wall_s, cpu_s), np.where(late, limit, wall_s)
     hs06_s = wall_s * cores * declared[where]
     miscounted = np.random.default_rng([seed, 2]).permutation(n_queues)[: grid.wrong_cores]
     cores = np.where(np.isin(where, miscounted) & (cores == 8), 4, cores)
@@ -142,7 +157,9 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
         {
             "task_id": _texts([str(15_000_000 + number) for number in range(n_tasks)], what),
             "queue": _texts(names, where),
-            "cpu_raw": _texts([item.raw[0] for item in CPU_MODELS[: grid.models]], model[where]),
+            "cpu_raw": _texts(
+                [item.raw[0] for item in CPU_MODELS[: grid.models]], _models(grid, model[where], is_slow)
+            ),
             "processing_type": _texts(_TYPES[: grid.types], type_of[what]),
         },
         cores=cores,
@@ -190,14 +207,26 @@ def _broken(
     return events, np.where(hit, cpu_s * np.exp(rng.uniform(-3.0, 3.0, size)), cpu_s), broken
 
 
-def _slow_buckets(rng: np.random.Generator, grid: Grid, site: Ints) -> Floats:
-    """ln(slower) of each bucket: of sites with two speeds some, all by the same factor."""
-    slow = np.zeros(site.size)
+def _slow_shares(rng: np.random.Generator, grid: Grid, site: Ints) -> tuple[Floats, Floats, Floats]:
+    """ln(slower) of the slow nodes of each site, the share of jobs on them in each bucket, and of nodes."""
+    ln_slow, parts, share = np.zeros(grid.sites), np.zeros(grid.sites), np.zeros(site.size)
     for queue in rng.permutation(grid.sites)[: grid.two_speeds]:
         mine = np.flatnonzero(site == queue)
-        part = rng.permutation(mine)[: round(rng.uniform(0.25, 0.45) * mine.size)]
-        slow[part] = rng.uniform(np.log(1.5), np.log(2.2))
-    return slow
+        part = rng.uniform(*grid.speeds_part)
+        if grid.speeds_by == "mixed":
+            share[mine] = rng.beta(part, 1 - part, mine.size)
+        elif grid.speeds_by_nodes:
+            share[mine] = rng.random(mine.size) < part
+        else:
+            share[rng.permutation(mine)[: round(part * mine.size)]] = 1.0
+        ln_slow[queue], parts[queue] = rng.uniform(*np.log(grid.speeds_ratio)), part
+    return ln_slow, share, parts
+
+
+def _models(grid: Grid, model: Ints, is_slow: npt.NDArray[np.bool_]) -> Ints:
+    """CPU model of each job: where the records tell it, slow nodes have the next one."""
+    told = is_slow & (grid.speeds_by != "task")
+    return np.where(told, (model + 1) % grid.models, model)
 
 
 def _limits(

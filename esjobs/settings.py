@@ -82,14 +82,25 @@ class ClusterSettings(BaseModel):
     read_at_most: Annotated[int, BeforeValidator(no_flag), Field(ge=0)] | None = 5_000_000
     """Documents of a jobs index of others that one question may read one by one, where the cluster cannot
     group them; ``--yes``: as many as it takes."""
+    addresses: tuple[_Text, ...] = ()
+    """Further addresses of the same cluster; requests go to any that answers. The store names the first."""
+    proxy: SecretStr | None = None
+    """Forward proxy, ``http://[USER:PASSWORD@]HOST:PORT``; not set: HTTPS_PROXY, HTTP_PROXY, NO_PROXY."""
     product: Literal["elasticsearch", "opensearch"] | None = None
     """Client to use; detected from the cluster when not set."""
     api_key: SecretStr | None = None
     """API key (Elasticsearch), as the cluster gave it out, encoded."""
+    api_key_file: Path | None = None
+    """File whose first line is the key, read again when the cluster refuses it; likewise the other files."""
     token: SecretStr | None = None
     """Bearer token."""
+    token_file: Path | None = None
     user: _Text | None = None
     password: SecretStr | None = None
+    password_file: Path | None = None
+    aws_region: _Text | None = None
+    """Region of an OpenSearch at AWS: requests are signed (SigV4) with the credentials of the environment, a
+    profile or a role; needs the extra ``aws``."""
     ca_file: Path | None = None
     """Certificates to trust, PEM; the system's when not set."""
     certificate: Path | None = None

@@ -8,6 +8,7 @@ CAPABILITY = Capability(
     steps=(
         StepEntry("ingest", Lazy("scheduler.files:INGEST")),
         StepEntry("aggregate", Lazy("scheduler.aggregating:AGGREGATE"), after=("ingest", "talp")),
+        StepEntry("backfill", Lazy("scheduler.backfill:BACKFILL"), after=("aggregate",)),
         StepEntry("prune", Lazy("scheduler.retention:PRUNE"), after=("notify",)),
     ),
     facade=Lazy("scheduler.nights:Nights"),

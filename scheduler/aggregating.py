@@ -1,6 +1,7 @@
 """Aggregation step of a night: its own day, and earlier days with late records."""
 
 import logging
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -18,10 +19,21 @@ _log = logging.getLogger(__name__)
 
 
 def aggregate_night(work: NightWork) -> NightAccount:
-    """Make the buckets of the night, of changed days before it, and of days without buckets."""
+    """Make the buckets of the night and of changed days before it."""
     window = aggregated_days(work)
-    rules = work.settings.section(CleaningRules)
     before = _fingerprints(work, window)
+    account = aggregated(work, window)
+    after = _fingerprints(work, window)
+    made = sorted(day for day in after if before.get(day) != after[day])
+    _log.info("night %s: aggregated %s days: %s", work.night, len(made), ", ".join(map(str, made)) or "-")
+    if not account.rows_in:
+        return account
+    return replace(account, counts={"late_days": sum(day < work.night for day in made)})
+
+
+def aggregated(work: NightWork, window: Window) -> NightAccount:
+    """Make and publish the buckets of days that are missing or changed."""
+    rules = work.settings.section(CleaningRules)
     try:
         outcome = aggregate(work.store, window, rules, run="night")
     except NoJobsError:
@@ -31,16 +43,9 @@ def aggregate_night(work: NightWork) -> NightAccount:
         work.store.publish(outcome.written)
         tidy(work.store)
     report = outcome.report
-    after = _fingerprints(work, window)
-    made = sorted(day for day in after if before.get(day) != after[day])
-    _log.info("night %s: aggregated %s days: %s", work.night, len(made), ", ".join(map(str, made)) or "-")
     dropped = [f"{count} {reason}" for reason, count in report.dropped.items()]
-    return NightAccount(
-        report.rows_in,
-        report.rows_out,
-        (f"days {window}", *((f"dropped: {', '.join(dropped)}",) if dropped else ()), *report.notes),
-        {"late_days": sum(day < work.night for day in made)},
-    )
+    notes = (f"days {window}", *((f"dropped: {', '.join(dropped)}",) if dropped else ()), *report.notes)
+    return NightAccount(report.rows_in, report.rows_out, notes)
 
 
 def aggregate_inputs(work: NightWork) -> str:

@@ -13,6 +13,7 @@ from esjobs.publish.publication import read_table
 from esjobs.schema.speed import FITS, FLAGS, SPEED
 from esjobs.store.base import JobStore
 from scheduler.ledger import Ledger, Row
+from scheduler.orders import pause_in_force
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Condition:
     ``seconds``: duration of the newest night's steps. ``nights``: count per state. ``jobs``: of the newest
     night, ``in``, ``used`` and ``dropped``. ``open_flags``: of the latest run, ``confirmed`` and
     ``candidate``. ``fits``: by level, True if converged. ``last_end``: end of the newest job; ``stopped``:
-    True if too long ago. ``future``: accounts of nights not yet over, counted nowhere else.
+    True if too long ago. ``paused``: by whom and since when triggers run no nights. ``future``: accounts of
+    nights not yet over, counted nowhere else.
     """
 
     last_night: date | None = None
@@ -38,6 +40,7 @@ class Condition:
     fits: Mapping[str, bool] = field(default_factory=dict)
     last_end: datetime | None = None
     stopped: bool = False
+    paused: str | None = None
     future: tuple[date, ...] = ()
 
 
@@ -52,7 +55,12 @@ def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
     ledger = Ledger(store, lambda: now)
     nights = ledger.nights((now - _COUNTED).date(), None)
     found = Condition(
-        open_flags=flags, fits=fits, last_end=last_end, stopped=stopped, future=tuple(ledger.future())
+        open_flags=flags,
+        fits=fits,
+        last_end=last_end,
+        stopped=stopped,
+        paused=pause_in_force(store),
+        future=tuple(ledger.future()),
     )
     if not nights:
         return found

@@ -21,6 +21,8 @@ from esjobs.records.context import Context
 from esjobs.records.night import NightAccount, NightStep, NightWork, Schedule
 from esjobs.schema.jobs import DAYS
 from esjobs.speed.night import question_of
+from esjobs.store.base import Work
+from scheduler.backfill import covered_since
 from scheduler.files import lacking
 from scheduler.ledger import Ledger, Row
 from scheduler.retry_policy import REAL_TIME, RetryPolicy
@@ -135,6 +137,7 @@ class _Attempt:
             "night": night,
             "state": "running",
             "reason": None,
+            "backfill": before.get("backfill"),
             "attempt": (before.get("attempt") or 0) + (not self._begun),
             "began": self._work.clock(),
             "finished": None,
@@ -158,6 +161,11 @@ class _Attempt:
             # what is known after aggregation decides on the steps behind it
             if done and step.name == "aggregate":
                 idle = not self._look_at_day()
+            if step.name == "backfill":
+                self._choose_windows()
+        self._close(idle=idle)
+
+    def _close(self, *, idle: bool) -> None:
         self._row["steps_done"] = self._n_done
         if self._work.unfitted:
             fitted = [window for window in self._work.windows if window not in self._work.unfitted]
@@ -183,7 +191,7 @@ class _Attempt:
     def _do(self, position: int, name: str, step: NightStep, work: NightWork) -> bool:
         """Do a step unless it is done with the same inputs; return False if it failed."""
         self._alive()
-        began = self._retry.timer()
+        began, processor, work_before = self._retry.timer(), self._retry.processor(), work.store.work()
         account = {
             "night": work.night,
             "step": name,
@@ -192,12 +200,13 @@ class _Attempt:
             "inputs": None,
         }
         try:
-            account["inputs"] = self._patiently(lambda: step.inputs(work))
+            off = step.off(work)
+            account["inputs"] = "left out" if off else self._patiently(lambda: step.inputs(work))
             if self._stands(name, step, work, account["inputs"]):
                 self._accounts[name] = {**self._earlier[name], "position": position}
                 return True
             _log.info("night %s: %s", work.night, name)
-            done: NightAccount = self._patiently(lambda: step.function(work))
+            done = NightAccount(notes=off) if off else self._patiently(lambda: step.function(work))
         except EsjobsError as error:
             outcome: Row = {"state": "failed", "reason": str(error)}
         except Exception as error:
@@ -208,6 +217,7 @@ class _Attempt:
             self._row |= done.counts
             self._n_done += 1
         account |= {"seconds": self._retry.timer() - began, "finished": work.clock()}
+        account |= work_columns(work.store.work() - work_before, self._retry.processor() - processor)
         self._accounts[name] = account | outcome
         is_done: bool = outcome["state"] == "done"
         if not is_done:
@@ -245,23 +255,27 @@ class _Attempt:
         return f"internal error in esjobs ({type(error).__name__}); see the log and report it"
 
     def _look_at_day(self) -> bool:
-        # Adds jobs and windows of the day to the account; False without jobs.
+        # Adds the jobs of the day to the account; False without jobs.
         work = self._work
         day = [Days("day", work.night, work.night)]
         columns = ["n_in", "n_used", "n_dropped"]
         rows = self._patiently(lambda: read_table(work.store, DAYS, day, columns)).to_pylist()
         n_in, n_used, n_dropped = (sum(row[name] for row in rows) for name in columns)
         self._row |= {"jobs": n_in, "jobs_used": n_used, "jobs_dropped": n_dropped}
-        if not n_in:
-            self._row |= {"windows": None, "runs": None}
-            return False
+        self._row |= {"windows": None, "runs": None}
+        return bool(n_in)
+
+    def _choose_windows(self) -> None:
+        # Those whose days have buckets.
+        work = self._work
         first = self._patiently(work.store.span).first
-        windows = windows_of(work.night, work.schedule.windows, first.date() if first else work.night)
+        covered = self._patiently(lambda: covered_since(work))
+        first_day = first.date() if first else work.night
+        windows = windows_of(work.night, work.schedule.windows, first_day, covered)
         headline = headline_of(windows, work.schedule.headline)
         self._work = work = replace(work, windows=windows, headline=headline)
         self._row["windows"] = ",".join(f"{window.days}d" for window in windows)
         self._row["runs"] = ",".join(question_of(work, window).run for window in windows)
-        return True
 
     def _fail(self, reason: str) -> None:
         night = self._work.night
@@ -313,6 +327,20 @@ def _may_pass(error: Exception, store: str) -> bool:
     return not store.startswith("duckdb:") and not isinstance(
         error, SchemaError | PublishedError | ReadLimitError
     )
+
+
+def work_columns(work: Work, processor_s: float) -> Row:
+    """Return the columns of ``night_steps`` that say what a step cost."""
+    n_requests = sum(work.requests.values())
+    return {
+        "processor_s": processor_s + work.server_s,
+        "documents_read": work.jobs_read,
+        "documents_written": work.rows_written,
+        "bytes_written": work.bytes_written,
+        "documents_deleted": work.rows_deleted,
+        "requests": n_requests,
+        "requests_failed": n_requests - work.requests.get("200", 0),
+    }
 
 
 def why_missing(work: NightWork) -> str:

@@ -1,5 +1,6 @@
 """Nights of an installation: the due one, missing ones, those with late records."""
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import cached_property
@@ -23,7 +24,9 @@ from scheduler.files import lacking, names_night
 from scheduler.ledger import Ledger, Row, days_between
 from scheduler.night import NightRunner
 from scheduler.notifications.notifier import Notifier
+from scheduler.orders import enter, pause_in_force
 from scheduler.pending_failure import PendingFailure
+from scheduler.plan import Planner
 from scheduler.removal import forget_nights
 from scheduler.retry_policy import REAL_TIME, RetryPolicy
 from scheduler.settings import NightsSettings
@@ -32,6 +35,7 @@ from scheduler.witnesses import last_complete_day, require_plausible
 
 # A step may be silent for so long before another process takes the nights over from one elsewhere
 _LONGEST_STEP_S = 1_800.0
+_log = logging.getLogger(__name__)
 NOT_RUN = "not run"  # Why a night is missing that no trigger ran
 _Choice = Callable[[NightRunner], Sequence[date]]
 
@@ -97,23 +101,44 @@ class Nights:
     def tend(self, pending: PendingFailure | None = None) -> list[Row]:
         """Run nights with late records and missing ones, oldest first, then the due one.
 
-        ``pending``: failure of the previous trigger that the ledger does not have. Its nights without an
-        account become failed with this reason before they are made up for. Raises :class:`ClockError` if the
-        clock seems wrong, see :mod:`scheduler.witnesses`.
+        Nothing while nights are paused. ``pending``: failure of the previous trigger that the ledger does not
+        have. Its nights without an account become failed with this reason before they are made up for. Raises
+        :class:`ClockError` if the clock seems wrong, see :mod:`scheduler.witnesses`.
         """
+
+        paused = pause_in_force(self._store)
+        if paused is not None:
+            _log.warning("nothing is run: nights are paused %s; esjobs nights resume", paused)
+            return []
 
         def chosen(runner: NightRunner) -> list[date]:
             due = self.due
             self._require_plausible(due)
             if self._settings.ingest:
                 runner.prepare(due)
-            late = self._with_late_records(due)
             missing = self._missing(due - timedelta(days=1))
             self._mark(runner, missing, pending)
-            wanted = missing[: self._settings.catch_up]
-            return sorted({*late, *wanted, due})
+            return self._choice(due, missing)
 
         return self._run(chosen)
+
+    def _choice(self, due: date, missing: Sequence[date]) -> list[date]:
+        """Return the nights of a trigger: with late records, missing ones, the due one."""
+        late = self._with_late_records(due)
+        return sorted({*late, *missing[: self._settings.catch_up], due})
+
+    def plan(self) -> pa.Table:
+        """Return what the next trigger will run and what it will cost, a row per night.
+
+        Nights after the next trigger follow while older days have no buckets. Columns: night,
+        documents_read, documents_written, bytes_written, processor_s, jobs, backfill, basis.
+        """
+        due = self.due
+        stored = self._ledger.night(due)
+        choice = self._choice(due, self._missing(due - timedelta(days=1)))
+        if choice == [due] and stored is not None and stored["state"] == "done":
+            choice = [due + timedelta(days=1)]
+        return Planner(self._context, self._steps).plan(choice)
 
     def catch_up(
         self, first: date | None = None, last: date | None = None, limit: int | None = None
@@ -139,13 +164,36 @@ class Nights:
         self._require_over(night)
         return self._run(lambda _: [night], again=True)[0]
 
-    def forget(self, after: date | None = None) -> dict[str, int]:
+    def pause(self, *, by: str | None = None, note: str = "") -> None:
+        """Run no nights by triggers until :meth:`resume`; ``by`` None: the account of the store."""
+        enter(self._store, "pause", by=by, text=note, now=self._clock())
+
+    def resume(self, *, by: str | None = None, note: str = "") -> None:
+        """End a pause: the next trigger makes up for what is missing."""
+        enter(self._store, "resume", by=by, text=note, now=self._clock())
+
+    def forget(
+        self, after: date | None = None, *, by: str | None = None, note: str = "", dry_run: bool = False
+    ) -> dict[str, int]:
         """Remove accounts, messages, flag states and events of the nights after a day (None: of the future).
 
-        Jobs, buckets and runs stay. Returns the number of nights by table.
+        Jobs, buckets and runs stay. Returns the number of nights by table; ``dry_run``: nothing is removed.
+        The order is kept, with ``by``, the account and these numbers. Raises :class:`UsageError` for nights
+        that are over, without a reason in ``note``.
         """
+        last = self._clock().date() if after is None else after
+        if dry_run:
+            return forget_nights(self._store, last, dry_run=True)
+        if last < self.due and not note.strip():
+            raise UsageError(
+                f"nights from {last + timedelta(days=1)} to {self.due} are over: their flag states and "
+                "messages would be lost; give the reason (--note), or see what would be removed (--dry-run)"
+            )
         with self._lease().turn(0.0):
-            return forget_nights(self._store, self._clock().date() if after is None else after)
+            found = forget_nights(self._store, last, dry_run=True)
+            # first: nothing is removed without its order
+            enter(self._store, "forget", by=by, text=note, now=self._clock(), night=last, removed=found)
+            return forget_nights(self._store, last)
 
     def _run(self, choice: _Choice, *, again: bool = False) -> list[Row]:
         lease = self._lease()

@@ -14,12 +14,15 @@ from esjobs.store.base import Change, Hide, JobStore
 _TABLES = (NIGHTS, NIGHT_STEPS, NOTIFICATIONS, FLAG_HISTORY, FLAG_EVENTS)
 
 
-def forget_nights(store: JobStore, after: date) -> dict[str, int]:
+def forget_nights(store: JobStore, after: date, *, dry_run: bool = False) -> dict[str, int]:
     """Remove the rows of nights after a day in one switch; return the number of nights by table.
 
-    The states of flags become those of the newest remaining night.
+    The states of flags become those of the newest remaining night. ``dry_run``: nothing is removed.
     """
     nights = {table: _nights(store, table, after) for table in _TABLES}
+    found_by_table = {table.name: len(found) for table, found in nights.items()}
+    if dry_run:
+        return found_by_table
     changes: list[Change] = [
         Hide(table, night.isoformat()) for table, found in nights.items() for night in sorted(found)
     ]
@@ -28,7 +31,7 @@ def forget_nights(store: JobStore, after: date) -> dict[str, int]:
     if changes:
         store.publish(changes)
         tidy(store)
-    return {table.name: len(found) for table, found in nights.items()}
+    return found_by_table
 
 
 def _nights(store: JobStore, table: Table, after: date) -> set[date]:

@@ -15,10 +15,11 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Timer and pause; tests replace them."""
+    """Timer, pause, and processor time of this process; tests replace them."""
 
     timer: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
+    processor: Callable[[], float] = time.process_time
 
     def deadline(self, settings: NightsSettings) -> float:
         """Return the end of work that begins now, by the timer."""

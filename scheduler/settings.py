@@ -58,6 +58,9 @@ class NightsSettings(BaseModel):
     """The window, one of these lengths, whose results people see where they name none."""
     late_days: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=_LONGEST_WINDOW)] = 7
     """Days before a night that are checked for late records."""
+    backfill_jobs: Annotated[int, BeforeValidator(no_flag), Field(ge=0)] = 5_000_000
+    """Jobs of older days of the windows that a night makes up for, newest days first; one day at least. 0:
+    none."""
     catch_up: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=1_000)] = 7
     """Missing nights that one trigger makes up for, oldest first."""
     deadline_h: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=240)] = 4.0

@@ -173,7 +173,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.schema": set(),
     "esjobs.store": {
         *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec"),
-        *("elasticsearch", "elastic_transport", "opensearchpy"),
+        *("elasticsearch", "elastic_transport", "opensearchpy", "urllib3"),
     },
     "esjobs.settings": {"pydantic"},
     "esjobs.publish": {"numpy", "pyarrow"},
@@ -232,6 +232,7 @@ ONLY_IMPORTERS: dict[str, tuple[str, ...]] = {
     "elasticsearch": ("esjobs/store/elastic/transport/elasticsearch_*",),
     "elastic_transport": ("esjobs/store/elastic/transport/elasticsearch_client.py",),
     "opensearchpy": ("esjobs/store/elastic/transport/opensearch_client.py",),
+    "urllib3": ("esjobs/store/elastic/transport/proxies.py", "dashboards/servers/*", "scheduler/*"),
     "msgspec": ("esjobs/store/elastic/*", "esjobs/records/ingest/formats/*"),
     "orjson": ("esjobs/store/elastic/*",),
     "elftools": ("esjobs/similar/symbols.py",),

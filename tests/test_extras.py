@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OPTIONAL = ("altair", "PIL", "elftools", "gensim", "opensearchpy")
+OPTIONAL = ("altair", "PIL", "elftools", "gensim", "opensearchpy", "botocore")
 
 PLOT = """
 import esjobs

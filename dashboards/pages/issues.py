@@ -8,11 +8,19 @@ _EMPTY = "No issues. Did `esjobs detect` run?"
 WRONG = Where("severity", ("minor", "major", "critical"))
 """Issues to act on; tags have severity info."""
 _TABLE = "issues"
+_BY_COST = (
+    *("-lost_node_h", "-weighted_node_h", "-idle_core_h", "-severity_rank"),
+    *("source", "job_id", "detector"),
+)
 MOST_ROWS = 1000
 """Most issues of the table."""
 
 
-def _issues(id_: str, title: str, by: str, heading: str, *where: Where) -> Panel:
+_JOBS = ("n_jobs", "Jobs")
+
+
+def _issues(id_: str, title: str, by: str, heading: str, of: tuple[str, str], *where: Where) -> Panel:
+    column, unit = of
     return Panel(
         id_,
         title,
@@ -23,17 +31,17 @@ def _issues(id_: str, title: str, by: str, heading: str, *where: Where) -> Panel
             types="every",
             where=(*where, Where(by)),
             by=(by,),
-            metrics=(Sum("n_issues", "n_issues"),),
-            sort=("-n_issues",),
+            metrics=(Sum(column, column),),
+            sort=(f"-{column}",),
         ),
-        fields=(Entry(by, heading, "text", "label"), Entry("n_issues", "Issues", "count", "x")),
+        fields=(Entry(by, heading, "text", "label"), Entry(column, unit, "count", "x")),
         most=(20,),
         empty=_EMPTY,
     )
 
 
-def _idle(id_: str, title: str, rule: str, column: str) -> Panel:
-    """Panel of idle hours by user, for one rule, because hours of several rules overlap."""
+def _idle(id_: str, title: str, column: str) -> Panel:
+    """Panel of lost or idle hours by user: of each job the largest of its issues."""
     return Panel(
         id_,
         title,
@@ -42,7 +50,7 @@ def _idle(id_: str, title: str, rule: str, column: str) -> Panel:
         View(
             _TABLE,
             types="every",
-            where=(Where("detector", (rule,)), Where("user"), Where(column)),
+            where=(WRONG, Where("user"), Where(column)),
             by=("user",),
             metrics=(Sum(column, column),),
             sort=(f"-{column}",),
@@ -53,13 +61,14 @@ def _idle(id_: str, title: str, rule: str, column: str) -> Panel:
     )
 
 
-BY_RULE = _issues("issues-by-rule", "Which rules fire most?", "detector", "Rule", WRONG)
-BY_SEVERITY = _issues("issues-by-severity", "Issues and tags by severity", "severity", "Severity")
-BY_AREA = _issues("issues-by-area", "Issues by area", "area", "Area", WRONG)
-BY_USER = _issues("issues-by-user", "Issues by user", "user", "User", WRONG)
-BY_PROJECT = _issues("issues-by-project", "Issues by project", "project", "Project", WRONG)
-IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours by user", "cpu-idle", "idle_core_h")
-IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours by user", "gpu-idle", "idle_gpu_h")
+BY_RULE = _issues("issues-by-rule", "Jobs by rule", "detector", "Rule", ("n_issues", "Jobs"), WRONG)
+BY_SEVERITY = _issues("issues-by-severity", "Jobs by their worst severity", "severity", "Severity", _JOBS)
+BY_AREA = _issues("issues-by-area", "Jobs by area of their worst issue", "area", "Area", _JOBS, WRONG)
+BY_USER = _issues("issues-by-user", "Jobs with issues by user", "user", "User", _JOBS, WRONG)
+BY_PROJECT = _issues("issues-by-project", "Jobs with issues by project", "project", "Project", _JOBS, WRONG)
+LOST = _idle("issues-lost-by-user", "Lost node-hours by user", "job_lost_node_h")
+IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours by user", "job_idle_core_h")
+IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours by user", "job_idle_gpu_h")
 
 JOBS_TABLE = Panel(
     "issues-jobs",
@@ -70,7 +79,7 @@ JOBS_TABLE = Panel(
         _TABLE,
         types="every",
         where=(WRONG,),
-        sort=("-severity_rank", "-idle_core_h", "source", "job_id", "detector"),
+        sort=_BY_COST,
         most=MOST_ROWS,
     ),
     fields=(
@@ -81,6 +90,7 @@ JOBS_TABLE = Panel(
         Entry("detector", "Rule", "name"),
         Entry("severity", "Severity", "name"),
         Entry("severity_rank", "Rank", "count"),
+        Entry("lost_node_h", "Lost node-hours", "number"),
         Entry("value", "Value", "number"),
         Entry("threshold", "Limit", "number"),
         Entry("unit", "Seen on", "name"),
@@ -105,8 +115,9 @@ READ_ME = Panel(
         ),
         (
             "Hours",
-            "Hours of rules overlap, so each panel of hours uses one rule. Jobs without time series are "
-            "judged by their records only.",
+            "Panels count jobs. A job loses the largest share of cores or GPUs that an issue leaves idle, "
+            "times its node-hours; risks lose nothing. Hours of rules overlap: never add rows. Jobs "
+            "without time series are judged by their records only.",
         ),
     ),
 )
@@ -118,7 +129,7 @@ ISSUES = Page(
     stacked(
         (16, ((BY_SEVERITY, 16), (BY_AREA, 16), (READ_ME, 16))),
         (20, ((BY_RULE, 48),)),
-        (20, ((BY_USER, 24), (BY_PROJECT, 24))),
+        (20, ((LOST, 16), (BY_USER, 16), (BY_PROJECT, 16))),
         (20, ((IDLE_CORES, 24), (IDLE_GPUS, 24))),
         (30, ((JOBS_TABLE, 48),)),
     ),

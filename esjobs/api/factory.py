@@ -1,15 +1,17 @@
 """Builds the parts from the settings; the only place that knows which class stands behind which address."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esjobs.core.errors import SettingsError, StoreError, UsageError
+from esjobs.core.secret_file import SecretFile
 from esjobs.schema.catalogue import TABLES
 from esjobs.settings import Settings, secret
 from esjobs.store.base import JobStore
 
 if TYPE_CHECKING:
-    from esjobs.store.elastic.transport.access import Access
+    from esjobs.store.elastic.transport.access import Access, Secret
 
 
 def require_address(settings: Settings) -> None:
@@ -83,12 +85,13 @@ def access_to(
     cluster = settings.cluster
     files = (cluster.ca_file, cluster.certificate, cluster.key)
     ca_file, certificate, key = (str(path.expanduser()) if path is not None else None for path in files)
+    from_settings = _secret_of("password", cluster.password, cluster.password_file)
     return Access(
         location,
-        api_key=cluster.api_key,
-        token=cluster.token,
+        api_key=_secret_of("api_key", cluster.api_key, cluster.api_key_file),
+        token=_secret_of("token", cluster.token, cluster.token_file),
         user=user if user is not None else cluster.user,
-        password=secret(password) if password is not None else cluster.password,
+        password=secret(password) if password is not None else from_settings,
         ca_file=ca_file,
         certificate=certificate,
         key=key,
@@ -96,6 +99,28 @@ def access_to(
         timeout_s=cluster.timeout_s,
         retries=cluster.retries,
     )
+
+
+def _secret_of(name: str, value: "Secret | None", file: Path | None) -> "Secret | None":
+    if value is not None and file is not None:
+        raise SettingsError(f"cluster.{name} and cluster.{name}_file are both set; remove one of them")
+    return value if file is None else SecretFile(f"cluster.{name}", file)
+
+
+def _other_addresses(settings: Settings, location: str) -> tuple[str, ...]:
+    from esjobs.store.elastic.transport.access import split_user
+
+    scheme = location.partition(":")[0]
+    others = []
+    for address in settings.cluster.addresses:
+        other, user, password = split_user(address)
+        if (user, password) != (None, None) or other.partition(":")[0] != scheme:
+            raise SettingsError(
+                f"cluster.addresses contains {other}; expected {scheme}://HOST:9200, with the scheme of the "
+                "store and without user and password"
+            )
+        others.append(other)
+    return tuple(others)
 
 
 def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
@@ -109,13 +134,18 @@ def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
     location, user, password = split_user(settings.store)
     for name, in_address, in_settings in (
         ("user", user, cluster.user),
-        ("password", password, cluster.password),
+        ("password", password, cluster.password or cluster.password_file),
     ):
         if in_address is not None and in_settings is not None:
             raise SettingsError(
                 f"{name} is set in the address of {location} and in the settings; remove one of them"
             )
-    access = access_to(settings, location, user, password)
+    access = replace(
+        access_to(settings, location, user, password),
+        others=_other_addresses(settings, location),
+        proxy=cluster.proxy,
+        aws_region=cluster.aws_region,
+    )
     field_map = load_field_map(cluster.field_map) if cluster.field_map is not None else None
     return ElasticStore(
         connect(access, cluster.product),

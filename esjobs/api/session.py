@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from esjobs.api.lazy import FacadeOf
 from esjobs.api.page import Page
-from esjobs.core.arguments import Names, QueryOptions, Where, WindowLike
+from esjobs.core.arguments import Names, QueryOptions, Where, WindowLike, window_of
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoResultError, StoreError
 from esjobs.core.report import RunReport
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from esjobs.provisioning.facade import Provisioning
     from esjobs.records.facade import Declared
     from esjobs.records.ingest.base import Source
-    from esjobs.records.jobs.person_removal import Forgotten
+    from esjobs.render.person import Person
     from esjobs.render.profile.profile import Profile
     from esjobs.scores.facade import Scores
     from esjobs.similar.facade import Similar
@@ -180,13 +180,6 @@ class Session:
         """Undo a load and restore what it had replaced."""
         return Records(self._context).undo(load)
 
-    def forget_user(
-        self, name: str, *, pseudonymise: bool = False, keep_texts: bool = False, dry_run: bool = False
-    ) -> "Forgotten":
-        """Remove a person's name from jobs and every table: :mod:`esjobs.records.jobs.person_removal`."""
-        how = {"pseudonymise": pseudonymise, "keep_texts": keep_texts, "dry_run": dry_run}
-        return Records(self._context).forget_user(name, **how)
-
     def run(
         self, window: WindowLike = None, *, tasks: Names = (), where: Where = (), rebuild: bool = False
     ) -> list[RunReport]:
@@ -256,17 +249,17 @@ class Session:
 
         Raises :class:`UsageError` with close names, :class:`NoJobsError` when nothing is stored.
         """
-        return self.profile("queue", name)
+        return self._profile("queue", name)
 
     def queue(self, name: str) -> "Page[Profile]":
         """Profile of a queue; as :meth:`site`."""
-        return self.profile("queue", name)
+        return self._profile("queue", name)
 
     def cpu(self, name: str) -> "Page[Profile]":
         """Profile of a CPU model; as :meth:`site`."""
-        return self.profile("cpu_model", name)
+        return self._profile("cpu_model", name)
 
-    def profile(self, level: Level, name: str) -> "Page[Profile]":
+    def _profile(self, level: Level, name: str) -> "Page[Profile]":
         """Profile of a name of a level; as :meth:`site`."""
         from esjobs.render.profile.profile import profile
         from esjobs.render.profile_page import profile_html
@@ -274,6 +267,25 @@ class Session:
 
         content, clock = profile(self.store, level, name), self._context.clock
         return Page(content, lambda: profile_html(content, clock()), lambda: page_text(content))
+
+    def user(self, name: str, *, window: WindowLike = None) -> "Page[Person]":
+        """Page of a user: hours, scores, ranking, issues with hints, jobs to look at.
+
+        Raises :class:`UsageError` with close names, :class:`NoJobsError` when nothing is stored.
+        """
+        return self._person("user", name, window)
+
+    def project(self, name: str, *, window: WindowLike = None) -> "Page[Person]":
+        """Page of a project; as :meth:`user`."""
+        return self._person("project", name, window)
+
+    def _person(self, kind: str, name: str, window: WindowLike) -> "Page[Person]":
+        from esjobs.render.person import person
+        from esjobs.render.person_page import person_html
+        from esjobs.render.text.profile import person_text
+
+        content = person(self.store, kind, name, window_of(window, self._context.clock))
+        return Page(content, partial(person_html, content), partial(person_text, content))
 
     def job(self, job_id: str, *, source: str | None = None) -> "Page[JobStory]":
         """Report on one job: record, scores, issues, footprint, measurements, time series.

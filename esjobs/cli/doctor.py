@@ -28,6 +28,7 @@ from esjobs.schema.notifications import NOTIFICATIONS, WITHHELD
 from esjobs.settings import Settings
 from esjobs.store.base import Ailing
 from scheduler.notifications.settings import NotifySettings
+from scheduler.plan import sentences
 
 _PACKAGES = (
     "duckdb",
@@ -109,6 +110,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo"
         return
     yield "jobs", "ok", f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}", ""
+    yield from _plan_findings(session)
     for table in TABLES:
         yield f"table {table.name}", "ok", f"{count_rows(session.store, table):,} rows", ""
     unfinished = read_table(session.store, LOADS, [NotLike("state", ("complete",))], ["load_id"])
@@ -156,6 +158,8 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
             f"{len(health.future)}, up to {health.future[-1]}: the clock was ahead; they are not counted",
             "esjobs nights forget",
         )
+    if health.paused:
+        yield "pause", "warning", f"triggers run no nights: paused {health.paused}", "esjobs nights resume"
     if health.last_night is None:
         return
     counts = ", ".join(f"{number} {state}" for state, number in sorted(health.nights.items()))
@@ -172,6 +176,13 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
         stopped = FAILED if health.stopped else "ok"
         todo = "no job has ended recently; check the delivery of job records" if health.stopped else ""
         yield "newest job", stopped, format_time(health.last_end), todo
+
+
+def _plan_findings(session: Session) -> Iterator[_Finding]:
+    """Costs of the next night, as in ``esjobs nights plan``."""
+    for line in sentences(session.nights.plan(), most=1):
+        what, _, text = line.partition(": ")
+        yield what, "ok", text, ""
 
 
 def _notification_findings(session: Session) -> Iterator[_Finding]:

@@ -6,12 +6,16 @@ from esjobs.cli.help import example
 from esjobs.cli.options import (
     Context,
     emit,
+    filter_options,
     rows_options,
     say_notes,
     score_option,
     top_option,
     window_option,
 )
+from esjobs.core.arguments import split
+from esjobs.issues.worklist import BY as ISSUES_BY
+from esjobs.schema.issues import SEVERITIES
 from esjobs.schema.scores import BY, WEIGHTS
 
 
@@ -59,3 +63,57 @@ def rank(
         )
     say_notes(obj, ranked.notes)
     emit(ranked.rows, form, out, title=f"{chosen} by {by}, weighted by {weight.replace('_', '-')}")
+
+
+@example(
+    "esjobs issues --top 10",
+    "esjobs issues --by user,detector",
+    "esjobs issues --by job --user alice --min-severity major",
+)
+@click.command()
+@click.option(
+    "--by",
+    default="user",
+    show_default=True,
+    metavar="FIELD[,FIELD]",
+    help=f"Group by: {', '.join(ISSUES_BY)}.",
+)
+@filter_options("user", "project", "queue", "application", "detector")
+@click.option(
+    "--min-severity",
+    default="minor",
+    show_default=True,
+    type=click.Choice(SEVERITIES),
+    help="Issues of at least this severity.",
+)
+@click.option("--sort", metavar="COLUMN", help="Sort by: column, largest first. [default: lost_node_h]")
+@top_option(25)
+@window_option
+@rows_options
+@click.pass_obj
+def issues(
+    obj: Context,
+    /,
+    by: str,
+    min_severity: str,
+    sort: str | None,
+    top: int,
+    window: str | None,
+    form: str,
+    out: str,
+    **filters: tuple[str, ...],
+) -> None:
+    """Rank users, projects, rules or jobs by the node-hours that issues cost.
+
+    n_jobs counts jobs. lost_node_h: node-hours x idle share of cores or GPUs, the largest of a job's issues;
+    risks, as a memory leak of a job that ended well, lose 0. Equal losses: node-hours x weight of the worst
+    severity. Hours of several rules (--by detector) overlap.
+    """
+    where = {name: values for name, values in filters.items() if values}
+    with obj.session() as session:
+        rows = session.issues.work_list(split(by), window=window, where=where, least=min_severity).rows
+    if sort is not None:
+        if sort not in rows.column_names:
+            raise click.UsageError(f"no column '{sort}'; columns: {', '.join(rows.column_names)}")
+        rows = rows.sort_by([(sort, "descending")])
+    emit(rows.slice(0, top or None), form, out, title=f"issues by {by}, lost node-hours first")

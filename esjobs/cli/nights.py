@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, rows_options
+from esjobs.cli.options import Context, dry_run_option, emit, rows_options
 
 _DATE = click.DateTime(formats=["%Y-%m-%d"])
 _first = click.option("--from", "first", type=_DATE, help="First night; default: the first recorded.")
@@ -59,18 +59,74 @@ def nights(ctx: click.Context, first: datetime | None, last: datetime | None, fo
     emit(rows, form, out, prose=["reason"])
 
 
-@example("esjobs nights forget --after 2026-11-23")
+@example("esjobs nights plan", "esjobs nights plan --format json")
 @nights.command()
-@click.option("--after", type=_DATE, metavar="DATE", help="Last night to keep; default: today.")
+@rows_options
 @click.pass_obj
-def forget(obj: Context, after: datetime | None) -> None:
-    """Remove the records of nights after a date, for example of a clock that was ahead.
+def plan(obj: Context, form: str, out: str) -> None:
+    """Show what the next nights read, write and cost.
 
-    Removes their accounts, messages, flag states and flag events; never jobs, buckets or runs.
+    Nights of the next trigger, and further ones until older days have buckets. Rates are learned from the
+    last nights of this installation; before its first night they are those of another machine.
+    """
+    with obj.session() as session:
+        rows = session.nights.plan()
+    if form == "table":
+        from scheduler.plan import sentences
+
+        click.echo("\n".join(sentences(rows)))
+    else:
+        emit(rows, form, out)
+
+
+_who = click.option("--who", metavar="NAME", help="Person who enters this; default: the account.")
+_note = click.option("--note", default="", metavar="TEXT", help="Comment: the reason.")
+
+
+@example('esjobs nights pause --who ann --note "cluster is being upgraded"')
+@nights.command()
+@_who
+@_note
+@click.pass_obj
+def pause(obj: Context, who: str | None, note: str) -> None:
+    """Stop the triggers from running nights, until resumed.
+
+    catch-up and rerun still work. The order is kept: esjobs show night_orders.
     """
     with obj.session(writes=True) as session:
-        removed = session.nights.forget(_day(after))
-    click.echo(", ".join(f"{name}: {count} nights removed" for name, count in removed.items()), err=True)
+        session.nights.pause(by=who, note=note)
+    click.echo("nights are paused; resume with: esjobs nights resume", err=True)
+
+
+@example("esjobs nights resume --who ann")
+@nights.command()
+@_who
+@_note
+@click.pass_obj
+def resume(obj: Context, who: str | None, note: str) -> None:
+    """End a pause: the next trigger makes up for missing nights."""
+    with obj.session(writes=True) as session:
+        session.nights.resume(by=who, note=note)
+    click.echo("nights are resumed with the next trigger", err=True)
+
+
+@example("esjobs nights forget --dry-run", 'esjobs nights forget --after 2026-11-23 --note "wrong clock"')
+@nights.command()
+@click.option("--after", type=_DATE, metavar="DATE", help="Last night to keep; default: today.")
+@_who
+@_note
+@dry_run_option
+@click.pass_obj
+def forget(obj: Context, after: datetime | None, who: str | None, note: str, dry_run: bool) -> None:
+    """Remove the records of nights after a date, for example of a clock that was ahead.
+
+    Removes their accounts, messages, flag states and flag events; never jobs, buckets or runs. Nights that
+    are over need a reason (--note). The order is kept: esjobs show night_orders.
+    """
+    with obj.session(writes=not dry_run) as session:
+        removed = session.nights.forget(_day(after), by=who, note=note, dry_run=dry_run)
+    did = "would be removed" if dry_run else "removed"
+    click.echo(", ".join(f"{name}: {count} nights {did}" for name, count in removed.items()), err=True)
 
 
 @example("esjobs catch-up --from 2025-06-29 --to 2025-06-30")

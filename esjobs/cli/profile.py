@@ -1,23 +1,51 @@
-"""Commands that profile one site, queue or CPU model."""
+"""Commands that profile one site, queue, CPU model, user or project."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, format_option, out_option
+from esjobs.cli.options import Context, format_option, out_option, window_option
 from esjobs.core.text import visible
 from esjobs.core.words import Level
 
+if TYPE_CHECKING:
+    from esjobs.api.page import Page
+
 
 def _page(obj: Context, level: Level, name: str, form: str, out: str) -> None:
+    from esjobs.render.text.profile import write_json, write_page
+
+    with obj.session() as session:
+        page = session.cpu(name) if level == "cpu_model" else session.queue(name)
+    _write(obj, page, form, out, write_json, partial(write_page, now=obj.clock()))
+
+
+def _person(obj: Context, kind: str, name: str, window: str | None, form: str, out: str) -> None:
+    from esjobs.render.text.profile import write_person, write_person_json
+
+    with obj.session() as session:
+        ask = session.user if kind == "user" else session.project
+        page = ask(name, window=window)
+    _write(obj, page, form, out, write_person_json, write_person)
+
+
+def _write(
+    obj: Context,
+    page: "Page[Any]",
+    form: str,
+    out: str,
+    write_json: Callable[[Any, IO[str]], None],
+    text: Callable[[Any, IO[str], int], None],
+) -> None:
     import shutil
 
-    from esjobs.render.text.profile import write_json, write_page
     from esjobs.store.files.destination import writing_text
 
     if form == "table" and out.endswith((".html", ".json")):
         form = out.rpartition(".")[2]
-    with obj.session() as session:
-        page = session.profile(level, name)
     if form == "html":
         page.save(out)
         if out != "-" and not obj.quiet:
@@ -27,7 +55,7 @@ def _page(obj: Context, level: Level, name: str, form: str, out: str) -> None:
         if form == "json":
             write_json(page.content, stream)
         else:
-            write_page(page.content, stream, min(110, shutil.get_terminal_size().columns), obj.clock())
+            text(page.content, stream, min(110, shutil.get_terminal_size().columns))
 
 
 @example("esjobs site ALDER-HEP", "esjobs site ALDER-HEP --out alder.html")
@@ -53,3 +81,27 @@ def site(obj: Context, name: str, form: str, out: str) -> None:
 def cpu(obj: Context, name: str, form: str, out: str) -> None:
     """Profile one CPU model: speed factor, reference score, queues that run it, history."""
     _page(obj, "cpu_model", name, form, out)
+
+
+@example("esjobs user analyst-a", "esjobs user analyst-a --window 2025-06-01/2025-07-01")
+@click.command()
+@click.argument("name", metavar="NAME")
+@window_option
+@format_option("table", "json", "html")
+@out_option
+@click.pass_obj
+def user(obj: Context, name: str, window: str | None, form: str, out: str) -> None:
+    """Profile one user: hours, scores, ranking, issues with hints, jobs to look at."""
+    _person(obj, "user", name, window, form, out)
+
+
+@example("esjobs project physics")
+@click.command()
+@click.argument("name", metavar="NAME")
+@window_option
+@format_option("table", "json", "html")
+@out_option
+@click.pass_obj
+def project(obj: Context, name: str, window: str | None, form: str, out: str) -> None:
+    """Profile one project: hours, scores, ranking, issues with hints, jobs to look at."""
+    _person(obj, "project", name, window, form, out)

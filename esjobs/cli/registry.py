@@ -41,6 +41,16 @@ _QUERY = (
         "profile:cpu",
         "Profile one CPU model: speed factor, reference score, queues that run it, history.",
     ),
+    CommandEntry(
+        "user",
+        "profile:user",
+        "Profile one user: hours, scores, ranking, issues with hints, jobs to look at.",
+    ),
+    CommandEntry(
+        "project",
+        "profile:project",
+        "Profile one project: hours, scores, ranking, issues with hints, jobs to look at.",
+    ),
     CommandEntry("jobs", "jobs:jobs", "List the stored jobs that match the conditions."),
     CommandEntry(
         "compare", "results:compare", "Compare two runs: changed verdicts and factors, in standard errors."
@@ -59,6 +69,11 @@ _QUERY = (
     ),
     CommandEntry(
         "rank", "efficiency:rank", "Rank users, projects, queues or applications by mean score, worst first."
+    ),
+    CommandEntry(
+        "issues",
+        "efficiency:issues",
+        "Rank users, projects, rules or jobs by the node-hours that issues cost.",
     ),
     CommandEntry(
         "provision",

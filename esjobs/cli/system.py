@@ -97,9 +97,12 @@ def forget_user(
     Jobs stay, without a user, because speed factors use them. Run it while no nightly run is active.
     """
     from esjobs.cli.terminal import say
+    from esjobs.records.jobs import person_removal
+    from esjobs.schema.catalogue import TABLES
 
+    how = {"pseudonymise": pseudonymise, "keep_texts": keep_texts, "dry_run": dry_run}
     with obj.session(writes=True) as session:
-        done = session.forget_user(name, pseudonymise=pseudonymise, keep_texts=keep_texts, dry_run=dry_run)
+        done = person_removal.forget_user(session.store, TABLES, name, **how)
     emit(done.account, form, out, title="no changes" if dry_run else "")
     if done.others:
         say(f"not changed, because other users have these names: {', '.join(done.others)}", err=True)

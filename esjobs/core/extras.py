@@ -7,6 +7,7 @@ from esjobs.core.errors import MissingExtraError
 
 PACKAGES = {
     "altair": "altair",
+    "botocore": "botocore",
     "elftools": "pyelftools",
     "gensim": "gensim",
     "opensearchpy": "opensearch-py",

@@ -12,7 +12,7 @@ from esjobs.core.tables import columns
 
 PERSONAL: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(("user", "entered_by", "acknowledged_by", "recipient", "address"), "user"),
+        **dict.fromkeys(("user", "entered_by", "account", "acknowledged_by", "recipient", "address"), "user"),
         **dict.fromkeys(("project", "vo_group"), "project"),
         **dict.fromkeys(("unit", "submit_host", "host"), "host"),
         **dict.fromkeys(
@@ -28,7 +28,7 @@ program: its name stays unless it has a slash, for folders are named after peopl
 made of digits: HTCondor's name the machine that submitted (``crab3@host#9053.0``), CRAB's tasks who did.
 """
 
-AUTHORS = frozenset({"entered_by", "acknowledged_by"})
+AUTHORS = frozenset({"entered_by", "account", "acknowledged_by"})
 """Columns of kind ``user`` that say who did something: their rows are about something else."""
 
 KEPT_TEXTS = frozenset({"cpu_raw"})
@@ -47,7 +47,7 @@ KEPT = frozenset(
         *columns(
             "score_mpi_reason score_io_reason score_gpu_reason score_gpumem_reason cpu_efficiency_reason"
         ),
-        *columns("time_used_reason cores_from"),
+        *columns("time_used_reason cores_from cpu_from"),
         # of factors and verdicts
         *columns(
             "level name method verdict status origin outcome kind decision sole_link cause rules resolver"
@@ -55,7 +55,7 @@ KEPT = frozenset(
         *columns("grade estimate_benchmark sigma_cost_kind sigma_int_kind sigma_type_kind"),
         # of runs, loads, nights and notices: made by esjobs itself
         *columns("run run_before run_step speed_run step search_step fingerprint inputs load_id import_id"),
-        *columns("format field windows"),
+        *columns("format field windows backfill order_id"),
         *columns("table_name program_version event ack_id last_event from_state note_id notification bundle"),
         "channel",
         # of reports of TALP: known by their hashes

@@ -39,8 +39,21 @@ CANDIDATE = "candidate"
 """Displayed word for every other ``deviates``."""
 STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
 """Every word that people read for a verdict; see :func:`status_shown`."""
-VARIED: tuple[str, ...] = ("objective", "start-up time", "single type", "single core class", "task left out")
+VARIED: tuple[str, ...] = (
+    "objective",
+    "start-up time",
+    "single type",
+    "single core class",
+    "task left out",
+    "own start-up time",
+    "half of the tasks",
+    "strays put back",
+)
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
+HALVES = "half of the tasks"
+"""The one of which the sign is asked only: half of the tasks have larger errors."""
+STRAYS = "strays put back"
+"""The one under which the whole limit must survive: nothing says that strays are not of the name."""
 
 INVALID = "invalid record"
 """Reason in the books for a document that is no job: what ``esjobs ingest`` would have rejected."""

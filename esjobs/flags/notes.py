@@ -122,7 +122,7 @@ def _enter(
         "text": text,
         "entered_at": format_time(now),
     }
-    note = Note(content_id(facts), level, of_kind, name, kind, by, until, text, now, night)
+    note = Note(content_id(facts), level, of_kind, name, kind, by, until, text, now, night, store.account())
     rows = rows_table(FLAG_NOTES, [asdict(note)])
     written = store.replace(FLAG_NOTES, note.note_id, rows.to_batches())
     report = watch(store, night, settings, window_days, entered=[note], also=[written])

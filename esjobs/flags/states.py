@@ -102,6 +102,7 @@ class Note:
     text: str
     entered_at: datetime
     night: date
+    account: str | None = None
 
     @property
     def order(self) -> tuple[datetime, str]:

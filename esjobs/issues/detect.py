@@ -22,6 +22,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.issues.block_jobs import block_jobs, day_blocks
+from esjobs.issues.cost import costed
 from esjobs.issues.detectors.batch import Batch
 from esjobs.issues.facts import Facts, fields_needed
 from esjobs.issues.in_force import Judging
@@ -181,8 +182,8 @@ def _of_block(
         spools[MEASURES].add(rows)
         measured[key] = aligned(measurement, facts.n, block.n_samples)
         evidence[key] = pa.Table.from_batches([rows])
-    for flagged in judged(judging.rules, facts, eligible, measured):
-        _add_issues(spools[ISSUES], balance, issue_rows(day, facts, jobs["end_time"], flagged, evidence))
+    for cost in costed(list(judged(judging.rules, facts, eligible, measured)), facts):
+        _add_issues(spools[ISSUES], balance, issue_rows(day, facts, jobs["end_time"], cost, evidence))
     balance.not_eligible.update(reason for reason in why_not if reason)
     balance.n.update(
         n_jobs=facts.n,
@@ -206,8 +207,9 @@ def _of_records(
         facts = Facts(jobs, judging.clusters)
         ends = jobs.column("end_time").combine_chunks().cast(pa.timestamp("us", "UTC"))
         # nothing was measured, so that findings of detectors count for none of them
-        for flagged in judged(judging.rules, facts, np.zeros(facts.n, np.bool_)):
-            _add_issues(spools[ISSUES], balance, issue_rows(day, facts, ends, flagged))
+        found = list(judged(judging.rules, facts, np.zeros(facts.n, np.bool_)))
+        for cost in costed(found, facts):
+            _add_issues(spools[ISSUES], balance, issue_rows(day, facts, ends, cost))
         balance.n["n_jobs"] += jobs.num_rows
 
 

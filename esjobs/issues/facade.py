@@ -1,9 +1,9 @@
 """Issues of jobs in a session: ``s.issues``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from esjobs.core.arguments import WindowLike, paths
+from esjobs.core.arguments import Names, WindowLike, listed, paths, window_of
 from esjobs.core.report import RunReport
 from esjobs.records.answer import Answer
 from esjobs.records.context import Facade
@@ -42,3 +42,22 @@ class Issues(Facade):
         context = self._context
         days = None if window is None else context.days(window)
         return Answer(replayed(context.store, context.settings, paths(files), days))
+
+    def work_list(
+        self,
+        by: Names = "user",
+        *,
+        window: WindowLike = None,
+        where: Mapping[str, Names] | None = None,
+        least: str = "minor",
+    ) -> Answer:
+        """Rank names by what their jobs lost: :func:`~esjobs.issues.worklist.work_list`.
+
+        ``by``: user, project, queue, application, processing_type, cpu_model, detector or job; one or
+        several. ``where``: values by such a field. ``least``: least severity.
+        """
+        from esjobs.issues.worklist import work_list
+
+        context = self._context
+        inside = window_of(window, context.clock)
+        return Answer(work_list(context.store, listed(by), window=inside, where=where, least=least))

@@ -6,33 +6,35 @@ from esjobs.issues.detect import detect, fingerprints_of
 from esjobs.issues.in_force import in_force
 from esjobs.issues.settings import DetectSettings
 from esjobs.publish.publication import read_table
-from esjobs.records.night import NightAccount, NightStep, NightWork, late_days, left_out
+from esjobs.records.night import NightAccount, NightStep, NightWork, late_days, left_out, with_backfill
 from esjobs.schema.issues import ISSUE_DAYS
 
 
 def detect_night(work: NightWork) -> NightAccount:
-    """Judge jobs of the night and of earlier days with late records or series."""
-    if notes := _left_out(work):
-        return NightAccount(notes=notes)
-    window = late_days(work)
-    detect(work.store, in_force(work.settings), window)
+    """Judge jobs of the night of earlier days with late records or series, and of the backfill."""
+    windows = with_backfill(work, late_days(work))
     # what stands there, however much of it was made now: a night that is run again has the same account
     columns = ["n_jobs", "n_with_series", "n_issues"]
-    days = read_table(work.store, ISSUE_DAYS, [Days.of_window(window)], columns).to_pylist()
+    days: list[dict[str, int | None]] = []
+    for window in windows:
+        detect(work.store, in_force(work.settings), window)
+        days += read_table(work.store, ISSUE_DAYS, [Days.of_window(window)], columns).to_pylist()
     jobs, watched, issues = (sum(day[name] or 0 for day in days) for name in columns)
-    return NightAccount(jobs, issues, (f"days {window}", f"{watched} jobs with series"))
+    named = ", ".join(map(str, windows))
+    return NightAccount(jobs, issues, (f"days {named}", f"{watched} jobs with series"))
 
 
 def detect_inputs(work: NightWork) -> str:
     """Return a digest of jobs, series and rules of the night's days."""
-    if _left_out(work):
-        return "left out"
-    marks = fingerprints_of(work.store, in_force(work.settings), late_days(work))
-    return content_id({str(day): mark for day, mark in marks.items()})
+    judging = in_force(work.settings)
+    marks: dict[str, str] = {}
+    for window in with_backfill(work, late_days(work)):
+        marks |= {str(day): mark for day, mark in fingerprints_of(work.store, judging, window).items()}
+    return content_id(marks)
 
 
 def _left_out(work: NightWork) -> tuple[str, ...]:
     return left_out(work, work.settings.section(DetectSettings).nightly, "issues")
 
 
-DETECT = NightStep("detect", detect_night, inputs=detect_inputs, idle=True)
+DETECT = NightStep("detect", detect_night, inputs=detect_inputs, off=_left_out, idle=True)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
+from esjobs.issues.cost import Costed
 from esjobs.issues.facts import CARRIED, Facts
 from esjobs.issues.judging import Flagged
 from esjobs.issues.measuring import Measurement
@@ -98,13 +99,14 @@ def issue_rows(
     day: date,
     facts: Facts,
     ends: pa.Array,
-    flagged: Flagged,
+    cost: Costed,
     evidence: Mapping[tuple[str, str], pa.Table] | None = None,
 ) -> pa.RecordBatch:
     """Return rows of ``issues`` of one rule.
 
     ``ends``: end of each job. ``evidence``: rows of ``measures`` by detector and variant.
     """
+    flagged = cost.flagged
     rule, rows = flagged.rule, flagged.rows
     taken = pa.array(rows)
     jobs = facts.jobs.take(taken)
@@ -125,6 +127,12 @@ def issue_rows(
         **seen,
         "idle_core_h": finite(flagged.idle_core_h),
         "idle_gpu_h": finite(flagged.idle_gpu_h),
+        "lost_node_h": finite(cost.lost),
+        "weighted_node_h": finite(cost.weighted),
+        "job_lost_node_h": finite(cost.job_lost),
+        "job_idle_core_h": finite(cost.job_idle_core_h),
+        "job_idle_gpu_h": finite(cost.job_idle_gpu_h),
+        "n_jobs": pa.array(cost.leads.astype(np.int64)),
         "hint": hints,
         "variant": [rule.variant or None] * n,
         "severity_rank": pa.array(flagged.ranks),

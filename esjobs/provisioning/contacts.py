@@ -76,6 +76,7 @@ def enter_contact(
         "text": texts["note"],
         "acknowledged_on": acknowledged,
         "entered_at": now,
+        "account": store.account(),
     }
     store.publish([store.replace(CONTACTS, contact, rows_table(CONTACTS, [row]).to_batches())])
     tidy(store)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from esjobs.records.ingest.base import Source
-    from esjobs.records.jobs.person_removal import Forgotten
 
 
 class Records(Facade):
@@ -55,20 +54,6 @@ class Records(Facade):
         from esjobs.records.jobs.undo import undo
 
         return self._context.ingested(undo(self._context.store, load, TABLES))
-
-    @writes
-    def forget_user(self, name: str, *, pseudonymise: bool, keep_texts: bool, dry_run: bool) -> "Forgotten":
-        """Remove a person: :meth:`Session.forget_user`."""
-        from esjobs.records.jobs.person_removal import forget_user
-
-        return forget_user(
-            self._context.store,
-            TABLES,
-            name,
-            pseudonymise=pseudonymise,
-            keep_texts=keep_texts,
-            dry_run=dry_run,
-        )
 
 
 class Declared(Facade):

@@ -77,7 +77,7 @@ class NightAccount:
     rows_in: int = 0
     rows_out: int = 0
     notes: tuple[str, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int | str] = field(default_factory=dict)
 
 
 NO_FACTORS = NightAccount(notes=("no speed factors this night",))
@@ -94,20 +94,27 @@ def _stored(work: NightWork) -> bool:
     return True
 
 
+def _on(work: NightWork) -> tuple[str, ...]:
+    del work
+    return ()
+
+
 @dataclass(frozen=True)
 class NightStep:
     """A step of every night; idempotent: run twice for a night it leaves byte-equal rows.
 
     ``inputs``: digest of its inputs; the step is skipped while the ledger has the same one. None: run in
-    every attempt. ``stands``: True if its results are still stored. ``needs``: steps whose failure leaves it
-    out. ``per_window``: once per window, the headline first. ``idle``: also in a night without jobs.
-    ``after_failure``: reports the failure of a night. ``first``: before a trigger looks for late records.
+    every attempt. ``stands``: True if its results are still stored. ``off``: notes why the settings switch it
+    off; empty if they do not. ``needs``: steps whose failure skips it. ``per_window``: once per window, the
+    headline first. ``idle``: also in a night without jobs. ``after_failure``: reports the failure of a night.
+    ``first``: before a trigger looks for late records.
     """
 
     name: str
     function: Callable[[NightWork], NightAccount]
     inputs: Callable[[NightWork], str | None] = _always
     stands: Callable[[NightWork], bool] = _stored
+    off: Callable[[NightWork], tuple[str, ...]] = _on
     needs: tuple[str, ...] = ("aggregate",)
     per_window: bool = False
     idle: bool = False
@@ -115,25 +122,49 @@ class NightStep:
     first: bool = False
 
 
+def longest_window(work: NightWork) -> Window:
+    """Return the days that the longest window of a night covers."""
+    return Window.of_days(work.night - timedelta(days=work.schedule.windows[-1] - 1), work.night)
+
+
 def aggregated_days(work: NightWork) -> Window:
     """Return the days that a night looks at: those on which records may be late.
 
-    All days of its longest window after a long pause, and back to the first day whose buckets are outdated.
+    After nights that were not run also the days that these would have looked at, and back to the first day
+    whose buckets are outdated; no further than the longest window. Days before it without buckets are those
+    of the backfill.
     """
     from esjobs.publish.publication import read_table
     from esjobs.records.jobs.aggregate import buckets_version
 
-    start = work.night - timedelta(days=work.schedule.windows[-1] - 1)
-    late = work.night - timedelta(days=work.schedule.late_days)
-    before = Days("night", late - timedelta(days=1), work.night - timedelta(days=1))
-    states = read_table(work.store, NIGHTS, [before], ["state"]).column("state").to_pylist()
-    if late <= start or "done" not in states:
-        return Window.of_days(min(start, late), work.night)
+    start, back = longest_window(work).first_day, timedelta(days=work.schedule.late_days)
+    late = work.night - back
+    if late <= start:
+        return Window.of_days(late, work.night)
+    before = Days("night", start, work.night - timedelta(days=1))
+    nights = read_table(work.store, NIGHTS, [before], ["night", "state"]).to_pylist()
+    done = [row["night"] for row in nights if row["state"] == "done"]
+    since = max(start, max(done) + timedelta(days=1) - back) if done else late
     columns = ["day", "rules", "resolver"]
     made = read_table(work.store, DAYS, [Days.of_window(Window.of_days(start, late))], columns)
     current = (work.settings.section(CleaningRules).digest, buckets_version())
     others = [row["day"] for row in made.to_pylist() if (row["rules"], row["resolver"]) != current]
-    return Window.of_days(min([late, *others]), work.night)
+    return Window.of_days(min([late, since, *others]), work.night)
+
+
+def backfilled_days(work: NightWork) -> Window | None:
+    """Return the days that the backfill of this night made up for, by the ledger; None without any."""
+    from esjobs.publish.publication import read_table
+
+    rows = read_table(work.store, NIGHTS, [Days("night", work.night, work.night)], ["backfill"])
+    text = next(iter(rows.column("backfill").to_pylist()), None)
+    return None if text is None else Window.parse(text)
+
+
+def with_backfill(work: NightWork, window: Window) -> tuple[Window, ...]:
+    """Return the windows of a step that judges jobs: its own, and that of the night's backfill."""
+    piece = backfilled_days(work)
+    return (window,) if piece is None else (window, piece)
 
 
 def left_out(work: NightWork, nightly: bool | None, section: str) -> tuple[str, ...]:

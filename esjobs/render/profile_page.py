@@ -178,6 +178,11 @@ def _part(profile: Profile, section: Section) -> Part:
         figures += [_whiskers(profile)] if _drawn(profile) else []
     if section.title == "Over time":
         figures += _courses(profile)
+    return part_of(section, figures)
+
+
+def part_of(section: Section, figures: Sequence[Whiskers | Course] = ()) -> Part:
+    """Return a section as laid out for the template."""
     return Part(
         section.title,
         visible(section.about),

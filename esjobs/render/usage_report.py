@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from dashboards.targets.html.profile import Part, ProfilePage, render_profile
 from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import core_h, count, day_range, duration, many, percent
-from esjobs.core.query import Count, Query, Sum
 from esjobs.core.text import visible
 from esjobs.core.window import Window, format_time
+from esjobs.issues.worklist import work_list
 from esjobs.publish.publication import finite
 from esjobs.records.jobs.query import query_jobs
+from esjobs.render.person import ISSUE_COLUMNS
 from esjobs.render.profile_page import columns_of, curve
-from esjobs.schema.issues import ISSUES
 from esjobs.schema.scores import SCORE_NAMES
 from esjobs.scores.rank import rank
 from esjobs.store.base import JobStore
@@ -44,7 +44,6 @@ _CURVES = (
     ("efficiency", "CPU efficiency"),
     ("failure_rate", "Share of failed jobs"),
 )
-_ISSUE_SUMS = (Count("n"), Sum("node_h", "node_h"), Sum("idle_core_h", "idle_core_h"))
 _LEAST_POINTS = 3
 _LONGEST_BY_DAY = 62
 """Days up to which a window is drawn by day; longer ones by week."""
@@ -187,16 +186,9 @@ def _scores(store: JobStore, window: Window) -> Part | None:
 
 
 def _issues(store: JobStore, window: Window) -> Part | None:
-    query = Query(("detector", "severity"), _ISSUE_SUMS, window, over=ISSUES)
-    found = store.aggregate(query).table.to_pylist()
-    rows = [
-        {
-            "issue": row["detector"],
-            "severity": row["severity"],
-            "jobs": row["n"],
-            "node-hours": finite(row["node_h"]),
-            "core-hours to save": finite(row["idle_core_h"]),
-        }
-        for row in sorted(found, key=lambda row: -(row["node_h"] or 0.0))
-    ]
-    return _table("Issues of jobs", rows) if rows else None
+    try:
+        found = work_list(store, ("detector",), window=window, least="info").to_pylist()
+    except NoResultError:
+        return None
+    rows = [{heading: row[name] for name, heading in ISSUE_COLUMNS} for row in found]
+    return _table("Issues of jobs", rows, "Most lost node-hours first. Hours of issues of one job overlap.")

@@ -158,6 +158,7 @@ FLAG_NOTES = Table(
         column("text", "text", "text of the note or answer"),
         column("entered_at", "time", "time of entry", "UTC"),
         column("night", "day", "last night at that time; the entry counts from this night on"),
+        column("account", "keyword", "account of the cluster or the machine that entered it"),
     ),
     entered=True,
     made_by="flags ack",

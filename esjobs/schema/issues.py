@@ -4,6 +4,8 @@ from esjobs.core.tables import Table, column, columns
 
 SEVERITIES = ("info", "minor", "major", "critical")
 """Severities of issues, the least first."""
+SEVERITY_WEIGHTS = (0.0, 0.3, 0.6, 1.0)
+"""Weight of each severity in the order of work."""
 AREAS = ("cpu", "gpu", "memory", "io", "mpi", "request")
 """Subjects of issues."""
 ISSUE_KINDS = ("detector", "tag")
@@ -124,6 +126,27 @@ ISSUES = Table(
         column("share_frac", "number", "affected share of the time of the job", "fraction"),
         column("idle_core_h", "number", "core-hours that could be saved; null: unknown", "h"),
         column("idle_gpu_h", "number", "GPU-hours that could be saved; null: unknown", "h"),
+        column(
+            "lost_node_h",
+            "number",
+            "node_h x idle share of cores or GPUs, whichever is larger; 0: a risk; null: unknown",
+            "h",
+        ),
+        column(
+            "weighted_node_h",
+            "number",
+            "node_h x weight of the severity: critical 1, major 0.6, minor 0.3, info 0",
+            "h",
+        ),
+        column(
+            "job_lost_node_h",
+            "number",
+            "largest lost_node_h of the job; on its worst finding only, so that sums count a job once",
+            "h",
+        ),
+        column("job_idle_core_h", "number", "largest idle_core_h of the job; on its worst finding only", "h"),
+        column("job_idle_gpu_h", "number", "largest idle_gpu_h of the job; on its worst finding only", "h"),
+        column("n_jobs", "integer", "1 on the worst finding of a job, 0 on others; panels add it up", "jobs"),
         column("hint", "text", "meaning and advice for the user of the job"),
         _VARIANT,
         column("severity_rank", "integer", "0 info, 1 minor, 2 major, 3 critical"),
@@ -132,9 +155,10 @@ ISSUES = Table(
     time="end_time",
     made_by="detect",
     shown=columns(
-        "day job_id user project detector severity value threshold unit idle_core_h idle_gpu_h hint"
+        "day job_id user project detector severity lost_node_h value threshold unit idle_core_h idle_gpu_h "
+        "hint"
     ),
-    order=columns("-severity_rank -idle_core_h source job_id detector"),
+    order=columns("-lost_node_h -weighted_node_h -idle_core_h -severity_rank source job_id detector"),
 )
 
 ISSUE_DAYS = Table(

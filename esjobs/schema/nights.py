@@ -30,6 +30,7 @@ NIGHTS = Table(
         column("jobs_dropped", "integer", "jobs of the day dropped by cleaning", "jobs"),
         column("steps_done", "integer", "steps of the last attempt; other steps were up to date"),
         column("program_version", "keyword", "version of esjobs"),
+        column("backfill", "keyword", "older days aggregated in this night, such as 2025-05-01/2025-05-08"),
     ),
     time="night",
     made_by="nights",
@@ -54,6 +55,13 @@ NIGHT_STEPS = Table(
         column("notes", "text", "notes, separated by semicolons"),
         column("attempt", "integer", "attempt of the night with this step"),
         column("finished", "time", "end of the step", "UTC"),
+        column("processor_s", "number", "processor time of esjobs and, as reported, of the cluster", "s"),
+        column("documents_read", "integer", "job records grouped or read, again for each question", "jobs"),
+        column("documents_written", "integer", "rows sent to the store", "rows"),
+        column("bytes_written", "integer", "bytes of these rows; of a cluster: of the requests", "B"),
+        column("documents_deleted", "integer", "removed rows", "rows"),
+        column("requests", "integer", "requests to a cluster; 0 of a file", "requests"),
+        column("requests_failed", "integer", "requests without an answer or with an error", "requests"),
     ),
     time="night",
     made_by="nights",
@@ -61,4 +69,26 @@ NIGHT_STEPS = Table(
     order=("night", "position"),
 )
 
-TABLES = (NIGHTS, NIGHT_STEPS)
+ACTIONS = ("pause", "resume", "forget")
+"""Orders of people about nights."""
+
+NIGHT_ORDERS = Table(
+    "night_orders",
+    "orders of people about nights: pause, resume, forget",
+    "order_id",
+    (
+        column("order_id", "keyword", "derived from the order and its time"),
+        column("action", "keyword", "order", values=ACTIONS),
+        column("night", "day", "of forget: last night that was kept", "UTC"),
+        column("entered_by", "keyword", "person who gave the order"),
+        column("text", "text", "reason, and the numbers of removed nights"),
+        column("entered_at", "time", "time of entry", "UTC"),
+        column("account", "keyword", "account of the cluster or the machine that entered it"),
+    ),
+    entered=True,
+    made_by="nights pause",
+    shown=columns("entered_at action night entered_by account text"),
+    order=columns("-entered_at action"),
+)
+
+TABLES = (NIGHTS, NIGHT_STEPS, NIGHT_ORDERS)

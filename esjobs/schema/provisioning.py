@@ -54,6 +54,7 @@ CONTACTS = Table(
         column("text", "text", "text of the contact"),
         column("acknowledged_on", "day", "day of the acknowledgement; null: none", "UTC"),
         column("entered_at", "time", "time of entry", "UTC"),
+        column("account", "keyword", "account of the cluster or the machine that entered it"),
     ),
     entered=True,
     made_by="provision contact",

@@ -98,6 +98,12 @@ SCORES = Table(
             "cores: as recorded; cluster: nodes x cores of a described node, if the record has none",
             values=("cores", "cluster"),
         ),
+        column(
+            "cpu_from",
+            "keyword",
+            "CPU time behind cpu_efficiency and idle_core_h: cpu_s: as recorded; load: load x wall time",
+            values=("cpu_s", "load"),
+        ),
     ),
     time="end_time",
     made_by="score",

@@ -148,6 +148,8 @@ FACTORS = Table(
             "models; of all types together",
         ),
         column("k_via_err", "number", "its standard error: above all how much queues scatter beside these"),
+        column("n_rejected", "integer", "buckets that the fit rejected as strays", "buckets"),
+        column("n_cut", "integer", "task units that a limit on wall time cuts off there; left out", "units"),
     ),
     time="window_end",
     made_by="fit",
@@ -607,6 +609,13 @@ FLAGS = Table(
             "compared",
         ),
         *RANKED,
+        column(
+            "checks",
+            "text",
+            "checks of a deviation, each with its number: what was counted, or the deviation under it; null "
+            "for other verdicts and methods",
+        ),
+        column("refuted_by", "text", "what would refute the deviation"),
     ),
     time="window_end",
     made_by="flag",

@@ -29,7 +29,7 @@ _WATCHED = {
     "io": tuple(metric.name for metric in METRICS if metric.area == "io"),
 }
 _NOT_WATCHED = {"mpi": "no monitoring data of the network", "io": "no monitoring data of input and output"}
-_BUSY_GPUS = "gpu_load"
+_BUSY_GPUS, _BUSY_CORES = "gpu_load", "cpu_load"
 # Samples of a unit without which nobody can be said to have watched; rules do without them, too
 _FEWEST_SAMPLES = 3
 # Share of the samples that may be missing for the same
@@ -41,12 +41,14 @@ class Findings:
     """Issues and footprints of a day; arrays run beside ``jobs``, keys of :func:`job_keys`.
 
     ``issues``: per area job, weight and share of each issue. ``watched``: monitored jobs by area.
-    ``gpu_load``: mean GPU load.
+    ``gpu_load``: mean GPU load. ``busy_cores``: mean number of busy cores of the job, and true
+    where it is the load average of nodes.
     """
 
     issues: dict[str, tuple[pa.Array, Floats, Floats]]
     watched: dict[str, pa.Array]
     gpu_load: tuple[pa.Array, Floats]
+    busy_cores: tuple[pa.Array, Floats, npt.NDArray[np.bool_]]
 
 
 def job_keys(sources: pa.Array, jobs: pa.Array) -> pa.Array:
@@ -60,8 +62,8 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
     areas = In("area", tuple(SCORED_AREAS.values()))
     columns = ["source", "job_id", "area", "severity", "share_frac"]
     found = read_table(store, ISSUES, [on_day, areas], columns)
-    metrics = In("metric", (*_WATCHED["mpi"], *_WATCHED["io"], _BUSY_GPUS))
-    figures = ["source", "job_id", "metric", "mean", "n_samples", "n_units", "gap_frac"]
+    metrics = In("metric", (*_WATCHED["mpi"], *_WATCHED["io"], _BUSY_GPUS, _BUSY_CORES))
+    figures = ["source", "job_id", "metric", "scope", "mean", "job_mean", "n_samples", "n_units", "gap_frac"]
     seen = read_table(store, FOOTPRINTS, [on_day, metrics], figures)
     seen = seen.filter(pa.array(~_thin(seen)))
     keys, its_metric = _keys(seen), seen.column("metric").combine_chunks()
@@ -76,7 +78,14 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
         watched[area] = pc.unique(pa.concat_arrays([of_area, issues[area][0]]))
     gpus = pc.equal(its_metric, _BUSY_GPUS)
     load = seen.column("mean").combine_chunks().filter(gpus).to_numpy(zero_copy_only=False)
-    return Findings(issues, watched, (keys.filter(gpus), np.asarray(load, np.float64)))
+    return Findings(issues, watched, (keys.filter(gpus), np.asarray(load, np.float64)), _busy_cores(seen))
+
+
+def _busy_cores(seen: pa.Table) -> tuple[pa.Array, Floats, npt.NDArray[np.bool_]]:
+    loads = seen.filter(pc.equal(seen.column("metric"), _BUSY_CORES))
+    busy = loads.column("job_mean").combine_chunks().to_numpy(zero_copy_only=False)
+    of_node = pc.equal(loads.column("scope"), "node").combine_chunks().fill_null(True)
+    return _keys(loads), np.asarray(busy, np.float64), of_node.to_numpy(zero_copy_only=False)
 
 
 def _thin(seen: pa.Table) -> npt.NDArray[np.bool_]:
@@ -132,6 +141,18 @@ def gpu_load_of(keys: pa.Array, findings: Findings) -> Floats:
     job, mine = _shared_rows(findings.gpu_load[0], keys)
     load[job] = findings.gpu_load[1][mine]
     return load
+
+
+def busy_cores_of(keys: pa.Array, findings: Findings, exclusive: npt.NDArray[np.bool_]) -> Floats:
+    """Return the mean number of busy cores of jobs, NaN if unknown.
+
+    The load average of a node is that of all its jobs and counts only where a job has the node alone.
+    """
+    busy = np.full(len(keys), np.nan)
+    its_keys, loads, of_node = findings.busy_cores
+    job, mine = _shared_rows(its_keys, keys)
+    busy[job] = np.where(of_node[mine] & ~exclusive[job], np.nan, loads[mine])
+    return busy
 
 
 def _shared_rows(of: pa.Array, keys: pa.Array) -> tuple[Rows, Rows]:

@@ -3,23 +3,30 @@
 from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
 from esjobs.core.window import Window
-from esjobs.records.night import NightAccount, NightStep, NightWork, aggregated_days, left_out
+from esjobs.records.night import NightAccount, NightStep, NightWork, aggregated_days, left_out, with_backfill
 from esjobs.scores.score import score, score_digest
 from esjobs.scores.settings import EfficiencySettings
 
 
 def score_night(work: NightWork) -> NightAccount:
-    """Score jobs of the night, and of earlier days that changed; then predict missing scores if enabled."""
-    window = aggregated_days(work)
-    account = _scored(work, window)
-    predicted: tuple[str, ...] = work.context.peers["similar.predict_nightly"](work.context, window)
-    return NightAccount(account.rows_in, account.rows_out, (*account.notes, *predicted))
+    """Score jobs of the night, of earlier days that changed and of the backfill; predict missing scores if
+    enabled.
+    """
+    rows_in = rows_out = 0
+    notes: list[str] = []
+    for window in with_backfill(work, aggregated_days(work)):
+        account = _scored(work, window)
+        rows_in, rows_out = rows_in + account.rows_in, rows_out + account.rows_out
+        notes += [*account.notes, *work.context.peers["similar.predict_nightly"](work.context, window)]
+    return NightAccount(rows_in, rows_out, tuple(dict.fromkeys(notes)))
 
 
 def score_inputs(work: NightWork) -> str:
     """Return a digest of jobs, issues and score settings of the night's days."""
     out = _left_out(work)
-    digest = "left out" if out else score_digest(work.store, aggregated_days(work), work.settings)
+    windows = with_backfill(work, aggregated_days(work))
+    digests = [] if out else [score_digest(work.store, window, work.settings) for window in windows]
+    digest = content_id({"days": digests})
     predicted = work.context.peers["similar.nightly_inputs"](work.context)
     return content_id({"scores": digest, **predicted}) if predicted else digest
 
@@ -38,4 +45,9 @@ def _left_out(work: NightWork) -> tuple[str, ...]:
     return left_out(work, work.settings.section(EfficiencySettings).nightly, "scores")
 
 
-SCORE = NightStep("score", score_night, inputs=score_inputs)
+def _off(work: NightWork) -> tuple[str, ...]:
+    """Return why nothing is done; predictions are made without scores, too."""
+    return () if work.context.peers["similar.nightly_inputs"](work.context) else _left_out(work)
+
+
+SCORE = NightStep("score", score_night, inputs=score_inputs, off=_off)

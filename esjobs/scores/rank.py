@@ -243,6 +243,9 @@ def _mixed(chosen: Selection) -> Iterator[str]:
                 f"{chosen.score} adds different numbers of scores per job ({_listed(shares)} of the scored "
                 f"{hours}), so jobs with more measurements score higher; compare means instead"
             )
+    from_load = chosen.shares("cpu_from", has_score).get("load", 0.0)
+    if from_load and chosen.column == "cpu_efficiency":
+        yield f"{percent(from_load)} of the scored {hours} have no CPU time; the load of cores stands for it"
     assumed = 0.0
     if chosen.weight == "node_h":
         assumed = chosen.shares("node_h_from", has_score).get("assumed", 0.0)

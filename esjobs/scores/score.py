@@ -27,6 +27,7 @@ from esjobs.schema.similar import PREDICTED_SCORES
 from esjobs.scores.families import EVENTS_VERSION
 from esjobs.scores.findings import (
     Findings,
+    busy_cores_of,
     findings_of,
     fingerprints_of,
     gpu_load_of,
@@ -50,7 +51,7 @@ from esjobs.scores.usage import (
 )
 from esjobs.store.base import Change, Hide, JobStore
 
-SCORES_VERSION = 4
+SCORES_VERSION = 5
 """Version of the formulas; a change makes stored scores stale."""
 
 _KEPT = (
@@ -229,6 +230,7 @@ def scored_jobs(
     nodes = nodes_of(jobs, clusters, settings.cores_per_node)
     cores_from = _complete_cores(recorded, nodes)
     keys = job_keys(jobs.column("source"), jobs.column("job_id"))
+    cpu_from = _complete_cpu_time(recorded, keys, findings, nodes)
     models = pc.coalesce(nodes.cpu_models, jobs.column("cpu_raw"))
     counted = score_counters(jobs.column("counters"), models, nodes.smt, reasons)
     scored: dict[str, Scored] = {
@@ -266,6 +268,7 @@ def scored_jobs(
         "n_scores": sum(~np.isnan(values[name]) for name in SCORE_NAMES),
         "time_used_reason": reasons.column(time_share.codes),
         "cores_from": cores_from,
+        "cpu_from": cpu_from,
         "day": pa.repeat(pa.scalar(day), jobs.num_rows),
         "fingerprint": pa.repeat(pa.scalar(fingerprint), jobs.num_rows),
     }
@@ -295,6 +298,22 @@ def _complete_cores(numbers: dict[str, Floats], nodes: Nodes) -> pa.Array:
     numbers["cores"] = np.where(filled, numbers["nodes"] * nodes.cores, numbers["cores"])
     origin = np.select([recorded, filled], ["cores", "cluster"], "")
     return pa.array(origin, pa.string(), mask=~(recorded | filled))
+
+
+def _complete_cpu_time(
+    numbers: dict[str, Floats], keys: pa.Array, findings: Findings, nodes: Nodes
+) -> pa.Array:
+    """Fill missing CPU time with the mean load of the job's cores; return the source of each job's."""
+    recorded = ~np.isnan(numbers["cpu_s"])
+    # an assumed size of nodes does not tell who else is on them
+    described = ~pc.equal(nodes.origin, "assumed").fill_null(True).to_numpy(zero_copy_only=False)
+    with np.errstate(invalid="ignore"):
+        exclusive = described & (numbers["cores"] >= numbers["nodes"] * nodes.cores)
+    busy = np.minimum(busy_cores_of(keys, findings, exclusive), numbers["cores"])
+    from_load = busy * numbers["wall_s"]
+    numbers["cpu_s"] = np.where(recorded, numbers["cpu_s"], from_load)
+    origin = np.select([recorded, ~np.isnan(numbers["cpu_s"])], ["cpu_s", "load"], "")
+    return pa.array(origin, pa.string(), mask=origin == "")
 
 
 def _tenth(values: Floats, percent: int) -> Floats:

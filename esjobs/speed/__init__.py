@@ -6,6 +6,6 @@ from esjobs.core.capability import Capability, Lazy, StepEntry
 CAPABILITY = Capability(
     "speed",
     sections=(("fit", Lazy("esjobs.speed.settings:FitSettings")),),
-    steps=(StepEntry("fit", Lazy("esjobs.speed.night:FIT"), after=("aggregate",)),),
+    steps=(StepEntry("fit", Lazy("esjobs.speed.night:FIT"), after=("backfill",)),),
     facade=Lazy("esjobs.speed.facade:Speed"),
 )

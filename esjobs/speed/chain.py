@@ -42,7 +42,8 @@ from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.ranking import RANKED
 from esjobs.store.base import JobStore
 
-_NUMBERS = columns("k k_err k_raw k_err_stat k_err_int events_per_job k_via k_via_err")
+_NUMBERS = columns("k k_err k_raw k_err_stat k_err_int events_per_job k_via k_via_err efficiency")
+_COUNTS = columns("n_units n_tasks n_jobs n_buckets n_rejected n_cut")
 _TEXTS = ("reason", "sole_link", "records_doubt")
 
 
@@ -178,8 +179,8 @@ class Chain:
         behind = days_behind(self._store, window, question.rules)
         if behind:
             yield (
-                f"{len(behind)} days have jobs that are not aggregated yet, first {behind[0]}; run: esjobs "
-                f"aggregate --window {window}"
+                f"{len(behind)} days have jobs that are not aggregated yet, first {next(iter(behind))}; run: "
+                f"esjobs aggregate --window {window}"
             )
         latest = latest_run(self._store, SPEED)
         complete = self._steps_of(question.run) >= set(SPEED.steps)
@@ -288,7 +289,7 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         method=item["method"],
         name=columns["name"],
         component=component,
-        **{name: columns[name].astype(np.int64) for name in ("n_units", "n_tasks", "n_jobs")},
+        **{name: columns[name].astype(np.int64) for name in _COUNTS},
         status=columns["status"],
         only_type=item["only_type"] or "",
         left_out=item["left_out"] or "",

@@ -88,6 +88,11 @@ class Factors:
     # Of queues outside the largest component, the factor that their CPU models tell, on its scale
     k_via: Floats | None = None
     k_via_err: Floats | None = None
+    # Buckets of each name in the fit, and those that it lost as strays
+    n_buckets: Ints | None = None
+    n_rejected: Ints | None = None
+    n_cut: Ints | None = None  # Task keys that a limit cuts off at each name
+    efficiency: Floats | None = None  # CPU time over wall time x cores of the jobs behind each name
 
     @property
     def via(self) -> Mask:
@@ -285,7 +290,7 @@ def _factors(
     count = len(names)
     status, reason = _without_fit(data, entered, position, count, min_bucket_jobs)
     component = np.full(count, -1, np.int64)
-    n_units, n_tasks = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    n_units, n_tasks, n_buckets, n_rejected = np.zeros((4, count), np.int64)
     n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
     n_fitted = 0
     columns = {name: np.full(count, np.nan) for name in ("k", "k_err", "k_err_stat", "k_err_int")}
@@ -304,6 +309,7 @@ def _factors(
         status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
         component[where], n_units[where] = units.component, units.n_tasks
         n_tasks[where] = _distinct_tasks(result.buckets, data.keys)
+        n_buckets[where], n_rejected[where] = units.n_buckets, _strays(result)
         n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
         n_fitted = len(result.components)
     component[component < 0] = n_fitted + np.arange((component < 0).sum())
@@ -321,12 +327,22 @@ def _factors(
         events_per_job=_events_per_job(data, entered, position, count),
         sole_link=np.full(count, "", object),
         n_tasks=n_tasks,
+        n_buckets=n_buckets,
+        n_rejected=n_rejected,
+        n_cut=np.bincount(position, data.cut.codes >= 0, count).astype(np.int64),
+        efficiency=_efficiency(data, entered, position, count),
         n_components=int(component.max()) + 1 if count else 0,
         k=columns["k"],
         k_err=columns["k_err"],
         k_err_stat=columns["k_err_stat"],
         k_err_int=columns["k_err_int"],
     )
+
+
+def _strays(result: fitters.FitResult) -> Ints:
+    kept, unit = result.weighting.kept, result.source.unit
+    stray = unit[:0] if kept is None else unit[~kept]
+    return np.bincount(stray, minlength=len(result.units)).astype(np.int64)
 
 
 def _distinct_tasks(buckets: fitters.Buckets, keys: TaskKeys) -> Ints:
@@ -349,6 +365,13 @@ def _events_per_job(data: FitInput, entered: Mask, position: Codes, count: int) 
     rows = fitted_or_all(entered, position, count)
     events = np.bincount(position[rows], data.events[rows], count)
     return np.asarray(events / np.bincount(position[rows], data.n_jobs[rows], count))
+
+
+def _efficiency(data: FitInput, entered: Mask, position: Codes, count: int) -> Floats:
+    rows = fitted_or_all(entered, position, count)
+    cpu_s, core_s = (np.bincount(position[rows], column[rows], count) for column in (data.cpu_s, data.core_s))
+    efficiency: Floats = np.divide(cpu_s, core_s, out=np.full(count, np.nan), where=core_s > 0)
+    return efficiency
 
 
 def _without_fit(

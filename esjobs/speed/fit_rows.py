@@ -6,7 +6,7 @@ import numpy as np
 
 from esjobs.publish.publication import finite
 from esjobs.records.names.sites import Sites
-from esjobs.speed.factors import METHODS, Fit, fitted_or_all
+from esjobs.speed.factors import METHODS, Fit
 from esjobs.speed.links import what_would_link
 from esjobs.speed.residual_rows import pull_columns
 from fitters import FitResult, MinuitMinimum
@@ -19,11 +19,6 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
     units = {} if item.result is None else {row["name"]: row for row in item.result.units.rows()}
     position = data.name.used().codes
     count = len(factors.name)
-    counted = fitted_or_all(item.entered, position, count)
-    sums = {
-        column: np.bincount(position, getattr(data, column) * counted, count)
-        for column in ("cpu_s", "core_s")
-    }
     rho = _mean_rho(item, position, count)
     parts = _shared_parts(item)
     for index, name in enumerate(factors.name):
@@ -41,6 +36,8 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
             "component": int(factors.component[index]),
             "n_units": int(factors.n_units[index]),
             "n_buckets": int(unit.get("n_buckets", 0)),
+            "n_rejected": 0 if factors.n_rejected is None else int(factors.n_rejected[index]),
+            "n_cut": 0 if factors.n_cut is None else int(factors.n_cut[index]),
             "n_jobs": int(factors.n_jobs[index]),
             "status": factors.status[index],
             "reason": factors.reason[index] or None,
@@ -49,7 +46,7 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
             "site": site.name if site else None,
             "site_guessed": site.guessed if site else None,
             "events_per_job": finite(factors.events_per_job[index]),
-            "efficiency": finite(sums["cpu_s"][index] / sums["core_s"][index]),
+            "efficiency": None if factors.efficiency is None else finite(factors.efficiency[index]),
             "sole_link": factors.sole_link[index] or None,
             "method_shift": finite(shift),
             "method_sigmas": finite(sigmas),

@@ -167,6 +167,44 @@ class Ailment:
     to_do: str
 
 
+@dataclass(frozen=True)
+class Work:
+    """Work of a store since it was opened.
+
+    ``jobs_read``: jobs grouped or read, again for each question. ``rows_written``, ``bytes_written``: rows of
+    results and jobs handed over to be stored, ``rows_deleted`` removed ones. Of a cluster besides
+    ``requests`` by status (``none``: no answer), bytes sent and received, and ``server_s``, its time on our
+    requests by its own account.
+    """
+
+    jobs_read: int = 0
+    rows_written: int = 0
+    rows_deleted: int = 0
+    bytes_written: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    server_s: float = 0.0
+    requests: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: "Work") -> "Work":
+        return self._joined(other, 1)
+
+    def __sub__(self, other: "Work") -> "Work":
+        return self._joined(other, -1)
+
+    def _joined(self, other: "Work", sign: int) -> "Work":
+        statuses = {*self.requests, *other.requests}
+        requests = {
+            each: self.requests.get(each, 0) + sign * other.requests.get(each, 0) for each in statuses
+        }
+        numbers = {
+            name: getattr(self, name) + sign * getattr(other, name)
+            for name in self.__dataclass_fields__
+            if name != "requests"
+        }
+        return Work(**numbers, requests={each: number for each, number in requests.items() if number})
+
+
 class JobStore(Protocol):
     """Storage of jobs and results. Not safe for use from several threads."""
 
@@ -240,6 +278,12 @@ class JobStore(Protocol):
 
     def capabilities(self) -> Capabilities:
         """Describe the store."""
+
+    def account(self) -> str:
+        """Return the account by which the store is used: of a cluster, else of this machine."""
+
+    def work(self) -> Work:
+        """Return the work done since the store was opened."""
 
     def check_fields(self) -> list[FieldState]:
         """Return the state of every stored field, in catalogue order."""

@@ -1,6 +1,7 @@
 """Identity of processes; liveness is known on the same machine only."""
 
 import os
+import pwd
 import socket
 from dataclasses import dataclass
 from functools import cache
@@ -8,6 +9,16 @@ from pathlib import Path
 from typing import Self
 
 _UNKNOWN = "-"
+
+
+def os_account() -> str:
+    """Return the account of this process, such as ``ann on node7``."""
+    number = os.geteuid()
+    try:
+        name = pwd.getpwuid(number).pw_name
+    except KeyError:
+        name = f"uid {number}"
+    return f"{name} on {socket.gethostname()}"
 
 
 @dataclass(frozen=True)

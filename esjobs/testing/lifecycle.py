@@ -10,7 +10,7 @@ from esjobs.core.query import Count, Query, Select
 from esjobs.schema.speed import FACTORS
 from esjobs.store.base import JobStore
 from esjobs.testing.engine import Engine
-from esjobs.testing.rows import job, put, selected
+from esjobs.testing.rows import job, put, selected, table_batch
 
 
 def test_what_is_put_lasts(durable: Engine, tmp_path: Path) -> None:
@@ -34,6 +34,28 @@ def test_a_store_says_what_it_is(store: JobStore) -> None:
     assert able.version
     assert able.location
     assert able.days_per_aggregate >= 1
+
+
+def test_work_is_counted(store: JobStore) -> None:
+    put(store, "a", *(job(number) for number in range(5)))
+    of_load = store.work()
+    assert of_load.rows_written >= 5
+    assert of_load.bytes_written > 0
+    store.aggregate(Query(("queue",), (Count(),)))
+    assert (store.work() - of_load).jobs_read == 5
+    selected(store)
+    assert (store.work() - of_load).jobs_read == 10
+    before = store.work()
+    for _ in range(2):
+        rows = [{"run": "r1", "name": f"queue {number}"} for number in range(100)]
+        store.publish([store.replace(FACTORS, "r1", [table_batch(FACTORS, rows)])])
+    # a store may write a few more, such as the marks of a partition
+    written = (store.work() - before).rows_written
+    assert 200 <= written <= 220
+    before = store.work()
+    assert store.sweep() == 100
+    assert 100 <= (store.work() - before).rows_deleted <= 110
+    assert store.work().jobs_read == of_load.jobs_read + 10
 
 
 def test_closing_twice_is_closing_once(store: JobStore) -> None:

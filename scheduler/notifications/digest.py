@@ -9,6 +9,7 @@ from urllib.parse import quote
 from esjobs.core.numbers import day_range, declared, many, signed_percent, speed, speed_range
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, noun
+from esjobs.speed.judging.checks import SEPARATOR
 from scheduler.notifications.notices import KINDS, Kind, Notice
 from scheduler.notifications.settings import Role
 
@@ -38,6 +39,8 @@ class Line:
     evidence: str
     reasons: tuple[str, ...]
     basis: str
+    checks: tuple[str, ...]
+    refuted_by: str
     also: tuple[str, ...]
     link: str
     slower: bool | None
@@ -178,6 +181,8 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
         evidence=visible(notice.evidence or ""),
         reasons=tuple(map(visible, notice.reasons)),
         basis=_basis(notice),
+        checks=tuple(visible(notice.checks).split(SEPARATOR)) if notice.checks else (),
+        refuted_by=visible(notice.refuted_by or ""),
         also=tuple(map(visible, notice.also)),
         link="" if link is None else link_to(link, notice),
         slower=None if not notice.deviation else notice.deviation < 0,

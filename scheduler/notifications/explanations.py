@@ -38,8 +38,8 @@ def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Fla
 
 @dataclass(frozen=True)
 class Basis:
-    """Jobs and tasks behind a deviation, the number of compared sites (CPU models), and the interval of the
-    measured corepower.
+    """Jobs and tasks behind a deviation, the number of compared sites (CPU models), the interval of the
+    measured corepower, the checks, and what would refute it.
     """
 
     n_jobs: int | None = None
@@ -47,6 +47,8 @@ class Basis:
     n_groups: int | None = None
     estimate_low: float | None = None
     estimate_high: float | None = None
+    checks: str | None = None
+    refuted_by: str | None = None
 
 
 def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, Basis]:
@@ -59,6 +61,7 @@ def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag,
     lines = read_table(store, LINES, [In("run", runs)], [*_LINE, "n_groups"]).to_pylist()
     sites = {tuple(row[key] for key in _LINE): row["n_groups"] for row in lines}
     columns = ["method", "deviation", "n_jobs", "n_tasks", "estimate_low", "estimate_high"]
+    columns += ["checks", "refuted_by"]
     flags = read_table(
         store, FLAGS, [In("run", runs), In("name", names)], ["run", *_FLAG[1:], *columns]
     ).to_pylist()
@@ -69,6 +72,8 @@ def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag,
             sites.get(tuple(row[key] for key in _LINE)),
             row["estimate_low"],
             row["estimate_high"],
+            row["checks"],
+            row["refuted_by"],
         )
         for row in flags
         # one row per method: the one that the event followed

@@ -51,8 +51,8 @@ class Notice:
     only; deviations are fractions of the declared value, with their 90 % interval; ``corepower`` (declared)
     and ``proposed_corepower`` (measured, with its 90 % interval ``estimate_low`` to ``estimate_high``) are
     benchmark per core. ``n_groups``: compared sites (CPU models). ``also``: other processing types with the
-    same confirmed deviation. ``confirmed``: True if cleared to send to a site. None: unknown, or not
-    applicable to the kind.
+    same confirmed deviation. ``checks``, ``refuted_by``: as in ``flags``. ``confirmed``: True if cleared to
+    send to a site. None: unknown, or not applicable to the kind.
     """
 
     id: str
@@ -85,6 +85,8 @@ class Notice:
     n_groups: int | None = None
     estimate_low: float | None = None
     estimate_high: float | None = None
+    checks: str | None = None
+    refuted_by: str | None = None
     also: tuple[str, ...] = ()
 
     @property

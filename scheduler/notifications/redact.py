@@ -8,9 +8,8 @@ from pydantic import SecretStr
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.redact import remember
+from esjobs.core.secret_file import SecretFile
 from scheduler.notifications.settings import NotifySettings
-
-_LARGEST = 64 << 10
 
 
 def value_of(secret: SecretStr | None, file: Path | None, what: str) -> str | None:
@@ -23,18 +22,7 @@ def value_of(secret: SecretStr | None, file: Path | None, what: str) -> str | No
         return secret.get_secret_value()
     if file is None:
         return None
-    try:
-        with file.expanduser().open("rb") as stream:
-            lines = stream.read(_LARGEST).decode("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise SettingsError(
-            f"cannot read {what} from {file}: {reason}; check the path and its permissions"
-        ) from None
-    if not lines or not lines[0].strip():
-        raise SettingsError(f"cannot read {what} from {file}: its first line is empty")
-    remember(lines[0].strip())
-    return lines[0].strip()
+    return SecretFile(what, file).get_secret_value()
 
 
 def host_of(url: str) -> str:

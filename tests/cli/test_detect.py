@@ -33,12 +33,20 @@ def test_issues_are_shown_by_who_what_and_how_bad(judged: Path) -> None:
     everything = rows("show", "issues", store=judged)
     assert {row["job_id"] for row in everything} == {"idle", "leak", "lazy"}
     assert {row["job_id"] for row in rows("show", "issues", "--user", "bob", store=judged)} == {"lazy"}
-    worst = rows("show", "issues", "--min-severity", "major", store=judged)
-    assert {row["detector"] for row in worst} == {"memory-leak"}
+    worst = rows("show", "issues", "--min-severity", "minor", store=judged)
+    assert {row["detector"] for row in worst} == {"memory-leak", "low-efficiency", "one-core-used"}
     assert rows("show", "issues", "--detector", "cpu-idle", store=judged)[0]["unit"] == "n1/2"
     refused = run("show", "issues", "--project", "none", store=judged)
     assert refused.exit_code == 2
     compare_text(refused.stderr)
+
+
+def test_the_list_of_work_counts_jobs(judged: Path) -> None:
+    (bob,) = rows("issues", "--min-severity", "info", "--user", "bob", store=judged)
+    assert (bob["user"], bob["n_jobs"], bob["lost_node_h"]) == ("bob", "1", "3.0")
+    users = rows("issues", "--min-severity", "info", "--sort", "n_jobs", store=judged)
+    assert [row["user"] for row in users] == ["alice", "bob"]
+    assert run("issues", "--sort", "colour", store=judged).exit_code == 2
 
 
 def test_a_second_time_nothing_is_made(judged: Path) -> None:

@@ -118,7 +118,7 @@ READING = (
     ),
     *("nights", "doctor", "fit-file", "line-file", "dashboards", "rules", "notify preview", "notify log"),
 )
-CHANGES = ("flags ack", "flags answer", "nights forget")
+CHANGES = ("flags ack", "flags answer", "nights forget", "nights pause", "nights resume")
 
 
 def reads(line: str) -> bool:

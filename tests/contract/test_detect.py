@@ -40,6 +40,9 @@ def made(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
             "record": sorted(story.record),
         }
     ]
+    rows["work list"] = session.issues.work_list(least="info").rows.to_pylist()
+    of_rules = session.issues.work_list(["user", "detector"], least="info")
+    rows["work list of rules"] = of_rules.rows.to_pylist()
     rows["of bob"] = session.tables.issues(user="bob", min_severity="minor").rows.to_pylist()
     return rows
 

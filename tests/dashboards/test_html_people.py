@@ -104,7 +104,7 @@ def test_names_of_job_issues_lead_to_their_scores(browser: "Browser", folder: Pa
     issues = demo.tables.issues().to_pandas()
     wrong = issues[issues["severity"] != "info"]
     opened = open_file(browser, folder, "issues#severity=major")
-    user = str(wrong[wrong["severity"] == "major"].groupby("user")["n_issues"].sum().idxmax())
+    user = str(wrong[wrong["severity"] == "major"].groupby("user")["n_jobs"].sum().idxmax())
     opened.page.locator("#issues-by-user svg .marks_marks path").first.click()
     opened.page.wait_for_url("**/people.html#*")
     again(opened)

@@ -133,6 +133,9 @@ def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded
         assert session.run("2018-08-01/2018-08-02")[-1].rows_out
         assert len(session.tables.factors(level="queue", method="gamma", type="all").to_pandas()) == 4
         assert session.query(by=["queue"], metrics=["jobs"]).to_pandas()["jobs"].tolist() == [75] * 4
+        session.nights.pause(by="ann")
+        (order,) = session.tables.night_orders().rows.to_pylist()
+        assert (order["entered_by"], order["account"]) == ("ann", "reader")
     assert guarded.security is not None
     refused = guarded.request("PUT", f"{archive}/_doc/1", {"x": 1}, login=guarded.security.login("reader"))
     assert refused.status == 403

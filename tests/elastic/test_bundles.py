@@ -253,8 +253,8 @@ def test_a_panel_shows_what_the_store_holds(
         assert len(rows) == min(len(wanted), 500)
         column = panel.view.sort[0].lstrip("-")
         best = [row[column] for row in wanted if row[column] is not None]
-        first = answer["hits"]["hits"][0]["_source"][column]
-        assert same(first, max(best) if panel.view.sort[0].startswith("-") else min(best))
+        first = answer["hits"]["hits"][0]["_source"].get(column)
+        assert same(first, (max if panel.view.sort[0].startswith("-") else min)(best, default=None))
     elif panel.kind == "table":
         columns = [column for columns in columns_of_table(panel) for column, _ in columns]
         assert len(rows) == len(wanted)
@@ -270,11 +270,11 @@ def test_a_panel_shows_what_the_store_holds(
         found = {row[label]: row[value] for row in rows}
         assert len(found) == min(len(named), panel.most[0])
         assert all(same(found[key], named[key]) for key in found)
-        assert max(found.values()) == pytest.approx(max(named.values()))
+        assert not named or max(found.values()) == pytest.approx(max(named.values()))
 
 
-MAY_BE_EMPTY: set[str] = set()
-"""Panels that the demo has no rows for."""
+MAY_BE_EMPTY = {"issues-idle-gpus", "issues-lost-by-user"}
+"""Panels that the demo has no rows for: no GPUs, no nodes."""
 
 
 def test_planted_queues_and_only_they_are_confirmed(filled: Server, demo: Session) -> None:

@@ -64,6 +64,7 @@ def bare(kind: type[Any], raised: Exception) -> Any:
     cluster.location = "http://localhost:1"
     cluster._client = Raises()
     cluster._client.transport = cluster._client
+    cluster._be_patient(Access(cluster.location, retries=0))
     return cluster
 
 

@@ -41,6 +41,32 @@ def test_a_master_is_lost(servers: Servers, name: str, tmp_path: Path) -> None:
         assert cluster.start().running
 
 
+@scene(
+    "`kill -9` of the first of three addresses (`cluster.addresses`) in the middle of a load",
+    "sent this request and all others to the next address",
+    SAME,
+    "elasticsearch8",
+    own=True,
+)
+def test_a_node_with_an_address_is_lost(servers: Servers, name: str, tmp_path: Path) -> None:
+    with servers.of_its_own(name, nodes=3) as cluster:
+        stage = Stage("faults", tmp_path)
+        stage.begin(cluster.url)
+        master = cluster.master()
+        first_node = next(node for node in cluster.nodes if node is not master)
+        others = tuple(node.url for node in cluster.nodes if node is not first_node)
+        file = stage.next_file()
+        with Proxy(first_node.url) as proxy, opened(proxy.url, stage.prefix, addresses=others) as session:
+            lost = proxy.on(lambda _: True, first(lambda _: cluster.kill(first_node)), skip=10)
+            act(session, "ingest", file)
+            assert lost.hits == 1
+            act(session, "run", file)
+            for step in ("ingest", "run"):
+                act(stage.embedded, step, file)
+            assert not first_node.running
+            assert_after(session, stage.expected(), reported=True)
+
+
 @pytest.fixture
 def rare_looks_at_the_disk(server: Server) -> Iterator[None]:
     """The cluster, which would find the disk empty and lift the block by itself, does not look."""

@@ -48,8 +48,15 @@ def test_a_finding_carries_its_evidence(detected: esjobs.Session) -> None:
     (stops,) = detected.tables.issues(detector="collapse").rows.to_pylist()
     assert (stops["begin"], stops["until"]) == (START + timedelta(hours=2), START + timedelta(hours=4))
     (leak,) = detected.tables.issues(detector="memory-leak").rows.to_pylist()
-    # 2 GB an hour: from 1 GB/h on it is major, from 10 GB/h on critical
-    assert leak["severity"] == "major"
+    # the job ended well: a risk, that lost nothing
+    assert (leak["severity"], leak["lost_node_h"]) == ("minor", 0.0)
+    assert row["lost_node_h"] == 2.0
+    of_idle = [each for each in detected.tables.issues() if each["job_id"] == "idle"]
+    assert len(of_idle) == 3
+    # a job counts once, with its largest loss
+    assert sorted(each["n_jobs"] for each in of_idle) == [0, 0, 1]
+    assert [each["job_lost_node_h"] for each in of_idle if each["n_jobs"]] == pytest.approx([2.1])
+    assert [each["job_idle_core_h"] for each in of_idle if each["n_jobs"]] == pytest.approx([8.4])
     assert "grew steadily by 2 GB per hour" in leak["hint"]
 
 

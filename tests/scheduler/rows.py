@@ -9,7 +9,10 @@ from esjobs.store.base import JobStore
 OF_TIME = {
     "runs": ("at", "seconds"),
     "nights": ("seconds", "began", "finished", "attempt", "steps_done", "late_days"),
-    "night_steps": ("seconds", "finished", "attempt"),
+    "night_steps": (
+        *("seconds", "finished", "attempt", "processor_s", "documents_read", "documents_written"),
+        *("bytes_written", "documents_deleted", "requests", "requests_failed"),
+    ),
 }
 """Columns that differ from one time to the next, by table."""
 

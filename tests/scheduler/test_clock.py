@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.core.errors import ClockError
+from esjobs.core.errors import ClockError, UsageError
 from scheduler.condition import condition
 from scheduler.settings import NightlyFiles
 from tests.messages import raised
@@ -134,7 +134,12 @@ def test_forgetting_nights_takes_the_memory_of_flags_back_and_no_jobs(tmp_path: 
         assert before["flag_states"]
         jobs = stage.store.span().jobs
         stage.live(FIRST + timedelta(days=3))
-        removed = stage.nights.forget(FIRST + timedelta(days=2))
+        would = stage.nights.forget(FIRST + timedelta(days=2), dry_run=True)
+        with raised(UsageError):
+            stage.nights.forget(FIRST + timedelta(days=2))
+        assert len(stage.states()) == 4
+        removed = stage.nights.forget(FIRST + timedelta(days=2), note="wrong clock")
+        assert removed == would
         assert (removed["nights"], removed["flag_history"]) == (1, 1)
         for name, rows in before.items():
             assert stage.session.tables.read(name).rows.to_pylist() == rows

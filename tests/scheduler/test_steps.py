@@ -9,7 +9,10 @@ from scheduler.steps import night_steps
 
 def test_the_order_of_a_night() -> None:
     names = [step.name for step in night_steps(CAPABILITIES)]
-    assert " ".join(names) == "ingest talp aggregate fit drift decompose watch detect score notify prune"
+    assert (
+        " ".join(names)
+        == "ingest talp aggregate backfill fit drift decompose watch detect score notify prune"
+    )
 
 
 def test_every_entry_has_the_name_of_its_step() -> None:

@@ -281,7 +281,6 @@ def test_a_mark_that_is_a_link_writes_nowhere(file: Path) -> None:
 STEPS = [
     ("ingest", ("jobs", "jobs.csv")),
     ("undo", ("x",)),
-    ("forget_user", ("x",)),
     ("declared.import_values", ("file.csv",)),
     ("declared.remove", ("x",)),
     ("declared.remove_references", ("x",)),

@@ -18,7 +18,7 @@ from esjobs.schema.issues import AREAS, SEVERITIES
 
 BUILT = (
     *("detector", "variant", "area", "meaning", "when", "limits", "value", "threshold", "severity", "hint"),
-    *("idle_core_h", "idle_gpu_h", "metric", "any_job", "enabled"),
+    *("idle_core_h", "idle_gpu_h", "metric", "any_job", "alone", "enabled"),
 )
 """Keys of a rule."""
 _WASTED = ("idle_core_h", "idle_gpu_h")
@@ -160,6 +160,7 @@ def built_rule(
         wasted["idle_gpu_h"],
         _text(content, "metric"),
         _flag(content, "any_job", default=detector is None),
+        _flag(content, "alone", default=False),
         unit_names(units),
     )
     _flag(content, "enabled", default=True)

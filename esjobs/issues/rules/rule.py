@@ -48,7 +48,7 @@ class Rule:
     ``detector``, ``variant``: measurement it uses; empty: a tag, from footprint and record. ``when``: flags
     jobs for which it is certainly true. ``value``: shown value; default: that of the detector. ``threshold``:
     limit shown beside it. ``metric``: metric of the plot. ``any_job``: also for jobs that are not eligible.
-    ``units``: base units of limits.
+    ``alone``: not reported of a job with an issue. ``units``: base units of limits.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Rule:
     idle_gpu_h: Expression | None = None
     metric: str = ""
     any_job: bool = False
+    alone: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
 
     @property

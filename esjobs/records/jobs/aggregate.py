@@ -180,13 +180,26 @@ def lost_days(store: JobStore, window: Window, books: Iterable[Mapping[str, Any]
     return sorted(day for day, jobs in binned.items() if n_in_buckets.get(day, 0) != jobs)
 
 
-def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:
-    """The days of the window whose buckets are missing or do not hold the jobs that are stored now."""
+def buckets_of_jobs(store: JobStore, window: Window, rules: CleaningRules) -> tuple[int, int]:
+    """Return the number of buckets that the jobs of a window would have, and of these jobs; nothing is
+    written.
+    """
+    answer = resolution.aggregate(store, _KEYS, (Count("n_jobs"),), window, drops=rules.drops())
+    books = answer.books.to_pylist()
+    return answer.table.num_rows, sum(_count(row) for row in books if row["kind"] != "note")
+
+
+def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> dict[date, int]:
+    """Return the days of a window whose buckets are missing or outdated, with the jobs stored now."""
     columns = ["day", "fingerprint", "rules", "resolver"]
     made = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
     fresh = {row["day"]: row["fingerprint"] for row in made if _is_current(row, rules)}
     prints = store.day_fingerprints(window).to_pylist()
-    return [row["day"] for row in prints if fresh.get(row["day"]) != row["fingerprint"]]
+    return {
+        row["day"]: row["n_jobs"]
+        for row in sorted(prints, key=lambda row: row["day"])
+        if fresh.get(row["day"]) != row["fingerprint"]
+    }
 
 
 def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:

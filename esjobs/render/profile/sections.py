@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.freshness import Freshness
-from esjobs.core.numbers import number, percent, signed_percent
+from esjobs.core.numbers import many, number, percent, signed_percent
 from esjobs.core.words import HALF_WIDTH_90, status_shown
 from esjobs.render.profile.profile import Profile, Row
 
@@ -123,12 +123,22 @@ def _sentences(profile: Profile) -> Iterator[str]:
         yield start + (row["sentence"] or "")
         if row["name"] in profile.needs:
             yield f"{start}Needed for a verdict: {profile.needs[row['name']]}."
+        yield from (f"{start}{text}" for text in _checked(row))
         state = standing_of.get(row["name"])
         if state is not None:
             yield f"{start}{_flag(state)}"
     for link in profile.links:
         if link["link"]:
             yield f"Component {link['component']}: {link['link']}"
+
+
+def _checked(row: Row) -> Iterator[str]:
+    """Yield what a deviation rests on, its checks with their numbers, and what would refute it."""
+    if row["checks"]:
+        yield f"Rests on {many(row['n_jobs'], 'job')} of {many(row['n_tasks'], 'task')}."
+        yield f"Checked (deviation under each): {row['checks']}."
+    if row["refuted_by"]:
+        yield f"Refuted by: {row['refuted_by']}."
 
 
 def _flag(state: Row) -> str:

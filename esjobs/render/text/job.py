@@ -60,7 +60,9 @@ def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         shown = (
             "none" if value is None else formatted(value, "percent" if name == "cpu_efficiency" else "number")
         )
-        yield name, f"{shown}{f' ({visible(reason)})' if reason else ''}"
+        from_load = name == "cpu_efficiency" and story.scores.get("cpu_from") == "load"
+        note = reason or ("from the load of its cores" if from_load else "")
+        yield name, f"{shown}{f' ({visible(note)})' if note else ''}"
     for row in sorted(story.predicted, key=lambda row: str(row["score_name"])):
         error = "" if row["error_68"] is None else f" ± {formatted(row['error_68'])} (68 %)"
         count = f"{row['n_neighbours']} similar job{'s' * (row['n_neighbours'] > 1)}"

@@ -28,10 +28,11 @@ from esjobs.publish.publication import Outcome, finite, rows_table
 from esjobs.records.declared.origin import Declared
 from esjobs.schema.speed import FIT_SUMMARIES, FLAGS
 from esjobs.speed.factors import MIXED_TASK, Factors
+from esjobs.speed.judging.checks import SEPARATOR, checks_of, refuted_by
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import propose, share_among_siblings
 from esjobs.speed.judging.sentences import describe_verdict
-from esjobs.speed.judging.stability import changes_of, unstable_names
+from esjobs.speed.judging.stability import Change, changes_of, unstable_names
 from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
 from esjobs.speed.ranking import likely_factor
@@ -100,6 +101,10 @@ def judge(
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
             deviation_raw=point.deviation_raw,
+            n_buckets=0 if factors.n_buckets is None else int(factors.n_buckets[index]),
+            n_rejected=0 if factors.n_rejected is None else int(factors.n_rejected[index]),
+            n_cut=0 if factors.n_cut is None else int(factors.n_cut[index]),
+            core_use=None if factors.efficiency is None else finite(factors.efficiency[index]),
             via_models=bool(factors.via[index]),
         )
         compared = _comparison(point, settings.deviation_limit)
@@ -209,13 +214,15 @@ def flag(
     changes = changes_of(variants)
     for (factors, found), judged, values in zip(compared, verdicts, q_values, strict=True):
         unstable = None
+        of_fit = changes.get((factors.level, factors.processing_type, factors.method), {})
         if factors.method == settings.methods[0]:
             unstable = unstable_names(
-                [(item.evidence, item.verdict) for item in judged],
-                changes.get((factors.level, factors.processing_type, factors.method), {}),
-                settings.deviation_limit,
+                [(item.evidence, item.verdict) for item in judged], of_fit, settings.deviation_limit
             )
         mine = list(_flag_rows(factors, judged, values, unstable, settings))
+        for row, item in zip(mine, judged, strict=True):
+            if item.verdict == "deviates" and unstable is not None:
+                row.update(_checked(item, of_fit.get(item.evidence.name, ())))
         flags.extend(mine)
         said = conclude(
             mine,
@@ -372,6 +379,11 @@ def _flag_rows(
             **_estimated(item),
             **factors.ranking.get(evidence.name, {}),
         }
+
+
+def _checked(item: Judged, changes: Sequence[Change]) -> dict[str, object]:
+    checks = SEPARATOR.join(check.text for check in checks_of(item.evidence, changes))
+    return {"checks": checks, "refuted_by": refuted_by(item.evidence) or None}
 
 
 def _estimated(item: Judged) -> dict[str, object]:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from esjobs.core.numbers import signed_percent
-from esjobs.core.words import VARIED, Verdict
-from esjobs.speed.judging.verdicts import SURVIVING, Evidence, survives
+from esjobs.core.words import HALVES, STRAYS, VARIED, Verdict
+from esjobs.speed.judging.verdicts import SURVIVING, Evidence, has_two_speeds, survives
 
 FitKey = tuple[str, str, str]  # Level, processing type and method
 
@@ -44,6 +44,13 @@ CHANGED = "the declared value changed inside the window"
 RAW = "nothing corrected for start-up times"
 
 
+def deviation_under(evidence: Evidence, k: float | None) -> float | None:
+    """Return the deviation of a name if its factor were ``k``; None if it has none."""
+    if evidence.k is None or evidence.deviation is None or k is None:
+        return None
+    return (1 + evidence.deviation) * k / evidence.k - 1
+
+
 def unstable_under(
     evidence: Evidence, verdict: Verdict, changes: Iterable[Change], limit: float
 ) -> str | None:
@@ -53,21 +60,42 @@ def unstable_under(
     """
     if evidence.k is None or evidence.deviation is None:
         return None
-    if verdict == "deviates":
-        if evidence.declared.origin == "changed":
-            return CHANGED
-        raw = evidence.deviation_raw
-        if raw is not None and not survives(verdict, evidence.deviation, raw, limit):
-            return f"{RAW}: {signed_percent(raw)}"
+    found = _unstable_value(evidence, evidence.deviation, limit) if verdict == "deviates" else None
     for item in changes:
-        for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
-            if k is not None:
-                updated = (1 + evidence.deviation) * k / evidence.k - 1
-                if not survives(verdict, evidence.deviation, updated, limit):
-                    return f"{under}: {signed_percent(updated)}"
-        if item.disconnecting_task:
-            return f"{item.disconnecting_task}: no factor"
+        found = found or _unstable_change(evidence, evidence.deviation, verdict, item, limit)
+    if found is None and verdict == "deviates" and has_two_speeds(evidence):
+        total = evidence.n_buckets + evidence.n_rejected
+        return f"two speeds: {evidence.n_rejected} of {total} buckets do not fit its others"
+    return found
+
+
+def _unstable_value(evidence: Evidence, deviation: float, limit: float) -> str | None:
+    if evidence.declared.origin == "changed":
+        return CHANGED
+    raw = evidence.deviation_raw
+    if raw is not None and not survives("deviates", deviation, raw, limit):
+        return f"{RAW}: {signed_percent(raw)}"
     return None
+
+
+def _unstable_change(
+    evidence: Evidence, deviation: float, verdict: Verdict, item: Change, limit: float
+) -> str | None:
+    if item.change == HALVES and verdict != "deviates":
+        return None
+    least = _limit_under(item.change, verdict, limit)
+    for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
+        updated = deviation_under(evidence, k)
+        if updated is not None and not survives(verdict, deviation, updated, least):
+            return f"{under}: {signed_percent(updated)}"
+    return f"{item.disconnecting_task}: no factor" if item.disconnecting_task else None
+
+
+def _limit_under(change: str, verdict: Verdict, limit: float) -> float:
+    """Return the limit to apply under a kind of change: of a deviation half of it must survive."""
+    if verdict != "deviates":
+        return limit
+    return {HALVES: 0.0, STRAYS: 2 * limit}.get(change, limit)
 
 
 def unstable_names(

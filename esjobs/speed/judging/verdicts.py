@@ -24,6 +24,8 @@ from esjobs.records.declared.origin import Declared
 
 IMPLAUSIBLE = math.log(3.0)
 MIN_LINE_SITES = 10  # sites (or CPU models) a line needs before verdicts rest on it
+LEAST_STRAYS = 2  # Buckets of a name rejected as strays, and their share of all of its buckets: two speeds
+STRAY_SHARE = 0.2
 # The verdicts that claim something, and so are tested for stability
 SURVIVING: tuple[Verdict, ...] = ("deviates", "ok")
 # In the place of a name: few jobs link this one, or the group that it belongs to, with most others
@@ -78,6 +80,10 @@ class Evidence:
     sole_link: str = ""  # The one name through which this one hangs on the others, or ``few jobs``
     estimate: Estimate | None = None
     deviation_raw: float | None = None  # Without correction for fixed costs
+    n_buckets: int = 0  # In the fit
+    n_rejected: int = 0  # Lost as strays
+    n_cut: int = 0  # Units of A that a limit cuts off there, left out
+    core_use: float | None = None  # CPU time over wall time x cores
     via_models: bool = False  # Its CPU models alone put it on the common scale
 
 
@@ -103,6 +109,12 @@ def compare(p_off: float, *, inside: bool) -> Verdict:
     if p_off > SURE:
         return "deviates"
     return "ok" if p_off < 1 - SURE and inside else "undecided"
+
+
+def has_two_speeds(evidence: Evidence) -> bool:
+    """True if the fit rejected so many buckets of a name that they may be a second speed of it."""
+    total = evidence.n_buckets + evidence.n_rejected
+    return evidence.n_rejected >= LEAST_STRAYS and evidence.n_rejected >= STRAY_SHARE * total
 
 
 def survives(verdict: Verdict, deviation: float, updated: float, limit: float) -> bool:

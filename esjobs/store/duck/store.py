@@ -31,6 +31,7 @@ from esjobs.store.base import (
     Rewrite,
     Span,
     Undone,
+    Work,
 )
 from esjobs.store.batches import gathered
 from esjobs.store.checks import KnownTables, by_name, require_known, require_publishable, writes
@@ -45,6 +46,8 @@ from esjobs.store.duck.compaction import compact
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.pending_rows import PendingRows
 from esjobs.store.duck.shared import SharedConnection
+from esjobs.store.meter import Meter
+from esjobs.store.process import os_account
 
 # The table in which a load is announced: a store that holds nothing else holds nothing
 _ACCOUNT = "loads"
@@ -73,6 +76,7 @@ class DuckStore:
         wait_s: float = 0.0,
     ) -> None:
         self.read_only = read_only
+        self._meter = Meter()
         self._pending: set[str] = set()
         self._cached = PendingRows()
         self._made = False
@@ -137,7 +141,7 @@ class DuckStore:
     @writes
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
         """Store the rows of one load. Memory only grows with jobs that have several versions."""
-        counts = duck_jobs.put_jobs(self._make(), batches, load_id)
+        counts = duck_jobs.put_jobs(self._make(), self._meter.written(batches), load_id)
         self._used = True
         return counts
 
@@ -150,12 +154,12 @@ class DuckStore:
         return duck_pruning.prune_versions(self._connection, loads, dry_run=dry_run)
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
-        return duck_jobs.select(self._connection, select)
+        return self._meter.read_jobs(duck_jobs.select(self._connection, select))
 
     def aggregate(self, query: Query) -> Aggregate:
         if query.over is not None:
             require_known(self._tables, query.over)
-        return duck_aggregate.aggregate(self._connection, query)
+        return self._meter.grouped(duck_aggregate.aggregate(self._connection, query))
 
     def sql(self, text: str, timeout_s: float) -> pa.RecordBatchReader:
         """Return the rows of one SELECT over tables and views; see `sql`."""
@@ -171,7 +175,7 @@ class DuckStore:
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         require_known(self._tables, table)
         self._connection.require_open()
-        pieces = gathered(batches, table_schema(table), f"rows of '{table.name}'")
+        pieces = gathered(self._meter.written(batches), table_schema(table), f"rows of '{table.name}'")
         taken = self._cached.take(table, partition, pieces)
         if isinstance(taken, Generation):
             return taken
@@ -206,7 +210,9 @@ class DuckStore:
 
     @writes
     def sweep(self) -> int:
-        return duck_results.sweep(self._connection, self._tables.values(), self._pending)
+        n_deleted = duck_results.sweep(self._connection, self._tables.values(), self._pending)
+        self._meter.add(Work(rows_deleted=n_deleted))
+        return n_deleted
 
     def read(
         self,
@@ -235,6 +241,12 @@ class DuckStore:
         )
         details = {"memory limit": str(memory), "threads": str(threads), "layout": schema.LAYOUT}
         return Capabilities("duckdb", duckdb.__version__, self._connection.location, 7, details)
+
+    def account(self) -> str:
+        return os_account()
+
+    def work(self) -> Work:
+        return self._meter.work
 
     def check_fields(self) -> list[FieldState]:
         """Return every field as present: the catalogue defines the layout."""

@@ -10,7 +10,7 @@ index does not know them.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -244,6 +244,18 @@ def months_of(days: Days) -> list[str] | None:
 
 def listed(indices: Iterable[str]) -> str:
     return ",".join(indices)
+
+
+def groups(indices: Iterable[str]) -> Iterator[list[str]]:
+    """Yield indices in groups that the path of one request can list."""
+    group: list[str] = []
+    for index in indices:
+        if group and len(listed([*group, index])) > LONGEST_TARGET:
+            yield group
+            group = []
+        group.append(index)
+    if group:
+        yield group
 
 
 # No refresh by time: the writer refreshes when all is written; before that, nothing may be visible

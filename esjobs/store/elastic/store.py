@@ -27,6 +27,7 @@ from esjobs.store.base import (
     Rewrite,
     Span,
     Undone,
+    Work,
 )
 from esjobs.store.checks import by_name, require_known, writes
 from esjobs.store.duck.compile_sql import compile_read, compile_select
@@ -75,6 +76,7 @@ class ElasticStore:
         self.read_only = read_only
         _require_shards(cluster, how)
         self._cluster: Cluster | None = cluster
+        self._meter = cluster.meter
         self._tables = by_name(tables)
         self._location = cluster.location
         self._names = Names(prefix)
@@ -111,13 +113,13 @@ class ElasticStore:
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
         """Stream jobs as of the call, in batches of at most 10 000 rows."""
         compile_select(select)  # refuses what makes no sense before anything is asked
-        return self._stream(selected(self._open(), self._source, select))
+        return self._stream(self._meter.read_jobs(selected(self._open(), self._source, select)))
 
     def aggregate(self, query: Query) -> Aggregate:
         """Group and sum, with the books; see `aggregation` and `row_groups`."""
         cluster = self._open()
         if query.over is None:
-            return aggregate(cluster, self._source, query)
+            return self._meter.grouped(aggregate(cluster, self._source, query))
         require_known(self._tables, query.over)
         return aggregate_rows(cluster, self._results.visible(query.over, query.where), query)
 
@@ -234,6 +236,12 @@ class ElasticStore:
             tuple(lacking),
             self._source.undated(),
         )
+
+    def account(self) -> str:
+        return self._open().account()
+
+    def work(self) -> Work:
+        return self._meter.work
 
     def check_fields(self) -> list[FieldState]:
         self._open()

@@ -11,7 +11,7 @@ from typing import Any
 from esjobs.core.tables import Table
 from esjobs.store.base import Change, Generation, Hide, PointLatest
 from esjobs.store.checks import LENGTH
-from esjobs.store.elastic.layout import Names, listed
+from esjobs.store.elastic.layout import Names, groups, listed
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 
 # Stands in the filter of an alias for a generation that there is not, or a partition
@@ -52,9 +52,26 @@ def aliases_of(
     ``months``: only these, and the undated index; reading two years of filters for a day is too slow. Altered
     aliases are :data:`UNREADABLE`.
     """
+    return aliases_by_table(cluster, names, {table: months})[table.name]
+
+
+def aliases_by_table(
+    cluster: Cluster, names: Names, requested: Mapping[Table, Collection[str] | None]
+) -> dict[str, Aliases]:
+    """Return what :func:`aliases_of` does for several tables with their months, in few requests."""
     # an index that is missing is an error beside others that are there, a pattern is none
-    patterns = (pattern.removesuffix("*") + "*" for pattern in names.patterns(table, months))
-    answer = ask(cluster, f"/{listed(patterns)}/_alias") or {}
+    patterns = (
+        pattern.removesuffix("*") + "*"
+        for table, months in requested.items()
+        for pattern in names.patterns(table, months)
+    )
+    answer: dict[str, Any] = {}
+    for some in groups(patterns):
+        answer |= ask(cluster, f"/{listed(some)}/_alias") or {}
+    return {table.name: _ours(names, table, answer) for table in requested}
+
+
+def _ours(names: Names, table: Table, answer: Mapping[str, Any]) -> Aliases:
     return {
         index: {
             alias: _read(facts)

@@ -39,7 +39,7 @@ from esjobs.store.elastic.results.aliases import (
     Location,
     Partitions,
     aliases_after,
-    aliases_of,
+    aliases_by_table,
     filter_of,
     published_in,
 )
@@ -211,7 +211,7 @@ class Results:
     def differences(self) -> list[Difference]:
         """Return differences, except those of a publication in progress."""
         tables = self._tables.values()
-        aliases = {table.name: aliases_of(self._cluster, self._names, table) for table in tables}
+        aliases = aliases_by_table(self._cluster, self._names, dict.fromkeys(tables))
         found = self._shown.survey(tables, aliases, self._shown.records.every())
         left: list[Difference] = []
         for table in tables:

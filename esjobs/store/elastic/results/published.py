@@ -21,6 +21,7 @@ from esjobs.store.elastic.results.aliases import (
     Aliases,
     Location,
     Shown,
+    aliases_by_table,
     aliases_of,
     is_alias,
     published_in,
@@ -88,7 +89,7 @@ class Published:
 
         Missing records are taken from the aliases. Raises :class:`PublishedError` on differences.
         """
-        shown = {t.name: aliases_of(self._cluster, self._names, t, months) for t, months in requested}
+        shown = aliases_by_table(self._cluster, self._names, dict(requested))
         needed = {i for t, months in requested for i in self._needed(t, months, shown[t.name])}
         recorded = self.records.of(needed)
         found = [

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from esjobs.core.errors import PublishedError
 from esjobs.core.tables import Table
 from esjobs.store.elastic.layout import Names, is_monthly
-from esjobs.store.elastic.results.aliases import NOTHING_SHOWN, Aliases, Shown, aliases_of, seen_of
+from esjobs.store.elastic.results.aliases import NOTHING_SHOWN, Aliases, Shown, aliases_by_table, seen_of
 from esjobs.store.elastic.results.differences import Difference, partitions_text, restore_text
 from esjobs.store.elastic.results.markers import Marker, Markers
 from esjobs.store.elastic.results.published import Published
@@ -47,7 +47,7 @@ class Repair:
         Raises :class:`PublishedError` afterwards for what a person must decide.
         """
         last = self._published.recover()
-        shown = {name: aliases_of(self._cluster, self._names, table) for name, table in tables.items()}
+        shown = aliases_by_table(self._cluster, self._names, dict.fromkeys(tables.values()))
         recorded = self._published.records.every()
         found = self._published.survey(tables.values(), shown, recorded)
         # an index with the name of an alias: nothing of its table can be switched

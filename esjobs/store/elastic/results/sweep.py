@@ -8,14 +8,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from esjobs.core.tables import Table
-from esjobs.store.elastic.layout import Names, is_monthly
-from esjobs.store.elastic.results.aliases import Aliases, Location, Shown, aliases_of, seen_of
+from esjobs.store.elastic.layout import Names, groups, is_monthly, listed
+from esjobs.store.elastic.results.aliases import (
+    Aliases,
+    Location,
+    Shown,
+    aliases_by_table,
+    aliases_of,
+    seen_of,
+)
 from esjobs.store.elastic.results.differences import Difference, difference_error
 from esjobs.store.elastic.results.garbage import GarbageMonths
 from esjobs.store.elastic.results.markers import Marker, Markers, by_index, chunks
 from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Recorded
-from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import delete, refresh, write
 
@@ -54,9 +61,10 @@ class Sweep:
         months = {table.name: listed.months(table) if is_monthly(table) else None for table in tables}
         aliases, recorded, differing = self._settled(tables, months)
         apart = {each.index for each in differing} | self._published.adopted
+        present = _without(aliases, apart)
+        unseen = self._unseen([index for of_table in present.values() for index in of_table], recorded)
         for table in tables:
-            present = {i: of_index for i, of_index in aliases[table.name].items() if i not in apart}
-            rows, writing = self._sweep(table, present, recorded)
+            rows, writing = self._sweep(table, present[table.name], unseen)
             deleted += rows
             if is_monthly(table):
                 open_indices = writing | (aliases[table.name].keys() & apart)
@@ -87,19 +95,33 @@ class Sweep:
         self, tables: Collection[Table], months: Mapping[str, Collection[str] | None]
     ) -> tuple[dict[str, Aliases], Recorded, list[Difference]]:
         """Return aliases by table, all records, and differences."""
-        aliases = {t.name: aliases_of(self._cluster, self._names, t, months[t.name]) for t in tables}
+        requested = {table: months[table.name] for table in tables}
+        aliases = aliases_by_table(self._cluster, self._names, requested)
         recorded = self._published.records.every()
         return aliases, recorded, self._published.survey(tables, aliases, recorded)
 
-    def _sweep(self, table: Table, aliases: Aliases, recorded: Recorded) -> tuple[int, set[str]]:
+    def _unseen(self, indices: Iterable[str], recorded: Recorded) -> dict[str, list[Marker]]:
+        """Return the generations that no reader sees, by index; of many tables in one request."""
+        found: dict[str, list[Marker]] = {}
+        for some in groups(indices):
+            self._refresh(some)
+            for marker in self._markers.unseen(listed(some), _numbers(recorded.get(i, {}) for i in some)):
+                found.setdefault(marker.index, []).append(marker)
+        return found
+
+    def _refresh(self, indices: Sequence[str]) -> None:
+        try:
+            refresh(self._cluster, listed(indices))
+        except RefusedError:
+            # one by one: the error then names the index at fault
+            for index in indices:
+                refresh(self._cluster, index)
+
+    def _sweep(
+        self, table: Table, aliases: Aliases, unseen_by_index: Mapping[str, Sequence[Marker]]
+    ) -> tuple[int, set[str]]:
         """Return the number of deleted rows, and indices with pending generations."""
-        if not aliases:
-            return 0, set()
-        indices = self._names.target(table, aliases)
-        refresh(self._cluster, indices)
-        seen = _numbers(recorded.get(index, {}) for index in aliases)
-        # a target that is a pattern has others, too
-        unseen = [one for one in self._markers.unseen(indices, seen) if one.index in aliases]
+        unseen = [marker for index in aliases for marker in unseen_by_index.get(index, ())]
         garbage = self._garbage(table, unseen)
         writing = {marker.index for marker in unseen} - {location.index for location in garbage}
         empty = [index for index in self._empty(table, aliases) if index not in writing]
@@ -179,6 +201,14 @@ def remove(cluster: Cluster, places: Sequence[Location]) -> int:
             if deleted:
                 refresh(cluster, index)
     return deleted
+
+
+def _without(aliases: Mapping[str, Aliases], apart: Collection[str]) -> dict[str, Aliases]:
+    """Return aliases by table without some indices."""
+    return {
+        name: {index: of_index for index, of_index in of_table.items() if index not in apart}
+        for name, of_table in aliases.items()
+    }
 
 
 def _numbers(shown: Iterable[Mapping[str, Shown]]) -> set[str]:

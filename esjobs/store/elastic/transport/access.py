@@ -22,8 +22,9 @@ class Secret(Protocol):
 class Access:
     """Address and credentials of a client.
 
-    One of ``api_key``, ``token`` (bearer) and ``user`` with ``password``, or none. ``timeout_s``: per
-    request. Raises :class:`SettingsError` for contradicting, incomplete or unsendable credentials.
+    One of ``api_key``, ``token`` (bearer), ``user`` with ``password``, and ``aws_region`` (requests signed by
+    AWS credentials), or none. ``others``: further addresses of the same cluster. ``timeout_s``: per request.
+    Raises :class:`SettingsError` for contradicting, incomplete or unsendable credentials.
     """
 
     location: str
@@ -37,11 +38,16 @@ class Access:
     verify: bool = True
     timeout_s: float = 60.0
     retries: int = 3
+    others: tuple[str, ...] = ()
+    proxy: Secret | None = None
+    aws_region: str | None = None
 
     def __post_init__(self) -> None:
         # first of all: messages show no secret that is remembered
         self._remember()
-        credentials = [name for name in ("api_key", "token", "user") if getattr(self, name) is not None]
+        credentials = [
+            name for name in ("api_key", "token", "user", "aws_region") if getattr(self, name) is not None
+        ]
         if len(credentials) > 1:
             raise SettingsError(
                 f"several credentials for {self.location}: {' and '.join(credentials)}; keep one of them"
@@ -87,8 +93,26 @@ class Access:
             with contextlib.suppress(ValueError):
                 remember(base64.b64decode(self.api_key.get_secret_value(), validate=True).decode())
 
+    @property
+    def addresses(self) -> list[str]:
+        """All addresses; messages and leases name the first."""
+        return list(dict.fromkeys((self.location, *self.others)))
+
+    @property
+    def login(self) -> str:
+        """The user, or the kind of the credentials."""
+        kinds = {
+            "api_key": "API key",
+            "token": "token",
+            "aws_region": "AWS credentials",
+            "certificate": "client certificate",
+        }
+        found = [kind for name, kind in kinds.items() if getattr(self, name) is not None]
+        return self.user or next(iter(found), "no login")
+
     def headers(self) -> dict[str, str]:
-        """Return the authorization header; empty without credentials."""
+        """Return the authorization header; empty without credentials. Files are read again."""
+        self._remember()
         if self.api_key is not None:
             return {"authorization": f"ApiKey {self.api_key.get_secret_value()}"}
         if self.token is not None:

@@ -1,18 +1,20 @@
 """Interface of cluster clients, and their errors."""
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
-from esjobs.core.errors import BlockedError, StoreError, UsageError
+from esjobs.core.errors import BlockedError, SettingsError, StoreError, UsageError
 from esjobs.core.fields import FieldType
 from esjobs.core.redact import excerpt
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.retry import PassingError, longest_s, patiently
 from esjobs.store.elastic.transport.tls import way_out
+from esjobs.store.meter import Meter
 
 Body = Mapping[str, Any]
 Decoded = TypeVar("Decoded")
@@ -66,6 +68,7 @@ class Cluster(ABC):
     """``elasticsearch`` or ``opensearch``."""
     version: str
     location: str
+    meter: Meter
 
     def call(
         self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
@@ -108,7 +111,17 @@ class Cluster(ABC):
             f"s.tables.{name}(), or opensearchpy.Search on the alias {index}"
         )
 
+    def account(self) -> str:
+        """Return the account as the cluster knows it, else the login of the settings."""
+        try:
+            return self._account()
+        except StoreError:
+            return self._access.login
+
     def _be_patient(self, access: Access) -> None:
+        self._access = access
+        self._authorization = access.headers()
+        self.meter = Meter()
         self._repetitions, self.timeout_s = access.retries, access.timeout_s
 
     _repetitions = 0
@@ -128,7 +141,7 @@ class Cluster(ABC):
     ) -> Decoded:
         def once() -> Decoded:
             try:
-                return self._read(read, self._send(method, path, body, headers, params))
+                return self._read(read, self._authorized(method, path, body, headers, params))
             except UnreachableError as error:
                 # a wrong address never answers: waiting for it would only delay the message
                 error.passing = error.passing and self._answered
@@ -145,6 +158,70 @@ class Cluster(ABC):
             raise
         self._answered, self._gave_up = True, False
         return answer
+
+    def _authorized(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> bytes | str:
+        """Send with the login; once more if it is refused and its file has changed since."""
+        used = self._authorization
+        try:
+            return self._counted(method, path, body, {**used, **headers}, params)
+        except RefusedError as error:
+            if error.status != _UNAUTHORISED:
+                raise
+            self._authorization = self._access.headers()
+            if self._authorization == used:
+                raise
+        return self._counted(method, path, body, {**self._authorization, **headers}, params)
+
+    def _counted(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> bytes | str:
+        """Send a request and count it, by the status of the answer."""
+        status, received, server_s = "none", 0, 0.0
+        try:
+            answer = self._send(method, path, body, headers, params)
+            status, received, server_s = "200", len(answer), _server_s(answer)
+        except RefusedError as error:
+            status = str(error.status)
+            raise
+        except BlockedError:
+            status = "blocked"
+            raise
+        finally:
+            self.meter.request(status, len(body or b""), received, server_s)
+        return answer
+
+    def _all_addresses(self) -> str:
+        return ", ".join(self._access.addresses)
+
+    def _require_one_cluster(self) -> None:
+        """Raise :class:`SettingsError` if addresses that answer belong to different clusters."""
+        if len(self._access.addresses) == 1:
+            return
+        found: dict[str, str] = {}
+        for address, answer in self._of_each_address(_IDENTITY, _LONGEST_LOOK_S):
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                found.setdefault(str(orjson.loads(answer)["cluster_uuid"]), address)
+        if len(found) > 1:
+            raise SettingsError(
+                f"{' and '.join(found.values())} are different clusters; cluster.addresses must name "
+                "addresses of the same cluster"
+            )
+
+    @abstractmethod
+    def _of_each_address(self, path: str, timeout_s: float) -> Iterator[tuple[str, bytes | str]]:
+        """Yield addresses that answer, with what they answer to a GET."""
 
     def _read(self, read: Callable[[bytes | str], Decoded], answer: bytes | str) -> Decoded:
         try:
@@ -164,6 +241,10 @@ class Cluster(ABC):
         """Send a request and return the body of the answer."""
 
     @abstractmethod
+    def _account(self) -> str:
+        """Return the account by the cluster; :class:`StoreError` without security."""
+
+    @abstractmethod
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
         """Return the template of some patterns in the product's form."""
 
@@ -174,6 +255,20 @@ class Cluster(ABC):
 
 _JSON = {"content-type": "application/json"}
 _LINES = {"content-type": "application/x-ndjson"}
+
+
+_TOOK = '"took":'
+_LONGEST_HEAD = 20_000
+"""Characters before the time in the answer to a search: the id of the snapshot, longer with many shards."""
+
+
+def _server_s(answer: bytes | str) -> float:
+    """Return the time that the cluster says it took; 0 of answers that do not say."""
+    head = answer[:_LONGEST_HEAD]
+    text = head.decode("utf-8", "replace") if isinstance(head, bytes) else head
+    digits = text.partition(_TOOK)[2][:15].lstrip()
+    number = digits[: len(digits) - len(digits.lstrip("0123456789"))]
+    return int(number) / 1000 if number else 0.0
 
 
 def _json(body: Body | None) -> tuple[bytes | None, Mapping[str, str]]:
@@ -209,6 +304,10 @@ def ask(cluster: Cluster, path: str, *, params: Mapping[str, Any] | None = None)
         raise
 
 
+_IDENTITY = "/_cluster/state/version?filter_path=cluster_uuid"
+_LONGEST_LOOK_S = 5.0
+_UNAUTHORISED = 401
+_PROXY_LOGIN = 407
 _FORBIDDEN = 403
 _NOT_FOUND = 404
 _UNAVAILABLE = 503
@@ -241,8 +340,10 @@ def refusal(
 ) -> StoreError:
     """Return the error for an error answer; ``wait_s``: its ``Retry-After``."""
     kind, reason = _described(error)
-    if status == 401:
+    if status == _UNAUTHORISED:
         way = "check the user, the password or the key"
+    elif status == _PROXY_LOGIN:
+        way = "check the user and the password of the proxy (cluster.proxy, HTTPS_PROXY)"
     elif status == _UNAVAILABLE:
         way = _WAYS_OUT[kind] if kind in _LASTING else "the cluster is not ready; run it again later"
     elif kind == "cluster_block_exception" and _DISK_BLOCK in reason:

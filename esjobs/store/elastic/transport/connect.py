@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from esjobs.core.errors import SettingsError
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Cluster
 
@@ -14,7 +15,12 @@ def connect(access: Access, product: Product | None = None) -> Cluster:
     Raises :class:`StoreError` without an answer or access, :class:`MissingExtraError` without the client of
     OpenSearch.
     """
-    if product != "opensearch":
+    if access.aws_region is not None and product == "elasticsearch":
+        raise SettingsError(
+            f"cluster.aws_region (signatures of AWS) is for OpenSearch, but cluster.product for "
+            f"{access.location} is elasticsearch; remove one of them"
+        )
+    if product != "opensearch" and access.aws_region is None:
         from esjobs.store.elastic.transport.elasticsearch_client import (
             ElasticsearchCluster,
             OtherProductError,

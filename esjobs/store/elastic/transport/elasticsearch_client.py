@@ -1,7 +1,8 @@
 """Elasticsearch 8 and 9 through the official client. The only importer of ``elasticsearch``."""
 
+import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import elastic_transport
@@ -11,6 +12,7 @@ from esjobs.core.errors import StoreError
 from esjobs.core.fields import FieldType
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, no_json, refusal, unreachable
+from esjobs.store.elastic.transport.proxies import ProxiedPool, proxy_of
 from esjobs.store.elastic.transport.retry import seconds_of
 from esjobs.store.elastic.transport.tls import context
 
@@ -33,13 +35,27 @@ class _Undecoded(elastic_transport.Serializer):
         return data
 
 
-class _Node(elastic_transport.Urllib3HttpNode):
-    """Node with our TLS context; the default adds other trusted certificates."""
+def _node_class(access: Access) -> type[elastic_transport.BaseNode]:
+    """Return the class of nodes for an access."""
 
-    def __init__(self, config: elastic_transport.NodeConfig) -> None:
-        super().__init__(config)
-        pool: Any = self.pool
-        pool.cert_reqs = pool.ca_certs = None
+    class Node(elastic_transport.Urllib3HttpNode):
+        """Node with our TLS context, where the default adds certificates, and with our proxy."""
+
+        def __init__(self, config: elastic_transport.NodeConfig) -> None:
+            super().__init__(config)
+            pool: Any = self.pool
+            pool.cert_reqs = pool.ca_certs = None
+            proxy = proxy_of(access, self.base_url)
+            if proxy is not None:
+                self.pool = ProxiedPool(  # type: ignore[assignment]
+                    proxy,
+                    (config.scheme, config.host, config.port),
+                    config.ssl_context,
+                    maxsize=config.connections_per_node,
+                    timeout_s=config.request_timeout,
+                )
+
+    return Node
 
 
 class OtherProductError(StoreError):
@@ -56,15 +72,14 @@ class ElasticsearchCluster(Cluster):
         tls = context(access)
         self._retries = access.retries
         self._options: dict[str, Any] = {
-            "headers": access.headers(),
-            "node_class": _Node,
+            "node_class": _node_class(access),
             "request_timeout": access.timeout_s,
             **({} if tls is None else {"ssl_context": tls}),
         }
         self._client = elasticsearch.Elasticsearch(
-            access.location,
-            # our own retries wait, and honour Retry-After
-            max_retries=0,
+            access.addresses,
+            # the next address, at once; our own retries wait, and honour Retry-After
+            max_retries=len(access.addresses) - 1,
             retry_on_timeout=False,
             retry_on_status=(),
             serializers={_Undecoded.mimetype: _Undecoded()},
@@ -73,6 +88,7 @@ class ElasticsearchCluster(Cluster):
         self._decoding: elasticsearch.Elasticsearch | None = None
         self._be_patient(access)
         self.version = self._version()
+        self._require_one_cluster()
 
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
         from elasticsearch import dsl  # takes half a second, and only setting up needs it
@@ -87,13 +103,22 @@ class ElasticsearchCluster(Cluster):
             mapping.field(name, dict(kind))
         return {"index_patterns": [*patterns], "template": index.to_dict(), "priority": priority}
 
+    def _account(self) -> str:
+        answer = self.call("GET", "/_security/_authenticate")
+        key = answer.get("api_key")
+        return f"{answer['username']}, API key {key['name']}" if key else str(answer["username"])
+
     def search(self, name: str, index: str, columns: Mapping[str, FieldType]) -> Any:
         """Return a search with typed hits, on a decoding connection of its own."""
         from esjobs.store.elastic.transport.elasticsearch_documents import search  # takes half a second
 
         if self._decoding is None:
             self._decoding = elasticsearch.Elasticsearch(
-                self.location, max_retries=self._retries, retry_on_timeout=True, **self._options
+                self._access.addresses,
+                headers=self._access.headers(),
+                max_retries=self._retries,
+                retry_on_timeout=True,
+                **self._options,
             )
         return search(self._decoding, name, index, columns)
 
@@ -112,6 +137,13 @@ class ElasticsearchCluster(Cluster):
                 return str(self.call("GET", "/")["version"]["number"])
             except RefusedError:
                 raise refused from None
+
+    def _of_each_address(self, path: str, timeout_s: float) -> Iterator[tuple[str, bytes | str]]:
+        headers = elastic_transport.HttpHeaders({**_ACCEPT, **self._authorization})
+        for node in self._client.transport.node_pool.all():
+            with contextlib.suppress(elastic_transport.TransportError):
+                answer = node.perform_request("GET", path, headers=headers, request_timeout=timeout_s)
+                yield node.base_url, answer.body
 
     def _send(
         self,
@@ -139,6 +171,6 @@ class ElasticsearchCluster(Cluster):
                 isinstance(error, kind)
                 for kind in (elastic_transport.TlsError, elastic_transport.ConnectionTimeout)
             )
-            raise unreachable(self.location, str(error.message), tls=tls, late=late) from error
+            raise unreachable(self._all_addresses(), str(error.message), tls=tls, late=late) from error
         content = answer.body
         return content if isinstance(content, bytes | str) else b""

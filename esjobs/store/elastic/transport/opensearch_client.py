@@ -1,15 +1,17 @@
 """OpenSearch 2 and 3 through its official client, an extra. The only importer of ``opensearchpy``."""
 
+import contextlib
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from esjobs.core.errors import SettingsError, StoreError
 from esjobs.core.extras import require
-from esjobs.core.redact import excerpt
+from esjobs.core.redact import excerpt, remember
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Body, Cluster, no_json, refusal, unreachable
+from esjobs.store.elastic.transport.proxies import ProxiedPool, proxy_of
 from esjobs.store.elastic.transport.retry import seconds_of
 from esjobs.store.elastic.transport.tls import context
 
@@ -43,6 +45,14 @@ class _Connection(opensearchpy.Urllib3HttpConnection):
     # Requests of several threads share a connection; each reads the headers of its own answer.
     _answer = threading.local()
 
+    def __init__(self, access: Access, **options: Any) -> None:
+        super().__init__(**options)
+        proxy = proxy_of(access, self.host)
+        if proxy is not None:
+            location = ("https" if self.use_ssl else "http", self.hostname, self.port)
+            tls = options.get("ssl_context")
+            self.pool = ProxiedPool(proxy, location, tls, maxsize=_CONNECTIONS, timeout_s=self.timeout)
+
     def get_response_headers(self, response: Any) -> Any:
         """Return the headers of an answer; called just before the client raises."""
         headers = super().get_response_headers(response)
@@ -55,6 +65,20 @@ class _Connection(opensearchpy.Urllib3HttpConnection):
         except opensearchpy.exceptions.TransportError as error:
             error.retry_after = self._answer.retry_after  # type: ignore[attr-defined]
             raise
+
+
+def _signer(location: str, region: str) -> Any:
+    """Return the signer of requests; credentials are found and refreshed by the rules of AWS."""
+    session = require("botocore.session", extra="aws", needed_by="cluster.aws_region")
+    credentials = session.Session().get_credentials()
+    if credentials is None:
+        raise SettingsError(
+            f"no AWS credentials found for {location} (cluster.aws_region); set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or use a role of the machine"
+        )
+    frozen = credentials.get_frozen_credentials()
+    remember(frozen.secret_key, frozen.token)
+    return opensearchpy.Urllib3AWSV4SignerAuth(credentials, region)
 
 
 class OpenSearchCluster(Cluster):
@@ -71,11 +95,14 @@ class OpenSearchCluster(Cluster):
             )
         tls = context(access)
         options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
+        if access.aws_region is not None:
+            options["http_auth"] = _signer(access.location, access.aws_region)
         self._client = opensearchpy.OpenSearch(
-            access.location,
-            headers=access.headers(),
+            access.addresses,
+            access=access,
             timeout=access.timeout_s,
-            max_retries=0,
+            # the next address, at once; our own retries wait, and honour Retry-After
+            max_retries=len(access.addresses) - 1,
             retry_on_timeout=False,
             retry_on_status=(),
             pool_maxsize=_CONNECTIONS,
@@ -85,12 +112,24 @@ class OpenSearchCluster(Cluster):
         )
         self._be_patient(access)
         self.version = str(self.call("GET", "/")["version"]["number"])
+        self._require_one_cluster()
+
+    def _account(self) -> str:
+        return str(self.call("GET", "/_plugins/_security/api/account")["user_name"])
 
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
         return {"index_patterns": [*patterns], "template": dict(layout), "priority": priority}
 
     def close(self) -> None:
         self._client.close()
+
+    def _of_each_address(self, path: str, timeout_s: float) -> Iterator[tuple[str, bytes | str]]:
+        for connection in self._client.transport.connection_pool.connections:
+            with contextlib.suppress(opensearchpy.exceptions.TransportError):
+                _, _, answer = connection.perform_request(
+                    "GET", path, headers=self._authorization, timeout=timeout_s
+                )
+                yield connection.host, answer
 
     def _send(
         self,
@@ -110,7 +149,7 @@ class OpenSearchCluster(Cluster):
                 isinstance(error, kind)
                 for kind in (opensearchpy.exceptions.SSLError, opensearchpy.exceptions.ConnectionTimeout)
             )
-            raise unreachable(self.location, str(error.error), tls=tls, late=late) from error
+            raise unreachable(self._all_addresses(), str(error.error), tls=tls, late=late) from error
         except opensearchpy.exceptions.TransportError as error:
             wait_s = seconds_of(getattr(error, "retry_after", None))
             reason = error.error if error.info is None else error.info

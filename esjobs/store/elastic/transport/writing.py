@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from esjobs.store.base import Work
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, refusal
 from esjobs.store.elastic.transport.retry import PassingError
 
@@ -20,7 +21,9 @@ _NOT_FOUND = 404
 _IN_FLIGHT = 2
 
 # Fields read of the responses: a seventh of them. The subject of an item is in the line that was sent.
-_ANSWER = {"filter_path": "errors,items.*.status,items.*.error"}
+_ANSWER = {"filter_path": "took,errors,items.*.status,items.*.error"}
+
+_DELETION = b'{"delete":'
 
 What = TypeVar("What")
 
@@ -161,6 +164,7 @@ def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
     items = cluster.bulk(b"".join(lines), params=_ANSWER)
     outcome = _Outcome()
     if items is None:
+        _count(cluster, lines)
         return outcome
     for line, item in zip(lines, items, strict=True):
         ((kind, result),) = item.items()
@@ -178,7 +182,17 @@ def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
         refused.passing = True
         outcome.again.append(line)
         outcome.reason = refused
+    _count(cluster, lines, outcome.again)
     return outcome
+
+
+def _count(cluster: Cluster, lines: Sequence[bytes], again: Sequence[bytes] = ()) -> None:
+    """Count written and deleted documents, without those to be sent again; present ones count as written."""
+    repeated = set(again)
+    lines = [line for line in lines if line not in repeated]
+    n_deleted = sum(line.startswith(_DELETION) for line in lines)
+    size = sum(map(len, lines))
+    cluster.meter.add(Work(rows_written=len(lines) - n_deleted, rows_deleted=n_deleted, bytes_written=size))
 
 
 def refresh(cluster: Cluster, index: str) -> None:

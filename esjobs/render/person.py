@@ -1,0 +1,299 @@
+"""User or project: hours, scores, ranking, issues, what would be saved, jobs to look at."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.arguments import conditions
+from esjobs.core.errors import NoResultError
+from esjobs.core.numbers import amount, core_h, day_range, many, percent
+from esjobs.core.query import Filter, In, Present, Range, Times
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.issues.worklist import work_list
+from esjobs.records.jobs.query import query_jobs
+from esjobs.records.names.spelling import as_stored
+from esjobs.render.profile.sections import Section
+from esjobs.schema.issues import ISSUES, SEVERITIES
+from esjobs.schema.scores import RANKED, SCORES
+from esjobs.scores.rank import rank
+from esjobs.store.base import JobStore
+
+ISSUE_COLUMNS = (
+    ("detector", "issue"),
+    ("worst", "severity"),
+    ("n_jobs", "jobs"),
+    ("lost_node_h", "lost node-hours"),
+    ("node_h", "node-hours"),
+    ("idle_core_h", "core-hours to save"),
+    ("idle_gpu_h", "GPU-hours to save"),
+)
+"""Columns of a list of issues, with their headings."""
+Row = Mapping[str, Any]
+_TOTALS = (
+    *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h", "cancelled_core_h"),
+    *("waiting_median_s", "time_used", "memory_used"),
+)
+_OF_GROUPS = ("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate")
+_TOP = 10
+_HINTS = 200
+"""Findings among which hints of rules are looked for, the costliest first."""
+_FINDING = ("source", "job_id", "end_time", "detector", "severity", "lost_node_h", "idle_core_h", "hint")
+_SCORED = ("source", "job_id", "end_time", "application", "node_h", "idle_core_h", "cpu_efficiency")
+
+
+@dataclass(frozen=True)
+class Person:
+    """Everything known of a user or project in a window, as rows; unknown numbers are None.
+
+    ``groups``: jobs by application and queue. ``ranks``: one row per score with its place among all names.
+    ``saved``: hours of issues, each job once. ``hints``: of the costliest finding, by rule. ``wasteful``:
+    scored jobs of most idle core-hours.
+    """
+
+    kind: str
+    name: str
+    window: Window | None
+    total: Row
+    groups: Mapping[str, Sequence[Row]]
+    ranks: Sequence[Row]
+    saved: Row | None
+    issues: Sequence[Row]
+    hints: Mapping[str, str]
+    findings: Sequence[Row]
+    wasteful: Sequence[Row]
+
+    @property
+    def title(self) -> str:
+        """Kind and name."""
+        return f"{self.kind} {self.name}"
+
+    @property
+    def source(self) -> str:
+        """Jobs that the page is about."""
+        when = "all days" if self.window is None else day_range(self.window.start, self.window.end)
+        return f"{many(self.total['jobs'], 'job')}, {when}"
+
+
+def person(store: JobStore, kind: str, name: str, window: Window | None = None) -> Person:
+    """Return everything about a user or project.
+
+    Raises :class:`NoJobsError` without jobs, :class:`UsageError` with close names for one without any. Cost:
+    four grouped queries to the jobs, four per score, three to the issues, and some rows.
+    """
+    names = query_jobs(store, [kind], ["jobs"], window=window).column(kind).drop_null().to_pylist()
+    (name,) = as_stored(f"no job has the {kind}", [name], names, f"esjobs query --by {kind}")
+    where = conditions({kind: name})
+    chosen = {kind: name}
+    return Person(
+        kind,
+        name,
+        window,
+        query_jobs(store, [], _TOTALS, where=where, window=window).to_pylist()[0],
+        {field: _groups(store, field, where, window) for field in ("application", "queue")},
+        [row for score in ("sum", *RANKED[:-1]) for row in _ranked(store, kind, name, score, window)],
+        next(iter(_work(store, (kind,), chosen, window)), None),
+        _work(store, ("detector",), chosen, window),
+        _hints(store, kind, name, window),
+        _rows(store, ISSUES, kind, name, window, _FINDING, _ISSUES, ISSUES.order, _TOP),
+        _rows(store, SCORES, kind, name, window, _SCORED, (Present("idle_core_h"),), _IDLE_FIRST, _TOP),
+    )
+
+
+_SEVERE = In("severity", SEVERITIES[1:])
+# The worst finding of each job
+_ISSUES: tuple[Filter, ...] = (_SEVERE, Range("n_jobs", ge=1))
+_IDLE_FIRST = ("-idle_core_h", "source", "job_id")
+
+
+def _groups(store: JobStore, field: str, where: Sequence[str], window: Window | None) -> list[Row]:
+    rows = query_jobs(store, [field], _OF_GROUPS, where=where, window=window).to_pylist()
+    return sorted((row for row in rows if row[field]), key=lambda row: -(row["core_h"] or 0.0))[:_TOP]
+
+
+def _ranked(store: JobStore, kind: str, name: str, score: str, window: Window | None) -> Iterator[Row]:
+    """Yield the row of the name in a ranking, with its place; nothing without a score."""
+    try:
+        rows = rank(store, kind, score, window=window, top=None).rows.to_pylist()
+    except NoResultError:
+        return
+    scored = [row for row in rows if row["score"] is not None]
+    for place, row in enumerate(scored, 1):
+        if row["name"] == name:
+            yield {**row, "name": score, "place": place, "n_names": len(scored)}
+
+
+def _work(
+    store: JobStore, by: Sequence[str], chosen: Mapping[str, str], window: Window | None
+) -> Sequence[Row]:
+    try:
+        rows: list[Row] = work_list(store, by, window=window, where=chosen).to_pylist()
+    except NoResultError:
+        return []
+    return rows
+
+
+def _hints(store: JobStore, kind: str, name: str, window: Window | None) -> dict[str, str]:
+    columns = ("end_time", "detector", "hint")
+    found = _rows(store, ISSUES, kind, name, window, columns, (_SEVERE,), ISSUES.order, _HINTS)
+    return {row["detector"]: row["hint"] for row in reversed(found)}
+
+
+def _rows(
+    store: JobStore,
+    table: Table,
+    kind: str,
+    name: str,
+    window: Window | None,
+    columns: Sequence[str],
+    filters: Sequence[Filter],
+    order: Sequence[str],
+    most: int,
+) -> list[Row]:
+    """Return the first rows of a name in an order."""
+    where: list[Filter] = [In(kind, (name,)), *filters]
+    if window is not None:
+        where.append(Times("end_time", window.start, window.end))
+    batches = store.read(table, where, columns, order=order, limit=most)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def person_sections(of: Person) -> list[Section]:
+    """Everything there is to say, in the order in which people ask."""
+    made = [_hours(of), _scores(of), _issues(of), _findings(of), _wasteful(of)]
+    made += [_group(field, title, of.groups[field]) for field, title in _GROUPS]
+    return [section for section in made if section is not None]
+
+
+_GROUPS = (("application", "Applications"), ("queue", "Queues"))
+
+
+def _hours(of: Person) -> Section:
+    total = of.total
+    sentences = [f"{many(total['jobs'], 'job')} used {_or_unknown(total['core_h'])}."]
+    if total["efficiency"] is None:
+        sentences.append("CPU efficiency is unknown: no record has CPU time.")
+    else:
+        sentences.append(
+            f"CPU efficiency was {percent(total['efficiency'])}: {core_h(total['idle_core_h'])} were idle."
+        )
+    if total["failure_rate"] is not None:
+        lost, cancelled = _or_unknown(total["lost_core_h"]), _or_unknown(total["cancelled_core_h"])
+        sentences.append(
+            f"{percent(total['failure_rate'])} of the jobs failed and used {lost}; cancelled jobs used "
+            f"{cancelled}."
+        )
+    return Section("Hours", "", [*sentences, *_requests(total)])
+
+
+def _requests(total: Row) -> Iterator[str]:
+    for name, what in (("time_used", "time"), ("memory_used", "memory")):
+        if total[name] is not None:
+            yield f"Jobs used {percent(total[name])} of the {what} that they requested."
+
+
+def _or_unknown(hours: float | None) -> str:
+    return "unknown core-hours" if hours is None else core_h(hours)
+
+
+def _scores(of: Person) -> Section:
+    title = "Scores and ranking"
+    if not of.ranks:
+        return Section(title, sentences=[f"No job of {of.name} has a score; run: esjobs score."])
+    rows = [
+        {
+            "score": row["name"],
+            "mean": row["score"],
+            "95 % from": row["score_low"],
+            "to": row["score_high"],
+            "coverage, %": None if row["coverage"] is None else 100 * row["coverage"],
+            "scored jobs": row["n_scored"],
+            "place": f"{row['place']:,} of {row['n_names']:,}",
+            "differs from others": row["differs"],
+        }
+        for row in of.ranks
+    ]
+    about = (
+        f"Means weighted by node-hours; 0 is best, 100 worst; cpu_efficiency: 1 is best. Place 1: the worst "
+        f"{of.kind}. Places of names that do not differ have no meaning."
+    )
+    return Section(title, about, table=_table(rows))
+
+
+def _issues(of: Person) -> Section:
+    if of.saved is None:
+        return Section("Issues", sentences=["No issues found; did `esjobs detect` run?"])
+    hours = [
+        f"{amount(of.saved[name])} {unit}"
+        for name, unit in (
+            ("lost_node_h", "node-hours"),
+            ("idle_core_h", "core-hours"),
+            ("idle_gpu_h", "GPU-hours"),
+        )
+        if of.saved[name] is not None
+    ]
+    sentence = f"{many(of.saved['n_jobs'], 'job')} had issues"
+    saved = f"{sentence}; without them {', '.join(hours)} would be saved." if hours else f"{sentence}."
+    rows = [
+        {heading: row[name] for name, heading in ISSUE_COLUMNS} | {"hint": of.hints.get(row["detector"])}
+        for row in of.issues
+    ]
+    about = "Most lost node-hours first; hours of issues of one job overlap. Hints: of the costliest job."
+    return Section("Issues", about, [saved], _table(rows), ("hint",))
+
+
+def _findings(of: Person) -> Section | None:
+    rows = [
+        {
+            "job": row["job_id"],
+            "ended": row["end_time"],
+            "worst issue": row["detector"],
+            "severity": row["severity"],
+            "lost node-hours": row["lost_node_h"],
+            "idle core-hours": row["idle_core_h"],
+            "hint": row["hint"],
+        }
+        for row in of.findings
+    ]
+    about = "With issues, most lost node-hours first. A report on one: esjobs job JOBID."
+    return Section("Jobs to look at", about, table=_table(rows), prose=("hint",)) if rows else None
+
+
+def _wasteful(of: Person) -> Section | None:
+    rows = [
+        {
+            "job": row["job_id"],
+            "ended": row["end_time"],
+            "application": row["application"],
+            "node-hours": row["node_h"],
+            "idle core-hours": row["idle_core_h"],
+            "CPU efficiency, %": None if row["cpu_efficiency"] is None else 100 * row["cpu_efficiency"],
+        }
+        for row in of.wasteful
+    ]
+    return Section("Jobs of most idle core-hours", table=_table(rows)) if rows else None
+
+
+def _group(field: str, title: str, groups: Sequence[Row]) -> Section | None:
+    rows = [
+        {
+            field: row[field],
+            "jobs": row["jobs"],
+            "core-hours": row["core_h"],
+            "CPU efficiency, %": None if row["efficiency"] is None else 100 * row["efficiency"],
+            "idle core-hours": row["idle_core_h"],
+            "failed jobs, %": None if row["failure_rate"] is None else 100 * row["failure_rate"],
+        }
+        for row in groups
+    ]
+    return Section(title, table=_table(rows)) if rows else None
+
+
+def _table(rows: Sequence[Row]) -> pa.Table:
+    """Return rows as a table, without columns that are empty."""
+    table = pa.Table.from_pylist(list(rows))
+    return table.select(
+        [name for name in table.column_names if table.column(name).null_count < table.num_rows]
+    )

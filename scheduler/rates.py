@@ -1,0 +1,157 @@
+"""Costs of a first night, measured elsewhere: made-up jobs in the file and on Elasticsearch 8."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from esjobs.core.query import Count, Query
+from esjobs.core.rules import CleaningRules
+from esjobs.core.window import Window
+from esjobs.records.context import Context
+from esjobs.records.jobs.aggregate import buckets_of_jobs
+from esjobs.speed.settings import FitSettings
+
+_WHOLE_DAY = 100_000  # Jobs up to which the buckets of a day are counted; of more those of some hours
+_HOURS = (1, 4)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of steps: jobs read, rows written, bytes of these, processor seconds."""
+
+    documents_read: float = 0.0
+    documents_written: float = 0.0
+    bytes_written: float = 0.0
+    processor_s: float = 0.0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(*(a + b for a, b in zip(self.numbers, other.numbers, strict=True)))
+
+    def times(self, factor: float) -> "Cost":
+        """Return so many of it."""
+        return Cost(*(number * factor for number in self.numbers))
+
+    @property
+    def numbers(self) -> tuple[float, float, float, float]:
+        """The numbers in the order of the fields."""
+        return self.documents_read, self.documents_written, self.bytes_written, self.processor_s
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Cost":
+        """Read it from a row with these columns; missing counts as none."""
+        return cls(*(float(row[name] or 0.0) for name in cls.__dataclass_fields__))
+
+    def rounded(self) -> dict[str, float]:
+        """Return it by column; all but the time in whole numbers."""
+        read, written, size, seconds = self.numbers
+        return {
+            "documents_read": round(read),
+            "documents_written": round(written),
+            "bytes_written": round(size),
+            "processor_s": seconds,
+        }
+
+
+_NOTHING = Cost()
+
+# Per job, by engine and step; rows of `aggregate` are per bucket
+_PER_JOB: Mapping[str, Mapping[str, Cost]] = {
+    "duckdb": {
+        "ingest": Cost(0, 1, 500, 20e-6),
+        "buckets": Cost(0, 1, 138, 0),
+        "aggregate": Cost(1, 0, 0, 2e-6),
+        "detect": Cost(1, 0.006, 2.5, 4e-6),
+        "score": Cost(1, 1, 744, 14e-6),
+    },
+    "cluster": {
+        "ingest": Cost(0, 1, 600, 150e-6),
+        "buckets": Cost(0, 1, 500, 60e-6),
+        "aggregate": Cost(1, 0, 0, 150e-6),
+        "detect": Cost(1, 0.006, 3, 150e-6),
+        "score": Cost(1, 1, 1110, 500e-6),
+    },
+}
+# Seconds of these steps whatever there is
+_FIXED_S: Mapping[str, Mapping[str, float]] = {
+    "duckdb": {"aggregate": 0.1, "backfill": 0.1, "detect": 0.3, "score": 0.2},
+    "cluster": {"aggregate": 1.0, "backfill": 1.0, "detect": 2.0, "score": 2.0},
+}
+# Per window and method: rows whatever there is, and rows per queue
+_ROWS_OF_WINDOW, _ROWS_OF_QUEUE = 450, 25
+_BYTES_OF_ROW = {"duckdb": 295, "cluster": 740}
+_FIT_S = {"duckdb": 1.0, "cluster": 1.6}
+_MOST_READ = 500_000  # Jobs of tasks with several kinds of work that a fit reads at most
+# Rows per queue of the steps that follow from fits, and their time
+_OTHER_ROWS = {"drift": 13, "decompose": 8, "watch": 1}
+_OTHER_S = 0.2
+
+
+class FirstRates:
+    """Rates of an installation whose nights are still to come: its engine, its queues, its buckets per job.
+
+    ``jobs``: known days with their jobs; the newest is looked at, where a rate asks for it.
+    """
+
+    def __init__(self, context: Context, jobs: Mapping[date, int]) -> None:
+        self._context = context
+        self._jobs = jobs
+
+    def cost(self, name: str, units: float) -> Cost:
+        """Return the cost of so many units of a step."""
+        if not units or not self._jobs:
+            return _NOTHING
+        step = name.partition(" ")[0]
+        if step == "fit":
+            return self._fit(units)
+        per_job = _PER_JOB[self._engine]
+        fixed = Cost(processor_s=_FIXED_S[self._engine].get(step, 0.0))
+        if step in ("aggregate", "backfill"):
+            buckets = per_job["buckets"].times(units * self._buckets_per_job)
+            return fixed + per_job["aggregate"].times(units) + buckets
+        if step in per_job:
+            return fixed + per_job[step].times(units)
+        rows = _OTHER_ROWS.get(step, 0) * self._n_queues
+        seconds = _OTHER_S if rows else 0.0
+        return Cost(0, rows, rows * _BYTES_OF_ROW[self._engine], seconds)
+
+    def _fit(self, jobs: float) -> Cost:
+        n_methods = len(self._context.settings.section(FitSettings).methods)
+        rows = _ROWS_OF_WINDOW + _ROWS_OF_QUEUE * self._n_queues
+        of_method = Cost(0, rows, rows * _BYTES_OF_ROW[self._engine], _FIT_S[self._engine])
+        return Cost(min(jobs, _MOST_READ)) + of_method.times(n_methods)
+
+    @cached_property
+    def _engine(self) -> str:
+        return "duckdb" if self._context.store.capabilities().engine == "duckdb" else "cluster"
+
+    @cached_property
+    def _n_queues(self) -> int:
+        query = Query(("queue",), (Count("n"),), Window.of_days(self._newest, self._newest))
+        return int(self._context.store.aggregate(query).table.num_rows)
+
+    @property
+    def _newest(self) -> date:
+        return max(self._jobs)
+
+    @cached_property
+    def _buckets_per_job(self) -> float:
+        """Buckets per job of the newest day; of a large day from the growth within its first hours."""
+        store, rules = self._context.store, self._context.settings.section(CleaningRules)
+        n_jobs = self._jobs[self._newest]
+        day = Window.of_days(self._newest, self._newest)
+        if n_jobs <= _WHOLE_DAY:
+            buckets, jobs = buckets_of_jobs(store, day, rules)
+            return buckets / jobs if jobs else 1.0
+        start = datetime.combine(self._newest, time(11), UTC)
+        found = [
+            buckets_of_jobs(store, Window(start, start + timedelta(hours=hours)), rules) for hours in _HOURS
+        ]
+        (few, few_jobs), (many, many_jobs) = found
+        if not few or many_jobs <= few_jobs:
+            return 1.0
+        growth = float(np.log(many / few) / np.log(many_jobs / few_jobs))
+        return float(many * (n_jobs / many_jobs) ** growth / n_jobs)
