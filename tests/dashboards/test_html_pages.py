@@ -49,7 +49,7 @@ def file_of(page: Page) -> str:
 
 
 EMPTY_IN_THE_DEMO = UNSCORED | {
-    *("models-hs23", "models-hs06", "trust-ledger", "issues-idle-cores", "issues-idle-gpus"),
+    *("models-hs23", "models-hs06", "trust-ledger", "issues-idle-gpus"),
     "issues-lost-by-user",
     "provisioning",
 }
