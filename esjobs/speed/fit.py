@@ -30,6 +30,7 @@ from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.jobs_used import why_left_out
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.mixes import Predicted, mix_rows, predicted
+from esjobs.speed.model_checks import ModelChecks, Pattern, check_model, with_checks
 from esjobs.speed.ranking import with_ranking
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
@@ -62,6 +63,7 @@ def fit(
     fits: list[Factors] = []
     notes: list[str] = []
     of_all: dict[str, Fit] = {}
+    of_models: dict[str, Pattern | None] = {}
     for level, kind in inputs:
         if level not in of_all:
             # Fits of one type need what the fit of all types tells of them; it comes last in the tables.
@@ -74,17 +76,25 @@ def fit(
             headline = method == settings.methods[0]
             valid = headline and kind == ALL_TYPES
             item = with_company(of_all[level] if valid else solve(data, method, minimum))
+            checks = check_model(item, of_models.get(kind))
+            item = with_checks(item, checks)
+            if headline and level == "cpu_model":
+                of_models[kind] = checks.pattern
             item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
             if valid and level == "queue" and machine_sums is not None:
                 item = with_via_models(item, machine_sums, settings.min_name_jobs)
             if headline:
                 item = replace(item, factors=with_ranking(item.factors, settings.min_name_jobs))
-            for table, made in _rows(item, sites, headline=headline):
+            for table, made in _rows(item, checks, sites, headline=headline):
                 found[table].extend(made)
             if headline:
                 varied = variant_rows(item, settings.min_name_jobs)
                 found[STABILITY_CHECKS].extend({**item.factors.fit, **row} for row in varied)
             fits.append(item.factors)
+    order = {level: position for position, level in enumerate(inputs.costs)}
+    fits.sort(key=lambda item: order[item.level])
+    for made_rows in found.values():
+        made_rows.sort(key=lambda row: order[str(row["level"])])
     found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
     tasks = list(task_rows(checked.sums.levels["queue"], inputs.costs["queue"], checked.looked_at, minimum))
@@ -142,13 +152,13 @@ def _notes(fits: Sequence[Factors], checked: CheckedBuckets, sites: Sites) -> It
 
 
 def _rows(
-    item: Fit, sites: Sites, *, headline: bool
+    item: Fit, checks: ModelChecks, sites: Sites, *, headline: bool
 ) -> Iterator[tuple[tables.Table, Iterator[dict[str, object]]]]:
     """Yield the rows of one fit per table; residuals of the headline fit of all types only."""
     factors = item.factors
     by_type = factors.fit
     yield FACTORS, ({**by_type, **row} for row in factor_rows(item, sites))
-    yield FITS, ({**by_type, **row} for row in fit_rows(item))
+    yield FITS, ({**by_type, **row, **checks.columns} for row in fit_rows(item))
     yield PULL_HISTOGRAMS, ({**by_type, **row} for row in pull_rows(item))
     yield COMPONENTS, ({**by_type, **row} for row in component_rows(item))
     if headline and factors.processing_type == ALL_TYPES:

@@ -67,12 +67,15 @@ def own_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
     return np.asarray(of_key[rows.task.names][rows.task.codes])
 
 
-def name_costs(costs: fitters.FixedCosts, rows: TaskSums, per_job: Floats) -> NameCosts:
-    """Find the differences of start-up times between names, and the part certain enough to correct for."""
+def name_costs(costs: fitters.FixedCosts, rows: TaskSums, slopes: fitters.BucketSlopes) -> NameCosts:
+    """Find the differences of start-up times between names, and the part certain enough to correct for.
+
+    ``slopes``: of the rows, see :func:`slopes_of_rows`.
+    """
     n_names = len(rows.name.names)
     rho = np.where(rows.cut.codes < 0, rho_of_rows(costs, rows), np.nan)
     found = fitters.unit_costs(
-        slopes_of_rows(rows, rho, per_job),
+        slopes,
         np.nan_to_num(rho),
         rows.name.codes,
         n_names,

@@ -13,7 +13,7 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.errors import TooLargeError
 from esjobs.core.window import Window
 from esjobs.publish.publication import rows_table
-from esjobs.records.names.sites import Sites, guess_site
+from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.memory import ROW_B, free_memory_b, require_room
 from esjobs.records.tasks.sums import read_sums, with_sites
 from esjobs.schema import jobs as job_tables
@@ -82,7 +82,7 @@ def peak_of_fit(store: DuckStore, min_bucket_jobs: int) -> int:
     settings = FitSettings(min_bucket_jobs=min_bucket_jobs, methods=("gamma",))
     before = pa.total_allocated_bytes()
     tracemalloc.start()
-    sums = with_sites(read_sums(store, WINDOW), guess_site)
+    sums = with_sites(read_sums(store, WINDOW), Sites())
     inputs = FitInputs(sums, min_bucket_jobs)
     arrow = pa.total_allocated_bytes() - before
     fit(CheckedBuckets(sums, {}, 0), inputs, WINDOW, "run", settings, Sites())

@@ -106,6 +106,7 @@ def judge(
             n_cut=0 if factors.n_cut is None else int(factors.n_cut[index]),
             core_use=None if factors.efficiency is None else finite(factors.efficiency[index]),
             via_models=bool(factors.via[index]),
+            model_doubt=factors.model_doubt,
         )
         compared = _comparison(point, settings.deviation_limit)
         verdict, why = decide(evidence, compared, settings.min_name_jobs)
@@ -232,6 +233,7 @@ def flag(
             doubt=" ".join(item.doubt for item in found if item.doubt),
             restriction=restriction,
             left_out=factors.left_out,
+            model_doubt=factors.model_doubt,
         )
         conclusions.append({**factors.fit, **said})
     for rank, row in enumerate(sorted(flags, key=_reading_order), 1):
