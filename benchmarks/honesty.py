@@ -217,7 +217,7 @@ def run_grid(grid: Grid, seed: int, settings: Mapping[str, Any]) -> tuple[Truth,
             session.run(window(grid.days))
             found = {
                 name: session.tables[name].to_pandas()
-                for name in ("flags", "factors", "fits", "tasks", "fit_summaries")
+                for name in ("flags", "factors", "fits", "tasks", "fit_summaries", "residuals")
             }
     return truth, found
 

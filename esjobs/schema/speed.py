@@ -335,7 +335,9 @@ RESIDUALS = Table(
         column("status", "keyword", "used, rejected, one unit, no fit"),
         column("rank", "integer", "rank among the ten most deviating buckets, from 1; null for others"),
         *PROVENANCE,
-        column("rho", "number", "start-up time of the task, as in tasks; null when unknown", "events"),
+        column(
+            "rho", "number", "start-up time that the fit took out of each job, in events; 0: none", "events"
+        ),
         column("decision", "keyword", "decision about the task, as in tasks"),
         *SCOPE,
         column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),

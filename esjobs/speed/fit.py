@@ -34,7 +34,7 @@ from esjobs.speed.model_checks import ModelChecks, Pattern, check_model, with_ch
 from esjobs.speed.ranking import with_ranking
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.task_rows import task_rows, with_accounts
+from esjobs.speed.task_rows import task_rows, with_decisions
 from esjobs.speed.variants import variant_rows
 from esjobs.speed.via_models import with_via_models
 
@@ -97,9 +97,17 @@ def fit(
         made_rows.sort(key=lambda row: order[str(row["level"])])
     found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
-    tasks = list(task_rows(checked.sums.levels["queue"], inputs.costs["queue"], checked.looked_at, minimum))
+    tasks = list(
+        task_rows(
+            checked.sums.levels["queue"],
+            inputs.costs["queue"],
+            checked.looked_at,
+            minimum,
+            inputs.rho_scatter.get("queue"),
+        )
+    )
     found[TASK_RESULTS].extend(tasks)
-    found[RESIDUALS] = list(with_accounts(found[RESIDUALS], tasks))
+    found[RESIDUALS] = list(with_decisions(found[RESIDUALS], tasks))
     rows = {table: rows_table(table, found[table]) for table in _TABLES}
     with_factor = sum(int((item.status == "ok").sum()) for item in fits)
     report = RunReport(

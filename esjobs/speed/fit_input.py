@@ -14,7 +14,7 @@ from esjobs.records.tasks.sums import TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.doubtful_records import record_doubts
 from esjobs.speed.fixed_costs import common_error, correct
-from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows, slopes_of_rows
+from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows, scatter_of_tasks, slopes_of_rows
 from esjobs.speed.outlier_records import FoundCosts, costs_of_sites, costs_without_outliers
 from esjobs.speed.periods import Cells, cells_of
 from fitters import Labels
@@ -100,6 +100,8 @@ class FitInputs:
             level: costs for level, (costs, _) in found.items()
         }
         self._outliers = {level: outliers.reason for level, (_, outliers) in found.items()}
+        # Of the start-up time of each task key, the relative error from names that differ, per level
+        self.rho_scatter: dict[str, Floats] = {}
         self._cached: FitInput | None = None
         self._sigma_type: dict[str, float] = {}
 
@@ -158,7 +160,7 @@ class FitInputs:
             **{name: np.full(n, np.nan) for name in ("elasticity", "elasticity_err", "length_var")},
         }
         if costs is not None and n:
-            corrected = _corrected(costs, rows)
+            corrected, self.rho_scatter[level] = _corrected(costs, rows)
         return FitInput(
             level=level,
             processing_type=ALL_TYPES,
@@ -186,7 +188,7 @@ def _rho_err(costs: fitters.FixedCosts | None, n_keys: int) -> Floats:
     return error
 
 
-def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> dict[str, Any]:
+def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> tuple[dict[str, Any], Floats]:
     found = correct(costs, rows)
     valid = bucket_variances(rows, found)
     usable = rho_of_rows(costs, rows)
@@ -199,7 +201,7 @@ def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> dict[str, Any]:
     rho = np.where(taken, np.where(found.corrected, found.rho, usable) * factor, 0.0)
     events, n_jobs = rows.sums["events"], rows.sums["n_jobs"]
     share = np.nan_to_num(usable * factor / (events / n_jobs + usable * factor))
-    return {
+    columns = {
         "rho": rho,
         "events_eff": events + rho * n_jobs,
         "rel_var": valid.rel_var,
@@ -212,6 +214,7 @@ def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> dict[str, Any]:
         "elasticity_err": slopes.error,
         "length_var": rows.sums["events_sq"] * n_jobs / events**2 - 1.0,
     }
+    return columns, scatter_of_tasks(names, slopes, rows)
 
 
 def _of_type(keys: TaskKeys, task: Labels, processing_type: str) -> Mask:

@@ -45,6 +45,24 @@ class NameCosts:
         return np.flatnonzero(far)
 
 
+def scatter_of_tasks(names: NameCosts, slopes: fitters.BucketSlopes, rows: TaskSums) -> Floats:
+    """Return the part of the relative error of each task's start-up time that comes from its names, by key.
+
+    ``sigma_f`` times the root of the sum of squares of the shares of names in what slopes tell; 0 where names
+    do not differ significantly.
+    """
+    n_keys = len(rows.keys)
+    if not names.corrected or names.scatter is None:
+        return np.zeros(n_keys)
+    telling = np.isfinite(slopes.error) & (slopes.error > 0) & (rows.cut.codes < 0)
+    key = rows.task.names[rows.task.codes][telling]
+    weight = slopes.error[telling] ** -2.0
+    total = np.bincount(key, weight, n_keys)
+    square = np.bincount(key, weight**2, n_keys)
+    scatter: Floats = names.scatter * np.sqrt(square) / np.where(total > 0, total, 1.0)
+    return scatter
+
+
 def rho_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
     """Return the start-up time of each row's task in events, corrected for or not; NaN where unknown."""
     table = costs.tasks

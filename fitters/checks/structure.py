@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
-from scipy.sparse.linalg import eigsh
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
 
-from fitters.fit.outer_sums import dense_sums, is_dense, symmetric_sums
-from fitters.layout.arrays import Floats, Ints, group_sums, without_means
+from fitters.layout.arrays import Floats, Ints, group_sums
 from fitters.threads import one_blas_thread
 
 FLIPS = 49
-_SWEEPS = 5
+_SWEEPS = 3
 LEAST_UNITS, LEAST_TASKS = 3, 5
 _MEAN, _DEVIATION = -1.2065, 1.2680  # Of the law of Tracy and Widom for real matrices
 _SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
@@ -96,6 +96,7 @@ class _Cleaning:
         for kind in kinds:
             of_unit = unit * (int(kind.max()) + 1) + kind
             self._groupings.append((of_unit, int(of_unit.max()) + 1))
+        self._totals = [group_sums(code, weight, number) for code, number in self._groupings]
         self._unit, self._n_units, self._weight = unit, n_units, weight
         self._common = None if common is None else self._without_levels(common)
 
@@ -108,20 +109,21 @@ class _Cleaning:
         return rest - np.divide(slope, square, out=slope, where=square > 0)[self._unit] * self._common
 
     def _without_levels(self, values: Floats) -> Floats:
-        return without_means(values, self._weight, self._groupings, _SWEEPS, 0.0)
+        rest = values
+        for _ in range(_SWEEPS):
+            for (code, number), total in zip(self._groupings, self._totals, strict=True):
+                level = group_sums(code, self._weight * rest, number)
+                rest = rest - np.divide(level, total, out=level, where=total > 0)[code]
+        return rest
 
 
 def _largest(unit: Ints, task: Ints, found: Floats, n_units: int, n_tasks: int) -> tuple[float, Floats]:
-    # Largest singular value, and its vector over the units, from the products of the rows.
-    ptr = np.searchsorted(task, np.arange(n_tasks + 1)).astype(np.int64)
-    of_unit = unit.astype(np.int32)
-    if is_dense(ptr, n_units):
-        gram = dense_sums(ptr, of_unit, found, found, n_units)
-    else:
-        gram = symmetric_sums(ptr, of_unit, np.zeros(found.size), 0.5 * found, found, n_units)
-    start = np.ones(n_units) + np.arange(n_units) / n_units
-    value, vector = eigsh(gram, k=1, which="LA", v0=start, tol=1e-4)
-    return float(np.sqrt(max(value[0], 0.0))), np.asarray(vector[:, 0], np.float64)
+    # Largest singular value of the matrix tasks x units, and its vector over the units
+    ptr = np.searchsorted(task, np.arange(n_tasks + 1))
+    matrix = csr_array((found, unit, ptr), shape=(n_tasks, n_units))
+    start = np.ones(min(n_units, n_tasks))
+    _, value, vector = svds(matrix, k=1, v0=start, tol=1e-3)
+    return float(value[0]), np.asarray(vector[0], np.float64)
 
 
 def _tail(size: float, null: Floats) -> float:

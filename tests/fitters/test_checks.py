@@ -27,8 +27,7 @@ def time_toy(seed: int, drift: float) -> tuple[fitters.TimeCheck, Floats]:
     late = slope[task] * (period - 1.5) / 3
     shared = rng.normal(0, 0.05, (TASKS, UNITS))[task, unit]
     value = late + shared + rng.normal(0, 1, unit.size) * np.sqrt(variance)
-    noise = np.asarray(variance, np.float64)
-    found = fitters.time_check(unit, task, period, value, noise, 0.05, UNITS)
+    found = fitters.time_check(unit, task, period, value, variance, 0.05, UNITS)
     return found, late
 
 
@@ -51,7 +50,7 @@ def test_tasks_that_drift_are_told_with_the_size_of_their_change() -> None:
 def test_one_period_has_no_test() -> None:
     rng = np.random.default_rng(1)
     unit, task = pairs(rng)
-    nothing = fitters.time_check(unit, task, 0 * unit, 0.1 * unit, np.ones(unit.size), 0.1, UNITS)
+    nothing = fitters.time_check(unit, task, 0 * unit, np.zeros(unit.size), np.ones(unit.size), 0.1, UNITS)
     assert np.isnan(nothing.p)
 
 
