@@ -24,7 +24,7 @@ Written by `python -m benchmarks.model_checks`, method version {method}, {librar
 queues, of the grids that `benchmarks/honesty.py` lists. "Held": share of the true factors of queues with
 right records inside 95 % intervals, as stated, and in brackets without what failed tests add. "Says": runs
 in which a test fails (p < 0.001), of all runs; then which: tasks that change with *time*, a *pattern* of
-tasks and queues or CPU models, a *power* of the events. "Elsewhere": runs in which a test fails only in a fit
+tasks and queues, a *power* of the events. "Elsewhere": runs in which a test fails only in a fit
 of one type, of sites or CPU models.
 
 {table}

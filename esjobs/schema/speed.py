@@ -260,7 +260,7 @@ FITS = Table(
         column(
             "p_factor",
             "number",
-            "p of the test that nothing but noise is left of task x name, and for queues of task x CPU model",
+            "p of the test that nothing but noise is left of task x name; null for CPU models",
         ),
         column("sigma_factor", "number", "size of the pattern that is left, relative"),
         column(

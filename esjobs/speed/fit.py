@@ -30,7 +30,7 @@ from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.jobs_used import why_left_out
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.mixes import Predicted, mix_rows, predicted
-from esjobs.speed.model_checks import ModelChecks, Pattern, check_model, with_checks
+from esjobs.speed.model_checks import ModelChecks, check_model, with_checks
 from esjobs.speed.ranking import with_ranking
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
@@ -63,7 +63,6 @@ def fit(
     fits: list[Factors] = []
     notes: list[str] = []
     of_all: dict[str, Fit] = {}
-    of_models: dict[str, Pattern | None] = {}
     for level, kind in inputs:
         if level not in of_all:
             # Fits of one type need what the fit of all types tells of them; it comes last in the tables.
@@ -76,10 +75,8 @@ def fit(
             headline = method == settings.methods[0]
             valid = headline and kind == ALL_TYPES
             item = with_company(of_all[level] if valid else solve(data, method, minimum))
-            checks = check_model(item, of_models.get(kind))
+            checks = check_model(item)
             item = with_checks(item, checks)
-            if headline and level == "cpu_model":
-                of_models[kind] = checks.pattern
             item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
             if valid and level == "queue" and machine_sums is not None:
                 item = with_via_models(item, machine_sums, settings.min_name_jobs)
@@ -91,10 +88,6 @@ def fit(
                 varied = variant_rows(item, settings.min_name_jobs)
                 found[STABILITY_CHECKS].extend({**item.factors.fit, **row} for row in varied)
             fits.append(item.factors)
-    order = {level: position for position, level in enumerate(inputs.costs)}
-    fits.sort(key=lambda item: order[item.level])
-    for made_rows in found.values():
-        made_rows.sort(key=lambda row: order[str(row["level"])])
     found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
     tasks = list(

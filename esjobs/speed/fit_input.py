@@ -111,8 +111,8 @@ class FitInputs:
             self._sigma_type[level] = sigma_type
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Yield level and processing type of every fit: CPU models first, types sorted, then ``all``."""
-        for level in sorted(self.costs, key=lambda level: level != "cpu_model"):
+        """Yield level and processing type of every fit: the types sorted, then ``all``."""
+        for level in self.costs:
             for kind in [*sorted(kind for kind in self._sums.n_jobs if kind), ALL_TYPES]:
                 yield level, kind
 

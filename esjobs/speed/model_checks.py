@@ -24,24 +24,6 @@ LEAST_TASKS = 10  # Tasks of a name below which a pattern is taken to hit it wit
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """Pattern of rank one that a fit leaves; ``of_task``: loads of tasks by number of the key."""
-
-    p: float
-    sigma: float
-    of_task: Mapping[int, float]
-
-    @property
-    def failed(self) -> bool:
-        """True if it is beyond chance."""
-        return self.p < FAILED
-
-    def one_of_two(self) -> "Pattern":
-        """Return the pattern with the p of a test that is made beside another one."""
-        return replace(self, p=min(1.0, 2.0 * self.p))
-
-
-@dataclass(frozen=True)
 class ModelChecks:
     """Results; NaN where a test cannot be made. ``shift``: change of ln k of failed tests, added in squares,
     by name. ``doubt``: what does not hold, in words.
@@ -55,7 +37,6 @@ class ModelChecks:
     power: float = float("nan")
     doubt: str = ""
     shift: Mapping[str, float] = field(default_factory=dict)
-    pattern: Pattern | None = None
 
     @property
     def columns(self) -> dict[str, object]:
@@ -64,33 +45,26 @@ class ModelChecks:
         return {**{name: finite(getattr(self, name)) for name in names}, "model_doubt": self.doubt or None}
 
 
-def check_model(fit: Fit, of_models: Pattern | None = None) -> ModelChecks:
-    """Make the three tests of the largest component of a fit.
-
-    ``of_models``: the pattern of the fit of CPU models, for fits of queues: tasks that some models run
-    otherwise move the queues that have these models.
-    """
+def check_model(fit: Fit) -> ModelChecks:
+    """Make the three tests of the largest component of a fit."""
     result = fit.result
     if result is None or 0 not in result.fitted or METHODS[fit.factors.method].weights == "none":
         return ModelChecks()
     sample = _Sample.of(fit, result)
-    of_models = None if of_models is None or np.isnan(of_models.p) else of_models.one_of_two()
     time, time_doubt, by_time = _time(sample)
-    pattern, pattern_doubt, by_pattern = _pattern(sample, of_models)
+    pattern, pattern_doubt, by_pattern = _pattern(sample)
     power, power_doubt, by_power = _power(sample)
-    least = pattern if of_models is None or not of_models.p < pattern.p else of_models
     shift = np.sqrt(by_time**2 + by_pattern**2 + by_power**2)
     names = result.units.name[sample.response.units]
     return ModelChecks(
         p_time=time.p,
         shift_time=float(np.nanmax(np.abs(time.shift), initial=0.0)) if np.isfinite(time.p) else np.nan,
-        p_factor=least.p,
-        sigma_factor=least.sigma,
+        p_factor=pattern.p,
+        sigma_factor=pattern.sigma,
         p_power=power.p,
         power=power.power,
         doubt="; ".join(filter(None, [time_doubt, pattern_doubt, power_doubt])),
         shift={str(name): float(size) for name, size in zip(names, shift, strict=True) if size > 0},
-        pattern=pattern,
     )
 
 
@@ -146,13 +120,6 @@ class _Sample:
         columns = (keys.processing_type, keys.core_class)
         return [np.unique(column[of_row].astype(str), return_inverse=True)[1] for column in columns]
 
-    @property
-    def keys(self) -> Ints:
-        """Number of the key of each task of the response."""
-        first = np.flatnonzero(np.diff(self.response.task, prepend=-1))
-        keys: Ints = self.data.task.names[self.data.task.codes[self.row[first]]].astype(np.int64)
-        return keys
-
 
 def _time(sample: _Sample) -> tuple[fitters.TimeCheck, str, Floats]:
     nothing = np.zeros(sample.n_units)
@@ -185,8 +152,12 @@ def _time(sample: _Sample) -> tuple[fitters.TimeCheck, str, Floats]:
     return found, doubt, shift
 
 
-def _pattern(sample: _Sample, of_models: Pattern | None) -> tuple[Pattern, str, Floats]:
-    response = sample.response
+def _pattern(sample: _Sample) -> tuple[fitters.StructureCheck, str, Floats]:
+    response, nothing = sample.response, np.zeros(sample.n_units)
+    if sample.level == "cpu_model":
+        # models of one queue share what it does to a task: that is no pattern of theirs
+        none = np.zeros(response.tasks.size)
+        return fitters.StructureCheck(np.nan, np.nan, none), "", nothing
     weight = response.weight
     if np.isfinite(sample.of_jobs).all():
         weight = 1.0 / np.maximum(sample.of_jobs + sample.interaction**2, 1e-8)
@@ -200,27 +171,22 @@ def _pattern(sample: _Sample, of_models: Pattern | None) -> tuple[Pattern, str, 
         kinds=sample.kinds,
         common=sample.data.cost_doubt[sample.row],
     )
-    keys = sample.keys
-    pattern = Pattern(found.p, found.sigma, dict(zip(keys.tolist(), found.of_task.tolist(), strict=True)))
-    pattern = pattern if of_models is None else pattern.one_of_two()
-    doubt, shift = [], np.zeros(sample.n_units)
-    for each, names in ((pattern, noun(sample.level)), (of_models, noun("cpu_model"))):
-        if each is not None and each.failed:
-            doubt.append(
-                f"some tasks run otherwise on some {names} (p < {FAILED}): a pattern of {percent(each.sigma)}"
-            )
-            shift = np.hypot(shift, _share_of(sample, each, keys))
-    return pattern, "; ".join(doubt), shift
+    if not found.p < FAILED:
+        return found, "", nothing
+    doubt = (
+        f"some tasks run otherwise on some {noun(sample.level)} (p < {FAILED}): a pattern of "
+        f"{percent(found.sigma)}"
+    )
+    return found, doubt, found.sigma * _in_common(sample, found.of_task)
 
 
-def _share_of(sample: _Sample, pattern: Pattern, keys: Ints) -> Floats:
-    # What the tasks of a name have of the pattern in common: with few tasks all of it.
+def _in_common(sample: _Sample, of_task: Floats) -> Floats:
+    # Mean load of the tasks of a name, which its factor takes; with few tasks all of it
     response, n = sample.response, sample.n_units
-    load = np.array([pattern.of_task.get(key, 0.0) for key in keys.tolist()])[response.task]
     total = np.bincount(response.unit, response.weight, n)
-    mean = np.bincount(response.unit, response.weight * load, n) / np.where(total > 0, total, 1.0)
+    mean = np.bincount(response.unit, response.weight * of_task[response.task], n)
     few = np.bincount(response.unit, minlength=n) < LEAST_TASKS
-    share: Floats = pattern.sigma * np.where(few, 1.0, np.abs(mean))
+    share: Floats = np.where(few, 1.0, np.abs(mean) / np.where(total > 0, total, 1.0))
     return share
 
 

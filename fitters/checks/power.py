@@ -15,7 +15,7 @@ from fitters.fit.two_way import TwoWay
 from fitters.layout.arrays import Floats, Ints, group_sums, without_means
 from fitters.threads import one_blas_thread
 
-LEAST_TASKS = 3
+LEAST_TASKS = 10
 _LOWEST_COST = -0.6  # Of the mean length: a power above 1 looks like a negative fixed cost
 _HIGHEST_SLOPE, _LOWEST_SLOPE = 1.0 / (1.0 + _LOWEST_COST), 0.02
 _LEAST_REACH = 1e-3
@@ -25,7 +25,7 @@ _LEAST_REACH = 1e-3
 class PowerCheck:
     """Result of the test."""
 
-    p: float  # NaN with fewer than 3 tasks that tell
+    p: float  # NaN with fewer than 10 tasks that tell
     # Trend of the elasticity with ln(mean events), beside that of a fixed cost: below 0 for powers below 1
     slope: float
     power: float  # Power of the events that the elasticities have on average; NaN where none tells
@@ -115,15 +115,16 @@ def _slope(weight: Floats, rest: Floats, trend: Floats, clusterings: Sequence[In
         return 1.0, 0.0
     slope = float((weight * trend) @ rest) / information
     error, dof = _clustered(weight * trend * (rest - slope * trend), clusterings)
-    if error <= 0:
-        return 1.0, slope
+    # few rows that are nearly fitted exactly cannot know it better than their own errors say
+    error = max(error, float(np.sqrt(information)))
     return float(2.0 * special.stdtr(dof, -abs(slope) * information / error)), slope
 
 
 def _above_one(rows: _Rows, mean: float) -> float:
     # No fixed cost makes CPU time grow faster than the events do, not even one that differs by unit.
     error, dof = _clustered(rows.weight * (rows.elasticity - mean), [rows.task, rows.unit])
-    return float(special.stdtr(dof, (1.0 - mean) * float(rows.weight.sum()) / error)) if error > 0 else 1.0
+    total = float(rows.weight.sum())
+    return float(special.stdtr(dof, (1.0 - mean) * total / max(error, np.sqrt(total))))
 
 
 def _clustered(score: Floats, clusterings: Sequence[Ints]) -> tuple[float, int]:

@@ -31,7 +31,6 @@ class StructureCheck:
     sigma: float  # Root mean square of the pattern, in ln a
     # Loads of the tasks, mean 0 and mean square 1: tasks of one sign run alike; shape (n_tasks,)
     of_task: Floats
-    of_unit: Floats  # Loads of the units, mean square 1; shape (n_units,)
 
 
 @one_blas_thread()
@@ -51,7 +50,7 @@ def structure_check(
     of ``common``. A residual counts in its own standard deviation, a missing pair as 0. The null keeps sizes
     and holes: signs at random, levels taken out again, scaled to the same sum of squares, 49 times.
     """
-    unknown = StructureCheck(float("nan"), float("nan"), np.zeros(n_tasks), np.zeros(n_units))
+    unknown = StructureCheck(float("nan"), float("nan"), np.zeros(n_tasks))
     if np.unique(unit).size < LEAST_UNITS or np.unique(task).size < LEAST_TASKS:
         return unknown
     clean, root = _Cleaning(unit, task, weight, n_units, n_tasks, kinds, common), np.sqrt(weight)
@@ -75,7 +74,6 @@ def structure_check(
         p=_tail(size, null),
         sigma=float(np.sqrt(excess / filled / weight.sum())),
         of_task=of_task / max(float(np.sqrt(np.mean(of_task**2))), 1e-300),
-        of_unit=of_unit * np.sqrt(n_units),
     )
 
 

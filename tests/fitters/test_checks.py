@@ -124,6 +124,14 @@ def test_a_power_is_told_with_its_size(power: float, *, by_unit: bool) -> None:
         assert found.power == pytest.approx(power, abs=0.03)
 
 
+def test_slopes_that_fit_by_chance_are_no_surer_than_their_errors() -> None:
+    """Every bucket has its own unit: costs by unit fit all of them."""
+    unit, task = np.arange(24), np.repeat(np.arange(12), 2)
+    length = 100 * np.exp(np.random.default_rng(3).normal(0, 0.3, 24))
+    found = fitters.power_check(unit, task, length / (length + 50), np.full(24, 0.3), length, 24)
+    assert found.p > 0.1
+
+
 def test_two_tasks_tell_no_power() -> None:
     two = np.array([0, 0, 1, 1])
     found = fitters.power_check(two[::-1] * 0, two, np.ones(4), np.ones(4), np.ones(4), 1)
