@@ -128,6 +128,7 @@ ROOMS = {
     "fitters.change": {"fitters.layout", "fitters.change", *FITTERS_GROUND},
     "fitters.effects": {"fitters.layout", "fitters.effects", *FITTERS_GROUND},
     "fitters.ranking": {"fitters.layout", "fitters.ranking", *FITTERS_GROUND},
+    "fitters.checks": {"fitters.layout", "fitters.fit", "fitters.checks", *FITTERS_GROUND},
     **{ground: {ground} for ground in FITTERS_GROUND},
     "fitters.warping": {"fitters.layout", "fitters.warping", *FITTERS_GROUND},
     "fitters": {
@@ -142,6 +143,7 @@ ROOMS = {
         "fitters.change",
         "fitters.effects",
         "fitters.ranking",
+        "fitters.checks",
     }
     | FITTERS_GROUND,
     "dashboards.spec": {"dashboards.spec", *_TABLES},
@@ -206,6 +208,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "fitters.variance": {"numpy", "scipy"},
     "fitters.change": {"numpy", "scipy"},
     "fitters.effects": {"numpy", "scipy"},
+    "fitters.checks": {"numpy", "scipy"},
     "fitters.ranking": {"numpy", "scipy"},
     "fitters.warping": {"numpy"},
     "fitters.errors": set(),

@@ -48,6 +48,22 @@ COMBINED = Panel(
     empty="The latest run has no such site; clear a filter.",
 )
 
+CHECKED = Panel(
+    "site-checked",
+    "What the deviations survive",
+    "table",
+    "One site",
+    View("flags", where=(Where("checks"),), level="queue", sort=("rank",)),
+    "Each check with its number: what was counted, or the deviation under it.",
+    fields=(
+        NAME,
+        Entry("deviation", "Deviation", "percent", error="deviation_err"),
+        Entry("checks", "Checked", "sentence"),
+        Entry("refuted_by", "Refuted by", "sentence"),
+    ),
+    empty="No queue in this selection deviates.",
+)
+
 HOW_MANY = Panel(
     "site-how-many",
     "Selection",
@@ -271,6 +287,7 @@ SITE = Page(
         (3, ((HOW_MANY, 48),)),
         (13, ((QUEUES, 48),)),
         (8, ((COMBINED, 48),)),
+        (10, ((CHECKED, 48),)),
         (24, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
         (18, ((MIX, 24), (BY_MIX, 24))),
         (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),
