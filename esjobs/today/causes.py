@@ -5,7 +5,7 @@ part whose leaves moved by one common ratio wins; its expectation is corrected a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,19 +23,22 @@ ORDER = ("site", "queue", "kind", "category", "task")
 class Leaves:
     """Leaves of one metric. ``value``, ``expected``, ``variance``: per leaf; ``codes``: by dimension.
 
-    ``counts``: True for failures, of which more is worse; of CPU time less is worse.
+    ``new``: relative variance of the factor of its task. ``counts``: True for failures, of which more is
+    worse; of CPU time less is worse.
     """
 
     value: Floats
     expected: Floats
     variance: Floats
     codes: Mapping[str, Ints]
+    new: Floats
     counts: bool
 
     def part(self, rows: npt.NDArray[np.bool_]) -> "Leaves":
         """Return some of the leaves."""
         codes = {name: code[rows] for name, code in self.codes.items()}
-        return Leaves(self.value[rows], self.expected[rows], self.variance[rows], codes, self.counts)
+        value, expected, variance = self.value[rows], self.expected[rows], self.variance[rows]
+        return Leaves(value, expected, variance, codes, self.new[rows], self.counts)
 
     @property
     def excess(self) -> Floats:
@@ -66,8 +69,7 @@ def scan(leaves: Leaves, cuts: Sequence[tuple[str, ...]], most: int = 5) -> list
     basis = max(whole, float(np.maximum(leaves.excess, 0.0).sum()) * LEAST_PART * 5)
     terms: list[Term] = []
     while len(terms) < most:
-        now = Leaves(leaves.value, expected, leaves.variance, leaves.codes, leaves.counts)
-        best = _best(now, cuts, basis, whole)
+        best = _best(replace(leaves, expected=expected), cuts, basis, whole)
         if best is None:
             break
         terms.append(best)

@@ -65,14 +65,15 @@ class Prior:
 class Expected:
     """Expectation of the rows of the judged day.
 
-    ``value``: by the factor of other sites; ``past``: without that day. ``known``: of the task at other
-    sites, expected before the factor; ``cell``: relative variance of a row.
+    ``value``: by the factor of other sites; ``past``: without that day. Relative variances: ``cell``: of a
+    row around ``value``; ``leaf``: of it the part of its own; ``new``: of the factor of its task by the past.
     """
 
     value: Floats
     past: Floats
-    known: Floats
     cell: Floats
+    leaf: Floats
+    new: Floats
 
 
 def efficiency_prior(cells: Cells, kinds: int) -> Prior:
@@ -131,9 +132,11 @@ def expect(
     factor = np.clip((all_over[task] - own_over + prior_task) / (known + prior_task), *FACTOR)
     before = np.clip((past_over[task] + prior_task) / (past_due[task] + prior_task), *FACTOR)
     kind = cells.kind[now]
-    unknown = prior.spread[kind] ** 2 * prior_task / (known + prior_task)
-    cell = unknown + CELL_SD**2 + prior.job[kind] / np.maximum(cells.n[now], 1.0)
-    return Expected(due[now] * factor, due[now] * before, known, cell)
+    unknown, new = (
+        prior.spread[kind] ** 2 * prior_task / (by + prior_task) for by in (known, past_due[task])
+    )
+    leaf = CELL_SD**2 + prior.job[kind] / np.maximum(cells.n[now], 1.0)
+    return Expected(due[now] * factor, due[now] * before, unknown + leaf, leaf, new)
 
 
 def _bases(cells: Cells, prior: Prior, learned: Floats, n_sites: int, n_kinds: int) -> Floats:

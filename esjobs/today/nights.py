@@ -2,28 +2,25 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Any
-
-import numpy as np
 
 from esjobs.core.errors import NoJobsError
 from esjobs.core.query import Count, Days, In, Query
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.publish.publication import finite, read_table, rows_table, tidy
+from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.declared.values import known_sites
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, STATES, TODAY_DAYS
 from esjobs.store.base import Change, Hide, JobStore
-from esjobs.today.judging import Finding, Followed, Judgement, Night, Remembered
-from esjobs.today.sentences import literals_of
 from esjobs.today.settings import TodaySettings
-from esjobs.today.states import Incident, Silence, after
+from esjobs.today.states import Incident, Silence
 from esjobs.today.sums import DAYS_BACK, Sums, make_sums, read_sums
+from esjobs.today.watching import Watch
 
 REPLAY_NIGHTS = 35
 """Nights that are judged again at most, where earlier ones are missing or changed."""
@@ -78,7 +75,7 @@ def _days(first: date, last: date) -> list[date]:
 
 
 class Walk:
-    """Update from one night to the last one; its changes are made while we may publish."""
+    """Update through some nights; its changes are made while we may publish."""
 
     def __init__(
         self,
@@ -90,9 +87,8 @@ class Walk:
     ) -> None:
         self._store, self._sums, self._settings = store, sums, settings
         self._nights, self._eve = nights, eve
-        self._incidents: dict[tuple[str, str], Incident] = {}
-        self._of_night: dict[date, Incidents] = {}
-        self._places: dict[date, int] = {}
+        self._of_night: dict[date, Sequence[Incident]] = {}
+        self._n_sites: dict[date, int] = {}
 
     def changes(self) -> list[Change]:
         """Return the changes of the tables."""
@@ -100,89 +96,36 @@ class Walk:
             return []
         first = self._nights[0]
         start = first - timedelta(days=DAYS_BACK)
-        self._memory = _Memory(self._sums.names["site"], start, self._nights[-1])
+        watch = Watch(self._sums.names["site"], start, self._nights[-1], self._settings)
         before = Days("day", start, first - timedelta(days=1))
-        self._memory.add(read_table(self._store, TODAY_DAYS, [before]).to_pylist())
-        rows = []
+        watch.remember(read_table(self._store, TODAY_DAYS, [before]).to_pylist())
         if self._eve is not None:
             eve = Days("night", self._eve, self._eve)
-            rows = read_table(self._store, INCIDENT_NIGHTS, [eve]).to_pylist()
-        self._incidents = {one.place: one for one in (Incident(**row) for row in rows)}
+            watch.resume(
+                Incident(**row) for row in read_table(self._store, INCIDENT_NIGHTS, [eve]).to_pylist()
+            )
         silences = silences_of(self._store)
         written: list[Change] = []
         for night in self._nights:
-            judgement = self._judge(night)
-            self._step(night, judgement, silences)
-            rows = list(self._rows(night, judgement))
-            self._memory.add(rows)
-            of_night = [asdict(one) for _, one in sorted(self._incidents.items())]
+            rows = watch.night(night, self._sums, silences)
+            self._of_night[night] = watch.incidents
+            self._n_sites[night] = len({row["site"] for row in rows} - {EVERYWHERE})
             written.append(_replaced(self._store, TODAY_DAYS, str(night), rows))
-            written.append(_replaced(self._store, INCIDENT_NIGHTS, str(night), of_night))
+            written.append(_replaced(self._store, INCIDENT_NIGHTS, str(night), _rows(watch.incidents)))
         for state in STATES:
-            of_state = [asdict(one) for _, one in sorted(self._incidents.items()) if one.state == state]
-            written.append(_replaced(self._store, INCIDENTS, state, of_state))
+            of_state = [one for one in watch.incidents if one.state == state]
+            written.append(_replaced(self._store, INCIDENTS, state, _rows(of_state)))
         return written
-
-    def _judge(self, night: date) -> Judgement:
-        followed = [
-            _followed(one, night)
-            for one in self._incidents.values()
-            if one.site == EVERYWHERE and not one.is_over
-        ]
-        past = self._memory.before(night, [one for one in self._incidents.values() if one.told])
-        return Night(self._sums, night.toordinal(), past, self._settings, followed).judged()
-
-    def _step(self, night: date, judgement: Judgement, silences: Mapping[str, Silence]) -> None:
-        found: dict[tuple[str, str], Finding] = {}
-        for each in judgement.findings:
-            if each.efficiency is None and each.failed is None:
-                continue
-            found[Incident.place_of(each)] = each
-        self._places[night] = len({one.site for one in found.values()} - {EVERYWHERE})
-        updated = {}
-        for place in sorted({*found, *self._incidents}):
-            silence = silences.get(place[0])
-            one = after(self._incidents.get(place), found.get(place), night, self._settings, silence)
-            if one is not None:
-                updated[place] = one
-        self._incidents = updated
-        self._of_night[night] = updated
-
-    def _rows(self, night: date, judgement: Judgement) -> Iterator[dict[str, Any]]:
-        told = {one.site for one in self._incidents.values() if one.told}
-        for metric, stream in judgement.streams.items():
-            for number, site in enumerate((*judgement.sites, EVERYWHERE)):
-                base = float(stream.base[number])
-                if base <= 0 or (stream.observed[number] == 0 and stream.expected[number] < 0.2):
-                    continue
-                yield {
-                    "day": night,
-                    "site": site,
-                    "metric": metric,
-                    "observed": float(stream.observed[number]) / base,
-                    "expected": finite(stream.mean[number]),
-                    "low": finite(stream.low[number]),
-                    "high": finite(stream.high[number]),
-                    "observed_sum": float(stream.observed[number]),
-                    "expected_sum": finite(stream.expected[number]),
-                    "base_sum": base,
-                    "variance": finite(stream.variance[number]),
-                    "surprise": finite(stream.z[number]),
-                    "cost_core_s": finite(stream.cost[number]),
-                    "week_core_s": finite(judgement.week[number]),
-                    "told": site in told,
-                    "partial": bool(judgement.partial[number]),
-                }
 
     def report(self, night: date, seconds: float) -> RunReport:
         """Return the report of the requested night."""
-        incidents = self._of_night.get(night, {})
-        states = Counter(one.state for one in incidents.values())
+        incidents = self._of_night.get(night, ())
+        states = Counter(one.state for one in incidents)
         return RunReport(
             "today",
             f"{night}",
-            self._places.get(night, 0),
-            sum(one.state in LASTING for one in incidents.values()),
+            self._n_sites.get(night, 0),
+            sum(one.state in LASTING for one in incidents),
             seconds,
             rows_are="sites",
             rows_become="open incidents",
@@ -191,45 +134,8 @@ class Walk:
         )
 
 
-class _Memory:
-    """Judged days of a walk as arrays: by metric a row per site, the last one everywhere."""
-
-    def __init__(self, sites: Sequence[str], first: date, last: date) -> None:
-        self._row = {name: number for number, name in enumerate((*sites, EVERYWHERE))}
-        self._first = first
-        self._shape = (len(self._row), (last - first).days + 1)
-        self._values: dict[str, dict[str, Any]] = {name: {} for name in _REMEMBERED}
-        self._told = np.zeros(self._shape, np.bool_)
-
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Remember rows of ``today_days``."""
-        for row in rows:
-            at = self._row.get(row["site"]), (row["day"] - self._first).days
-            if at[0] is None:
-                continue
-            for name in _REMEMBERED:
-                values = self._values[name].setdefault(row["metric"], np.full(self._shape, np.nan))
-                value = row[_COLUMNS[name]]
-                values[at] = np.nan if value is None else value
-            self._told[at] |= bool(row["told"])
-
-    def before(self, night: date, told: Iterable[Incident]) -> Remembered:
-        """Return the days before a night; those of ``told`` incidents from their first day on are told."""
-        end = (night - self._first).days
-        days = slice(end - DAYS_BACK, end)
-        hidden = self._told[:, days].copy()
-        for one in told:
-            if one.site in self._row:
-                hidden[self._row[one.site], DAYS_BACK - min((night - one.since).days, DAYS_BACK) :] = True
-        observed, expected, variance, z = (
-            {metric: values[:, days] for metric, values in self._values[name].items()} for name in _REMEMBERED
-        )
-        return Remembered(observed, expected, variance, z, hidden)
-
-
-def _followed(one: Incident, night: date) -> Followed:
-    metric, literals = literals_of(one.cause_key or "")
-    return Followed(literals, metric, (night - one.since).days)
+def _rows(incidents: Iterable[Incident]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in incidents]
 
 
 def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapping[str, Any]]) -> Change:

@@ -9,7 +9,7 @@ from esjobs.core.text import visible
 from esjobs.schema.today import EFFICIENCY, EVERYWHERE
 
 if TYPE_CHECKING:
-    from esjobs.today.judging import Finding, Literals
+    from esjobs.today.findings import Finding, Literals
     from esjobs.today.states import Incident
 
 _NOT_IN_RECORDS = 0.5  # Share of the loss below which a cause explains too little

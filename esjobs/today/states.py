@@ -10,7 +10,7 @@ from typing import Any
 from esjobs.core.identity import content_id
 from esjobs.schema.today import EVERYWHERE, LASTING
 from esjobs.today import sentences
-from esjobs.today.judging import Finding
+from esjobs.today.findings import Finding
 from esjobs.today.settings import TodaySettings
 
 CALM = 1.0  # Surprise below which a night is quiet
