@@ -238,9 +238,9 @@ def text(result: Result, seeds: Sequence[int]) -> str:
         "",
         f"{machine['cpu']}; `python -m benchmarks.incidents`; {versions}. Seeds "
         f"{', '.join(map(str, seeds))}; the method was tuned on others. Each seed makes a quiet grid, one "
-        f"with campaigns, and one with campaigns and 16 incidents: {N_DAYS} days of 60 sites, judged from day "
-        f"{FIRST_JUDGED} on; incidents begin from day {FIRST_INCIDENT} on. Costs are true ones, as shares of "
-        "the core-hours of the site's week; those of incidents everywhere are shares of the week of a mean "
+        f"with campaigns, and one with campaigns and 16 incidents: {N_DAYS} days of 60 sites, judged from "
+        f"day {FIRST_JUDGED} on; incidents begin from day {FIRST_INCIDENT} on. Costs are true ones, as "
+        "shares of the core-hours of the site's week; those everywhere of the week of a mean "
         "site.",
         "",
         "| | told in time, or right |",
@@ -272,7 +272,7 @@ def main() -> None:
     result = run(seeds, options.kinds.split(","), options.processes, TodaySettings())
     page = text(result, seeds)
     if options.details:
-        print("\n".join(result.details))
+        print("\n".join(result.details), flush=True)
     print(page)
     if options.out is not None:
         options.out.write_text(page, encoding="utf-8")

@@ -165,8 +165,8 @@ def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "since": row["since"],
             "site": row["site"],
             "what": what_is_wrong(Incident(**row)),
-            "cost a day": None if row["state"] == "closed" else hours(row["cost_core_s"] or 0.0),
-            "so far": hours(row["total_core_s"]),
+            "cost a day": None if row["state"] == "closed" else hours(row["cost_core_h"] or 0.0),
+            "so far": hours(row["total_core_h"]),
             "cause": row["cause"],
             "share": percent(row["cause_share"]),
         }

@@ -57,14 +57,14 @@ TODAY_DAYS = Table(
         column("base_sum", "number", "core s of finished jobs, or finished and failed jobs"),
         column("variance", "number", "variance of the logarithm before the scale of the site"),
         column("surprise", "number", "standard deviations to the bad side, by the tail of the distribution"),
-        column("cost_core_s", "number", "core s lost beyond the expected; negative: gained", "core s"),
-        column("week_core_s", "number", "core s of the site in the week before", "core s"),
+        column("cost_core_h", "number", "core-hours lost beyond the expected; negative: gained", "core h"),
+        column("week_core_h", "number", "core-hours of the site in the week before", "core h"),
         column("told", "boolean", "true if an incident of the site was open: the day is not learned from"),
         column("partial", "boolean", "true if less than half of the usual jobs have arrived"),
     ),
     time="day",
     made_by="today",
-    shown=columns("day site metric observed expected low high cost_core_s told"),
+    shown=columns("day site metric observed expected low high cost_core_h told"),
     order=columns("-day site metric"),
 )
 
@@ -88,9 +88,9 @@ _INCIDENT = (
     column("failed_low", "number", "lower end of the expected range"),
     column("failed_high", "number", "upper end of the expected range"),
     column("metric", "keyword", "metric that costs more: efficiency or failed"),
-    column("cost_core_s", "number", "core s lost on the night beyond the expected", "core s"),
-    column("total_core_s", "number", "core s lost since the first day", "core s"),
-    column("week_share", "number", "total over the core s of the site's week"),
+    column("cost_core_h", "number", "core-hours lost on the night beyond the expected", "core h"),
+    column("total_core_h", "number", "core-hours lost since the first day", "core h"),
+    column("week_share", "number", "total over the core-hours of the site's week"),
     column("cause", "text", "part of the jobs that explains most of the loss"),
     column("cause_share", "number", "share of the loss that it explains"),
     column("cause_key", "keyword", "names of the cause, by which incidents are told apart"),
@@ -100,7 +100,7 @@ _INCIDENT = (
     column("acknowledged_until", "day", "night on which it is told again"),
     column("sentence", "text", "incident in words"),
 )
-_SHOWN = columns("state since site sentence cost_core_s total_core_s cause cause_share")
+_SHOWN = columns("state since site sentence cost_core_h total_core_h cause cause_share")
 
 INCIDENTS = Table(
     "incidents",
@@ -109,7 +109,7 @@ INCIDENTS = Table(
     _INCIDENT,
     made_by="today",
     shown=_SHOWN,
-    order=columns("state -cost_core_s site incident"),
+    order=columns("state -cost_core_h site incident"),
     named="site",
 )
 INCIDENT_NIGHTS = Table(
@@ -120,7 +120,7 @@ INCIDENT_NIGHTS = Table(
     time="night",
     made_by="today",
     shown=("night", *_SHOWN),
-    order=columns("-night state -cost_core_s site"),
+    order=columns("-night state -cost_core_h site"),
     named="site",
 )
 

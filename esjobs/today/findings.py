@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+HOUR = 3600.0
+"""Seconds; costs are computed in core s and told in core-hours."""
+
 Literals = tuple[tuple[str, str], ...]
 """Part of the jobs by dimension and name; empty: all."""
 

@@ -22,11 +22,11 @@ _RANK = {"open": 0, "acknowledged": 1, "closed": 2, "noticed": 3, "withdrawn": 4
 
 def listed(rows: pa.Table) -> pa.Table:
     """Return incidents in the order in which people read them: open ones, most costly first."""
-    keys = rows.select(["state", "cost_core_s", "site", "incident"]).to_pylist()
+    keys = rows.select(["state", "cost_core_h", "site", "incident"]).to_pylist()
 
     def rank(number: int) -> tuple[int, float, str, str]:
         row = keys[number]
-        return _RANK[row["state"]], -(row["cost_core_s"] or 0.0), row["site"], row["incident"]
+        return _RANK[row["state"]], -(row["cost_core_h"] or 0.0), row["site"], row["incident"]
 
     return rows.take(pa.array(sorted(range(len(keys)), key=rank), pa.int64()))
 

@@ -59,13 +59,13 @@ def _literal(dimension: str, name: str) -> str:
     return f"{_WORDS[dimension]} {visible(name)}"
 
 
-def hours(core_s: float) -> str:
+def hours(value: float) -> str:
     """Format a cost in core-hours, with two digits.
 
-    >>> hours(31_400 * 3600.0), hours(0.0)
+    >>> hours(31_400.0), hours(0.0)
     ('31,000 core-hours', '0.0 core-hours')
     """
-    return core_h(float(f"{core_s / 3600:.2g}"))
+    return core_h(float(f"{value:.2g}"))
 
 
 def day(value: date) -> str:
@@ -85,11 +85,11 @@ def sentence(one: "Incident") -> str:
         what = "over" if one.state == "closed" else "withdrawn"
         first, last = day(one.since), day(one.until)
         days = first if first == last else f"{first} to {last} ({lasted})"
-        return f"{place}: {what}: {what_is_wrong(one)}, {days}; {hours(one.total_core_s)}"
+        return f"{place}: {what}: {what_is_wrong(one)}, {days}; {hours(one.total_core_h)}"
     parts = [
         f"{what_is_wrong(one)} since {day(one.since)}",
         _why(one),
-        f"{hours(one.cost_core_s or 0.0)} a day, {hours(one.total_core_s)} so far",
+        f"{hours(one.cost_core_h or 0.0)} a day, {hours(one.total_core_h)} so far",
     ]
     return f"{place}: {'; '.join(filter(None, parts))}"
 

@@ -10,7 +10,7 @@ from typing import Any
 from esjobs.core.identity import content_id
 from esjobs.schema.today import EVERYWHERE, LASTING
 from esjobs.today import sentences
-from esjobs.today.findings import Finding
+from esjobs.today.findings import HOUR, Finding
 from esjobs.today.settings import TodaySettings
 
 CALM = 1.0  # Surprise below which a night is quiet
@@ -50,8 +50,8 @@ class Incident:
     failed_low: float | None = None
     failed_high: float | None = None
     metric: str | None = None
-    cost_core_s: float | None = None
-    total_core_s: float = 0.0
+    cost_core_h: float | None = None
+    total_core_h: float = 0.0
     week_share: float | None = None
     cause: str | None = None
     cause_share: float | None = None
@@ -130,8 +130,8 @@ def _begun(
 
 def _continued(before: Incident, found: Finding, night: date, settings: TodaySettings) -> Incident:
     lasting = before.state in LASTING
-    mean = before.total_core_s / max(before.nights, 1)
-    calm = found.z < CALM and found.cost < CALM_COST * mean and not found.surprising
+    mean = before.total_core_h / max(before.nights, 1)
+    calm = found.z < CALM and found.cost / HOUR < CALM_COST * mean and not found.surprising
     if not lasting:
         calm = not found.surprising
     if calm and not found.partial:
@@ -150,15 +150,15 @@ def _continued(before: Incident, found: Finding, night: date, settings: TodaySet
 
 def _seen(incident: Incident, found: Finding, night: date, cost: float) -> Incident:
     """Return the incident with the numbers of a night; those of one that surprises less stay as they were."""
-    total = incident.total_core_s + cost
+    total = incident.total_core_h + cost / HOUR
     incident = replace(
         incident,
         night=night,
         seen_on=night,
         nights=incident.nights + 1,
-        cost_core_s=found.cost,
-        total_core_s=total,
-        week_share=total / found.week if found.week > 0 else None,
+        cost_core_h=found.cost / HOUR,
+        total_core_h=total,
+        week_share=total * HOUR / found.week if found.week > 0 else None,
         surprise=found.surprise,
     )
     if not found.surprising:

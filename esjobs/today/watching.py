@@ -9,7 +9,7 @@ import numpy as np
 from esjobs.publish.publication import finite
 from esjobs.schema.today import EVERYWHERE
 from esjobs.today.days import Followed, Remembered
-from esjobs.today.findings import Finding
+from esjobs.today.findings import HOUR, Finding
 from esjobs.today.judging import Judgement, judge
 from esjobs.today.sentences import literals_of
 from esjobs.today.settings import TodaySettings
@@ -117,8 +117,8 @@ class Watch:
                     "base_sum": base,
                     "variance": finite(sides.variance[number]),
                     "surprise": finite(stream.z[number]),
-                    "cost_core_s": finite(stream.cost[number]),
-                    "week_core_s": finite(judgement.week[number]),
+                    "cost_core_h": finite(stream.cost[number] / HOUR),
+                    "week_core_h": finite(judgement.week[number] / HOUR),
                     "told": site in told,
                     "partial": bool(judgement.partial[number]),
                 }
