@@ -156,7 +156,7 @@ def _told(
     for number, passing in enumerate(passed):
         if passing is not None:
             told = first is not None and first[0] <= passing
-            result.told[f"{where}: by the first passing above {_LOW[number]}"].add(told)
+            result.told[f"{where}: by the first night above {_LOW[number]}"].add(told)
             if not told and number == 2:
                 result.details.append(
                     f"late: {plant} {so_far[passing]:.3f} first {first and first[0]} passing {passing}"

@@ -111,7 +111,7 @@ class _Grid:
         self.day_factor = np.exp(drift + 0.018 * rng.standard_t(4, (N_SITES, N_DAYS)) / np.sqrt(2))
         self.fail = np.exp(np.log(0.03) + 0.6 * rng.standard_normal(N_SITES))
         burst = 0.25 * rng.standard_t(4, (N_SITES, N_DAYS)) / np.sqrt(2)
-        self.fail_day = np.exp(np.clip(burst, -1.5, 1.5))
+        self.fail_day = np.exp(np.clip(burst, -1.0, 1.0))
         self.categories = rng.dirichlet(np.full(8, 0.8), N_SITES)
         self._make_tasks()
         self._make_volumes()

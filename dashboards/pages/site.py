@@ -93,7 +93,7 @@ EXPECTED = Panel(
         Entry("low", "from", "fraction"),
         Entry("high", "to", "fraction"),
         Entry("cost_core_h", "Core-hours lost", "number"),
-        Entry("told", "Incident", "yesno"),
+        Entry("in_incident", "Incident", "yesno"),
         Entry("partial", "Few jobs", "yesno"),
     ),
     empty="No judged days; run: esjobs today --update",

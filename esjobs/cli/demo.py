@@ -75,7 +75,7 @@ def demonstrate(
         watched = session.flags.update(days[-1])
         judged_nights = session.flags.today.update(days[-1])
         report = session.report().save(folder / "report.html")
-        told = read_table(session.store, INCIDENT_NIGHTS, [In("change", ("opened",))]).to_pylist()
+        opened = read_table(session.store, INCIDENT_NIGHTS, [In("change", ("opened",))]).to_pylist()
         headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (
             session.tables.read(what, level="queue", type=ALL_TYPES, method=headline).rows
@@ -89,7 +89,7 @@ def demonstrate(
         conclusions.column("sentence")[0].as_py(),
         f"report: {report}",
         f"ground truth: {score.sentence}",
-        _of_incident(grid, told),
+        _of_incident(grid, opened),
     )
     order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
     return Demonstration(
@@ -97,15 +97,15 @@ def demonstrate(
     )
 
 
-def _of_incident(grid: Grid, told: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line on the planted incident: the night on which it was told, and what else was."""
+def _of_incident(grid: Grid, opened: Sequence[Mapping[str, Any]]) -> str:
+    """Return a line on the planted incident: the night on which it was found, and the number of others."""
     planted = grid.truth().incident
     if planted is None:
         return "no incident was planted"
-    nights = [row["night"] for row in told if row["site"] == planted.site and planted.on(row["night"])]
-    others = len(told) - len(nights)
-    what = f"told on {min(nights)}: esjobs today --night {planted.last}" if nights else "not told"
-    return f"incident at {planted.site} from {planted.first}: {what}; {many(others, 'other')} told"
+    nights = [row["night"] for row in opened if row["site"] == planted.site and planted.on(row["night"])]
+    others = len(opened) - len(nights)
+    what = f"found on {min(nights)}: esjobs today --night {planted.last}" if nights else "not found"
+    return f"incident at {planted.site} from {planted.first}: {what}; {many(others, 'other')} found"
 
 
 def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:

@@ -17,7 +17,7 @@ _DAY = click.DateTime(formats=["%Y-%m-%d"])
 
 @example("esjobs today", "esjobs today --night 2025-06-17", "esjobs today --update")
 @click.group("today", invoke_without_command=True)
-@click.option("--night", type=_DAY, metavar="DATE", help="Night to list; default: the last judged one.")
+@click.option("--night", type=_DAY, metavar="DATE", help="Night; default: the last judged one.")
 @click.option("--update", is_flag=True, help="Judge the night first, and those before it that were not.")
 @rows_options
 @click.pass_context
@@ -25,7 +25,7 @@ def today(ctx: click.Context, night: datetime | None, update: bool, form: str, o
     """List incidents: what is wrong, since when, at what cost, and why; most costly first.
 
     CPU efficiency and failures of each site are compared with what its past and other sites' jobs of the same
-    tasks lead to expect. Told is what is both surprising and costly.
+    tasks lead to expect. Listed is what is both surprising and costly.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -44,7 +44,7 @@ def today(ctx: click.Context, night: datetime | None, update: bool, form: str, o
     say_notes(obj, answer.notes)
 
 
-@example('esjobs today ack SITE --until 2026-01-15 --who ann --note "cooling, ticket 4711"')
+@example("esjobs today ack SITE --until 2026-01-15 --who ann")
 @today.command()
 @click.argument("site")
 @click.option("--until", required=True, type=_DAY, metavar="DATE", help="Silence until this date.")

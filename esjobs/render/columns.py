@@ -155,7 +155,7 @@ def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
     from esjobs.today.states import Incident
 
     listed = rows.to_pylist()
-    told = [row for row in listed if row["state"] in ("open", "acknowledged", "closed")]
+    reported = [row for row in listed if row["state"] in ("open", "acknowledged", "closed")]
     counts = Counter(row["state"] for row in listed)
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
     title = f"{states}, as of night {max(row['night'] for row in listed)}" if listed else "no incidents"
@@ -170,7 +170,7 @@ def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "cause": row["cause"],
             "share": percent(row["cause_share"]),
         }
-        for row in told
+        for row in reported
     ]
     columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
     return pa.table(columns), title

@@ -5,9 +5,9 @@ from esjobs.core.tables import Table, column, columns
 STATES = ("noticed", "open", "acknowledged", "closed", "withdrawn")
 """States of an incident."""
 LASTING = ("open", "acknowledged")
-"""States of an incident that is told and not over."""
+"""States of an incident that is reported and not over."""
 CHANGES = ("noticed", "opened", "reopened", "lasting", "over", "withdrawn", "acknowledged")
-"""What a night did to an incident."""
+"""Changes of an incident by a night."""
 EFFICIENCY, FAILED = "efficiency", "failed"
 """Metrics that are watched; a category of failures is ``failed: CATEGORY``."""
 EVERYWHERE = "everywhere"
@@ -59,12 +59,14 @@ TODAY_DAYS = Table(
         column("surprise", "number", "standard deviations to the bad side, by the tail of the distribution"),
         column("cost_core_h", "number", "core-hours lost beyond the expected; negative: gained", "core h"),
         column("week_core_h", "number", "core-hours of the site in the week before", "core h"),
-        column("told", "boolean", "true if an incident of the site was open: the day is not learned from"),
+        column(
+            "in_incident", "boolean", "true if an incident of the site was open: the day is not learned from"
+        ),
         column("partial", "boolean", "true if less than half of the usual jobs have arrived"),
     ),
     time="day",
     made_by="today",
-    shown=columns("day site metric observed expected low high cost_core_h told"),
+    shown=columns("day site metric observed expected low high cost_core_h in_incident"),
     order=columns("-day site metric"),
 )
 
@@ -73,7 +75,7 @@ _INCIDENT = (
     column("night", "day", "night of this state"),
     _SITE,
     column("state", "keyword", ", ".join(STATES), values=STATES),
-    column("change", "keyword", "what the night did: " + ", ".join(CHANGES), values=CHANGES),
+    column("change", "keyword", "change of the night: " + ", ".join(CHANGES), values=CHANGES),
     column("since", "day", "first day"),
     column("until", "day", "last day; null while it lasts"),
     column("nights", "integer", "nights on which it was seen", "nights"),
@@ -93,18 +95,18 @@ _INCIDENT = (
     column("week_share", "number", "total over the core-hours of the site's week"),
     column("cause", "text", "part of the jobs that explains most of the loss"),
     column("cause_share", "number", "share of the loss that it explains"),
-    column("cause_key", "keyword", "names of the cause, by which incidents are told apart"),
+    column("cause_key", "keyword", "names of the cause, that distinguish incidents"),
     column("n_sites", "integer", "sites concerned", "sites"),
     column("surprise", "number", "largest surprise of the last three nights"),
     column("acknowledged_by", "keyword", "person who acknowledged it"),
-    column("acknowledged_until", "day", "night on which it is told again"),
+    column("acknowledged_until", "day", "night on which it is reported again"),
     column("sentence", "text", "incident in words"),
 )
 _SHOWN = columns("state since site sentence cost_core_h total_core_h cause cause_share")
 
 INCIDENTS = Table(
     "incidents",
-    "incidents of sites as of the last night: what is wrong, since when, at what cost, and why",
+    "incidents of sites as of the last night, with onset, cost and cause",
     "state",
     _INCIDENT,
     made_by="today",

@@ -61,15 +61,15 @@ class Term:
     share: float
 
 
-def scan(leaves: Leaves, cuts: Sequence[tuple[str, ...]], most: int = 5) -> list[Term]:
-    """Return the terms of a loss, best first. ``cuts``: dimensions that are tried together."""
+def scan(leaves: Leaves, partitions: Sequence[tuple[str, ...]], most: int = 5) -> list[Term]:
+    """Return the terms of a loss, best first. ``partitions``: dimensions that are tried together."""
     expected = leaves.expected.copy()
-    whole = float(leaves.excess.sum())
+    total = float(leaves.excess.sum())
     # of a grid where others gained, what is lost is lost all the same
-    basis = max(whole, float(np.maximum(leaves.excess, 0.0).sum()) * LEAST_PART * 5)
+    basis = max(total, float(np.maximum(leaves.excess, 0.0).sum()) * LEAST_PART * 5)
     terms: list[Term] = []
     while len(terms) < most:
-        best = _best(replace(leaves, expected=expected), cuts, basis, whole)
+        best = _best(replace(leaves, expected=expected), partitions, basis, total)
         if best is None:
             break
         terms.append(best)
@@ -77,8 +77,8 @@ def scan(leaves: Leaves, cuts: Sequence[tuple[str, ...]], most: int = 5) -> list
     return terms
 
 
-def _best(leaves: Leaves, cuts: Sequence[tuple[str, ...]], basis: float, whole: float) -> Term | None:
-    found = [each for cut in cuts for each in _candidates(leaves, cut, basis)]
+def _best(leaves: Leaves, partitions: Sequence[tuple[str, ...]], basis: float, total: float) -> Term | None:
+    found = [each for cut in partitions for each in _candidates(leaves, cut, basis)]
     if not found:
         return None
     top = max(score for score, *_ in found)
@@ -87,7 +87,7 @@ def _best(leaves: Leaves, cuts: Sequence[tuple[str, ...]], basis: float, whole: 
     rows = np.ones(len(leaves.value), np.bool_)
     for name, code in zip(cut, key, strict=True):
         rows &= leaves.codes[name] == code
-    share = excess / whole if whole > 0 else 1.0
+    share = excess / total if total > 0 else 1.0
     return Term(tuple(zip(cut, key, strict=True)), rows, ratio, excess, score, min(share, 1.0))
 
 
@@ -129,8 +129,10 @@ def _gain(leaves: Leaves, group: Ints) -> tuple[Floats, Floats]:
     return ratio, np.where(ratio < 1, squares * (ratio - 1) ** 2 / 2, 0.0)
 
 
-def cuts_of(dimensions: Sequence[str], *, whole: bool, pairs: bool = True) -> list[tuple[str, ...]]:
-    """Return the cuts of these dimensions: each, pairs of them but site with queue, and all jobs."""
+def partitions_of(
+    dimensions: Sequence[str], *, everything: bool, pairs: bool = True
+) -> list[tuple[str, ...]]:
+    """Return the partitions of these dimensions: each, pairs of them but site with queue, and all jobs."""
     singles = [(name,) for name in dimensions]
     both = [
         (left, right)
@@ -138,4 +140,4 @@ def cuts_of(dimensions: Sequence[str], *, whole: bool, pairs: bool = True) -> li
         for right in dimensions[number + 1 :]
         if (left, right) not in (("site", "queue"), ("kind", "task"))
     ]
-    return [*([()] if whole else []), *singles, *(both if pairs else [])]
+    return [*([()] if everything else []), *singles, *(both if pairs else [])]

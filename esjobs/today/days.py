@@ -22,14 +22,14 @@ WEEK = 7
 class Remembered:
     """Streams of earlier days: per metric a row per site (the last one everywhere), oldest day first.
 
-    NaN where nothing is stored. ``told``: days of open incidents.
+    NaN where nothing is stored. ``frozen``: days of open incidents.
     """
 
     observed: Mapping[str, Floats] = field(default_factory=dict)
     expected: Mapping[str, Floats] = field(default_factory=dict)
     variance: Mapping[str, Floats] = field(default_factory=dict)
     z: Mapping[str, Floats] = field(default_factory=dict)
-    told: Bools | None = None
+    frozen: Bools | None = None
 
     def of(self, what: Mapping[str, Floats], metric: str, places: int) -> Floats:
         """Return the numbers of a metric, NaN where there are none."""
@@ -37,9 +37,9 @@ class Remembered:
 
     def past(self, metric: str, places: int) -> Past:
         """Return the days of a metric that are learned from."""
-        told = np.zeros((places, DAYS_BACK), np.bool_) if self.told is None else self.told
+        frozen = np.zeros((places, DAYS_BACK), np.bool_) if self.frozen is None else self.frozen
         observed, expected, variance = (
-            np.where(told, np.nan, self.of(what, metric, places))
+            np.where(frozen, np.nan, self.of(what, metric, places))
             for what in (self.observed, self.expected, self.variance)
         )
         return Past(observed, expected, variance)
@@ -80,7 +80,7 @@ class Day:
         return self.past.past(metric, self.n_sites + 1)
 
     def surprises(self, metric: str) -> Floats:
-        """Return the surprises of earlier days, those of told ones too."""
+        """Return the surprises of earlier days, those of open incidents too."""
         return self.past.of(self.past.z, metric, self.n_sites + 1)
 
     def code(self, dimension: str, name: str) -> int:
@@ -114,23 +114,23 @@ class Day:
         return np.append(sums, sums.sum())
 
     def _volumes(self) -> tuple[Floats, Bools]:
-        recent = ~self.now & (self.age <= WEEK)
+        latest = ~self.now & (self.age <= WEEK)
         days = np.zeros((self.n_sites, DAYS_BACK + 1))
         np.add.at(days, (self.sums.codes["site"], self.age), self.sums.n_jobs)
         n_recent = (days[:, 1 : WEEK + 1] > 0).sum(axis=1)
-        core, today = (self.by_site(rows, self.sums.core_s)[:-1] for rows in (recent, self.now))
+        core, today = (self.by_site(rows, self.sums.core_s)[:-1] for rows in (latest, self.now))
         week = np.where(n_recent > 0, core / np.maximum(n_recent, 1), today) * WEEK
         usual = np.array([np.median(row[row > 0]) if (row > 0).any() else 0.0 for row in days[:, 1:]])
         return np.append(week, week.sum()), np.append(days[:, 0] < PARTIAL * usual, False)
 
     def _learned(self) -> Floats:
         """Return by site and age 1, or 0 on days of open incidents and on surprising ones."""
-        told = self.past.told
-        bad = np.zeros((self.n_sites, DAYS_BACK), np.bool_) if told is None else told[: self.n_sites]
+        frozen = self.past.frozen
+        bad = np.zeros((self.n_sites, DAYS_BACK), np.bool_) if frozen is None else frozen[: self.n_sites]
         for metric in (EFFICIENCY, FAILED):
-            odd = np.nan_to_num(self.surprises(metric)[: self.n_sites]) > SUSPECT
-            # what is odd for weeks is usual
-            bad = bad | (odd & (odd.sum(axis=1) <= DAYS_BACK // 2)[:, None])
+            unusual = np.nan_to_num(self.surprises(metric)[: self.n_sites]) > SUSPECT
+            # a level that lasts for weeks is usual
+            bad = bad | (unusual & (unusual.sum(axis=1) <= DAYS_BACK // 2)[:, None])
         by_age = np.ones((self.n_sites, DAYS_BACK + 1))
         by_age[:, 1:] = np.where(bad, 0.0, 1.0)[:, ::-1]
         return by_age

@@ -17,9 +17,11 @@ Ints = npt.NDArray[np.int64]
 HALF_LIFE = 14.0  # Days after which a day counts half in a base
 MEMORY = 0.9  # Weight of a day in the factor of a task, per day of age
 FACTOR = (0.1, 10.0)  # Limits of the factor of a task
+LAG = 3  # Last days of a site that say nothing about itself, so that what lasts is not learned at once
 CELL_SD = 0.05  # Scatter of the ratio of a task at a site from day to day
 OWN_SD = 0.15  # Scatter of sites around the base of their peers, in ln
 DAY_SD = 0.03  # Scatter of one day of a site, in ln
+NIGHTS = (1, 2, 3, 5)  # Lengths of windows in nights
 LEAST_SURPRISE = -2.0  # A day without a failure says no more than this
 MOST_SURPRISE = 38.0  # Beyond it the tail of a normal distribution is 0
 
@@ -49,7 +51,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Prior:
-    """Weights of what is known before a site or task has a past, by kind, and spreads.
+    """Weights of the peers before a site or task has a past, by kind, and spreads.
 
     ``base``: of the peers' ratio, in units of ``under``. ``task``: of the factor 1, in units of ``over``.
     ``spread``: of the factors of tasks of a kind, in ln. ``job``: relative variance of one job.
@@ -81,7 +83,7 @@ def efficiency_prior(cells: Cells, kinds: int) -> Prior:
     jobs = sum_by(cells.kind, cells.n, kinds)
     core = _divided(sum_by(cells.kind, cells.under, kinds), jobs)
     cpu = _divided(sum_by(cells.kind, cells.over, kinds), jobs)
-    return Prior(20 * core, 30 * cpu, spreads(cells, kinds), np.full(kinds, 0.6))
+    return Prior(20 * core, 30 * cpu, spreads(cells, kinds), np.full(kinds, 0.25))
 
 
 def failure_prior(kinds: int) -> Prior:
@@ -113,7 +115,8 @@ def expect(
     """
     n_sites, n_tasks, n_kinds = shape
     now = cells.now
-    learned = np.where(now, 0.0, skip * 0.5 ** (cells.age / HALF_LIFE))
+    late = (cells.age <= LAG) & _has_past(cells, n_sites)[cells.site]
+    learned = np.where(now | late, 0.0, skip * 0.5 ** (cells.age / HALF_LIFE))
     base = _bases(cells, prior, learned, n_sites, n_kinds)
     due = cells.under * base[cells.site * n_kinds + cells.kind]
     memory = np.where(now, 0.0, skip * MEMORY**cells.age)
@@ -124,16 +127,15 @@ def expect(
         for past, values in ((past_over, cells.over), (past_due, due))
     )
     pair = cells.site * n_tasks + cells.task
-    own_over, own_due = (
-        _of_pairs(pair[now], np.where(others, values, 0.0)[now]) for values in (cells.over, due)
-    )
+    latest = np.where(now, others * 1.0, np.where(late, memory, 0.0))
+    own_over, own_due = (_of_pairs(pair, latest * values)[now] for values in (cells.over, due))
     task, prior_task = cells.task[now], prior.task[cells.kind[now]]
-    known = all_due[task] - own_due
-    factor = np.clip((all_over[task] - own_over + prior_task) / (known + prior_task), *FACTOR)
+    support = all_due[task] - own_due
+    factor = np.clip((all_over[task] - own_over + prior_task) / (support + prior_task), *FACTOR)
     before = np.clip((past_over[task] + prior_task) / (past_due[task] + prior_task), *FACTOR)
     kind = cells.kind[now]
     unknown, new = (
-        prior.spread[kind] ** 2 * prior_task / (by + prior_task) for by in (known, past_due[task])
+        prior.spread[kind] ** 2 * prior_task / (by + prior_task) for by in (support, past_due[task])
     )
     leaf = CELL_SD**2 + prior.job[kind] / np.maximum(cells.n[now], 1.0)
     return Expected(due[now] * factor, due[now] * before, unknown + leaf, leaf, new)
@@ -146,11 +148,11 @@ def _bases(cells: Cells, prior: Prior, learned: Floats, n_sites: int, n_kinds: i
     of_site = np.repeat(np.arange(n_sites), n_kinds)
     grid_under = sum_by(of_kind, under, n_kinds)
     grid_over = sum_by(of_kind, over, n_kinds)
-    # a kind without a past has the ratio of all; before there is any, that of the judged day
-    whole_over, whole_under = float(grid_over.sum()), float(grid_under.sum())
-    if whole_over <= 0 or whole_under <= 0:
-        whole_over, whole_under = float(cells.over.sum()), float(cells.under.sum())
-    ratio = whole_over / whole_under if whole_under > 0 else 0.0
+    # a kind without a past has the ratio of all; before any past, that of the judged day
+    all_over, all_under = float(grid_over.sum()), float(grid_under.sum())
+    if all_over <= 0 or all_under <= 0:
+        all_over, all_under = float(cells.over.sum()), float(cells.under.sum())
+    ratio = all_over / all_under if all_under > 0 else 0.0
     grid = (grid_over + prior.base * ratio) / (grid_under + prior.base + 1e-300)
     softening = float(np.mean(prior.base * grid)) if n_kinds else 1.0
     level = (sum_by(of_site, over, n_sites) + softening) / (
@@ -158,6 +160,13 @@ def _bases(cells: Cells, prior: Prior, learned: Floats, n_sites: int, n_kinds: i
     )
     weight = prior.base[of_kind]
     return (over + weight * grid[of_kind] * level[of_site]) / (under + weight + 1e-300)
+
+
+def _has_past(cells: Cells, n_sites: int) -> npt.NDArray[np.bool_]:
+    """Return the sites that have a week of days before the last ones."""
+    days = np.unique(cells.site[cells.age > LAG] * 64 + cells.age[cells.age > LAG])
+    enough: npt.NDArray[np.bool_] = np.bincount(days // 64, minlength=n_sites) >= 7
+    return enough
 
 
 def _of_pairs(pair: Ints, values: Floats) -> Floats:
@@ -218,8 +227,8 @@ def ratio_surprise(observed: Floats, expected: Floats, variance: Floats, past: P
     mean = expected * np.exp(-centre)
     with np.errstate(divide="ignore", invalid="ignore"):
         low = -np.log(observed / mean)
-    known = (expected > 0) & (variance > 0)
-    tail = stats.t.sf(np.where(known, low, 0.0) / np.where(known, sd, 1.0), 4 + n / 2)
+    usable = (expected > 0) & (variance > 0)
+    tail = stats.t.sf(np.where(usable, low, 0.0) / np.where(usable, sd, 1.0), 4 + n / 2)
     return Surprise(_z(tail), mean, sd)
 
 
@@ -229,11 +238,13 @@ def count_surprise(observed: Floats, expected: Floats, variance: Floats, past: P
     due = np.maximum(past.expected * level[:, None], 1e-9)
     excess = ((past.observed - due) ** 2 - due) / due**2
     weight = np.where(np.isfinite(excess), 1 / (1 / due + 0.15) ** 2, 0.0)
-    whole = float(weight.sum())
-    grid = max(float(np.nansum(weight * np.clip(excess, -4, 9))) / whole, 0.0) if whole else 0.15
+    total_weight = float(weight.sum())
+    grid = (
+        max(float(np.nansum(weight * np.clip(excess, -4, 9))) / total_weight, 0.0) if total_weight else 0.15
+    )
     grid = max(grid, 0.02)
     capped = np.where(np.isfinite(excess), np.minimum(excess, 9 * (1 / due + grid)), 0.0)
-    usual = whole / max(int((weight > 0).sum()), 1)
+    usual = total_weight / max(int((weight > 0).sum()), 1)
     of_grid = 10 * (usual or 1.0)
     own = ((weight * capped).sum(axis=1) + of_grid * grid) / (weight.sum(axis=1) + of_grid)
     size = np.maximum(own, 0.3 * grid) * 1.15 + 0.03 + variance
@@ -243,8 +254,8 @@ def count_surprise(observed: Floats, expected: Floats, variance: Floats, past: P
 
 
 def _median(values: Floats, default: float) -> float:
-    known = values[np.isfinite(values)]
-    return max(float(np.median(known)), 0.05) if len(known) else default
+    finite = values[np.isfinite(values)]
+    return max(float(np.median(finite)), 0.05) if len(finite) else default
 
 
 def _z(tail: Floats) -> Floats:
@@ -260,9 +271,9 @@ def combined(total: Floats, categories: Floats) -> Floats:
 
 
 def of_nights(z: Floats) -> Floats:
-    """Return the surprise of the last one, two and three nights; ``z``: a row a stream, last night last."""
+    """Return the surprise of the last nights, by ``NIGHTS``; ``z``: a row a stream, last night last."""
     limited = np.minimum(np.where(np.isfinite(z), z, 0.0), 8.0)
-    return np.stack([limited[:, -w:].sum(axis=1) / np.sqrt(w) for w in (1, 2, 3)], axis=1)
+    return np.stack([limited[:, -w:].sum(axis=1) / np.sqrt(w) for w in NIGHTS], axis=1)
 
 
 def onset(z: Floats) -> int:

@@ -44,7 +44,7 @@ class Today(Facade):
 
     @writes
     def acknowledge(self, site: str, *, until: date | str, by: str, note: str = "") -> RunReport:
-        """Silence the open incident of a site until a night; then it is told again.
+        """Silence the open incident of a site until a night; then it is reported again.
 
         Raises :class:`NoResultError` when nothing of the site is open.
         """

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 HOUR = 3600.0
-"""Seconds; costs are computed in core s and told in core-hours."""
+"""Seconds; costs are computed in core s and reported in core-hours."""
 
 Literals = tuple[tuple[str, str], ...]
 """Part of the jobs by dimension and name; empty: all."""
@@ -21,7 +21,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a night says about a place: a site, or everywhere.
+    """Judgement of one place, a site or everywhere, in one night.
 
     ``surprising``: the tail is small enough. ``costly``: the loss is large enough. ``z``: of the night,
     ``surprise``: of up to three nights, over their thresholds if above 1. ``cost``: core s of the night;

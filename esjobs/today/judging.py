@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esjobs.schema.today import EFFICIENCY, FAILED
-from esjobs.today.causes import Leaves, cuts_of, scan
+from esjobs.today.causes import Leaves, partitions_of, scan
 from esjobs.today.days import WEEK, Bools, Day, Followed, Remembered
-from esjobs.today.expected import Floats, of_nights, onset
+from esjobs.today.expected import NIGHTS, Floats, of_nights, onset
 from esjobs.today.findings import Finding, Literals, Range
 from esjobs.today.settings import TodaySettings
 from esjobs.today.streams import Stream, efficiency, efficiency_stream, failure_streams, failures
@@ -16,7 +16,7 @@ from esjobs.today.sums import Sums
 from esjobs.today.wide import Wide, efficiency_leaves, factors, failure_leaves, named, wide_parts
 
 PARTIAL_MORE = 1.5  # Surprise that a partial day needs more
-WINDOWS_MORE = 0.2  # Surprise that two or three nights need more
+WINDOWS_MORE = 0.2  # Surprise that several nights need more
 LEAST_OF_NIGHT = 1.0  # Surprise of the night itself, whatever its window says
 ONSET_DAYS = 14
 
@@ -73,7 +73,7 @@ class Sites:
         limits = {EFFICIENCY: settings.efficiency_surprise, FAILED: settings.failures_surprise}
         for metric, limit in limits.items():
             z = np.column_stack([day.surprises(metric), streams[metric].z])
-            need = np.array([limit, limit + WINDOWS_MORE, limit + WINDOWS_MORE])
+            need = limit + np.where(np.array(NIGHTS) > 1, WINDOWS_MORE, 0.0)
             self.z[metric] = z
             self.over[metric] = of_nights(z) / (need + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None])
 
@@ -128,7 +128,7 @@ class Sites:
             return True
         if over[0] >= 1.0 and cost >= self.settings.night_cost * week:
             return True
-        totals = (cost + self._before(metric, site, nights - 1) for nights in (2, 3))
+        totals = (cost + self._before(metric, site, nights - 1) for nights in NIGHTS[1:])
         return any(
             ratio >= 1.0 and total >= self.settings.total_cost * week
             for ratio, total in zip(over[1:], totals, strict=True)
@@ -153,7 +153,7 @@ class Sites:
         mine = of.part(of.codes["site"] == site)
         names = [name for name in ("queue", "kind", "category", "task") if name in of.codes]
         several = [name for name in names if len(np.unique(mine.codes[name])) > 1]
-        terms = scan(mine, cuts_of(several, whole=True), most=1)
+        terms = scan(mine, partitions_of(several, everything=True), most=1)
         return (named(self.day, terms[0].literals), terms[0].share) if terms else ((), None)
 
 

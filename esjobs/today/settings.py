@@ -17,16 +17,16 @@ class TodaySettings(BaseModel):
 
     nightly: bool = True
     """Watch the sites every night."""
-    efficiency_surprise: _Positive = 4.45
-    """Surprise of a site's efficiency, in standard deviations, from which it may be told."""
-    failures_surprise: _Positive = 4.6
-    """Surprise of a site's failures from which they may be told."""
+    efficiency_surprise: _Positive = 3.8
+    """Surprise of a site's efficiency, in standard deviations, from which it may be reported."""
+    failures_surprise: _Positive = 5.0
+    """Surprise of a site's failures from which they may be reported."""
     night_cost: _Share = 0.003
     """Least cost of one night, as a share of the site's week."""
     total_cost: _Share = 0.005
     """Least cost of two or three nights, as a share of the site's week."""
     failed_jobs: _Share = 0.05
-    """Jobs failed beyond the expected, as a share of all, that are told whatever they cost."""
+    """Jobs failed beyond the expected, as a share of all, that are reported whatever they cost."""
     quiet_nights: Count = 2
     """An incident is over after so many nights in a row without it."""
     noticed_nights: Count = 3

@@ -1,6 +1,6 @@
 """States of incidents: a pure function of the state before and of what one night found.
 
-So a night that is run again, and those after it, give what they would have given in order.
+So a night that is run again, and those after it, give equal states in any order of runs.
 """
 
 from dataclasses import dataclass, replace
@@ -74,7 +74,7 @@ class Incident:
         return found.site, sentences.key_of(found.metric, found.literals) if wide else ""
 
     @property
-    def told(self) -> bool:
+    def frozen(self) -> bool:
         """True if its days are not learned from."""
         return self.state in LASTING and self.nights <= USUAL_NIGHTS
 
@@ -113,8 +113,8 @@ def _begun(
     if found is None or not found.surprising:
         if before is None or before.until is None:
             return None
-        recent = (night - before.until).days <= settings.reopen_nights
-        return replace(before, night=night, change=None) if recent else None
+        latest = (night - before.until).days <= settings.reopen_nights
+        return replace(before, night=night, change=None) if latest else None
     state = "open" if found.costly else "noticed"
     again = before is not None and before.state == "closed" and state == "open"
     if again and before is not None:

@@ -74,8 +74,8 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
     made = store.aggregate(
         Query(("day", "fingerprint"), (), where=(Days.of_window(window),), over=DAY_SUMS)
     ).table
-    known = dict(zip(*(made.column(name).to_pylist() for name in ("day", "fingerprint")), strict=True))
-    stale = [day for day, row in sorted(prints.items()) if known.get(day) != row["fingerprint"]]
+    existing = dict(zip(*(made.column(name).to_pylist() for name in ("day", "fingerprint")), strict=True))
+    stale = [day for day, row in sorted(prints.items()) if existing.get(day) != row["fingerprint"]]
     jobs = {day: prints[day]["n_jobs"] for day in stale}
     changes: list[Change] = []
     for span in spans(stale, jobs, store.capabilities().days_per_aggregate):

@@ -33,7 +33,7 @@ class Watch:
         self._settings = settings
         self._shape = (len(self._row), (last - first).days + 1)
         self._values: dict[str, dict[str, Any]] = {name: {} for name in _COLUMNS}
-        self._told = np.zeros(self._shape, np.bool_)
+        self._frozen = np.zeros(self._shape, np.bool_)
         self._incidents: dict[tuple[str, str], Incident] = {}
 
     @property
@@ -46,7 +46,7 @@ class Watch:
         self._incidents = {one.place: one for one in incidents}
 
     def remember(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Remember rows of ``today_days``; those of sites without recent jobs are left out."""
+        """Remember rows of ``today_days``; those of sites without latest jobs are left out."""
         for row in rows:
             site = self._row.get(row["site"])
             if site is None:
@@ -55,7 +55,7 @@ class Watch:
             for name, column in _COLUMNS.items():
                 values = self._values[name].setdefault(row["metric"], np.full(self._shape, np.nan))
                 values[at] = np.nan if row[column] is None else row[column]
-            self._told[at] |= bool(row["told"])
+            self._frozen[at] |= bool(row["in_incident"])
 
     def night(self, night: date, sums: Sums, silences: Mapping[str, Silence]) -> list[dict[str, Any]]:
         """Judge a night and bring the incidents up to it; return its rows of ``today_days``."""
@@ -71,12 +71,12 @@ class Watch:
         return rows
 
     def _before(self, night: date) -> Remembered:
-        """Return the days before a night; those of told incidents from their first day on are told."""
+        """Return the days before a night; those of open incidents from their first day on are frozen."""
         end = (night - self._first).days
         days = slice(end - DAYS_BACK, end)
-        hidden = self._told[:, days].copy()
+        hidden = self._frozen[:, days].copy()
         for one in self._incidents.values():
-            if one.told and one.site in self._row:
+            if one.frozen and one.site in self._row:
                 age = min((night - one.since).days, DAYS_BACK)
                 hidden[self._row[one.site], DAYS_BACK - age :] = True
         observed, expected, variance, z = (
@@ -97,7 +97,7 @@ class Watch:
         self._incidents = updated
 
     def _rows(self, night: date, judgement: Judgement) -> Iterator[dict[str, Any]]:
-        told = {one.site for one in self._incidents.values() if one.told}
+        frozen = {one.site for one in self._incidents.values() if one.frozen}
         for metric, stream in judgement.streams.items():
             for number, site in enumerate((*judgement.sites, EVERYWHERE)):
                 sides = stream.sides
@@ -119,7 +119,7 @@ class Watch:
                     "surprise": finite(stream.z[number]),
                     "cost_core_h": finite(stream.cost[number] / HOUR),
                     "week_core_h": finite(judgement.week[number] / HOUR),
-                    "told": site in told,
+                    "in_incident": site in frozen,
                     "partial": bool(judgement.partial[number]),
                 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED
-from esjobs.today.causes import Leaves, Term, cuts_of, scan
+from esjobs.today.causes import Leaves, Term, partitions_of, scan
 from esjobs.today.days import Bools, Day, Followed
 from esjobs.today.expected import CELL_SD, LEAST_SURPRISE, MOST_SURPRISE, Floats, Past, count_surprise, sum_by
 from esjobs.today.findings import Finding, Literals, Range
@@ -15,7 +15,7 @@ from esjobs.today.streams import GRID_SD, Expectations, past_shares
 
 LEAST_SITES = 3  # Sites of an incident that is none of a site
 OUTSIDE = 0.1  # Least part of its loss outside of the site that lost most
-SURPRISE = 5.0
+SURPRISE = 4.2
 TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
 LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
 
@@ -75,7 +75,7 @@ def wide_parts(day: Day, leaves: Mapping[str, Leaves], settings: TodaySettings) 
     for metric, of in leaves.items():
         names = [name for name in ("site", "kind", "category", "task") if name in of.codes]
         found: set[Literals] = set()
-        for term in scan(of, cuts_of(names, whole=True)):
+        for term in scan(of, partitions_of(names, everything=True)):
             lost = np.maximum(sum_by(of.codes["site"][term.rows], of.excess[term.rows], 1), 0.0)
             n_sites, outside = (
                 int((lost > 0).sum()),
@@ -130,7 +130,7 @@ def _finding(
         EVERYWHERE,
         metric,
         surprising=z >= SURPRISE,
-        # as much as would be told of a site of mean size
+        # as much as opens an incident of a site of mean size
         costly=cost >= settings.night_cost * week / max(day.n_sites, 1),
         z=z,
         surprise=z / SURPRISE,
