@@ -143,8 +143,11 @@ def _told(
     first: tuple[int, Incident] | None = None
     for night in range(int(plant.start), min(end + 1, N_DAYS)):
         mine = [one for one in nights[night] if _is(one, plant, wide)]
-        if mine:
+        # several may be open everywhere: one of them must be it
+        mine.sort(key=lambda one: not _right(one, plant, made))
+        if mine and (first is None or _right(mine[0], plant, made)):
             first = (night, mine[0])
+        if first is not None and _right(first[1], plant, made):
             break
     passed = [int(np.argmax(so_far > low)) if (so_far > low).any() else None for low, _ in BANDS]
     if passed[0] is not None:

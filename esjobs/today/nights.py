@@ -7,6 +7,9 @@ from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from esjobs.core.errors import NoJobsError
 from esjobs.core.query import Count, Days, In, Query
 from esjobs.core.report import RunReport
@@ -14,12 +17,13 @@ from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.declared.values import known_sites
+from esjobs.records.names.sites import Sites
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, STATES, TODAY_DAYS
 from esjobs.store.base import Change, Hide, JobStore
 from esjobs.today.settings import TodaySettings
 from esjobs.today.states import Incident, Silence
-from esjobs.today.sums import DAYS_BACK, Sums, make_sums, read_sums
+from esjobs.today.sums import DAYS_BACK, make_sums, of_days, read_sums, sums_of
 from esjobs.today.watching import Watch
 
 REPLAY_NIGHTS = 35
@@ -55,11 +59,11 @@ def update(store: JobStore, night: date | None, settings: TodaySettings) -> RunR
     made = make_sums(store, window)
     if made:
         store.publish(made)
-    sums = read_sums(store, window, known_sites(store, window))
-    present = set(sums.day.tolist())
-    nights = [day for day in _days(first, last) if day.toordinal() in present]
+    sums = read_sums(store, window)
+    present = set(sums.column("day").to_pylist())
+    nights = [day for day in _days(first, last) if day in present]
     eve = max((day for day in judged if day < first), default=None)
-    walk = Walk(store, sums, nights, eve, settings)
+    walk = Walk(store, sums, known_sites(store, window), nights, eve, settings)
     store.publish([], walk.changes)
     tidy(store)
     return walk.report(night, time.perf_counter() - began)
@@ -80,12 +84,13 @@ class Walk:
     def __init__(
         self,
         store: JobStore,
-        sums: Sums,
+        sums: pa.Table,
+        sites: Sites,
         nights: Sequence[date],
         eve: date | None,
         settings: TodaySettings,
     ) -> None:
-        self._store, self._sums, self._settings = store, sums, settings
+        self._store, self._sums, self._sites, self._settings = store, sums, sites, settings
         self._nights, self._eve = nights, eve
         self._of_night: dict[date, Sequence[Incident]] = {}
         self._n_sites: dict[date, int] = {}
@@ -96,7 +101,9 @@ class Walk:
             return []
         first = self._nights[0]
         start = first - timedelta(days=DAYS_BACK)
-        watch = Watch(self._sums.names["site"], start, self._nights[-1], self._settings)
+        queues = pc.unique(self._sums.column("queue")).to_pylist()
+        sites = sorted({self._sites.of(queue or "").name for queue in queues})
+        watch = Watch(sites, start, self._nights[-1], self._settings)
         before = Days("day", start, first - timedelta(days=1))
         watch.remember(read_table(self._store, TODAY_DAYS, [before]).to_pylist())
         if self._eve is not None:
@@ -107,7 +114,8 @@ class Walk:
         silences = silences_of(self._store)
         written: list[Change] = []
         for night in self._nights:
-            rows = watch.night(night, self._sums, silences)
+            days = of_days(self._sums, Window.of_days(night - timedelta(days=DAYS_BACK), night))
+            rows = watch.night(night, sums_of(days, self._sites), silences)
             self._of_night[night] = watch.incidents
             self._n_sites[night] = len({row["site"] for row in rows} - {EVERYWHERE})
             written.append(_replaced(self._store, TODAY_DAYS, str(night), rows))

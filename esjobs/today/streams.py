@@ -22,6 +22,8 @@ from esjobs.today.expected import (
     sum_by,
 )
 
+NEW_FAILURES = 0.3  # Least expected number of failures of a category
+NEW_SHARE = 0.02  # Least expected share of a category
 GRID_SD = 0.02  # Scatter of the grid from day to day, in ln
 
 
@@ -131,6 +133,8 @@ def failure_streams(
         seen = day.by_site(rows, day.sums.n_jobs)
         due = of.sides.expected * _category_share(day, number, of)
         due = due * category_factor.get(number, np.ones(day.n_sites + 1))
+        # a name that never occurred before is no proof of a fault
+        due = np.maximum(due, np.maximum(NEW_FAILURES, NEW_SHARE * sides.expected))
         categories[metric] = _counts(day, metric, replace(sides, observed=seen, expected=due))
     z = [np.nan_to_num(each.z) for each in categories.values()]
     columns = np.stack(z, axis=1) if z else np.zeros((day.n_sites + 1, 0))

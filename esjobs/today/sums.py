@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 
 import numpy as np
 import numpy.typing as npt
@@ -111,9 +111,15 @@ def _outcome(state: str, code: str | None) -> str:
     return kind if code in (None, "", "0", "0:0") else f"{kind}, exit code {code}"
 
 
-def read_sums(store: JobStore, window: Window, sites: Sites) -> Sums:
-    """Read the sums of a window."""
-    return sums_of(read_table(store, DAY_SUMS, [Days.of_window(window)]), sites)
+def read_sums(store: JobStore, window: Window) -> pa.Table:
+    """Read the rows of a window."""
+    return read_table(store, DAY_SUMS, [Days.of_window(window)])
+
+
+def of_days(table: pa.Table, window: Window) -> pa.Table:
+    """Return the rows of some days: names of other days must not change what a night says."""
+    day = table.column("day")
+    return table.filter(pc.and_(pc.greater_equal(day, window.first_day), pc.less_equal(day, window.last_day)))
 
 
 def sums_of(table: pa.Table, sites: Sites) -> Sums:
@@ -175,8 +181,3 @@ def _outcomes(table: pa.Table) -> tuple[Ints, list[str]]:
         names.append(OTHER)
     code = pc.index_in(column, value_set=pa.array(names, pa.string())).fill_null(len(names) - 1)
     return code.to_numpy(zero_copy_only=False).astype(np.int64), names
-
-
-def window_of(night: date) -> Window:
-    """Return the night and the days that it is compared with."""
-    return Window.of_days(night - timedelta(days=DAYS_BACK), night)

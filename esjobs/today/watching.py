@@ -64,14 +64,16 @@ class Watch:
             for one in self._incidents.values()
             if one.site == EVERYWHERE and not one.is_over
         ]
-        judgement = judge(sums, night.toordinal(), self._before(night), self._settings, followed)
+        past = self._before(night, sums.names["site"])
+        judgement = judge(sums, night.toordinal(), past, self._settings, followed)
         self._step(night, judgement, silences)
         rows = list(self._rows(night, judgement))
         self.remember(rows)
         return rows
 
-    def _before(self, night: date) -> Remembered:
+    def _before(self, night: date, sites: Sequence[str]) -> Remembered:
         """Return the days before a night; those of open incidents from their first day on are frozen."""
+        rows = [self._row[name] for name in (*sites, EVERYWHERE)]
         end = (night - self._first).days
         days = slice(end - DAYS_BACK, end)
         hidden = self._frozen[:, days].copy()
@@ -80,9 +82,9 @@ class Watch:
                 age = min((night - one.since).days, DAYS_BACK)
                 hidden[self._row[one.site], DAYS_BACK - age :] = True
         observed, expected, variance, z = (
-            {metric: values[:, days] for metric, values in self._values[name].items()} for name in _COLUMNS
+            {metric: values[rows, days] for metric, values in self._values[name].items()} for name in _COLUMNS
         )
-        return Remembered(observed, expected, variance, z, hidden)
+        return Remembered(observed, expected, variance, z, hidden[rows])
 
     def _step(self, night: date, judgement: Judgement, silences: Mapping[str, Silence]) -> None:
         found: dict[tuple[str, str], Finding] = {

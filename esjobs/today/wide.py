@@ -15,6 +15,7 @@ from esjobs.today.streams import GRID_SD, Expectations, past_shares
 
 LEAST_SITES = 3  # Sites of an incident that is none of a site
 OUTSIDE = 0.1  # Least part of its loss outside of the site that lost most
+LEAST_SHARE = 0.2  # Of the loss everywhere; a smaller part is not an incident of its own
 SURPRISE = 4.2
 TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
 LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
@@ -131,7 +132,7 @@ def _finding(
         metric,
         surprising=z >= SURPRISE,
         # as much as opens an incident of a site of mean size
-        costly=cost >= settings.night_cost * week / max(day.n_sites, 1),
+        costly=term.share >= LEAST_SHARE and cost >= settings.night_cost * week / max(day.n_sites, 1),
         z=z,
         surprise=z / SURPRISE,
         cost=cost,
