@@ -237,7 +237,7 @@ def text(result: Result, seeds: Sequence[int]) -> str:
         f"{name} {machine[name]}" for name in ("python", "numpy", "scipy", "pyarrow", "esjobs")
     )
     lines = [
-        "# Incidents: told, false, and why",
+        "# Incidents: found, false, and why",
         "",
         f"{machine['cpu']}; `python -m benchmarks.incidents`; {versions}. Seeds "
         f"{', '.join(map(str, seeds))}; the method was tuned on others. Each seed makes a quiet grid, one "
@@ -246,7 +246,7 @@ def text(result: Result, seeds: Sequence[int]) -> str:
         "shares of the core-hours of the site's week; those everywhere of the week of a mean "
         "site.",
         "",
-        "| | told in time, or right |",
+        "| | in time, or right |",
         "|---|---|",
         *(f"| {name} | {count} |" for name, count in sorted(result.told.items())),
         "",

@@ -70,6 +70,7 @@ HOW_MANY = Panel(
 WRONG_TODAY = replace(
     INCIDENTS,
     id="site-incidents",
+    kind="rows",
     title="What is wrong at this site?",
     section="One site",
     view=replace(INCIDENTS.view, where=(), sort=("since", "site")),

@@ -82,10 +82,9 @@ def sentence(one: "Incident") -> str:
     place = "Everywhere" if one.site == EVERYWHERE else visible(one.site)
     if one.until is not None:
         lasted = many((one.until - one.since).days + 1, "day")
-        what = "over" if one.state == "closed" else "withdrawn"
         first, last = day(one.since), day(one.until)
         days = first if first == last else f"{first} to {last} ({lasted})"
-        return f"{place}: {what}: {what_is_wrong(one)}, {days}; {hours(one.total_core_h)}"
+        return f"{place}: {what_is_wrong(one)}, {days}; {hours(one.total_core_h)}"
     parts = [
         f"{what_is_wrong(one)} since {day(one.since)}",
         _why(one),

@@ -126,7 +126,7 @@ def test_sentences() -> None:
         "17 Jun; all queues and kinds of work; 10,000 core-hours a day, 10,000 core-hours so far"
     )
     assert closed.sentence == (
-        "EBONY: over: efficiency 47 % instead of 86 % (expected 84 to 88 %), 17 % failed instead of 0.4 %, "
+        "EBONY: efficiency 47 % instead of 86 % (expected 84 to 88 %), 17 % failed instead of 0.4 %, "
         "17 Jun; 10,000 core-hours"
     )
     wide = Incident(
