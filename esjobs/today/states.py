@@ -13,7 +13,7 @@ from esjobs.today import sentences
 from esjobs.today.findings import HOUR, Finding
 from esjobs.today.settings import TodaySettings
 
-CALM = 1.0  # Surprise below which a night is quiet
+CALM = 2.5  # Surprise of the night itself below which it is quiet, whatever several nights say
 CALM_COST = 0.25  # Of the mean cost of an incident; a quiet night costs less
 USUAL_NIGHTS = 21
 """An incident that lasts longer is learned from: its level becomes the usual one."""
@@ -63,12 +63,12 @@ class Incident:
     sentence: str | None = None
 
     @property
-    def place(self) -> tuple[str, str]:
+    def key(self) -> tuple[str, str]:
         """Identity among the incidents of a night: a site, or a part of the jobs everywhere."""
         return self.site, (self.cause_key or "") if self.site == EVERYWHERE else ""
 
     @classmethod
-    def place_of(cls, found: Finding) -> tuple[str, str]:
+    def key_of(cls, found: Finding) -> tuple[str, str]:
         """Return the identity of the incident that a finding belongs to."""
         wide = found.site == EVERYWHERE
         return found.site, sentences.key_of(found.metric, found.literals) if wide else ""
@@ -131,7 +131,7 @@ def _begun(
 def _continued(before: Incident, found: Finding, night: date, settings: TodaySettings) -> Incident:
     lasting = before.state in LASTING
     mean = before.total_core_h / max(before.nights, 1)
-    calm = found.z < CALM and found.cost / HOUR < CALM_COST * mean and not found.surprising
+    calm = found.z < CALM and found.cost / HOUR < CALM_COST * mean
     if not lasting:
         calm = not found.surprising
     if calm and not found.partial:

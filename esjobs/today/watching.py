@@ -43,7 +43,7 @@ class Watch:
 
     def resume(self, incidents: Iterable[Incident]) -> None:
         """Go on from the incidents of a night."""
-        self._incidents = {one.place: one for one in incidents}
+        self._incidents = {one.key: one for one in incidents}
 
     def remember(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Remember rows of ``today_days``; those of sites without latest jobs are left out."""
@@ -88,7 +88,7 @@ class Watch:
 
     def _step(self, night: date, judgement: Judgement, silences: Mapping[str, Silence]) -> None:
         found: dict[tuple[str, str], Finding] = {
-            Incident.place_of(each): each for each in judgement.findings if each.is_judged
+            Incident.key_of(each): each for each in judgement.findings if each.is_judged
         }
         updated = {}
         for place in sorted({*found, *self._incidents}):

@@ -16,7 +16,7 @@ from esjobs.today.streams import GRID_SD, Expectations, past_shares
 LEAST_SITES = 3  # Sites of an incident that is none of a site
 OUTSIDE = 0.1  # Least part of its loss outside of the site that lost most
 LEAST_SHARE = 0.2  # Of the loss everywhere; a smaller part is not an incident of its own
-SURPRISE = 3.6
+SURPRISE = 4.2
 TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
 LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
 
