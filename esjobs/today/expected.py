@@ -163,7 +163,7 @@ def _bases(cells: Cells, prior: Prior, learned: Floats, n_sites: int, n_kinds: i
 
 
 def _has_past(cells: Cells, n_sites: int) -> npt.NDArray[np.bool_]:
-    """True for sites that have a week of days before the last ones."""
+    """True if sites have a week of days before the last ones."""
     days = np.unique(cells.site[cells.age > LAG] * 64 + cells.age[cells.age > LAG])
     enough: npt.NDArray[np.bool_] = np.bincount(days // 64, minlength=n_sites) >= 7
     return enough

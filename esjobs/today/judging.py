@@ -72,7 +72,11 @@ class Sites:
         self.z, self.over = {}, {}
         limits = {EFFICIENCY: settings.efficiency_surprise, FAILED: settings.failures_surprise}
         for metric, limit in limits.items():
-            z = np.column_stack([day.surprises(metric), streams[metric].z])
+            earlier = day.surprises(metric)
+            if day.past.frozen is not None:
+                # nights of an incident neither prolong nor reopen it
+                earlier = np.where(day.past.frozen, np.nan, earlier)
+            z = np.column_stack([earlier, streams[metric].z])
             need = limit + np.where(np.array(NIGHTS) > 1, WINDOWS_MORE, 0.0)
             self.z[metric] = z
             self.over[metric] = of_nights(z) / (need + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None])
