@@ -193,6 +193,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.issues.detectors": {"numpy", "scipy"},
     "esjobs.noise": {"numpy", "pyarrow", "scipy"},
     "esjobs.provisioning": {*_CALCULATING, "scipy"},
+    "esjobs.today": {*_CALCULATING, "scipy"},
     "esjobs.similar": {*_CALCULATING, "elftools", "gensim"},
     "esjobs.render": {"numpy", "pyarrow"},
     "esjobs.api": {"pyarrow", "pandas"},

@@ -62,6 +62,11 @@ _QUERY = (
     ),
     CommandEntry("flags", "flags:flags", "List open deviations, longest-standing first."),
     CommandEntry(
+        "today",
+        "today:today",
+        "List incidents: what is wrong, since when, at what cost, and why; most costly first.",
+    ),
+    CommandEntry(
         "job", "detect:job", "Report on one job: record, scores, tags, issues with evidence, time series."
     ),
     CommandEntry(
