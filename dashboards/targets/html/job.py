@@ -1,6 +1,6 @@
 """The page of one job as a single HTML file: no scripts, no network; texts are escaped by the template."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -147,17 +147,23 @@ class JobPage:
     launches: Sequence[Tree] = ()
 
 
+def _nowhere(_heading: str, _cell: str) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class Around:
     """Context of a page among others.
 
     ``style``: the address of the style sheet that they share. ``mark``: by which our files are known.
-    ``ways``: titles and addresses of pages to go back to.
+    ``ways``: titles and addresses of pages to go back to. ``lead``: address of the page of a cell, by the
+    heading of its column; empty without one.
     """
 
     style: str
     mark: str
     ways: Sequence[tuple[str, str]]
+    lead: Callable[[str, str], str] = _nowhere
 
 
 def job_style() -> str:

@@ -1,0 +1,237 @@
+"""The application: addresses of the table, answers from the cache, errors as pages or problems."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as Served
+
+from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
+from esjobs.web.answers import Answers, Key, OverloadedError, Reply
+from esjobs.web.api import MEDIA
+from esjobs.web.asked import AbsentError, Asked, GoneError, Route
+from esjobs.web.openapi import PROBLEM, description
+from esjobs.web.pages import problem_page
+from esjobs.web.shield import Application, Shield
+from esjobs.web.source import Shown, Source
+from esjobs.web.table import PAGES, ROWS
+
+HTML = "text/html; charset=utf-8"
+_WARMED = 64
+
+
+class NotAcceptableError(UsageError):
+    """No format of an answer is acceptable."""
+
+
+class Web:
+    """Requests, answered from a source. ``public``: addresses that name people lead nowhere."""
+
+    def __init__(self, source: Source, *, public: bool = False) -> None:
+        self._source = source
+        self._public = public
+        self._answers = Answers()
+        self._computed: dict[Key, Callable[[Shown], Reply]] = {}
+        source.warm = self._warm
+
+    def application(self, hosts: Collection[str]) -> Application:
+        """Return the whole as an ASGI application for requests to these hosts."""
+        openapi = Route("/api/v1/openapi.json", _document, "This description.", forms=("json",))
+        routes = [each for each in (*PAGES, *ROWS, openapi) if not (self._public and each.people)]
+        served = [Served(each.pattern, partial(self._serve, each), methods=["GET"]) for each in routes]
+        inner = Starlette(
+            routes=served, lifespan=self._lifespan, exception_handlers={HTTPException: self._lost}
+        )
+        inner.router.redirect_slashes = False
+        return Shield(inner, hosts)
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        yield
+        self._answers.close()
+        self._source.close()
+
+    async def _serve(self, route: Route, request: Request) -> Response:
+        try:
+            form = _form(route, request)
+            values = _values(route, request)
+            shown = await _in_thread(self._source.current)
+            etag = f'W/"{shown.version}.{"public" if self._public else "all"}.{form}"'
+            if _matches(request.headers.get("if-none-match", ""), etag):
+                return Response(status_code=304, headers=self._headers(etag))
+            path = quote(request.scope["path"], safe="/:@!$&'()*+,;=~-._")
+            query = urlencode([(name, each) for name in sorted(values) for each in values[name]])
+            key = (shown.version, f"{path}?{query}", form)
+            compute = partial(self._compute, route, path, dict(request.path_params), values, form)
+            reply = await self._answers.get(key, partial(self._remembered, key, compute, shown))
+            return self._response(request, reply, etag)
+        except EsjobsError as error:
+            return self._problem(request, *_status(error))
+
+    def _compute(
+        self,
+        route: Route,
+        path: str,
+        parts: Mapping[str, str],
+        values: Mapping[str, tuple[str, ...]],
+        form: str,
+        shown: Shown,
+    ) -> Reply:
+        with shown.used() as session:
+            asked = Asked(shown, session, self._source.now(), path, parts, values, form, self._public)
+            return route.handler(asked)
+
+    def _remembered(self, key: Key, compute: Callable[[Shown], Reply], shown: Shown) -> Reply:
+        self._computed[key] = compute
+        return compute(shown)
+
+    def _warm(self, shown: Shown) -> None:
+        """Compute the answers used last for the next state, before it is shown."""
+        computed, self._computed = self._computed, {}
+        for key in self._answers.recent(_WARMED):
+            if key not in computed:
+                continue
+            renewed = (shown.version, *key[1:])
+            try:
+                self._answers.keep(renewed, computed[key](shown))
+            except EsjobsError:
+                continue
+            self._computed[renewed] = computed[key]
+
+    def _response(self, request: Request, reply: Reply, etag: str) -> Response:
+        headers = (
+            {"cache-control": "public, max-age=31536000, immutable"} if reply.lasting else self._headers(etag)
+        )
+        if reply.status != HTTPStatus.OK:
+            headers = {"cache-control": "no-store"}
+        if reply.next:
+            headers["link"] = f'<{reply.next}>; rel="next"'
+        body = reply.body
+        if reply.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+            body = reply.packed
+            headers["content-encoding"] = "gzip"
+        headers["vary"] = "Accept, Accept-Encoding"
+        return _reading(request, body, reply.status, headers, reply.media)
+
+    def _headers(self, etag: str) -> dict[str, str]:
+        control = "public, max-age=60" if self._public else "private, no-cache"
+        return {"etag": etag, "cache-control": control, "vary": "Accept, Accept-Encoding"}
+
+    async def _lost(self, request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return self._problem(request, status, "This address leads nowhere.")
+
+    def _problem(self, request: Request, status: int, sentence: str) -> Response:
+        title = HTTPStatus(status).phrase
+        headers = {"cache-control": "no-store"}
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            headers["retry-after"] = "2"
+        if request.url.path.startswith(("/api/", "/health")):
+            problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
+            return _reading(request, json.dumps(problem).encode(), status, headers, PROBLEM)
+        return _reading(request, problem_page(True, title, sentence).encode(), status, headers, HTML)
+
+
+def _document(_asked: Asked) -> Reply:
+    return Reply(json.dumps(description(ROWS)).encode(), MEDIA["json"])
+
+
+def _reading(request: Request, body: bytes, status: int, headers: dict[str, str], media: str) -> Response:
+    """A response; to HEAD without the body, whose length it tells."""
+    headers["content-length"] = str(len(body))
+    return Response(b"" if request.method == "HEAD" else body, status, headers, media)
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    from starlette.concurrency import run_in_threadpool
+
+    return await run_in_threadpool(work)
+
+
+def _values(route: Route, request: Request) -> dict[str, tuple[str, ...]]:
+    """The parameters of a request. Raises :class:`UsageError` for one that the address does not have."""
+    known = {each.name: each for each in route.parameters}
+    values: dict[str, tuple[str, ...]] = {}
+    for name, value in request.query_params.multi_items():
+        if name == "format" and len(route.forms) > 1:
+            continue
+        if name not in known:
+            accepted = ", ".join(known) or "none"
+            raise UsageError(f"unknown parameter '{name:.40}'; parameters here: {accepted}")
+        if name in values and not known[name].many:
+            raise UsageError(f"'{name}' stands twice; give it once")
+        if known[name].choices and value not in ("", *known[name].choices):
+            raise UsageError(f"{name} must be one of {', '.join(known[name].choices)}; got '{value:.40}'")
+        values[name] = (*values.get(name, ()), value)
+    return values
+
+
+def _form(route: Route, request: Request) -> str:
+    """The format of an answer: the parameter, else the best accepted one."""
+    named = request.query_params.getlist("format")
+    if named and len(route.forms) > 1:
+        if len(named) > 1 or named[0] not in route.forms:
+            raise UsageError(f"format must be one of {', '.join(route.forms)}, once; got '{named[0]:.40}'")
+        return named[0]
+    if len(route.forms) == 1:
+        return route.forms[0]
+    accept = request.headers.get("accept", "*/*")
+    found = max(route.forms, key=lambda form: _quality(accept, MEDIA[form].partition(";")[0]))
+    if _quality(accept, MEDIA[found].partition(";")[0]) <= 0:
+        raise NotAcceptableError(f"acceptable types here: {', '.join(MEDIA[form] for form in route.forms)}")
+    return found
+
+
+def _quality(accept: str, media: str) -> float:
+    """How welcome a type is, from 0 to 1; the most exact range decides.
+
+    >>> _quality("text/csv, */*;q=0.1", "text/csv"), _quality("text/*;q=0.5", "text/csv")
+    (1.0, 0.5)
+    >>> _quality("text/html", "text/csv"), _quality("*/*;q=much", "text/csv")
+    (0.0, 0.0)
+    """
+    ranges = (media, f"{media.partition('/')[0]}/*", "*/*")
+    found: dict[str, float] = {}
+    for each in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        try:
+            found[name] = float(quality)
+        except ValueError:
+            found[name] = 0.0
+    return next((found[name] for name in ranges if name in found), 0.0)
+
+
+def _matches(header: str, etag: str) -> bool:
+    """True if a header names an entity tag, compared weakly."""
+    tags = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return "*" in tags or etag.removeprefix("W/") in tags
+
+
+_STATUS: tuple[tuple[type[EsjobsError], int], ...] = (
+    (AbsentError, 404),
+    (GoneError, 410),
+    (NotAcceptableError, 406),
+    (OverloadedError, 503),
+    (NoResultError, 404),
+    (NoJobsError, 404),
+    (UsageError, 400),
+)
+
+
+def _status(error: EsjobsError) -> tuple[int, str]:
+    """Status and sentence of an error; those of a store name files and servers, and stay in the log."""
+    for kind, status in _STATUS:
+        if isinstance(error, kind):
+            return status, str(error)
+    if isinstance(error, StoreError):
+        return 503, "The store cannot be read at the moment; ask again soon."
+    return 500, "The server failed; its log says why."

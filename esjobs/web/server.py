@@ -1,0 +1,77 @@
+"""The server: where it listens, and for which names."""
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Any
+
+from esjobs.core.errors import UsageError
+from esjobs.core.extras import require
+from esjobs.settings import Settings
+
+_MOST_CONNECTIONS = 256
+
+
+def listen_on(text: str) -> tuple[str, int]:
+    """Return host and port.
+
+    >>> listen_on("127.0.0.1:8080"), listen_on("[::1]:80")
+    (('127.0.0.1', 8080), ('::1', 80))
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+        raise UsageError(
+            f"'{text:.60}' is not an address to listen on; expected HOST:PORT, as 127.0.0.1:8080"
+        )
+    return host.strip("[]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve(settings: Settings, listen: str, hosts: Sequence[str], *, public: bool) -> None:
+    """Serve until interrupted.
+
+    Raises :class:`UsageError` for an address that others reach, unless ``public``, and
+    :class:`MissingExtraError` without the extra.
+    """
+    host, port = listen_on(listen)
+    if not public and not is_loopback(host):
+        raise UsageError(
+            f"others reach {host}, and the pages name people: add --public to hide them, or listen on "
+            "127.0.0.1 behind a proxy that asks who reads"
+        )
+    uvicorn: Any = require("uvicorn", extra="web", needed_by="esjobs web")
+    require("starlette", extra="web", needed_by="esjobs web")
+    from esjobs.web.app import Web
+    from esjobs.web.source import Source
+
+    web = Web(Source(settings, hides_people=public), public=public)
+    ours = {
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        host.lower(),
+        f"[{host.lower()}]",
+        *(each.lower() for each in hosts),
+    }
+    uvicorn.run(
+        web.application(ours),
+        host=host,
+        port=port,
+        proxy_headers=False,
+        server_header=False,
+        date_header=True,
+        access_log=False,
+        log_level="warning",
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=16_384,
+    )

@@ -1,0 +1,211 @@
+"""What the web shows: the store as of a state, and the next state once it is ready."""
+
+import contextlib
+import hashlib
+import logging
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from esjobs.api.factory import embedded_file
+from esjobs.api.session import Session
+from esjobs.core.clock import Clock, system_clock
+from esjobs.core.errors import EsjobsError, StoreBusyError, StoreError, UsageError
+from esjobs.entry import open as open_session
+from esjobs.publish.latest import latest_run
+from esjobs.publish.stored import StoredRun
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.speed import SPEED
+from esjobs.settings import Settings
+from esjobs.store.duck.snapshot import State, copy_store, hide_people, remove_copy, state_of
+from esjobs.store.duck.store import DuckStore
+
+Made = TypeVar("Made")
+
+_log = logging.getLogger(__name__)
+
+_MEMORY = "300MB"
+# seconds between two looks at the file, and for which a cluster's answers stay
+_LOOK_S, _CLUSTER_S = 1.0, 60.0
+# A copy may take this share of the time
+_SHARE_OF_COPYING = 0.1
+# Wait for a writer: at the start, later
+_FIRST_WAIT_S, _WAIT_S = 5.0, 0.05
+
+
+class Shown:
+    """The store in one state. ``version``: its name, part of every cached answer."""
+
+    def __init__(
+        self, session: Session, version: str, run: StoredRun | None, copy: Path | None = None
+    ) -> None:
+        self.session = session
+        self.version = version
+        self.run = run
+        self._copy = copy
+        self._guard = threading.Lock()
+        self._making = threading.Lock()
+        self._made: dict[str, Any] = {}
+        self._users = 0
+        self._retired = False
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[Session]:
+        """Yield the session, which stays open meanwhile."""
+        with self._guard:
+            self._users += 1
+        try:
+            yield self.session
+        finally:
+            with self._guard:
+                self._users -= 1
+            self._end()
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """Return what several answers share, made at the first call."""
+        with self._making:
+            if name not in self._made:
+                self._made[name] = make()
+            made: Made = self._made[name]
+            return made
+
+    def retire(self) -> None:
+        """Close the session after its last use."""
+        self._retired = True
+        self._end()
+
+    def _end(self) -> None:
+        with self._guard:
+            if not self._retired or self._users or self._copy is None:
+                return
+            copy, self._copy = self._copy, None
+        self.session.close()
+        remove_copy(copy)
+
+
+class Source:
+    """The states of a store, one after the other.
+
+    An embedded store is copied whenever it changed and nobody writes; until the copy is ready the one before
+    is shown. ``warm``: called with the next state before it is shown. ``hides_people``: names of people are
+    removed from the copy. A cluster is asked itself, and answers are renewed every minute.
+
+    Raises :class:`UsageError` for a store that cannot be shown, :class:`StoreError` if there is none.
+    """
+
+    def __init__(
+        self, settings: Settings, *, hides_people: bool = False, clock: Clock = system_clock
+    ) -> None:
+        self.clock = clock
+        self.warm: Callable[[Shown], None] = lambda _shown: None
+        self._settings = settings
+        self._hides_people = hides_people
+        self._file = embedded_file(settings)
+        self._guard = threading.Lock()
+        self._shown: Shown | None = None
+        self._state: State = ()
+        self._looked = self._next = 0.0
+        self._folder: Path | None = None
+        if self._file is None and (hides_people or settings.store.startswith("duckdb")):
+            raise UsageError("esjobs web --public requires an embedded store in a file: --store duckdb:PATH")
+        if self._file is not None and not self._file.exists():
+            raise StoreError(f"no store at {self._file}; create it with esjobs ingest or esjobs demo")
+
+    def current(self) -> Shown:
+        """Return the state to show. Raises :class:`StoreBusyError` while the first one cannot be read."""
+        now = time.monotonic()
+        if self._shown is not None and now - self._looked < _LOOK_S:
+            return self._shown
+        if self._shown is None:
+            with self._guard:
+                return self._shown or self._renew(_FIRST_WAIT_S)
+        self._looked = now
+        if self._is_old(now) and self._guard.acquire(blocking=False):
+            threading.Thread(target=self._renew_behind, daemon=True).start()
+        return self._shown
+
+    def close(self) -> None:
+        """Close the store and remove copies."""
+        if self._shown is not None:
+            self._shown.session.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _is_old(self, now: float) -> bool:
+        if now < self._next:
+            return False
+        return self._file is None or state_of(self._file) != self._state
+
+    def _renew_behind(self) -> None:
+        """Show the next state; a lock of the caller is released at the end."""
+        try:
+            self._renew(_WAIT_S)
+        except StoreBusyError:
+            self._next = time.monotonic() + _LOOK_S
+        except EsjobsError as error:
+            _log.warning("the state before is still shown: %s", error)
+            self._next = time.monotonic() + _CLUSTER_S
+        finally:
+            self._guard.release()
+
+    def _renew(self, wait_s: float) -> Shown:
+        began = time.monotonic()
+        before, state = self._shown, self._state
+        shown = self._of_cluster() if self._file is None else self._of_file(self._file, wait_s)
+        try:
+            self.warm(shown)
+        except BaseException:
+            self._state = state
+            shown.retire()
+            raise
+        self._shown = shown
+        ended = time.monotonic()
+        self._looked = ended
+        pause = _CLUSTER_S if self._file is None else (ended - began) / _SHARE_OF_COPYING
+        self._next = ended + pause
+        if before is not None and before.session is not shown.session:
+            before.retire()
+        return shown
+
+    def _of_file(self, file: Path, wait_s: float) -> Shown:
+        if self._folder is None:
+            self._folder = _folder_beside(file)
+        copy, self._state = copy_store(file, self._folder, wait_s)
+        if self._hides_people:
+            hide_people(copy, TABLES)
+        store = DuckStore(
+            copy, tables=TABLES, memory_limit=_MEMORY, threads=2, read_only=True, keeps_file=True
+        )
+        session = open_session(store, settings=self._settings, read_only=True, clock=self.clock)
+        return self._named(session, repr(self._state), copy)
+
+    def _of_cluster(self) -> Shown:
+        session = self._shown.session if self._shown is not None else self._opened()
+        return self._named(session, str(int(time.monotonic() // _CLUSTER_S)))
+
+    def _opened(self) -> Session:
+        return open_session(settings=self._settings, create=False, read_only=True, clock=self.clock)
+
+    def _named(self, session: Session, state: str, copy: Path | None = None) -> Shown:
+        run = latest_run(session.store, SPEED)
+        # pages tell ages in days
+        text = f"{state}\0{run and run.run}\0{self.clock().date()}"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return Shown(session, f"{run.run if run else 'none'}.{digest}", run, copy)
+
+    def now(self) -> datetime:
+        """Return the time of the clock."""
+        return self.clock()
+
+
+def _folder_beside(file: Path) -> Path:
+    """A private folder on the file system of a store, or a temporary one where nothing may be written."""
+    try:
+        return Path(tempfile.mkdtemp(prefix=f".{file.name}.web-", dir=file.parent))
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="esjobs-web-"))
