@@ -86,7 +86,7 @@ def _facts(run: StoredRun | None) -> Facts:
 
 def _notes(of_jobs: JobPages) -> Facts:
     """Notes of the footer."""
-    pages = (("Pages of jobs", of_jobs.summary),) if of_jobs.files else ()
+    pages = (("Pages of jobs", of_jobs.summary),) if len(of_jobs.files) else ()
     return *pages, ("esjobs", __version__)
 
 

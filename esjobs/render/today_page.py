@@ -43,8 +43,8 @@ def today_page(store: JobStore, now: datetime) -> ProfilePage:
     )
     every = [In("processing_type", (ALL_TYPES,))]
     states = read_table(store, FLAG_STATES, every).to_pylist()
-    parts = [_conclusion(store, run, states), _changes(store, states)]
-    parts += [_open_flags(states, level, words) for level, words in _LEVELS]
+    open_flags = [_open_flags(states, level, words) for level, words in _LEVELS]
+    parts = [_conclusion(store, run, states), _changes(store, states), *open_flags]
     return ProfilePage("Today", source, [*parts, *_nights(store)])
 
 
@@ -52,10 +52,11 @@ def _conclusion(store: JobStore, run: StoredRun, states: Sequence[Row]) -> Part:
     where = [In("run", (run.run,)), In("level", ("queue",)), In("processing_type", (ALL_TYPES,))]
     rows = read_table(store, FIT_SUMMARIES, [*where, In("method", (run.headline or "",))]).to_pylist()
     sentences = [visible(str(row["sentence"])) for row in rows if row["sentence"]]
-    n_open = sum(row["state"] in STANDING_OPEN for row in states)
-    n_new = sum(row["state"] == "new" for row in states)
+    of_queues = [row["state"] for row in states if row["level"] == "queue"]
+    n_open = sum(state in STANDING_OPEN for state in of_queues)
+    n_new = of_queues.count("new")
     sentences.append(
-        f"{many(n_open, 'deviation')} {'is' if n_open == 1 else 'are'} open, {count(n_new)} more "
+        f"{many(n_open, 'deviation')} of queues {'is' if n_open == 1 else 'are'} open, {count(n_new)} more "
         f"{'was' if n_new == 1 else 'were'} seen once and not confirmed on other jobs yet."
     )
     return Part("In short", "", sentences, [], None)
@@ -64,14 +65,18 @@ def _conclusion(store: JobStore, run: StoredRun, states: Sequence[Row]) -> Part:
 def _changes(store: JobStore, states: Sequence[Row]) -> Part:
     """What happened to flags in the last compared night."""
     night = max((row["night"] for row in states if row["night"] is not None), default=None)
-    rows = [] if night is None else _of_night(store, FLAG_EVENTS, night)
+    found = [] if night is None else _of_night(store, FLAG_EVENTS, night)
     title = "Since the night before"
-    if not rows:
+    if not found:
         return Part(title, "", ["No flag was opened, changed or closed in the last night."], [], None)
-    headings = ("name", "event", "work", "deviation", "why")
+    rows = [row for row in found if row["kind"] != "noticed"]
+    n_noticed = len(found) - len(rows)
+    seen = [f"{many(n_noticed, 'deviation')} more seen for the first time, not confirmed yet."]
+    headings = ("name", "level", "event", "work", "deviation", "why")
     cells = [
         [
             row["name"],
+            row["level"].replace("cpu_model", "CPU model"),
             row["kind"].replace("_", " "),
             row["processing_type"],
             _deviation(row["deviation"]),
@@ -79,7 +84,8 @@ def _changes(store: JobStore, states: Sequence[Row]) -> Part:
         ]
         for row in rows
     ]
-    return Part(title, f"Night of {night}.", [], [], columns_of(_texts(headings, cells)))
+    table = columns_of(_texts(headings, cells)) if rows else None
+    return Part(title, f"Night of {night}.", seen if n_noticed else [], [], table)
 
 
 def _of_night(store: JobStore, table: Table, night: date) -> list[Row]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlencode
 
 from esjobs.api.session import Session
@@ -105,17 +104,17 @@ class Asked:
         query = urlencode([(name, each) for name, many in values.items() for each in many if each])
         return f"{self.path}?{query}" if query else self.path
 
-    def cursor(self) -> list[Any] | None:
+    def cursor(self) -> list[int | str] | None:
         """Return what the cursor of the request holds. Raises :class:`UsageError` for one of other rows."""
         text = self.one("cursor")
         if text is None:
             return None
         try:
-            digest, *held = json.loads(base64.urlsafe_b64decode(text[:400] + "=="))
-            numbers = all(isinstance(each, int | str) for each in held) and len(held) == 2
+            digest, *rest = json.loads(base64.urlsafe_b64decode(text[:400] + "=="))
+            held = [each for each in rest if isinstance(each, int | str)]
         except (ValueError, TypeError):
             raise UsageError("the cursor cannot be read; take it from 'next' of the answer before") from None
-        if digest != self._digest() or not numbers:
+        if digest != self._digest() or len(held) != len(rest) or len(held) != 2:
             raise UsageError("the cursor belongs to another question; begin again without it")
         return held
 

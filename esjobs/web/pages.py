@@ -47,6 +47,7 @@ _LEADS = {
     **dict.fromkeys(("project", "Project"), "project"),
 }
 _PEOPLE = ("user", "project")
+_NO_NAMES = ("", "-", "–", "others", "all")
 
 
 def today(asked: Asked) -> Reply:
@@ -77,6 +78,11 @@ def dashboard_part(asked: Asked) -> Reply:
     return Reply(text.encode(), f"{media}; charset=utf-8", lasting=True)
 
 
+def icon(_asked: Asked) -> Reply:
+    """No icon, which browsers ask for."""
+    return Reply(b"", "image/x-icon", lasting=True)
+
+
 def static(asked: Asked) -> Reply:
     """A style sheet."""
     for address, text in (_profile_style(), _job_style()):
@@ -91,7 +97,10 @@ def profile_of(level: str) -> Handler:
 
     def handler(asked: Asked) -> Reply:
         name = asked.parts["name"]
-        found = profile(asked.session.store, "cpu_model" if level == "cpu" else "queue", name)
+        try:
+            found = profile(asked.session.store, "cpu_model" if level == "cpu" else "queue", name)
+        except UsageError as error:
+            raise AbsentError(str(error)) from error
         links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
         if level == "site":
             links += [
@@ -110,7 +119,10 @@ def person_of(kind: str) -> Handler:
 
     def handler(asked: Asked) -> Reply:
         name = asked.parts["name"]
-        page = person_page(person(asked.session.store, kind, name, None))
+        try:
+            page = person_page(person(asked.session.store, kind, name, None))
+        except UsageError as error:
+            raise AbsentError(str(error)) from error
         return _page(
             asked, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={_quoted(name)}"))])
         )
@@ -189,7 +201,7 @@ def _leader(asked: Asked) -> Callable[[str, str], str]:
         kind = _LEADS.get(heading)
         hidden = asked.hides_people and kind in _PEOPLE
         # names with escapes are not what is stored
-        if kind is None or hidden or cell in ("", "-", "–") or "\\" in cell:
+        if kind is None or hidden or cell in _NO_NAMES or "\\" in cell:
             return ""
         return f"/{kind}/{quote(cell, safe='')}"
 
@@ -233,7 +245,10 @@ class _Addresses(Mapping[Identity, str]):
         return iter(())
 
     def __len__(self) -> int:
-        return 1
+        return 0
+
+    def __bool__(self) -> bool:
+        return True
 
 
 @cache

@@ -118,16 +118,19 @@ class Source:
 
     def current(self) -> Shown:
         """Return the state to show. Raises :class:`StoreBusyError` while the first one cannot be read."""
-        now = time.monotonic()
-        if self._shown is not None and now - self._looked < _LOOK_S:
-            return self._shown
-        if self._shown is None:
-            with self._guard:
-                return self._shown or self._renew(_FIRST_WAIT_S)
-        self._looked = now
-        if self._is_old(now) and self._guard.acquire(blocking=False):
-            threading.Thread(target=self._renew_behind, daemon=True).start()
-        return self._shown
+        now, shown = time.monotonic(), self._shown
+        if shown is None:
+            return self._first()
+        if now - self._looked >= _LOOK_S:
+            self._looked = now
+            if self._is_old(now) and self._guard.acquire(blocking=False):
+                threading.Thread(target=self._renew_behind, daemon=True).start()
+        return shown
+
+    def _first(self) -> Shown:
+        with self._guard:
+            shown = self._shown
+            return self._renew(_FIRST_WAIT_S) if shown is None else shown
 
     def close(self) -> None:
         """Close the store and remove copies."""

@@ -50,6 +50,7 @@ PAGES: tuple[Route, ...] = (
     Route("/", pages.today, "Today: what the last night found and changed."),
     Route("/pages/{folder}/{part}", pages.dashboard_part, "Scripts and rows of the dashboards."),
     Route("/pages/{name}", pages.dashboard, "A page of the dashboards."),
+    Route("/favicon.ico", pages.icon, "Nothing."),
     Route("/static/{name}", pages.static, "Style sheets."),
     Route("/site/{name:path}", pages.profile_of("site"), "A site with all its queues."),
     Route("/queue/{name:path}", pages.profile_of("queue"), "A queue."),
