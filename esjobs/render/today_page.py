@@ -1,4 +1,4 @@
-"""Today: what the last night found and changed, and whether anybody must act."""
+"""Page of the day: what the last night found and changed, and whether anybody must act."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -63,7 +63,7 @@ def _conclusion(store: JobStore, run: StoredRun, states: Sequence[Row]) -> Part:
 
 
 def _changes(store: JobStore, states: Sequence[Row]) -> Part:
-    """What happened to flags in the last compared night."""
+    """Events of flags in the last compared night."""
     night = max((row["night"] for row in states if row["night"] is not None), default=None)
     found = [] if night is None else _of_night(store, FLAG_EVENTS, night)
     title = "Since the night before"

@@ -95,7 +95,7 @@ class Answers:
                 _, oldest = self._replies.popitem(last=False)
                 self._bytes -= _size(oldest)
 
-    def recent(self, most: int) -> list[Key]:
+    def last_used(self, most: int) -> list[Key]:
         """Return the keys used last, newest first."""
         with self._guard:
             return list(reversed(self._replies))[:most]

@@ -15,8 +15,8 @@ from esjobs.render.freshness import freshness_of
 from esjobs.render.rows import csv_text, plain
 from esjobs.schema import catalogue
 from esjobs.web.answers import Reply
-from esjobs.web.asked import Asked, GoneError, Handler
 from esjobs.web.jobs import job_rows
+from esjobs.web.request import GoneError, Handler, Request
 
 MEDIA = {
     "json": "application/json",
@@ -32,9 +32,9 @@ def rows_of_table(name: str) -> Handler:
     """Return a handler of the rows of a result table, as ``esjobs show`` has them."""
     filters = ("level", "type", "name", "site", "method")
 
-    def handler(asked: Asked) -> Reply:
-        chosen: dict[str, Any] = {each: asked.many(each) for each in filters if asked.many(each)}
-        return _of_answer(asked, asked.session.tables.read(name, **chosen), _units(name))
+    def handler(request: Request) -> Reply:
+        chosen: dict[str, Any] = {each: request.many(each) for each in filters if request.many(each)}
+        return _of_answer(request, request.session.tables.read(name, **chosen), _units(name))
 
     return handler
 
@@ -42,53 +42,53 @@ def rows_of_table(name: str) -> Handler:
 def rows_of_groups(field: str) -> Handler:
     """Return a handler of groups of jobs by a field, as ``esjobs query --by`` has them."""
 
-    def handler(asked: Asked) -> Reply:
+    def handler(request: Request) -> Reply:
         return _of_answer(
-            asked,
-            asked.session.query(field, _METRICS, where=asked.conditions, window=asked.one("window")),
+            request,
+            request.session.query(field, _METRICS, where=request.conditions, window=request.one("window")),
         )
 
     return handler
 
 
-def asked_groups(asked: Asked) -> Answer:
+def grouped(request: Request) -> Answer:
     """Return the groups of a question, with the parameters of ``esjobs query``."""
-    order = asked.one("order")
+    order = request.one("order")
     if order not in (None, "ascending", "descending"):
         raise UsageError(f"order must be ascending or descending; got '{order:.40}'")
-    return asked.session.query(
-        asked.many("by"),
-        asked.many("metric") or ("jobs",),
-        where=asked.conditions,
-        window=asked.one("window"),
-        sort=asked.one("sort"),
+    return request.session.query(
+        request.many("by"),
+        request.many("metric") or ("jobs",),
+        where=request.conditions,
+        window=request.one("window"),
+        sort=request.one("sort"),
         descending=None if order is None else order == "descending",
-        top=asked.number("top", MOST_ROWS, MOST_ROWS) if asked.one("top") else None,
-        min_jobs=asked.number("min_jobs", 1, 10**6) if asked.one("min_jobs") else 0,
-        total=asked.flag("total"),
-        share=asked.flag("share"),
-        errors=asked.flag("errors"),
-        compare=asked.one("compare"),
+        top=request.number("top", MOST_ROWS, MOST_ROWS) if request.one("top") else None,
+        min_jobs=request.number("min_jobs", 1, 10**6) if request.one("min_jobs") else 0,
+        total=request.flag("total"),
+        share=request.flag("share"),
+        errors=request.flag("errors"),
+        compare=request.one("compare"),
     )
 
 
-def query(asked: Asked) -> Reply:
+def query(request: Request) -> Reply:
     """Groups of jobs by any field."""
-    return _of_answer(asked, asked_groups(asked))
+    return _of_answer(request, grouped(request))
 
 
-def jobs(asked: Asked) -> Reply:
+def jobs(request: Request) -> Reply:
     """Jobs, those that ended last first."""
-    page = job_rows(asked, asked.number("limit", USUAL_ROWS, MOST_ROWS))
-    return _written(asked, page.rows, page.next, {})
+    page = job_rows(request, request.number("limit", USUAL_ROWS, MOST_ROWS))
+    return _written(request, page.rows, page.next, {})
 
 
-def health(asked: Asked) -> Reply:
+def health(request: Request) -> Reply:
     """State of what is shown: run, age, whether it may be used."""
-    run = asked.shown.run
+    run = request.shown.run
     facts: dict[str, Any] = {"status": "ok", "esjobs": __version__, "run": None}
     if run is not None:
-        age = freshness_of(asked.session.store, run, asked.now)
+        age = freshness_of(request.session.store, run, request.now)
         facts |= {
             "run": run.run,
             "window": str(run.window),
@@ -99,30 +99,30 @@ def health(asked: Asked) -> Reply:
     return Reply(_json(facts), MEDIA["json"])
 
 
-def _of_answer(asked: Asked, answer: Answer, units: dict[str, str] | None = None) -> Reply:
+def _of_answer(request: Request, answer: Answer, units: dict[str, str] | None = None) -> Reply:
     """Rows of an answer from an offset on; its cursor is bound to the state shown."""
-    size, offset = asked.number("limit", USUAL_ROWS, MOST_ROWS), 0
-    held = asked.cursor()
-    if held is not None:
-        if held[0] != asked.shown.version:
+    size, offset = request.number("limit", USUAL_ROWS, MOST_ROWS), 0
+    position = request.cursor()
+    if position is not None:
+        if position[0] != request.shown.version:
             raise GoneError("these rows are no longer shown; begin again without the cursor")
-        offset = held[1] if isinstance(held[1], int) and held[1] >= 0 else 0
+        offset = position[1] if isinstance(position[1], int) and position[1] >= 0 else 0
     rows = answer.rows
     following = (
-        asked.next_address(asked.shown.version, offset + size) if rows.num_rows > offset + size else ""
+        request.next_address(request.shown.version, offset + size) if rows.num_rows > offset + size else ""
     )
     meta: dict[str, Any] = {"total": rows.num_rows, "notes": list(answer.notes)}
     if units:
         meta["units"] = units
-    return _written(asked, rows.slice(offset, size), following, meta)
+    return _written(request, rows.slice(offset, size), following, meta)
 
 
 def _units(name: str) -> dict[str, str]:
     return {column.name: column.unit for column in catalogue.table(name).columns if column.unit}
 
 
-def _written(asked: Asked, rows: pa.Table, following: str, meta: dict[str, Any]) -> Reply:
-    match asked.form:
+def _written(request: Request, rows: pa.Table, following: str, meta: dict[str, Any]) -> Reply:
+    match request.form:
         case "csv":
             stream = io.StringIO()
             csv_text(rows, stream, spreadsheet=True)
@@ -133,12 +133,12 @@ def _written(asked: Asked, rows: pa.Table, following: str, meta: dict[str, Any])
                 writer.write_table(rows)
             body = sink.getvalue()
         case _:
-            body = _json(_document(asked, rows, following, meta))
-    return Reply(body, MEDIA[asked.form], next=following)
+            body = _json(_document(request, rows, following, meta))
+    return Reply(body, MEDIA[request.form], next=following)
 
 
-def _document(asked: Asked, rows: pa.Table, following: str, meta: dict[str, Any]) -> dict[str, Any]:
-    run = asked.shown.run
+def _document(request: Request, rows: pa.Table, following: str, meta: dict[str, Any]) -> dict[str, Any]:
+    run = request.shown.run
     about: dict[str, Any] = {
         "run": run.run if run else None,
         "window": [format_time(run.window.start), format_time(run.window.end)] if run else None,

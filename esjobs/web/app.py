@@ -10,16 +10,16 @@ from urllib.parse import quote, urlencode
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import Request as Incoming
 from starlette.responses import Response
 from starlette.routing import Route as Served
 
 from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.web.answers import Answers, Key, OverloadedError, Reply
 from esjobs.web.api import MEDIA
-from esjobs.web.asked import AbsentError, Asked, GoneError, Route
 from esjobs.web.openapi import PROBLEM, description
 from esjobs.web.pages import problem_page
+from esjobs.web.request import AbsentError, GoneError, Request, Route
 from esjobs.web.shield import Application, Shield
 from esjobs.web.source import Shown, Source
 from esjobs.web.table import PAGES, ROWS
@@ -59,22 +59,22 @@ class Web:
         self._answers.close()
         self._source.close()
 
-    async def _serve(self, route: Route, request: Request) -> Response:
+    async def _serve(self, route: Route, incoming: Incoming) -> Response:
         try:
-            form = _form(route, request)
-            values = _values(route, request)
+            form = _form(route, incoming)
+            values = _values(route, incoming)
             shown = await _in_thread(self._source.current)
             etag = f'W/"{shown.version}.{"public" if self._public else "all"}.{form}"'
-            if _matches(request.headers.get("if-none-match", ""), etag):
+            if _matches(incoming.headers.get("if-none-match", ""), etag):
                 return Response(status_code=304, headers=self._headers(etag))
-            path = quote(request.scope["path"], safe="/:@!$&'()*+,;=~-._")
+            path = quote(incoming.scope["path"], safe="/:@!$&'()*+,;=~-._")
             query = urlencode([(name, each) for name in sorted(values) for each in values[name]])
             key = (shown.version, f"{path}?{query}", form)
-            compute = partial(self._compute, route, path, dict(request.path_params), values, form)
+            compute = partial(self._compute, route, path, dict(incoming.path_params), values, form)
             reply = await self._answers.get(key, partial(self._remembered, key, compute, shown))
-            return self._response(request, reply, etag)
+            return self._response(incoming, reply, etag)
         except EsjobsError as error:
-            return self._problem(request, *_status(error))
+            return self._problem(incoming, *_status(error))
 
     def _compute(
         self,
@@ -86,8 +86,8 @@ class Web:
         shown: Shown,
     ) -> Reply:
         with shown.used() as session:
-            asked = Asked(shown, session, self._source.now(), path, parts, values, form, self._public)
-            return route.handler(asked)
+            request = Request(shown, session, self._source.now(), path, parts, values, form, self._public)
+            return route.handler(request)
 
     def _remembered(self, key: Key, compute: Callable[[Shown], Reply], shown: Shown) -> Reply:
         self._computed[key] = compute
@@ -96,7 +96,7 @@ class Web:
     def _warm(self, shown: Shown) -> None:
         """Compute the answers used last for the next state, before it is shown."""
         computed, self._computed = self._computed, {}
-        for key in self._answers.recent(_WARMED):
+        for key in self._answers.last_used(_WARMED):
             if key not in computed:
                 continue
             renewed = (shown.version, *key[1:])
@@ -106,7 +106,7 @@ class Web:
                 continue
             self._computed[renewed] = computed[key]
 
-    def _response(self, request: Request, reply: Reply, etag: str) -> Response:
+    def _response(self, incoming: Incoming, reply: Reply, etag: str) -> Response:
         headers = (
             {"cache-control": "public, max-age=31536000, immutable"} if reply.lasting else self._headers(etag)
         )
@@ -115,39 +115,39 @@ class Web:
         if reply.next:
             headers["link"] = f'<{reply.next}>; rel="next"'
         body = reply.body
-        if reply.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        if reply.packed is not None and "gzip" in incoming.headers.get("accept-encoding", ""):
             body = reply.packed
             headers["content-encoding"] = "gzip"
         headers["vary"] = "Accept, Accept-Encoding"
-        return _reading(request, body, reply.status, headers, reply.media)
+        return _reading(incoming, body, reply.status, headers, reply.media)
 
     def _headers(self, etag: str) -> dict[str, str]:
         control = "public, max-age=60" if self._public else "private, no-cache"
         return {"etag": etag, "cache-control": control, "vary": "Accept, Accept-Encoding"}
 
-    async def _lost(self, request: Request, error: Exception) -> Response:
+    async def _lost(self, incoming: Incoming, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        return self._problem(request, status, "This address leads nowhere.")
+        return self._problem(incoming, status, "This address leads nowhere.")
 
-    def _problem(self, request: Request, status: int, sentence: str) -> Response:
+    def _problem(self, incoming: Incoming, status: int, sentence: str) -> Response:
         title = HTTPStatus(status).phrase
         headers = {"cache-control": "no-store"}
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             headers["retry-after"] = "2"
-        if request.url.path.startswith(("/api/", "/health")):
+        if incoming.url.path.startswith(("/api/", "/health")):
             problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
-            return _reading(request, json.dumps(problem).encode(), status, headers, PROBLEM)
-        return _reading(request, problem_page(True, title, sentence).encode(), status, headers, HTML)
+            return _reading(incoming, json.dumps(problem).encode(), status, headers, PROBLEM)
+        return _reading(incoming, problem_page(True, title, sentence).encode(), status, headers, HTML)
 
 
-def _document(_asked: Asked) -> Reply:
+def _document(_request: Request) -> Reply:
     return Reply(json.dumps(description(ROWS)).encode(), MEDIA["json"])
 
 
-def _reading(request: Request, body: bytes, status: int, headers: dict[str, str], media: str) -> Response:
+def _reading(incoming: Incoming, body: bytes, status: int, headers: dict[str, str], media: str) -> Response:
     """A response; to HEAD without the body, whose length it tells."""
     headers["content-length"] = str(len(body))
-    return Response(b"" if request.method == "HEAD" else body, status, headers, media)
+    return Response(b"" if incoming.method == "HEAD" else body, status, headers, media)
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
@@ -156,34 +156,34 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
     return await run_in_threadpool(work)
 
 
-def _values(route: Route, request: Request) -> dict[str, tuple[str, ...]]:
+def _values(route: Route, incoming: Incoming) -> dict[str, tuple[str, ...]]:
     """The parameters of a request. Raises :class:`UsageError` for one that the address does not have."""
-    known = {each.name: each for each in route.parameters}
+    accepted = {each.name: each for each in route.parameters}
     values: dict[str, tuple[str, ...]] = {}
-    for name, value in request.query_params.multi_items():
+    for name, value in incoming.query_params.multi_items():
         if name == "format" and len(route.forms) > 1:
             continue
-        if name not in known:
-            accepted = ", ".join(known) or "none"
-            raise UsageError(f"unknown parameter '{name:.40}'; parameters here: {accepted}")
-        if name in values and not known[name].many:
+        if name not in accepted:
+            names = ", ".join(accepted) or "none"
+            raise UsageError(f"unknown parameter '{name:.40}'; parameters here: {names}")
+        if name in values and not accepted[name].many:
             raise UsageError(f"'{name}' stands twice; give it once")
-        if known[name].choices and value not in ("", *known[name].choices):
-            raise UsageError(f"{name} must be one of {', '.join(known[name].choices)}; got '{value:.40}'")
+        if accepted[name].choices and value not in ("", *accepted[name].choices):
+            raise UsageError(f"{name} must be one of {', '.join(accepted[name].choices)}; got '{value:.40}'")
         values[name] = (*values.get(name, ()), value)
     return values
 
 
-def _form(route: Route, request: Request) -> str:
+def _form(route: Route, incoming: Incoming) -> str:
     """The format of an answer: the parameter, else the best accepted one."""
-    named = request.query_params.getlist("format")
+    named = incoming.query_params.getlist("format")
     if named and len(route.forms) > 1:
         if len(named) > 1 or named[0] not in route.forms:
             raise UsageError(f"format must be one of {', '.join(route.forms)}, once; got '{named[0]:.40}'")
         return named[0]
     if len(route.forms) == 1:
         return route.forms[0]
-    accept = request.headers.get("accept", "*/*")
+    accept = incoming.headers.get("accept", "*/*")
     found = max(route.forms, key=lambda form: _quality(accept, MEDIA[form].partition(";")[0]))
     if _quality(accept, MEDIA[found].partition(";")[0]) <= 0:
         raise NotAcceptableError(f"acceptable types here: {', '.join(MEDIA[form] for form in route.forms)}")
@@ -191,7 +191,7 @@ def _form(route: Route, request: Request) -> str:
 
 
 def _quality(accept: str, media: str) -> float:
-    """How welcome a type is, from 0 to 1; the most exact range decides.
+    """Preference for a type, from 0 to 1; the most exact range decides.
 
     >>> _quality("text/csv, */*;q=0.1", "text/csv"), _quality("text/*;q=0.5", "text/csv")
     (1.0, 0.5)

@@ -5,7 +5,7 @@ from typing import Any
 
 from esjobs.core.version import __version__
 from esjobs.web.api import MEDIA
-from esjobs.web.asked import Parameter, Route
+from esjobs.web.request import Parameter, Route
 
 PROBLEM = "application/problem+json"
 """Type of errors, RFC 9457."""

@@ -15,7 +15,7 @@ from dashboards.spec import Page
 from dashboards.targets.html.job import Around, job_style
 from dashboards.targets.html.pages.files import FIRST, Site, file_of
 from dashboards.targets.html.profile import Form, FormField, Part, ProfilePage, profile_style, render_profile
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import count
 from esjobs.core.text import visible
 from esjobs.issues.one_job import Identity, job_story
@@ -28,9 +28,9 @@ from esjobs.render.profile.profile import profile
 from esjobs.render.profile_page import columns_of, profile_page
 from esjobs.render.today_page import today_page
 from esjobs.web.answers import Reply
-from esjobs.web.api import asked_groups
-from esjobs.web.asked import AbsentError, Asked, Handler
+from esjobs.web.api import grouped
 from esjobs.web.jobs import job_rows
+from esjobs.web.request import AbsentError, Handler, Request
 
 _PAGE = 100
 _OWN = (("Today", "/"), ("Jobs", "/jobs"), ("Ask", "/ask"))
@@ -50,43 +50,43 @@ _PEOPLE = ("user", "project")
 _NO_NAMES = ("", "-", "–", "others", "all")
 
 
-def today(asked: Asked) -> Reply:
+def today(request: Request) -> Reply:
     """Today."""
-    return _page(asked, today_page(asked.session.store, asked.now))
+    return _page(request, today_page(request.session.store, request.now))
 
 
-def dashboard(asked: Asked) -> Reply:
+def dashboard(request: Request) -> Reply:
     """A page of the dashboards."""
-    name = asked.parts["name"].removesuffix(".html")
-    site = _site(asked)
+    name = request.parts["name"].removesuffix(".html")
+    site = _site(request)
     file = FIRST if name == "index" else f"{name}.html"
     chosen = next((file_of(each, PAGES) for each in PAGES if each.id == name), file)
     if chosen not in site.pages:
         raise AbsentError(
-            f"no page '{name:.60}'; pages: {', '.join(each.id for each in _shown_pages(asked))}"
+            f"no page '{name:.60}'; pages: {', '.join(each.id for each in _shown_pages(request))}"
         )
     return Reply(site.pages[chosen].encode())
 
 
-def dashboard_part(asked: Asked) -> Reply:
-    """What a page of the dashboards loads: scripts, rows, its style sheet."""
-    site = _SITES.get(asked.parts["folder"]) or _site(asked)
-    text = site.parts.get(asked.parts["part"]) if site.folder == asked.parts["folder"] else None
+def dashboard_part(request: Request) -> Reply:
+    """Parts of a page of the dashboards: scripts, rows, its style sheet."""
+    site = _SITES.get(request.parts["folder"]) or _site(request)
+    text = site.parts.get(request.parts["part"]) if site.folder == request.parts["folder"] else None
     if text is None:
         raise AbsentError("this part belongs to an earlier state; load the page again")
-    media = "text/css" if asked.parts["part"].endswith(".css") else "text/javascript"
+    media = "text/css" if request.parts["part"].endswith(".css") else "text/javascript"
     return Reply(text.encode(), f"{media}; charset=utf-8", lasting=True)
 
 
-def icon(_asked: Asked) -> Reply:
+def icon(_request: Request) -> Reply:
     """No icon, which browsers ask for."""
     return Reply(b"", "image/x-icon", lasting=True)
 
 
-def static(asked: Asked) -> Reply:
+def static(request: Request) -> Reply:
     """A style sheet."""
     for address, text in (_profile_style(), _job_style()):
-        if address == f"/static/{asked.parts['name']}":
+        if address == f"/static/{request.parts['name']}":
             return Reply(text.encode(), "text/css; charset=utf-8", lasting=True)
     raise AbsentError("this style sheet belongs to an earlier version; load the page again")
 
@@ -95,10 +95,10 @@ def profile_of(level: str) -> Handler:
     """Return a handler of pages of sites, queues or CPU models."""
     field = {"site": "site", "queue": "queue", "cpu": "cpu_model"}[level]
 
-    def handler(asked: Asked) -> Reply:
-        name = asked.parts["name"]
+    def handler(request: Request) -> Reply:
+        name = request.parts["name"]
         try:
-            found = profile(asked.session.store, "cpu_model" if level == "cpu" else "queue", name)
+            found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
         except UsageError as error:
             raise AbsentError(str(error)) from error
         links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
@@ -109,7 +109,7 @@ def profile_of(level: str) -> Handler:
         elif level == "queue" and found.flags and found.flags[0]["site"]:
             site = found.flags[0]["site"]
             links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
-        return _page(asked, replace(profile_page(found, asked.now), links=links))
+        return _page(request, replace(profile_page(found, request.now), links=links))
 
     return handler
 
@@ -117,89 +117,95 @@ def profile_of(level: str) -> Handler:
 def person_of(kind: str) -> Handler:
     """Return a handler of pages of users or projects."""
 
-    def handler(asked: Asked) -> Reply:
-        name = asked.parts["name"]
+    def handler(request: Request) -> Reply:
+        name = request.parts["name"]
         try:
-            page = person_page(person(asked.session.store, kind, name, None))
+            page = person_page(person(request.session.store, kind, name, None))
         except UsageError as error:
             raise AbsentError(str(error)) from error
         return _page(
-            asked, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={_quoted(name)}"))])
+            request, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={_quoted(name)}"))])
         )
 
     return handler
 
 
-def job(asked: Asked) -> Reply:
+def job(request: Request) -> Reply:
     """One job."""
-    story = job_story(asked.session.store, asked.parts["name"], asked.one("source"))
-    story = replace(story, monitoring=asked.session.noise.sentences())
-    return Reply(job_html(story, _around(asked, _job_style()[0])).encode())
+    story = job_story(request.session.store, request.parts["name"], request.one("source"))
+    story = replace(story, monitoring=request.session.noise.sentences())
+    return Reply(job_html(story, _around(request, _job_style()[0])).encode())
 
 
-def jobs(asked: Asked) -> Reply:
+def jobs(request: Request) -> Reply:
     """A list of jobs, page by page."""
-    where = asked.conditions
-    found = job_rows(asked, _PAGE)
-    total = asked.session.query((), ("jobs",), where=where, window=asked.one("window")).rows
-    n_jobs = total.column("jobs")[0].as_py() or 0
+    found = job_rows(request, _PAGE)
+    n_jobs = _n_jobs(request)
     about = "Those that ended last first."
-    links = [("First page", asked.address(cursor=""))] if asked.one("cursor") else []
+    links = [("First page", request.address(cursor=""))] if request.one("cursor") else []
     links += [("Next page", found.next)] if found.next else []
     rows = found.rows.drop_columns(["source"])
     table = columns_of(rows) if rows.num_rows else None
     said = [] if rows.num_rows else ["No job matches."]
-    form = Form("/jobs", (_where_field(asked), _window_field(asked)), "Show jobs")
+    form = Form("/jobs", (_where_field(request), _window_field(request)), "Show jobs")
     title = f"{count(n_jobs)} job{'s' * (n_jobs != 1)}"
-    parts = [Part("Jobs", about, said, [], table), _same(_jobs_command(asked), _jobs_python(asked))]
-    return _page(asked, ProfilePage(title, _conditions(asked), parts, links, form))
+    parts = [Part("Jobs", about, said, [], table), _same(_jobs_command(request), _jobs_python(request))]
+    return _page(request, ProfilePage(title, _conditions(request), parts, links, form))
 
 
-def ask(asked: Asked) -> Reply:
+def _n_jobs(request: Request) -> int:
+    try:
+        counted = request.session.query((), ("jobs",), where=request.conditions, window=request.one("window"))
+    except NoJobsError:
+        return 0
+    return int(counted.rows.column("jobs")[0].as_py())
+
+
+def ask(request: Request) -> Reply:
     """A question to the jobs as a form, with its answer."""
     fields = (
-        FormField("by", "Group by", ", ".join(asked.many("by")), "queue, week"),
-        FormField("metric", "Metrics", ", ".join(asked.many("metric")), "jobs, efficiency, core_h"),
-        _where_field(asked),
-        _window_field(asked),
-        FormField("sort", "Sort by", asked.one("sort") or "", "efficiency"),
-        FormField("order", "Order", asked.one("order") or "", options=("", "ascending", "descending")),
-        FormField("top", "First groups", asked.one("top") or "", "20"),
+        FormField("by", "Group by", ", ".join(request.many("by")), "queue, week"),
+        FormField("metric", "Metrics", ", ".join(request.many("metric")), "jobs, efficiency, core_h"),
+        _where_field(request),
+        _window_field(request),
+        FormField("sort", "Sort by", request.one("sort") or "", "efficiency"),
+        FormField("order", "Order", request.one("order") or "", options=("", "ascending", "descending")),
+        FormField("top", "First groups", request.one("top") or "", "20"),
     )
     form = Form("/ask", fields, "Ask")
     about = "Groups of stored jobs by any field; the fields and metrics are those of esjobs fields."
-    if not any(asked.values.values()):
-        return _page(asked, ProfilePage("Ask", about, [], (), form))
+    if not any(request.values.values()):
+        return _page(request, ProfilePage("Ask", about, [], (), form))
     try:
-        answer = asked_groups(asked)
+        answer = grouped(request)
     except UsageError as error:
-        return replace(_page(asked, ProfilePage("Ask", about, [_said(str(error))], (), form)), status=400)
+        return replace(_page(request, ProfilePage("Ask", about, [_said(str(error))], (), form)), status=400)
     groups = answer.details
     notes = [visible(note) for note in answer.notes] or ["Every job that matches counts."]
     table = columns_of(groups.read) if groups.read.num_rows else None
-    parts = [Part("Answer", "", notes, [], table), _same(_command(asked), _python(asked))]
-    return _page(asked, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
+    parts = [Part("Answer", "", notes, [], table), _same(_command(request), _python(request))]
+    return _page(request, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
 
 
-def problem_page(asked_ways: bool, title: str, sentence: str) -> str:
+def problem_page(with_ways: bool, title: str, sentence: str) -> str:
     """Return the page of an error."""
-    around = Around(_profile_style()[0], "", _OWN if asked_ways else ())
+    around = Around(_profile_style()[0], "", _OWN if with_ways else ())
     return render_profile(ProfilePage(title, visible(sentence), []), around)
 
 
-def _page(asked: Asked, page: ProfilePage) -> Reply:
-    return Reply(render_profile(page, _around(asked, _profile_style()[0])).encode())
+def _page(request: Request, page: ProfilePage) -> Reply:
+    return Reply(render_profile(page, _around(request, _profile_style()[0])).encode())
 
 
-def _around(asked: Asked, style: str) -> Around:
-    dashboards = [(each.title, f"/pages/{file_of(each, PAGES)}") for each in _shown_pages(asked)]
-    return Around(style, "", (*_OWN, *dashboards), _leader(asked))
+def _around(request: Request, style: str) -> Around:
+    dashboards = [(each.title, f"/pages/{file_of(each, PAGES)}") for each in _shown_pages(request)]
+    return Around(style, "", (*_OWN, *dashboards), _leader(request))
 
 
-def _leader(asked: Asked) -> Callable[[str, str], str]:
+def _leader(request: Request) -> Callable[[str, str], str]:
     def lead(heading: str, cell: str) -> str:
         kind = _LEADS.get(heading)
-        hidden = asked.hides_people and kind in _PEOPLE
+        hidden = request.hides_people and kind in _PEOPLE
         # names with escapes are not what is stored
         if kind is None or hidden or cell in _NO_NAMES or "\\" in cell:
             return ""
@@ -208,22 +214,22 @@ def _leader(asked: Asked) -> Callable[[str, str], str]:
     return lead
 
 
-def _shown_pages(asked: Asked) -> tuple[Page, ...]:
-    return tuple(each for each in PAGES if not (asked.hides_people and each.id == _OF_PEOPLE))
+def _shown_pages(request: Request) -> tuple[Page, ...]:
+    return tuple(each for each in PAGES if not (request.hides_people and each.id == _OF_PEOPLE))
 
 
 _SITES: OrderedDict[str, Site] = OrderedDict()
 
 
-def _site(asked: Asked) -> Site:
+def _site(request: Request) -> Site:
     """The dashboards of what is shown; those of states before stay for readers who have them open."""
 
     def make() -> Site:
         site = pages_of(
-            asked.session.store,
+            request.session.store,
             of_jobs=JobPages(_Addresses()),
-            now=asked.now,
-            pages=_shown_pages(asked),
+            now=request.now,
+            pages=_shown_pages(request),
             ways=_OWN,
         )
         _SITES[site.folder] = site
@@ -231,7 +237,7 @@ def _site(asked: Asked) -> Site:
             _SITES.popitem(last=False)
         return site
 
-    return asked.shown.once("dashboards", make)
+    return request.shown.once("dashboards", make)
 
 
 class _Addresses(Mapping[Identity, str]):
@@ -275,16 +281,16 @@ def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _where_field(asked: Asked) -> FormField:
-    return FormField("where", "Conditions", " ; ".join(asked.conditions), "state=failed ; efficiency<10%")
+def _where_field(request: Request) -> FormField:
+    return FormField("where", "Conditions", " ; ".join(request.conditions), "state=failed ; efficiency<10%")
 
 
-def _window_field(asked: Asked) -> FormField:
-    return FormField("window", "Window", asked.one("window") or "", "2025-06, 7d, 2025-06-01/2025-06-08")
+def _window_field(request: Request) -> FormField:
+    return FormField("window", "Window", request.one("window") or "", "2025-06, 7d, 2025-06-01/2025-06-08")
 
 
-def _conditions(asked: Asked) -> str:
-    said = [*asked.conditions, *([asked.one("window") or ""] if asked.one("window") else [])]
+def _conditions(request: Request) -> str:
+    said = [*request.conditions, *([request.one("window") or ""] if request.one("window") else [])]
     return visible("; ".join(said)) or "All stored jobs."
 
 
@@ -297,45 +303,45 @@ def _same(command: str, python: str) -> Part:
     return Part("The same elsewhere", "", [], [], columns_of(cells))
 
 
-def _options(asked: Asked, *names: str) -> list[str]:
-    return [f"--{name} {shlex.quote(each)}" for name in names for each in _values(asked, name)]
+def _options(request: Request, *names: str) -> list[str]:
+    return [f"--{name} {shlex.quote(each)}" for name in names for each in _values(request, name)]
 
 
-def _values(asked: Asked, name: str) -> tuple[str, ...]:
-    return asked.conditions if name == "where" else asked.many(name)
+def _values(request: Request, name: str) -> tuple[str, ...]:
+    return request.conditions if name == "where" else request.many(name)
 
 
-def _jobs_command(asked: Asked) -> str:
-    return " ".join(["esjobs jobs", *_options(asked, "where", "window")])
+def _jobs_command(request: Request) -> str:
+    return " ".join(["esjobs jobs", *_options(request, "where", "window")])
 
 
-def _command(asked: Asked) -> str:
-    order = {"ascending": ["--asc"], "descending": ["--desc"]}.get(asked.one("order") or "", [])
+def _command(request: Request) -> str:
+    order = {"ascending": ["--asc"], "descending": ["--desc"]}.get(request.one("order") or "", [])
     return " ".join(
-        ["esjobs query", *_options(asked, "by", "metric", "where", "window", "sort", "top"), *order]
+        ["esjobs query", *_options(request, "by", "metric", "where", "window", "sort", "top"), *order]
     )
 
 
-def _jobs_python(asked: Asked) -> str:
-    return f"session.jobs({', '.join(_keywords(asked, ('where',)))})"
+def _jobs_python(request: Request) -> str:
+    return f"session.jobs({', '.join(_keywords(request, ('where',)))})"
 
 
-def _python(asked: Asked) -> str:
+def _python(request: Request) -> str:
     order = {"ascending": ["descending=False"], "descending": ["descending=True"]}
-    first = [repr(list(asked.many("by"))), repr(list(asked.many("metric") or ("jobs",)))]
+    first = [repr(list(request.many("by"))), repr(list(request.many("metric") or ("jobs",)))]
     keywords = [
-        *_keywords(asked, ("where",)),
-        *_one_keyword(asked, "sort"),
-        *order.get(asked.one("order") or "", []),
+        *_keywords(request, ("where",)),
+        *_one_keyword(request, "sort"),
+        *order.get(request.one("order") or "", []),
     ]
-    top = [f"top={asked.one('top')}"] if asked.one("top") else []
+    top = [f"top={request.one('top')}"] if request.one("top") else []
     return f"session.query({', '.join([*first, *keywords, *top])})"
 
 
-def _keywords(asked: Asked, names: Iterable[str]) -> list[str]:
-    lists = [f"{name}={list(_values(asked, name))!r}" for name in names if _values(asked, name)]
-    return [*lists, *_one_keyword(asked, "window")]
+def _keywords(request: Request, names: Iterable[str]) -> list[str]:
+    lists = [f"{name}={list(_values(request, name))!r}" for name in names if _values(request, name)]
+    return [*lists, *_one_keyword(request, "window")]
 
 
-def _one_keyword(asked: Asked, name: str) -> list[str]:
-    return [f"{name}={asked.one(name)!r}"] if asked.one(name) else []
+def _one_keyword(request: Request, name: str) -> list[str]:
+    return [f"{name}={request.one(name)!r}"] if request.one(name) else []

@@ -1,4 +1,4 @@
-"""What the web shows: the store as of a state, and the next state once it is ready."""
+"""States of the store that the web shows, one after the other."""
 
 import contextlib
 import hashlib
@@ -52,7 +52,7 @@ class Shown:
         self._making = threading.Lock()
         self._made: dict[str, Any] = {}
         self._users = 0
-        self._retired = False
+        self._outdated = False
 
     @contextlib.contextmanager
     def used(self) -> Iterator[Session]:
@@ -76,12 +76,12 @@ class Shown:
 
     def retire(self) -> None:
         """Close the session after its last use."""
-        self._retired = True
+        self._outdated = True
         self._end()
 
     def _end(self) -> None:
         with self._guard:
-            if not self._retired or self._users or self._copy is None:
+            if not self._outdated or self._users or self._copy is None:
                 return
             copy, self._copy = self._copy, None
         self.session.close()
@@ -93,7 +93,7 @@ class Source:
 
     An embedded store is copied whenever it changed and nobody writes; until the copy is ready the one before
     is shown. ``warm``: called with the next state before it is shown. ``hides_people``: names of people are
-    removed from the copy. A cluster is asked itself, and answers are renewed every minute.
+    removed from the copy. A cluster is request itself, and answers are renewed every minute.
 
     Raises :class:`UsageError` for a store that cannot be shown, :class:`StoreError` if there is none.
     """

@@ -1,7 +1,7 @@
 """Every address of the web: pattern, handler, parameters, formats, and whether it names people."""
 
 from esjobs.web import api, pages
-from esjobs.web.asked import Parameter, Route
+from esjobs.web.request import Parameter, Route
 
 _WHERE = Parameter("where", "Condition on jobs, as of esjobs query: FIELD=VALUE, efficiency<10%.", many=True)
 _WINDOW = Parameter("window", "START/END in UTC, or a period: 2025-06, 7d, yesterday.")

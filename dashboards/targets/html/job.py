@@ -147,7 +147,8 @@ class JobPage:
     launches: Sequence[Tree] = ()
 
 
-def _nowhere(_heading: str, _cell: str) -> str:
+def nowhere(_heading: str, _cell: str) -> str:
+    """The address of a cell's page where pages stand alone: none."""
     return ""
 
 
@@ -163,7 +164,7 @@ class Around:
     style: str
     mark: str
     ways: Sequence[tuple[str, str]]
-    lead: Callable[[str, str], str] = _nowhere
+    lead: Callable[[str, str], str] = nowhere
 
 
 def job_style() -> str:
@@ -176,10 +177,11 @@ def render_job(page: JobPage, around: Around | None = None) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = environment.from_string(_read("job.html.jinja"))
+    environment.globals["lead"] = around.lead if around else nowhere
+    template = environment.from_string(_read("led.jinja") + _read("job.html.jinja"))
     style = Markup(job_style())  # noqa: S704 - our own files
     mark = Markup(around.mark if around else "")  # noqa: S704 - our own text
-    return template.render(page=page, style=style, around=around, mark=mark)
+    return template.render(page=page, style=style, around=around, mark=mark).lstrip()
 
 
 def _read(name: str) -> str:

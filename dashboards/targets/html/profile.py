@@ -8,7 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from dashboards.spec import LOOKS, look_of
-from dashboards.targets.html.job import Around
+from dashboards.targets.html.job import Around, nowhere
 from dashboards.targets.html.theme import SHAPES, palette_css, series_css
 
 _HERE = Path(__file__).parent
@@ -150,7 +150,7 @@ class Columns:
         return round(letters * _LETTER_PX + len(self.headings) * _GAP_PX)
 
     @property
-    def needs(self) -> int:
+    def width_class(self) -> int:
         """The number of the class that has this width."""
         return min(round(self.width / _NEEDS_PX), _MOST_NEEDS)
 
@@ -215,10 +215,10 @@ def _letters(cell: str) -> int:
 def profile_style() -> str:
     """The style sheet of these pages."""
     files = "".join(map(_read, ("report.css", "job.css", "profile.css")))
-    return palette_css() + series_css() + files + needs_css()
+    return palette_css() + series_css() + files + widths_css()
 
 
-def needs_css() -> str:
+def widths_css() -> str:
     """The widths that tables need, as classes."""
     numbers = range(1, _MOST_NEEDS + 1)
     return "".join(f".needs-{number}{{--needs:{number * _NEEDS_PX}px}}" for number in numbers)
@@ -229,8 +229,10 @@ def render_profile(page: ProfilePage, around: Around | None = None) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals["lead"] = around.lead if around else lambda _heading, _cell: ""
-    template = environment.from_string(_read("profile_part.jinja") + _read("profile.html.jinja"))
+    environment.globals["lead"] = around.lead if around else nowhere
+    template = environment.from_string(
+        _read("led.jinja") + _read("profile_part.jinja") + _read("profile.html.jinja")
+    )
     style = Markup(profile_style())  # noqa: S704 - our own files
     return template.render(page=page, style=style, around=around).lstrip()
 

@@ -19,8 +19,9 @@ from markupsafe import Markup
 from dashboards.spec import LOOKS
 from dashboards.targets.html.cells import moment
 from dashboards.targets.html.compose import Composer, ReportData
+from dashboards.targets.html.job import nowhere
 from dashboards.targets.html.parts import BooksPart, Charts, Section
-from dashboards.targets.html.profile import needs_css
+from dashboards.targets.html.profile import widths_css
 from dashboards.targets.html.theme import SHAPES, age_macro, look_names, palette_css, series_css
 from dashboards.view.rows import Row
 from esjobs.core.numbers import count
@@ -49,9 +50,9 @@ def render(data: ReportData) -> str:
     )
     environment.filters["count"] = count
     environment.filters["slug"] = lambda key: key.replace(" ", "-")
-    environment.globals["lead"] = lambda _heading, _cell: ""
+    environment.globals["lead"] = nowhere
     page = environment.from_string(
-        age_macro() + _read("profile_part.jinja") + _read("report.html.jinja")
+        age_macro() + _read("led.jinja") + _read("profile_part.jinja") + _read("report.html.jinja")
     ).render(
         sections=sections,
         facts=_facts(composer),
@@ -70,7 +71,7 @@ def render(data: ReportData) -> str:
 
 
 def _style() -> str:
-    return palette_css() + series_css() + _read("report.css") + _read("profile.css") + needs_css()
+    return palette_css() + series_css() + _read("report.css") + _read("profile.css") + widths_css()
 
 
 def _facts(composer: Composer) -> list[tuple[str, str]]:

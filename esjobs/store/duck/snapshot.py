@@ -29,7 +29,7 @@ _QUOTING = {
 }
 
 State = tuple[tuple[int, int, int], ...]
-"""What tells one state of a file, and of its log, from another."""
+"""Identity of a state of a file and of its log."""
 
 
 def state_of(file: Path) -> State:

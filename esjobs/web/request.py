@@ -13,7 +13,7 @@ from esjobs.core.errors import UsageError
 from esjobs.web.answers import Reply
 from esjobs.web.source import Shown
 
-Handler = Callable[["Asked"], Reply]
+Handler = Callable[["Request"], Reply]
 
 
 class GoneError(UsageError):
@@ -51,7 +51,7 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request: what is shown, the parts of the path, parameters, format.
 
     ``path``: the canonical path. ``hides_people``: readers see no names of people.
@@ -111,16 +111,16 @@ class Asked:
             return None
         try:
             digest, *rest = json.loads(base64.urlsafe_b64decode(text[:400] + "=="))
-            held = [each for each in rest if isinstance(each, int | str)]
+            position = [each for each in rest if isinstance(each, int | str)]
         except (ValueError, TypeError):
             raise UsageError("the cursor cannot be read; take it from 'next' of the answer before") from None
-        if digest != self._digest() or len(held) != len(rest) or len(held) != 2:
+        if digest != self._digest() or len(position) != len(rest) or len(position) != 2:
             raise UsageError("the cursor belongs to another question; begin again without it")
-        return held
+        return position
 
-    def next_address(self, *held: int | str) -> str:
+    def next_address(self, *position: int | str) -> str:
         """Return the address of the rows that follow."""
-        text = json.dumps([self._digest(), *held], separators=(",", ":"))
+        text = json.dumps([self._digest(), *position], separators=(",", ":"))
         return self.address(cursor=base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
 
     def _digest(self) -> str:
