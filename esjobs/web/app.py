@@ -8,13 +8,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as Incoming
-from starlette.responses import Response
-from starlette.routing import Route as Served
-
 from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
+from esjobs.core.extras import require
 from esjobs.web.answers import Answers, Key, OverloadedError, Reply
 from esjobs.web.api import MEDIA
 from esjobs.web.openapi import PROBLEM, description
@@ -23,6 +18,15 @@ from esjobs.web.request import AbsentError, GoneError, Request, Route
 from esjobs.web.shield import Application, Shield
 from esjobs.web.source import Shown, Source
 from esjobs.web.table import PAGES, ROWS
+
+require("starlette", extra="web", needed_by="esjobs web")
+
+from starlette.applications import Starlette  # noqa: E402  only after it is known to be there
+from starlette.concurrency import run_in_threadpool  # noqa: E402
+from starlette.exceptions import HTTPException  # noqa: E402
+from starlette.requests import Request as Incoming  # noqa: E402
+from starlette.responses import Response  # noqa: E402
+from starlette.routing import Route as Served  # noqa: E402
 
 HTML = "text/html; charset=utf-8"
 _WARMED = 64
@@ -151,8 +155,6 @@ def _reading(incoming: Incoming, body: bytes, status: int, headers: dict[str, st
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
-    from starlette.concurrency import run_in_threadpool
-
     return await run_in_threadpool(work)
 
 

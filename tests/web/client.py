@@ -42,9 +42,9 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._runner.close()
 
-    def get(self, address: str, method: str = "GET", body: bytes = b"", **headers: str) -> Got:
+    def get(self, address: str, method: str = "GET", body: str = "", **headers: str) -> Got:
         """Send one request; headers with ``_`` for ``-``."""
-        return self._runner.run(self.ask(address, method, body, headers))
+        return self._runner.run(self.ask(address, method, body.encode(), headers))
 
     def together(self, addresses: list[str]) -> list[Got]:
         """Send several requests at a time."""

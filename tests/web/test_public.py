@@ -21,7 +21,7 @@ from tests.web.client import Client
 from tests.web.conftest import Opened, settings_of
 
 TAINT = "Zoe-Taint"
-# Names that fit into an address
+# Names that fit into addresses
 LONGEST = 1000
 
 
