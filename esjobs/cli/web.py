@@ -23,6 +23,8 @@ def web(obj: Context, listen: str, hosts: tuple[str, ...], public: bool) -> None
     """
     from esjobs.web.server import serve
 
-    if not obj.quiet:
-        click.echo(f"open http://{listen}/; stop with Ctrl-C", err=True)
-    serve(obj.settings(), listen, hosts, public=public)
+    def ready(address: str) -> None:
+        if not obj.quiet:
+            click.echo(f"open {address}; stop with Ctrl-C", err=True)
+
+    serve(obj.settings(), listen, hosts, public=public, ready=ready)

@@ -23,6 +23,7 @@ require("starlette", extra="web", needed_by="esjobs web")
 
 from starlette.applications import Starlette  # noqa: E402  only after it is known to be there
 from starlette.concurrency import run_in_threadpool  # noqa: E402
+from starlette.convertors import StringConvertor, register_url_convertor  # noqa: E402
 from starlette.exceptions import HTTPException  # noqa: E402
 from starlette.requests import Request as Incoming  # noqa: E402
 from starlette.responses import Response  # noqa: E402
@@ -30,6 +31,15 @@ from starlette.routing import Route as Served  # noqa: E402
 
 HTML = "text/html; charset=utf-8"
 _WARMED = 64
+
+
+class _AnyConvertor(StringConvertor):
+    """The rest of a path, whatever characters a name has; ``path`` of Starlette admits no line ends."""
+
+    regex = "(?s:.+)"
+
+
+register_url_convertor("any", _AnyConvertor())
 
 
 class NotAcceptableError(UsageError):

@@ -1,7 +1,8 @@
 """The server: where it listens, and for which names."""
 
 import ipaddress
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from esjobs.core.errors import UsageError
@@ -35,8 +36,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def serve(settings: Settings, listen: str, hosts: Sequence[str], *, public: bool) -> None:
-    """Serve until interrupted.
+def serve(
+    settings: Settings, listen: str, hosts: Sequence[str], *, public: bool, ready: Callable[[str], None]
+) -> None:
+    """Serve until interrupted; ``ready`` is called with the address.
 
     Raises :class:`UsageError` for an address that others reach, unless ``public``, and
     :class:`MissingExtraError` without the extra.
@@ -53,6 +56,7 @@ def serve(settings: Settings, listen: str, hosts: Sequence[str], *, public: bool
     from esjobs.web.source import Source
 
     web = Web(Source(settings, hides_people=public), public=public)
+    bound = _bound(host, port)
     ours = {
         "127.0.0.1",
         "localhost",
@@ -61,10 +65,8 @@ def serve(settings: Settings, listen: str, hosts: Sequence[str], *, public: bool
         f"[{host.lower()}]",
         *(each.lower() for each in hosts),
     }
-    uvicorn.run(
+    config = uvicorn.Config(
         web.application(ours),
-        host=host,
-        port=port,
         proxy_headers=False,
         server_header=False,
         date_header=True,
@@ -75,3 +77,19 @@ def serve(settings: Settings, listen: str, hosts: Sequence[str], *, public: bool
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=16_384,
     )
+    ready(f"http://{listen}/")
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise UsageError(
+            f"cannot listen on {host} port {port}: {error.strerror}; use another address: --listen HOST:PORT"
+        ) from error
+    return bound

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import logging
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from esjobs.publish.stored import StoredRun
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.speed import SPEED
 from esjobs.settings import Settings
-from esjobs.store.duck.snapshot import State, copy_store, hide_people, remove_copy, state_of
+from esjobs.store.duck.snapshot import State, copies_folder, copy_store, hide_people, remove_copy, state_of
 from esjobs.store.duck.store import DuckStore
 
 Made = TypeVar("Made")
@@ -177,7 +176,7 @@ class Source:
 
     def _of_file(self, file: Path, wait_s: float) -> Shown:
         if self._folder is None:
-            self._folder = _folder_beside(file)
+            self._folder = copies_folder(file)
         copy, self._state = copy_store(file, self._folder, wait_s)
         if self._hides_people:
             hide_people(copy, TABLES)
@@ -204,11 +203,3 @@ class Source:
     def now(self) -> datetime:
         """Return the time of the clock."""
         return self.clock()
-
-
-def _folder_beside(file: Path) -> Path:
-    """A private folder on the file system of a store, or a temporary one where nothing may be written."""
-    try:
-        return Path(tempfile.mkdtemp(prefix=f".{file.name}.web-", dir=file.parent))
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="esjobs-web-"))

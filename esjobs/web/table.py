@@ -52,13 +52,13 @@ PAGES: tuple[Route, ...] = (
     Route("/pages/{name}", pages.dashboard, "A page of the dashboards."),
     Route("/favicon.ico", pages.icon, "Nothing."),
     Route("/static/{name}", pages.static, "Style sheets."),
-    Route("/site/{name:path}", pages.profile_of("site"), "A site with all its queues."),
-    Route("/queue/{name:path}", pages.profile_of("queue"), "A queue."),
-    Route("/cpu/{name:path}", pages.profile_of("cpu"), "A CPU model."),
-    Route("/user/{name:path}", pages.person_of("user"), "A user.", people=True),
-    Route("/project/{name:path}", pages.person_of("project"), "A project.", people=True),
+    Route("/site/{name:any}", pages.profile_of("site"), "A site with all its queues."),
+    Route("/queue/{name:any}", pages.profile_of("queue"), "A queue."),
+    Route("/cpu/{name:any}", pages.profile_of("cpu"), "A CPU model."),
+    Route("/user/{name:any}", pages.person_of("user"), "A user.", people=True),
+    Route("/project/{name:any}", pages.person_of("project"), "A project.", people=True),
     Route(
-        "/job/{name:path}", pages.job, "A job.", (Parameter("source", "Source, where several have the id."),)
+        "/job/{name:any}", pages.job, "A job.", (Parameter("source", "Source, where several have the id."),)
     ),
     Route("/jobs", pages.jobs, "Jobs, page by page.", (_WHERE, _WINDOW, _CURSOR)),
     Route("/ask", pages.ask, "A question to the jobs.", _GROUPS),

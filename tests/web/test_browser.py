@@ -64,5 +64,6 @@ def test_pages_keep_the_policy_and_fit(
     element = "document.documentElement"
     assert page.evaluate(f"{element}.scrollWidth <= {element}.clientWidth")
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    red = int(ground.removeprefix("rgb(").partition(",")[0])
+    assert (red > 200) == (scheme == "light")
     context.close()

@@ -126,7 +126,7 @@ def test_names_that_attack_are_text(hostile: Path, open_web: Opened) -> None:
 
 def test_who_listens_beyond_this_machine_hides_people(store: Path) -> None:
     with pytest.raises(esjobs.UsageError, match="add --public"):
-        serve(settings_of(store), "0.0.0.0:8080", (), public=False)
+        serve(settings_of(store), "0.0.0.0:8080", (), public=False, ready=print)
     assert [is_loopback(each) for each in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "grid.example")] == [  # noqa: S104
         *[True] * 3,
         *[False] * 2,

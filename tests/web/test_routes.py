@@ -21,7 +21,7 @@ def address(client: Client, route: Route) -> str:
     """An address that a pattern matches and that leads somewhere."""
     if route.pattern in ADDRESSES:
         return ADDRESSES[route.pattern]
-    kind = route.pattern.partition("/{name:path}")[0]
+    kind = route.pattern.partition("/{name:any}")[0]
     if kind != route.pattern:
         return f"{kind}/{quote(first_name(client, kind.strip('/')), safe='')}"
     if route.pattern == "/pages/{folder}/{part}":

@@ -2,8 +2,11 @@
 
 import contextlib
 import fcntl
+import glob
+import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from esjobs.core.tables import Table
 from esjobs.store.duck.connection import quiet
 from esjobs.store.duck.errors import store_error
 from esjobs.store.duck.schema import quote
+from esjobs.store.duck.spill import is_running
 from esjobs.store.duck.turns import take_turn
 
 # Request of Linux to share the blocks of a file with a copy (XFS, btrfs)
@@ -40,6 +44,22 @@ def state_of(file: Path) -> State:
             stat = each.stat()
             found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
     return tuple(found)
+
+
+def copies_folder(file: Path) -> Path:
+    """Make a private folder for copies beside a store, or a temporary one where nothing may be written.
+
+    Folders of killed processes are removed.
+    """
+    prefix = f".{file.name}.web-"
+    for old in file.parent.glob(f"{glob.escape(prefix)}*"):
+        process = old.name.removeprefix(prefix).partition("-")[0]
+        if process.isdigit() and not is_running(int(process)):
+            shutil.rmtree(old, ignore_errors=True)
+    try:
+        return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=file.parent))
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="esjobs-web-"))
 
 
 def copy_store(file: Path, folder: Path, wait_s: float) -> tuple[Path, State]:
