@@ -17,9 +17,9 @@ from esjobs.cli.options import Context
 @click.option("--public", is_flag=True, help="Show no names of people; needed to listen beyond this machine.")
 @click.pass_obj
 def web(obj: Context, listen: str, hosts: tuple[str, ...], public: bool) -> None:
-    """Serve pages and rows over HTTP, read-only, until interrupted.
+    """Serve pages and rows over HTTP, read-only.
 
-    Shows the store as of its last change; nights may write meanwhile. Rows for programs: /api/v1.
+    Runs until interrupted. Shows the store as of its last change; nights may write meanwhile. Rows for programs: /api/v1.
     """
     from esjobs.web.server import serve
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -174,14 +175,18 @@ def job_style() -> str:
 
 def render_job(page: JobPage, around: Around | None = None) -> str:
     """The page as HTML; the same page gives the same text, to the byte. ``around``: none, it stands alone."""
+    style = Markup("" if around else job_style())  # noqa: S704 - our own files
+    mark = Markup(around.mark if around else "")  # noqa: S704 - our own text
+    lead = around.lead if around else nowhere
+    return _template().render(page=page, style=style, around=around, mark=mark, lead=lead).lstrip()
+
+
+@cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals["lead"] = around.lead if around else nowhere
-    template = environment.from_string(_read("led.jinja") + _read("job.html.jinja"))
-    style = Markup(job_style())  # noqa: S704 - our own files
-    mark = Markup(around.mark if around else "")  # noqa: S704 - our own text
-    return template.render(page=page, style=style, around=around, mark=mark).lstrip()
+    return environment.from_string(_read("led.jinja") + _read("job.html.jinja"))
 
 
 def _read(name: str) -> str:

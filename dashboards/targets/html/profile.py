@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -226,15 +227,18 @@ def widths_css() -> str:
 
 def render_profile(page: ProfilePage, around: Around | None = None) -> str:
     """The page as HTML; the same page gives the same text, to the byte. ``around``: none, it stands alone."""
+    style = Markup("" if around else profile_style())  # noqa: S704 - our own files
+    lead = around.lead if around else nowhere
+    return _template().render(page=page, style=style, around=around, lead=lead).lstrip()
+
+
+@cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals["lead"] = around.lead if around else nowhere
-    template = environment.from_string(
-        _read("led.jinja") + _read("profile_part.jinja") + _read("profile.html.jinja")
-    )
-    style = Markup(profile_style())  # noqa: S704 - our own files
-    return template.render(page=page, style=style, around=around).lstrip()
+    files = ("led.jinja", "profile_part.jinja", "profile.html.jinja")
+    return environment.from_string("".join(map(_read, files)))
 
 
 def _read(name: str) -> str:

@@ -62,6 +62,21 @@ class SharedConnection(DuckConnection):
     def _spill_folder(self) -> str:
         return spill_folder()
 
+    def table(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> pa.Table:
+        """Execute a query and return a table; a small one is cached while the file is kept."""
+        if not self._keeps_file:
+            return super().table(sql, schema, params)
+        with self.translated():
+            self._open()
+            key = ResultCache.key(sql, params)
+            existing = self._cache.get(key)
+            if existing is not None:
+                return pa.Table.from_batches(existing, schema)
+            table = super().table(sql, schema, params)
+            if self._cache.fits(table.to_batches()):
+                self._cache.keep(key, table.to_batches())
+            return table
+
     def lookup(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
         """Stream an answer; a small one is cached while the file stays open."""
         with self.translated():
