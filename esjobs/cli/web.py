@@ -19,7 +19,8 @@ from esjobs.cli.options import Context
 def web(obj: Context, listen: str, hosts: tuple[str, ...], public: bool) -> None:
     """Serve pages and rows over HTTP, read-only.
 
-    Runs until interrupted. Shows the store as of its last change; nights may write meanwhile. Rows for programs: /api/v1.
+    Runs until interrupted. Shows the store as of its last change; nights may write meanwhile. Rows for
+    programs: /api/v1.
     """
     from esjobs.web.server import serve
 

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import quote, urlencode
 
 from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
@@ -30,7 +29,7 @@ from starlette.responses import Response  # noqa: E402
 from starlette.routing import Route as Served  # noqa: E402
 
 HTML = "text/html; charset=utf-8"
-_WARMED = 64
+_WARMED, _MOST_COMPUTED = 64, 1000
 
 
 class _AnyConvertor(StringConvertor):
@@ -77,7 +76,10 @@ class Web:
         try:
             form = _form(route, incoming)
             values = _values(route, incoming)
-            shown = await _in_thread(self._source.current)
+            shown = await run_in_threadpool(self._source.taken)
+        except EsjobsError as error:
+            return self._problem(incoming, *_status(error))
+        try:
             etag = f'W/"{shown.version}.{"public" if self._public else "all"}.{form}"'
             if _matches(incoming.headers.get("if-none-match", ""), etag):
                 return Response(status_code=304, headers=self._headers(etag))
@@ -89,6 +91,8 @@ class Web:
             return self._response(incoming, reply, etag)
         except EsjobsError as error:
             return self._problem(incoming, *_status(error))
+        finally:
+            shown.release()
 
     def _compute(
         self,
@@ -99,12 +103,17 @@ class Web:
         form: str,
         shown: Shown,
     ) -> Reply:
-        with shown.used() as session:
-            request = Request(shown, session, self._source.now(), path, parts, values, form, self._public)
-            return route.handler(request)
+        now = self._source.now()
+        shown.take()
+        try:
+            return route.handler(Request(shown, shown.session, now, path, parts, values, form, self._public))
+        finally:
+            shown.release()
 
     def _remembered(self, key: Key, compute: Callable[[Shown], Reply], shown: Shown) -> Reply:
         self._computed[key] = compute
+        while len(self._computed) > _MOST_COMPUTED:
+            self._computed.pop(next(iter(self._computed)), None)
         return compute(shown)
 
     def _warm(self, shown: Shown) -> None:
@@ -162,10 +171,6 @@ def _reading(incoming: Incoming, body: bytes, status: int, headers: dict[str, st
     """A response; to HEAD without the body, whose length it tells."""
     headers["content-length"] = str(len(body))
     return Response(b"" if incoming.method == "HEAD" else body, status, headers, media)
-
-
-async def _in_thread(work: Callable[[], Any]) -> Any:
-    return await run_in_threadpool(work)
 
 
 def _values(route: Route, incoming: Incoming) -> dict[str, tuple[str, ...]]:

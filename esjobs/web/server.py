@@ -1,15 +1,20 @@
 """The server: where it listens, and for which names."""
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esjobs.core.errors import UsageError
 from esjobs.core.extras import require
 from esjobs.settings import Settings
 
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
 _MOST_CONNECTIONS = 256
+_LONGEST_SILENCE_S = 10.0
 
 
 def listen_on(text: str) -> tuple[str, int]:
@@ -67,6 +72,7 @@ def serve(
     }
     config = uvicorn.Config(
         web.application(ours),
+        http=_prompt(),
         proxy_headers=False,
         server_header=False,
         date_header=True,
@@ -79,6 +85,28 @@ def serve(
     )
     ready(f"http://{listen}/")
     uvicorn.Server(config).run(sockets=[bound])
+
+
+def _prompt() -> "type[H11Protocol]":
+    """Connections that end where a peer sends no whole request, or does not read, for some seconds."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Prompt(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._last: object = None
+            self.loop.call_later(_LONGEST_SILENCE_S, self._look)
+
+        def _look(self) -> None:
+            cycle: Any = self.cycle
+            is_idle = cycle is None or cycle.response_complete
+            if is_idle and cycle is self._last:
+                self.transport.abort()
+            elif not self.transport.is_closing():
+                self._last = cycle
+                self.loop.call_later(_LONGEST_SILENCE_S, self._look)
+
+    return Prompt
 
 
 def _bound(host: str, port: int) -> socket.socket:

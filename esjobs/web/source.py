@@ -1,13 +1,12 @@
 """States of the store that the web shows, one after the other."""
 
-import contextlib
 import hashlib
 import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,17 +52,16 @@ class Shown:
         self._users = 0
         self._outdated = False
 
-    @contextlib.contextmanager
-    def used(self) -> Iterator[Session]:
-        """Yield the session, which stays open meanwhile."""
+    def take(self) -> None:
+        """Keep the session open until :meth:`release`."""
         with self._guard:
             self._users += 1
-        try:
-            yield self.session
-        finally:
-            with self._guard:
-                self._users -= 1
-            self._end()
+
+    def release(self) -> None:
+        """End a use of the session."""
+        with self._guard:
+            self._users -= 1
+        self._end()
 
     def once(self, name: str, make: Callable[[], Made]) -> Made:
         """Return what several answers share, made at the first call."""
@@ -92,7 +90,7 @@ class Source:
 
     An embedded store is copied whenever it changed and nobody writes; until the copy is ready the one before
     is shown. ``warm``: called with the next state before it is shown. ``hides_people``: names of people are
-    removed from the copy. A cluster is request itself, and answers are renewed every minute.
+    removed from the copy. A cluster is queried directly, and answers are renewed every minute.
 
     Raises :class:`UsageError` for a store that cannot be shown, :class:`StoreError` if there is none.
     """
@@ -105,15 +103,24 @@ class Source:
         self._settings = settings
         self._hides_people = hides_people
         self._file = embedded_file(settings)
-        self._guard = threading.Lock()
+        self._guard, self._switch = threading.Lock(), threading.Lock()
         self._shown: Shown | None = None
         self._state: State = ()
+        self._day: date | None = None
         self._looked = self._next = 0.0
         self._folder: Path | None = None
         if self._file is None and (hides_people or settings.store.startswith("duckdb")):
             raise UsageError("esjobs web --public requires an embedded store in a file: --store duckdb:PATH")
         if self._file is not None and not self._file.exists():
             raise StoreError(f"no store at {self._file}; create it with esjobs ingest or esjobs demo")
+
+    def taken(self) -> Shown:
+        """Return the state to show, to be released after use."""
+        shown = self.current()
+        with self._switch:
+            shown = self._shown or shown
+            shown.take()
+        return shown
 
     def current(self) -> Shown:
         """Return the state to show. Raises :class:`StoreBusyError` while the first one cannot be read."""
@@ -141,7 +148,9 @@ class Source:
     def _is_old(self, now: float) -> bool:
         if now < self._next:
             return False
-        return self._file is None or state_of(self._file) != self._state
+        # pages tell ages in days
+        is_of_today = self._day == self.clock().date()
+        return self._file is None or not is_of_today or state_of(self._file) != self._state
 
     def _renew_behind(self) -> None:
         """Show the next state; a lock of the caller is released at the end."""
@@ -156,16 +165,20 @@ class Source:
             self._guard.release()
 
     def _renew(self, wait_s: float) -> Shown:
-        began = time.monotonic()
-        before, state = self._shown, self._state
-        shown = self._of_cluster() if self._file is None else self._of_file(self._file, wait_s)
+        began, day = time.monotonic(), self.clock().date()
+        state: State = ()
+        if self._file is None:
+            shown = self._of_cluster()
+        else:
+            shown, state = self._of_file(self._file, wait_s)
         try:
             self.warm(shown)
         except BaseException:
-            self._state = state
             shown.retire()
             raise
-        self._shown = shown
+        with self._switch:
+            before, self._shown = self._shown, shown
+        self._state, self._day = state, day
         ended = time.monotonic()
         self._looked = ended
         pause = _CLUSTER_S if self._file is None else (ended - began) / _SHARE_OF_COPYING
@@ -174,17 +187,21 @@ class Source:
             before.retire()
         return shown
 
-    def _of_file(self, file: Path, wait_s: float) -> Shown:
+    def _of_file(self, file: Path, wait_s: float) -> tuple[Shown, State]:
         if self._folder is None:
             self._folder = copies_folder(file)
-        copy, self._state = copy_store(file, self._folder, wait_s)
-        if self._hides_people:
-            hide_people(copy, TABLES)
-        store = DuckStore(
-            copy, tables=TABLES, memory_limit=_MEMORY, threads=2, read_only=True, keeps_file=True
-        )
-        session = open_session(store, settings=self._settings, read_only=True, clock=self.clock)
-        return self._named(session, repr(self._state), copy)
+        copy, state = copy_store(file, self._folder, wait_s)
+        try:
+            if self._hides_people:
+                hide_people(copy, TABLES)
+            store = DuckStore(
+                copy, tables=TABLES, memory_limit=_MEMORY, threads=2, read_only=True, keeps_file=True
+            )
+            session = open_session(store, settings=self._settings, read_only=True, clock=self.clock)
+            return self._named(session, repr(state), copy), state
+        except BaseException:
+            remove_copy(copy)
+            raise
 
     def _of_cluster(self) -> Shown:
         session = self._shown.session if self._shown is not None else self._opened()
@@ -195,7 +212,6 @@ class Source:
 
     def _named(self, session: Session, state: str, copy: Path | None = None) -> Shown:
         run = latest_run(session.store, SPEED)
-        # pages tell ages in days
         text = f"{state}\0{run and run.run}\0{self.clock().date()}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         return Shown(session, f"{run.run if run else 'none'}.{digest}", run, copy)

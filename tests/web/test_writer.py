@@ -84,8 +84,8 @@ def test_the_state_before_is_shown_while_a_writer_has_the_store(
 
 def test_copies_go_when_they_are_no_longer_read(own: Path, tmp_path: Path) -> None:
     source = Source(settings_of(own))
-    first = source.current()
-    with first.used():
+    first = source.taken()
+    try:
         with esjobs.open(f"duckdb:{own}") as session:
             session.ingest("jobs", _file(tmp_path))
         source._next = source._looked = 0.0
@@ -97,6 +97,8 @@ def test_copies_go_when_they_are_no_longer_read(own: Path, tmp_path: Path) -> No
         assert second is not first
         assert first.session.store.span().jobs + 1 == second.session.store.span().jobs
         assert len(_copies(own)) == 2
+    finally:
+        first.release()
     assert len(_copies(own)) == 1
     source.close()
     assert list(own.parent.glob(".*web-*")) == []
