@@ -71,7 +71,7 @@ def _changes(store: JobStore, states: Sequence[Row]) -> Part:
         return Part(title, "", ["No flag was opened, changed or closed in the last night."], [], None)
     rows = [row for row in found if row["kind"] != "noticed"]
     n_noticed = len(found) - len(rows)
-    seen = [f"{many(n_noticed, 'deviation')} more seen for the first time, not confirmed yet."]
+    seen = [f"First seen, not confirmed yet: {many(n_noticed, 'deviation')}."]
     headings = ("name", "level", "event", "work", "deviation", "why")
     cells = [
         [

@@ -53,9 +53,7 @@ def test_the_command_serves_until_it_is_ended(store: Path, tmp_path: Path) -> No
         f"127.0.0.1:{port}",
     ]
     for end in (signal.SIGKILL, signal.SIGTERM):
-        process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
-        )
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
         while health(port) != 200 and time.monotonic() < deadline:
             time.sleep(0.1)
