@@ -160,7 +160,7 @@ class Web:
         if incoming.url.path.startswith(("/api/", "/health")):
             problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
             return _reading(incoming, json.dumps(problem).encode(), status, headers, PROBLEM)
-        return _reading(incoming, problem_page(True, title, sentence).encode(), status, headers, HTML)
+        return _reading(incoming, problem_page(title, sentence).encode(), status, headers, HTML)
 
 
 def _document(_request: Request) -> Reply:

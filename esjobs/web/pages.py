@@ -187,9 +187,9 @@ def ask(request: Request) -> Reply:
     return _page(request, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
 
 
-def problem_page(with_ways: bool, title: str, sentence: str) -> str:
+def problem_page(title: str, sentence: str) -> str:
     """Return the page of an error."""
-    around = Around(_profile_style()[0], "", _OWN if with_ways else ())
+    around = Around(_profile_style()[0], "", _OWN)
     return render_profile(ProfilePage(title, visible(sentence), []), around)
 
 

@@ -110,7 +110,8 @@ class Source:
         self._looked = self._next = 0.0
         self._folder: Path | None = None
         if self._file is None and (hides_people or settings.store.startswith("duckdb")):
-            raise UsageError("esjobs web --public requires an embedded store in a file: --store duckdb:PATH")
+            needed = "--public requires a file" if hides_people else "esjobs web requires a file or a cluster"
+            raise UsageError(f"{needed}; use --store duckdb:PATH")
         if self._file is not None and not self._file.exists():
             raise StoreError(f"no store at {self._file}; create it with esjobs ingest or esjobs demo")
 
