@@ -247,6 +247,7 @@ ONLY_IMPORTERS: dict[str, tuple[str, ...]] = {
     "click": ("esjobs/cli/*",),
     "pydantic": ("*/settings.py", "esjobs/core/setting_types.py", "scheduler/notifications/redact.py"),
     "altair": ("esjobs/records/answer.py",),
+    "starlette": ("esjobs/web/app.py",),
     "apscheduler": ("scheduler/*",),
     "prometheus_client": ("scheduler/metrics.py", "scheduler/endpoint.py"),
     "jinja2": ("dashboards/targets/html/*", "scheduler/notifications/wording.py"),
