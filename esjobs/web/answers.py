@@ -1,4 +1,4 @@
-"""Answers by state, address and format: each computed once, whoever asks."""
+"""Answers by state, address and format: each computed once, anyone who asks."""
 
 import asyncio
 import gzip
