@@ -1,4 +1,4 @@
-"""Answers by state, address and format: each computed once, anyone who asks."""
+"""Answers by state, address and format: each computed once for all readers."""
 
 import asyncio
 import gzip
