@@ -57,9 +57,9 @@ KEPT = frozenset(
         *columns("run run_before run_step speed_run step search_step fingerprint inputs load_id import_id"),
         *columns("format field windows backfill order_id"),
         *columns(
-            "incident table_name program_version event ack_id last_event from_state note_id notification bundle"
+            "incident table_name program_version event ack_id last_event from_state note_id notification"
         ),
-        "channel",
+        *columns("bundle channel"),
         # of reports of TALP: known by their hashes
         *columns("report part_of dlb_version worst"),
         # of indices: a centre is public

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import ArpackError, svds
 
 from fitters.layout.arrays import Floats, Ints, group_sums
 from fitters.threads import one_blas_thread
 
 FLIPS = 49
 _SWEEPS = 3
+# Share of a sum of squares below which nothing but rounding is left.
+_DUST = 1e-12
 LEAST_UNITS, LEAST_TASKS = 3, 5
 _MEAN, _DEVIATION = -1.2065, 1.2680  # Of the law of Tracy and Widom for real matrices
 _SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
@@ -27,7 +29,7 @@ _SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
 class StructureCheck:
     """Result of the test."""
 
-    p: float  # NaN with fewer than 3 units or 5 tasks
+    p: float  # NaN with fewer than 3 units or 5 tasks, or where levels leave nothing
     sigma: float  # Root mean square of the pattern, in ln a
     # Loads of the tasks, mean 0 and mean square 1: tasks of one sign run alike; shape (n_tasks,)
     of_task: Floats
@@ -56,15 +58,21 @@ def structure_check(
     clean, root = _Cleaning(unit, task, weight, n_units, n_tasks, kinds, common), np.sqrt(weight)
     found = clean(residual) * root
     total = float(found @ found)
-    if total <= 0:
+    if total <= _DUST * float(weight @ residual**2):
         return unknown
-    size, of_unit = _largest(unit, task, found, n_units, n_tasks)
     rng = np.random.default_rng(found.size)
     null = np.empty(FLIPS)
-    for number in range(FLIPS):
-        flipped = clean(rng.choice((-1.0, 1.0), found.size) * found / root) * root
-        flipped *= np.sqrt(total / float(flipped @ flipped))
-        null[number], _ = _largest(unit, task, flipped, n_units, n_tasks)
+    try:
+        size, of_unit = _largest(unit, task, found, n_units, n_tasks)
+        for number in range(FLIPS):
+            flipped = clean(rng.choice((-1.0, 1.0), found.size) * found / root) * root
+            left = float(flipped @ flipped)
+            if left <= _DUST * total:
+                # few rows and many levels: they take whatever the signs are
+                return unknown
+            null[number], _ = _largest(unit, task, flipped * np.sqrt(total / left), n_units, n_tasks)
+    except ArpackError:
+        return unknown
     excess = max(size**2 - float(np.median(null)) ** 2, 0.0)
     # holes hide their part of a pattern from the singular value
     filled = found.size / (np.unique(unit).size * np.unique(task).size)
