@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
+from esjobs.core.identity import content_id
 from esjobs.core.query import Count, Days, In, Moment, Query, Range, Sum
 from esjobs.core.states import FAILED, FAILED_KINDS, FINISHED
 from esjobs.core.window import Window
@@ -70,22 +72,33 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
 
     Cost: one fingerprint of the window, one grouped query per span of changed days.
     """
-    prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
+    found = store.day_fingerprints(window).to_pylist()
+    jobs_of = {row["day"]: row["n_jobs"] for row in found}
+    prints = _marks(found)
     made = store.aggregate(
         Query(("day", "fingerprint"), (), where=(Days.of_window(window),), over=DAY_SUMS)
     ).table
     existing = dict(zip(*(made.column(name).to_pylist() for name in ("day", "fingerprint")), strict=True))
-    stale = [day for day, row in sorted(prints.items()) if existing.get(day) != row["fingerprint"]]
-    jobs = {day: prints[day]["n_jobs"] for day in stale}
+    stale = [day for day, mark in sorted(prints.items()) if existing.get(day) != mark]
+    jobs = {day: jobs_of[day] for day in stale}
     changes: list[Change] = []
     for span in spans(stale, jobs, store.capabilities().days_per_aggregate):
         table = _summed(store, Window.of_days(span[0], span[-1]))
         for day in span:
             rows = table.filter(pc.equal(table.column("day"), day))
-            mark = pa.array([prints[day]["fingerprint"]] * rows.num_rows, pa.string())
+            mark = pa.array([prints[day]] * rows.num_rows, pa.string())
             rows = rows.append_column("fingerprint", mark).select(DAY_SUMS.column_names)
             changes.append(store.replace(DAY_SUMS, str(day), rows.cast(table_schema(DAY_SUMS)).to_batches()))
     return changes
+
+
+def fingerprints_of_days(store: JobStore, window: Window) -> dict[date, str]:
+    """Return what the sums of each day with jobs are known by: its jobs, and the columns of the sums."""
+    return _marks(store.day_fingerprints(window).to_pylist())
+
+
+def _marks(days: list[dict[str, Any]]) -> dict[date, str]:
+    return {row["day"]: content_id({"jobs": row["fingerprint"], "layout": DAY_SUMS.layout}) for row in days}
 
 
 def _summed(store: JobStore, window: Window) -> pa.Table:
