@@ -279,7 +279,7 @@ def of_nights(z: Floats) -> Floats:
 def onset(z: Floats) -> int:
     """Return how many nights before the last one a lasting change began, by likelihood; last night last.
 
-    >>> onset(np.array([0.2, -0.5, 8.0, 8.0])), onset(np.array([0.2, 8.0])), onset(np.array([2.5, 3.0, 8.0]))
+    >>> onset(np.array([0.2, -0.5, 8.0, 8.0])), onset(np.array([0.2, 8.0])), onset(np.array([5.0, 6.0, 8.0]))
     (1, 0, 2)
     """
     limited = np.clip(np.where(np.isfinite(z), z, -np.inf), -8.0, 8.0)[::-1]

@@ -252,7 +252,7 @@ def _is_model(words: list[str]) -> bool:
     lower = [word.lower() for word in words]
     return (
         any(word in _FILLER for word in lower)
-        and any(any(letter.isdigit() for letter in word) for word in lower)
+        and any(any(map(str.isdigit, word)) for word in lower)
         and any(len(word) > 1 and word.isalpha() and word not in _FILLER for word in lower)
     )
 

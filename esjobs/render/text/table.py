@@ -42,8 +42,10 @@ def write_text_table(
     terminal = stream.isatty()
     if terminal:
         columns = [_cut(name) for name in columns]
-        cuts = [_cut_words if wrapped else _cut for wrapped in wraps]
-        rows = [[cut(text) for cut, text in zip(cuts, row, strict=True)] for row in rows]
+        rows = [
+            [_cut_words(text) if wrapped else _cut(text) for text, wrapped in zip(row, wraps, strict=True)]
+            for row in rows
+        ]
     cells = [[row[position] for row in rows] for position in range(len(columns))]
     content = [_content_width(column, wrapped) for column, wrapped in zip(cells, wraps, strict=True)]
     headings = [[name] for name in columns]
