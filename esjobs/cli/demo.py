@@ -88,8 +88,8 @@ def demonstrate(
     lines = (
         conclusions.column("sentence")[0].as_py(),
         f"report: {report}",
-        f"ground truth: {score.sentence}",
         _of_incident(grid, opened),
+        f"ground truth: {score.sentence}",
     )
     order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
     return Demonstration(
