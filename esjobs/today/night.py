@@ -1,5 +1,6 @@
 """Daily watch as a step of the nightly run."""
 
+from esjobs.core.errors import ReadLimitError
 from esjobs.records.night import NightAccount, NightStep, NightWork
 from esjobs.today.nights import update
 from esjobs.today.settings import TodaySettings
@@ -7,7 +8,11 @@ from esjobs.today.settings import TodaySettings
 
 def today_night(work: NightWork) -> NightAccount:
     """Judge the night, and later nights that are done again."""
-    report = update(work.store, work.night, work.settings.section(TodaySettings))
+    try:
+        report = update(work.store, work.night, work.settings.section(TodaySettings))
+    except ReadLimitError as error:
+        # an archive of others that the cluster cannot sum up: its fits do not depend on this
+        return NightAccount(notes=(f"not judged: {error}",))
     counts = tuple(f"{count} {name}" for name, count in report.counts.items())
     return NightAccount(report.rows_in, report.rows_out, (*counts, *report.notes))
 
