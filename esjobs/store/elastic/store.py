@@ -3,8 +3,8 @@
 Questions that a cluster cannot answer exactly are answered from documents by the embedded engine.
 """
 
-import weakref
 import contextlib
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import Any, Literal
