@@ -18,7 +18,7 @@ $(BIN)/python:
 		|| { rm -rf $(VENV); echo "Python cannot make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[web]'
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
@@ -27,6 +27,7 @@ $(VENV)/installed-test: $(VENV)/installed
 
 demo: $(VENV)/installed
 	$(BIN)/esjobs demo
+	@echo "open it: $(BIN)/esjobs --store duckdb:demo/demo.duckdb web"
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -43,6 +43,10 @@ class Grid:
     jobs.
     ``wrong_cores``: sites whose 8-core jobs are recorded with 4. ``sparse``: share of the buckets that have
     one to three jobs only, whatever ``jobs`` says.
+    ``days``: of the window. ``task_drift``: scatter of what tasks become slower or faster by over the window,
+    while sites are active at different times of it. ``wide_vectors``: half of the tasks is slower by this on
+    half of the CPU models. ``load``: the same on half of the sites, whatever their CPU models. ``power``: of
+    the events that CPU time grows with.
     """
 
     sites: int = 40
@@ -76,6 +80,11 @@ class Grid:
     speeds_by_nodes: bool = False
     wrong_cores: int = 0
     sparse: float = 0.0
+    days: int = 3
+    task_drift: float = 0.0
+    wide_vectors: float = 0.0
+    load: float = 0.0
+    power: float = 1.0
 
     def but(self, **changes: Any) -> "Grid":
         """The same grid with other knobs."""
@@ -127,11 +136,16 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     size = of.size
     events = np.exp(np.log(mean_events[what]) + shift[of] + rng.normal(0, grid.length_scatter, size))
     events = np.maximum(np.rint(events), 1.0)
+    pattern, ln_late, day = _unlike(np.random.default_rng([seed, 4]), grid, model, site, task, of)
     level = np.exp(rng.uniform(np.log(20), np.log(200), n_tasks))
-    cpu_s = level[what] * (events + rho[what] * start[where]) / k[where]
+    cpu_s = level[what] * (_powers(grid, events, mean_events[what]) + rho[what] * start[where]) / k[where]
     is_slow = slow_rng.random(size) < slow_share[of]
     cpu_s *= np.exp(
-        effect[of] + is_slow * ln_slow[where] + rng.normal(0, grid.noise, size) - 0.5 * grid.noise**2
+        effect[of]
+        + ln_late
+        + is_slow * ln_slow[where]
+        + rng.normal(0, grid.noise, size)
+        - 0.5 * grid.noise**2
     )
     nodes = np.where(rng.random(n_queues) < grid.bimodal, np.log(1.3), 0.0)
     cpu_s *= np.exp(nodes[where] * (rng.random(size) < 0.5))
@@ -140,11 +154,10 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     wrong = _wrong(rng, grid, broken)
     declared = np.round(10 * k * wrong * np.exp(rng.normal(0, HONEST_SCATTER, n_queues)), 2)
     names = [f"GRID{number:03d}" for number in range(n_queues)]
-    speed = k * np.exp(-0.5 * nodes)
     slow = np.log1p(slow_share * np.expm1(ln_slow[site]))
     mean_slow = np.bincount(site, slow * jobs, n_queues) / np.maximum(np.bincount(site, jobs, n_queues), 1)
-    told = slow_part * ln_slow if grid.speeds_by_nodes else mean_slow
-    speed, declared = speed * np.exp(-mean_slow), np.round(declared * np.exp(-told), 2)
+    declared = np.round(declared * np.exp(-(slow_part * ln_slow if grid.speeds_by_nodes else mean_slow)), 2)
+    speed = k * np.exp(-0.5 * nodes - 0.5 * pattern - mean_slow)
     truth = Truth(names, speed, declared, wrong, broken, speed * np.exp(-of_type[:, 0]), ln_slow > 0)
     cores = np.where(is_multi[what], 8, 1)
     wall_s = np.maximum(cpu_s / cores / rng.uniform(0.85, 0.95, size), 61.0)
@@ -167,7 +180,7 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
         cpu_s=cpu_s,
         wall_s=wall_s,
         hs06_s=hs06_s,
-        day=rng.integers(0, 3, size),
+        day=day if grid.task_drift else rng.integers(0, grid.days, size),
         state=np.where(late, "failed", "finished"),
     )
     return table, truth
@@ -182,6 +195,24 @@ def _effects(
     effect += of_type[site, type_of]
     effect += rng.normal(0, 1, (grid.sites, 2))[site, is_multi.astype(int)] * grid.core_effect
     return effect, of_type
+
+
+def _unlike(
+    rng: np.random.Generator, grid: Grid, model: Ints, site: Ints, task: Ints, of: Ints
+) -> tuple[Floats, Floats, Ints]:
+    """ln(slower) of the tasks that suffer at each site, of each job, and its day where tasks drift."""
+    slow_model = rng.permutation(grid.models) < grid.models // 2
+    slow_site = rng.permutation(grid.sites) < grid.sites // 2
+    pattern = np.log1p(grid.wide_vectors) * slow_model[model] + np.log1p(grid.load) * slow_site
+    middle = rng.uniform(0, grid.days, grid.sites)
+    day = np.clip(rng.normal(middle[site[of]], 0.3 * grid.days), 0, grid.days - 1).astype(np.int64)
+    slope = rng.normal(0, 1, grid.tasks)[task[of]] * grid.task_drift
+    ln_late = slope * ((day + 0.5) / grid.days - 0.5) + (pattern[site] * (task % 2 == 0))[of]
+    return pattern, ln_late, day
+
+
+def _powers(grid: Grid, events: Floats, mean_events: Floats) -> Floats:
+    return events if grid.power == 1.0 else mean_events * (events / mean_events) ** grid.power
 
 
 def _stray(rng: np.random.Generator, grid: Grid, n: int) -> Floats:
@@ -296,9 +327,9 @@ def table_of(
     )
 
 
-def window() -> str:
-    """The days on which the jobs of every grid end."""
-    return f"{FIRST_DAY}/{FIRST_DAY + timedelta(days=3)}"
+def window(days: int = 3) -> str:
+    """The days on which the jobs of a grid end."""
+    return f"{FIRST_DAY}/{FIRST_DAY + timedelta(days=days)}"
 
 
 def _texts(names: list[str], codes: Ints) -> pa.Array:

@@ -89,6 +89,24 @@ CASES: dict[str, Grid] = {
     "wrong cores at 8, all multi-core": BASE.but(wrong_cores=8, multi=1.0),
     "overstating 30 %": BASE.but(overstating=0.30, misdeclared=0.0),
     "overstating 45 %": BASE.but(overstating=0.45, misdeclared=0.0),
+    **{
+        f"tasks drift by {size:.0%}".replace("%", " %"): BASE.but(days=28, task_drift=size)
+        for size in (0.15, 0.30, 0.60)
+    },
+    **{
+        f"half of the tasks {size:.0%} slower on half of {what}".replace("%", " %"): grid.but(**{knob: size})
+        for what, knob, grid in (
+            ("the CPU models", "wide_vectors", BASE.but(models=4)),
+            ("the sites", "load", BASE),
+        )
+        for size in (0.15, 0.30)
+    },
+    **{
+        f"CPU time ~ events^{power}, lengths {lengths:.0f}": BASE.but(power=power, lengths=lengths)
+        for power in (0.8, 0.9, 1.15)
+        for lengths in (3.0, 11.0)
+    },
+    "28 days": BASE.but(days=28),
 }
 
 
@@ -196,10 +214,10 @@ def run_grid(grid: Grid, seed: int, settings: Mapping[str, Any]) -> tuple[Truth,
         chosen = Settings(fit=FitSettings(methods=("gamma",), **settings))
         with esjobs.open(f"duckdb:{folder}/store.duckdb", settings=chosen) as session:
             session.ingest("jobs", path)
-            session.run(window())
+            session.run(window(grid.days))
             found = {
                 name: session.tables[name].to_pandas()
-                for name in ("flags", "factors", "fits", "tasks", "fit_summaries")
+                for name in ("flags", "factors", "fits", "tasks", "fit_summaries", "residuals")
             }
     return truth, found
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from fitters.change.noise import fading, shared
     from fitters.change.steps import Series, Step, find_steps
     from fitters.change.student import student_width
+    from fitters.checks.levels import TimeCheck, time_check
+    from fitters.checks.power import PowerCheck, power_check
+    from fitters.checks.structure import StructureCheck, structure_check
     from fitters.effects.effects import Effects, fit_effects
     from fitters.effects.mixed import MixedEffects, fit_mixed
     from fitters.effects.shares import Variance, VarianceShares, shrink, variance_shares
@@ -69,10 +72,13 @@ __all__ = [
     "Mixtures",
     "Nearest",
     "OtherGroup",
+    "PowerCheck",
     "Ranking",
     "Series",
     "SettingError",
     "Step",
+    "StructureCheck",
+    "TimeCheck",
     "UnitCosts",
     "Units",
     "UnknownNameError",
@@ -102,10 +108,13 @@ __all__ = [
     "kind_scatter",
     "kind_shares",
     "linked_groups",
+    "power_check",
     "rank_estimates",
     "shared",
     "shrink",
+    "structure_check",
     "student_width",
+    "time_check",
     "unit_costs",
     "unit_scatter",
     "variance_shares",
@@ -116,6 +125,9 @@ _MODULES = {
     "change.noise": "fading shared",
     "change.steps": "Series Step find_steps",
     "change.student": "student_width",
+    "checks.levels": "TimeCheck time_check",
+    "checks.power": "PowerCheck power_check",
+    "checks.structure": "StructureCheck structure_check",
     "effects.effects": "Effects fit_effects",
     "effects.mixed": "MixedEffects fit_mixed",
     "effects.shares": "Variance VarianceShares shrink variance_shares",

@@ -6,6 +6,7 @@ from esjobs.records.night import NightAccount, NightStep, NightWork
 from scheduler.ledger import Ledger
 from scheduler.night import why_missing
 from scheduler.notifications.gathering import ingest_stopped, night_notices
+from scheduler.notifications.incident_notices import incident_notices
 from scheduler.notifications.job_issues import MOST, job_issue, more_job_issues
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.notifier import notifier
@@ -53,6 +54,7 @@ def _alerts(work: NightWork) -> list[Notice]:
             [{"night": work.night, "state": "missing", "reason": why_missing(work)}], since=work.night
         )
     alerts += _job_issues(work)
+    alerts += incident_notices(work.store, work.night)
     now, hours = work.clock(), work.settings.section(NightsSettings).ingest_stopped_h
     last = work.store.span().last
     if last is not None and (now - last).total_seconds() > 3600 * hours:

@@ -64,7 +64,7 @@ class _Night:
             return self.changed
         if step == "backfill":
             return self.older
-        if step in ("detect", "score"):
+        if step in ("detect", "score", "today"):
             return self.changed + self.older
         length = _fitted(step)
         return 1 if length is None else self.windows.get(length, 0)
@@ -227,7 +227,7 @@ class Planner:
 def _units_done(step: Row, night: Row, day_jobs: _DayJobs) -> float:
     """Return the number of units that a step did, see :meth:`_Night.units`."""
     name = step["step"]
-    if name in ("aggregate", "backfill", "detect", "score"):
+    if name in ("aggregate", "backfill", "detect", "score", "today"):
         return step["documents_read"] or 0
     if name == "ingest":
         return night["jobs"] or 0

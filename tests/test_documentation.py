@@ -30,7 +30,7 @@ BUDGET = {
     "docs/fields.md": 1700,
     "docs/hpc-support.md": 1700,
     "docs/jobs_in_kibana.md": 500,
-    "docs/method.md": 6000,
+    "docs/method.md": 6450,
     "docs/noise.md": 600,
     "docs/notifications.md": 900,
     "docs/operator.md": 2500,
@@ -43,11 +43,11 @@ BUDGET = {
     "docs/similar.md": 1200,
     "docs/site-admin.md": 1500,
     "docs/sources.md": 1400,
-    "docs/tables.md": 9700,
+    "docs/tables.md": 10_100,
     "docs/talp.md": 1300,
 }
 """Words of each page, and of the decisions together."""
-MOST_WORDS = 50_000
+MOST_WORDS = 52_500
 SLACK = 1.05
 
 

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OPTIONAL = ("altair", "PIL", "elftools", "gensim", "opensearchpy", "botocore")
+OPTIONAL = ("altair", "PIL", "elftools", "gensim", "opensearchpy", "botocore", "starlette", "uvicorn")
 
 PLOT = """
 import esjobs
@@ -107,7 +107,7 @@ for package in (esjobs, dashboards, fitters, scheduler):
 """
     done = run(bare, "python", "-c", code)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "esjobs.store.elastic.transport.opensearch_client\n"
+    assert done.stdout.split() == ["esjobs.store.elastic.transport.opensearch_client", "esjobs.web.app"]
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,7 @@ def test_first_commands_need_no_extra(bare: Path, command: tuple[str, ...]) -> N
         ("plots", "python", ("-c", PLOT)),
         ("programs", "python", ("-c", LEARN)),
         ("mail", "python", ("-c", PICTURE)),
+        ("web", "esjobs", ("--store", "duckdb:demo/demo.duckdb", "web")),
     ],
 )
 def test_a_missing_extra_is_one_line(

@@ -1,8 +1,11 @@
 """The page of one site or queue; names on other pages lead to it."""
 
+from dataclasses import replace
+
 from dashboards.pages.sites import TYPE
 from dashboards.panels.columns import JOBS as N_JOBS
 from dashboards.panels.columns import LEVEL, NAME, OF_SITE, RANKS, TASKS, VERDICT, K
+from dashboards.panels.today import INCIDENTS
 from dashboards.spec import JOBS, Choice, Entry, Join, Mean, Page, Panel, Tile, View, Where, stacked
 from esjobs.core.query import Count, Maximum, Sum
 from esjobs.core.states import FAILED, FINISHED
@@ -48,6 +51,22 @@ COMBINED = Panel(
     empty="The latest run has no such site; clear a filter.",
 )
 
+CHECKED = Panel(
+    "site-checked",
+    "What the deviations survive",
+    "table",
+    "One site",
+    View("flags", where=(Where("checks"),), level="queue", sort=("rank",)),
+    "Each check with its number: what was counted, or the deviation under it.",
+    fields=(
+        NAME,
+        Entry("deviation", "Deviation", "percent", error="deviation_err"),
+        Entry("checks", "Checked", "sentence"),
+        Entry("refuted_by", "Refuted by", "sentence"),
+    ),
+    empty="No queue in this selection deviates.",
+)
+
 HOW_MANY = Panel(
     "site-how-many",
     "Selection",
@@ -62,6 +81,39 @@ HOW_MANY = Panel(
         ),
     ),
     empty="The latest run has no such queue; clear a filter.",
+)
+
+WRONG_TODAY = replace(
+    INCIDENTS,
+    id="site-incidents",
+    kind="rows",
+    title="What is wrong at this site?",
+    section="One site",
+    view=replace(INCIDENTS.view, where=(), sort=("since", "site")),
+    empty="No incident of this site in the last nights.",
+    optional=False,
+)
+
+EXPECTED = Panel(
+    "site-efficiency-expected",
+    "CPU efficiency per day, observed and expected",
+    "rows",
+    "One site",
+    View("today_days", where=(Where("metric", ("efficiency", "failed")),), sort=("-day", "metric")),
+    "Expected: before the day was known, with two standard deviations.",
+    fields=(
+        Entry("day", "Day"),
+        Entry("site", "Site", "name", "label"),
+        Entry("metric", "Metric", "name"),
+        Entry("observed", "Observed", "fraction"),
+        Entry("expected", "Expected", "fraction"),
+        Entry("low", "from", "fraction"),
+        Entry("high", "to", "fraction"),
+        Entry("cost_core_h", "Core-hours lost", "number"),
+        Entry("in_incident", "Incident", "yesno"),
+        Entry("partial", "Few jobs", "yesno"),
+    ),
+    empty="No judged days; run: esjobs today --update",
 )
 
 BY_TYPE = Panel(
@@ -271,10 +323,13 @@ SITE = Page(
         (3, ((HOW_MANY, 48),)),
         (13, ((QUEUES, 48),)),
         (8, ((COMBINED, 48),)),
+        (8, ((WRONG_TODAY, 48),)),
+        (10, ((CHECKED, 48),)),
         (24, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
         (18, ((MIX, 24), (BY_MIX, 24))),
         (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),
         (15, ((FAILURES, 24), (WAITING, 24))),
+        (16, ((EXPECTED, 48),)),
         (16, ((TASK_ROWS, 48),)),
         (16, ((SITE_ROWS, 48),)),
     ),

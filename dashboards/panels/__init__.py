@@ -28,6 +28,7 @@ from dashboards.panels.flags import OPEN_FLAGS
 from dashboards.panels.profiles import PROFILES, TRENDS
 from dashboards.panels.reasons import REASONS
 from dashboards.panels.shares import RESTS, SHARES
+from dashboards.panels.today import INCIDENTS
 from dashboards.panels.verdicts import (
     CANDIDATES,
     CONCLUSION,
@@ -48,6 +49,7 @@ from dashboards.spec import Panel
 REPORT: tuple[Panel, ...] = (
     COUNTS,
     CONCLUSION,
+    INCIDENTS,
     SCATTER,
     DEVIATING,
     CANDIDATES,

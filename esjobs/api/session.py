@@ -166,15 +166,19 @@ class Session:
         source: "Source | None" = None,
         fill: Sequence[str] | Mapping[str, object] = (),
         dry_run: bool = False,
+        mapping: str | Path | None = None,
     ) -> RunReport:
         """Load files of a format (``panda``, ``jobs``, ...): all files of the call or none.
 
         ``files`` may be a pandas frame or an Arrow table with the columns of a file of the format.
         ``source``: an object that reads a format, instead of its name; see
         :class:`esjobs.records.ingest.base.Source`. ``fill``: ``FIELD=VALUE`` texts or a mapping, for fields
-        that a record lacks. Raises :class:`UsageError` for an object that is not a source.
+        that a record lacks. ``mapping``: a file that maps columns and metrics of the format ``series``.
+        Raises :class:`UsageError` for an object that is not a source.
         """
-        return Records(self._context).ingest(form, files, source=source, fill=fill, dry_run=dry_run)
+        return Records(self._context).ingest(
+            form, files, source=source, fill=fill, dry_run=dry_run, mapping=mapping
+        )
 
     def undo(self, load: str) -> RunReport:
         """Undo a load and restore what it had replaced."""

@@ -1,7 +1,7 @@
 """The whole chain on a made-up grid, and how much of its truth was found."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,18 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.errors import InputError
+from esjobs.core.numbers import many
+from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, status_shown
 from esjobs.entry import open as open_session
+from esjobs.publish.publication import read_table
 from esjobs.records.demo.course import Course
 from esjobs.records.demo.grid import Grid
 from esjobs.records.export.jobs import write_jobs
 from esjobs.records.jobs.aggregate import Progress
+from esjobs.schema.today import INCIDENT_NIGHTS
 from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
 from esjobs.store.files.sharing import make_folder
@@ -69,7 +73,9 @@ def demonstrate(
         scored = session.scores.compute(window)
         explained = session.flags.decompose(window)
         watched = session.flags.update(days[-1])
+        judged_nights = session.flags.today.update(days[-1])
         report = session.report().save(folder / "report.html")
+        opened = read_table(session.store, INCIDENT_NIGHTS, [In("change", ("opened",))]).to_pylist()
         headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (
             session.tables.read(what, level="queue", type=ALL_TYPES, method=headline).rows
@@ -82,10 +88,24 @@ def demonstrate(
     lines = (
         conclusions.column("sentence")[0].as_py(),
         f"report: {report}",
+        _of_incident(grid, opened),
         f"ground truth: {score.sentence}",
     )
     order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
-    return Demonstration((ingested, *reports, detected, scored, explained, watched), flags.take(order), lines)
+    return Demonstration(
+        (ingested, *reports, detected, scored, explained, watched, judged_nights), flags.take(order), lines
+    )
+
+
+def _of_incident(grid: Grid, opened: Sequence[Mapping[str, Any]]) -> str:
+    """Return a line on the planted incident: the night on which it was found, and the number of others."""
+    planted = grid.truth().incident
+    if planted is None:
+        return "no incident was planted"
+    nights = [row["night"] for row in opened if row["site"] == planted.site and planted.on(row["night"])]
+    others = len(opened) - len(nights)
+    what = f"found on {min(nights)}: esjobs today --night {planted.last}" if nights else "not found"
+    return f"incident at {planted.site} from {planted.first}: {what}; {many(others, 'other')} found"
 
 
 def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:

@@ -62,6 +62,11 @@ _QUERY = (
     ),
     CommandEntry("flags", "flags:flags", "List open deviations, longest-standing first."),
     CommandEntry(
+        "today",
+        "today:today",
+        "List incidents: what is wrong, since when, at what cost, and why; most costly first.",
+    ),
+    CommandEntry(
         "job", "detect:job", "Report on one job: record, scores, tags, issues with evidence, time series."
     ),
     CommandEntry(
@@ -91,6 +96,7 @@ _QUERY = (
         "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",
     ),
     CommandEntry("sql", "jobs:sql", "Run one read-only SELECT on the embedded store."),
+    CommandEntry("web", "web:web", "Serve pages and rows over HTTP, read-only."),
     CommandEntry("fields", "results:list_fields", "List the fields and metrics of queries, with units."),
     CommandEntry("nights", "nights:nights", "List nightly runs: state, reason, jobs, duration."),
     CommandEntry(

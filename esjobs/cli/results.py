@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from esjobs.api.session import Session
+    from esjobs.records.answer import Answer
 
 
 @example("esjobs show flags --level queue --type all", "esjobs show factors --name ALDER-HEP --format csv")
@@ -87,6 +88,32 @@ def show(
     every row and column.
     """
     drawn = plot or form in PICTURES
+    _refuse_pictures(what, form, out, columns, plot=plot, drawn=drawn)
+    for_terminal = form == "table" and not drawn
+    with obj.session() as session:
+        answer = session.tables.read(
+            what,
+            sort=sort,
+            descending=descending,
+            top=None if for_terminal else top,
+            columns=_read_for_terminal(what, columns) if for_terminal else columns,
+            min_severity=min_severity,
+            run=run_id,
+            window=window,
+            **{name: values or None for name, values in filters.items()},
+        )
+        costs = session.noise.sentences() if what == "scores" else ()
+    if drawn:
+        _draw(answer.rows, form, out, plot=plot)
+    elif for_terminal:
+        notes = "" if run_id or not (answer.run and answer.run.restriction) else "no unrestricted run has any"
+        _print(what, answer, columns, top, out, any_method=bool(filters["method"]), notes=notes)
+        say_notes(obj, [f"cost of monitoring: {each}" for each in costs])
+    else:
+        emit(answer.rows, form, out)
+
+
+def _refuse_pictures(what: str, form: str, out: str, columns: str | None, *, plot: bool, drawn: bool) -> None:
     if drawn and what != SCALING.name:
         raise click.UsageError(f"no picture for {what}; --plot requires {SCALING.name}")
     if plot and (form != "table" or out != "-"):
@@ -97,50 +124,44 @@ def show(
         raise click.UsageError("a picture has its own columns; omit --columns")
     if columns is not None and not columns.strip(", "):
         raise click.UsageError("the list of --columns is empty; omit it to select all")
+
+
+def _read_for_terminal(what: str, columns: str | None) -> tuple[str, ...] | None:
+    # wording verdicts takes more columns than are shown; columns of bytes are not shown at all
     table = capabilities.table(what)
-    for_terminal = form == "table" and not drawn
     has_bytes = columns is None and any(item.type == "bytes" for item in table.columns)
-    with obj.session() as session:
-        answer = session.tables.read(
-            what,
-            sort=sort,
-            descending=descending,
-            top=None if for_terminal else top,
-            # a terminal needs more columns to word verdicts, and none of bytes
-            columns=(table.shown if has_bytes else None) if for_terminal else columns,
-            min_severity=min_severity,
-            run=run_id,
-            window=window,
-            **{name: values or None for name, values in filters.items()},
-        )
-        costs = session.noise.sentences() if what == "scores" else ()
-    rows, shown = answer.rows, answer.run
-    only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
-    if plot:
-        import shutil
+    return table.shown if has_bytes else None
 
-        from esjobs.render.charts.scaling import text_picture
 
-        for line in text_picture(rows, shutil.get_terminal_size().columns):
-            click.echo(line)
-    elif drawn:
+def _draw(rows: "pa.Table", form: str, out: str, *, plot: bool) -> None:
+    if not plot:
         from esjobs.render.charts.scaling import write_picture
 
         write_picture(rows, form, out)
-    elif form == "table":
-        from esjobs.core.arguments import split
-        from esjobs.render.columns import for_people
+        return
+    import shutil
 
-        headline = [] if filters["method"] or shown is None or shown.headline is None else [shown.headline]
-        rows, title, prose = for_people(what, rows, headline, split(columns or ()))
-        if top and rows.num_rows > top:
-            title = ", ".join(filter(None, [title, f"{top:,} of {rows.num_rows:,} rows"]))
-            rows = rows.slice(0, top)
-        titles = ("" if shown is None else shown.title, only_restricted, title)
-        emit(rows, form, out, title=", ".join(filter(None, titles)), prose=prose)
-        say_notes(obj, [f"cost of monitoring: {each}" for each in costs])
-    else:
-        emit(rows, form, out)
+    from esjobs.render.charts.scaling import text_picture
+
+    for line in text_picture(rows, shutil.get_terminal_size().columns):
+        click.echo(line)
+
+
+def _print(
+    what: str, answer: "Answer", columns: str | None, top: int, out: str, *, any_method: bool, notes: str
+) -> None:
+    """Print a table for people; ``any_method``: not only the rows of the headline."""
+    from esjobs.core.arguments import split
+    from esjobs.render.columns import for_people
+
+    run = answer.run
+    headline = [] if any_method or run is None or run.headline is None else [run.headline]
+    rows, title, prose = for_people(what, answer.rows, headline, split(columns or ()))
+    if top and rows.num_rows > top:
+        title = ", ".join(filter(None, [title, f"{top:,} of {rows.num_rows:,} rows"]))
+        rows = rows.slice(0, top)
+    titles = ("" if run is None else run.title, notes, title)
+    emit(rows, "table", out, title=", ".join(filter(None, titles)), prose=prose)
 
 
 @example(

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "fill", multiple=True, metavar="FIELD=VALUE", help="Value for records without this field."
 )
+@click.option(
+    "--map", "mapping", type=click.Path(path_type=Path), metavar="FILE", help="Columns and metrics of series."
+)
 @dry_run_option
 @click.option("--undo", metavar="LOAD", help="Undo this load instead (list: esjobs show loads).")
 @click.option("--allow-rejects", is_flag=True, help="Exit with 0 even if every row was rejected.")
@@ -46,6 +49,7 @@ def ingest(
     form_in: str | None,
     files: tuple[Path, ...],
     fill: tuple[str, ...],
+    mapping: Path | None,
     dry_run: bool,
     undo: str | None,
     allow_rejects: bool,
@@ -56,8 +60,9 @@ def ingest(
 
     FORMAT: jobs (esjobs' own columns) and panda are CSV, JSON lines or Parquet, plain or gzip; slurm, swf,
     clustercockpit, supremm, slurm-profile, prmon, perf-stat and apel are files of these programs
-    (docs/sources.md); corepower (CSV) and cric (JSON) are declared values. FILE: a file, a pipe, for some
-    formats a folder, or - for standard input.
+    (docs/sources.md); series are samples of any monitoring system, a row each (CSV or Parquet); corepower
+    (CSV) and cric (JSON) are declared values. FILE: a file, a pipe, for some formats a folder, or - for
+    standard input.
     """
     if undo is None and (form_in is None or not files):
         raise click.UsageError("specify a format and at least one file, or --undo LOAD")
@@ -68,7 +73,7 @@ def ingest(
         if undo is not None:
             report = session.undo(undo)
         else:
-            report = session.ingest(form_in or "", files, fill=fill, dry_run=dry_run)
+            report = session.ingest(form_in or "", files, fill=fill, dry_run=dry_run, mapping=mapping)
     emit_reports([report], form, out)
     if report.fruitless and not allow_rejects:
         raise InputError(

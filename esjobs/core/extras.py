@@ -12,6 +12,8 @@ PACKAGES = {
     "gensim": "gensim",
     "opensearchpy": "opensearch-py",
     "PIL": "pillow",
+    "starlette": "starlette",
+    "uvicorn": "uvicorn",
 }
 """Optional libraries and the packages that have them."""
 

@@ -18,7 +18,7 @@ PERSONAL: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(
             ("transformation", "application", "executable", "path", "work_kind", "region"), "path"
         ),
-        **dict.fromkeys(("job_id", "task_id"), "id"),
+        **dict.fromkeys(("job_id", "task_id", "cause_key"), "id"),
     }
 )
 """Column to the kind of its names: the same name under two kinds has two pseudonyms.
@@ -56,8 +56,10 @@ KEPT = frozenset(
         # of runs, loads, nights and notices: made by esjobs itself
         *columns("run run_before run_step speed_run step search_step fingerprint inputs load_id import_id"),
         *columns("format field windows backfill order_id"),
-        *columns("table_name program_version event ack_id last_event from_state note_id notification bundle"),
-        "channel",
+        *columns(
+            "incident table_name program_version event ack_id last_event from_state note_id notification"
+        ),
+        *columns("bundle channel"),
         # of reports of TALP: known by their hashes
         *columns("report part_of dlb_version worst"),
         # of indices: a centre is public

@@ -47,11 +47,12 @@ VARIED: tuple[str, ...] = (
     "task left out",
     "own start-up time",
     "half of the tasks",
+    "half of the time",
     "strays put back",
 )
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
-HALVES = "half of the tasks"
-"""The one of which the sign is asked only: half of the tasks have larger errors."""
+HALVES: tuple[str, ...] = ("half of the tasks", "half of the time")
+"""Kinds of which the sign is asked only: half of the jobs have larger errors."""
 STRAYS = "strays put back"
 """The one under which the whole limit must survive: nothing says that strays are not of the name."""
 

@@ -1,7 +1,7 @@
 """Deviations and their history in a session: ``s.flags``."""
 
 from datetime import date
-from typing import Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,12 @@ from esjobs.store.checks import writes
 
 
 class Flags(Facade):
-    """Verdicts, open flags, their history and causes."""
+    """Verdicts, open flags, their history and causes; incidents of the day."""
+
+    @property
+    def today(self) -> Any:
+        """Incidents: what is wrong today. ``s.flags.today.incidents()``."""
+        return self._context.facade("today")
 
     def verdicts(self, **filters: Unpack[Filters]) -> Answer:
         """Return the verdicts of the queues over all processing types, by the default method.

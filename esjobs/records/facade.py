@@ -33,9 +33,10 @@ class Records(Facade):
         source: "Source | None",
         fill: Sequence[str] | Mapping[str, object],
         dry_run: bool,
+        mapping: "str | Path | None" = None,
     ) -> RunReport:
         """Load files of a format: :meth:`Session.ingest`."""
-        from esjobs.records.ingest.base import require_source
+        from esjobs.records.ingest.base import require_source, with_map
         from esjobs.records.ingest.formats import sources
         from esjobs.records.ingest.frames import as_file, is_frame
         from esjobs.records.loading import load_files
@@ -43,6 +44,8 @@ class Records(Facade):
         if (form is None) == (source is None):
             raise UsageError("specify either a format or a source, for example s.ingest('panda', files)")
         chosen = sources.source(form) if form is not None else require_source(source)
+        if mapping is not None:
+            chosen = with_map(chosen, Path(mapping))
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
         named: AbstractContextManager[Any] = as_file(files) if is_frame(files) else nullcontext(files)
         with named as named_files:

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.numbers import signed_interval, signed_percent
+from esjobs.core.numbers import percent, signed_interval, signed_percent
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.records.names.spelling import column_named
 from esjobs.schema.catalogue import table
+from esjobs.today.sentences import hours, what_is_wrong
 
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
 
@@ -144,6 +145,32 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "processing types": row["kinds"],
         }
         for row in listed
+    ]
+    columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
+    return pa.table(columns), title
+
+
+def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
+    """Return incidents for a terminal, with a title that has their night; noticed ones are only counted."""
+    from esjobs.today.states import Incident
+
+    listed = rows.to_pylist()
+    reported = [row for row in listed if row["state"] in ("open", "acknowledged", "closed")]
+    counts = Counter(row["state"] for row in listed)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
+    title = f"{states}, as of night {max(row['night'] for row in listed)}" if listed else "no incidents"
+    shown = [
+        {
+            "state": row["state"] if row["state"] != "acknowledged" else _acknowledged(row),
+            "since": row["since"],
+            "site": row["site"],
+            "what": what_is_wrong(Incident(**row)),
+            "cost a day": None if row["state"] == "closed" else hours(row["cost_core_h"] or 0.0),
+            "so far": hours(row["total_core_h"]),
+            "cause": row["cause"],
+            "share": percent(row["cause_share"]),
+        }
+        for row in reported
     ]
     columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
     return pa.table(columns), title

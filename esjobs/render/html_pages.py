@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from dashboards.pages import HEADLINE, PAGES
-from dashboards.spec import JOBS, OWN, JobsIndex, View, Where, table
+from dashboards.spec import JOBS, OWN, JobsIndex, Page, View, Where, table
 from dashboards.targets.html.pages.files import JOB_STYLE, MARK, Facts, Setting, Site, files_of, site_of
 from dashboards.view.ask import groups, query_rows
 from dashboards.view.rows import Row, keeps
@@ -53,20 +53,28 @@ def write_pages(
 
 
 def pages_of(
-    store: JobStore, jobs: JobsIndex = OWN, of_jobs: JobPages = NO_JOBS, now: datetime | None = None
+    store: JobStore,
+    jobs: JobsIndex = OWN,
+    of_jobs: JobPages = NO_JOBS,
+    now: datetime | None = None,
+    pages: Sequence[Page] = PAGES,
+    ways: Facts = (),
 ) -> Site:
-    """The pages of a store as files, without those of jobs; the same rows give the same files."""
+    """The pages of a store as files, without those of jobs; the same rows give the same files.
+
+    ``ways``: titles and addresses of pages beside these.
+    """
     runs = {kind.name: latest_run(store, kind) for kind in KINDS}
     shown = runs[SPEED.name]
     if shown is None:
-        setting = Setting(_facts(None), _notes(of_jobs), jobs=jobs, of_jobs=of_jobs.files)
-        return site_of(PAGES, Stored(store, {}, HEADLINE), setting)
+        setting = Setting(_facts(None), _notes(of_jobs), jobs=jobs, of_jobs=of_jobs.files, ways=ways)
+        return site_of(pages, Stored(store, {}, HEADLINE), setting)
     fit = SpeedQuestion.of_run(shown).fit
     latest = {name: run.run for name, run in runs.items() if run is not None}
     reader = Stored(store, latest, fit.methods[0], shown.window)
     age = freshness_of(store, shown, now)
-    setting = Setting(_facts(shown), _notes(of_jobs), fit.deviation_limit, jobs, of_jobs.files, age)
-    return site_of(PAGES, reader, setting)
+    setting = Setting(_facts(shown), _notes(of_jobs), fit.deviation_limit, jobs, of_jobs.files, age, ways)
+    return site_of(pages, reader, setting)
 
 
 def _facts(run: StoredRun | None) -> Facts:
@@ -78,7 +86,7 @@ def _facts(run: StoredRun | None) -> Facts:
 
 def _notes(of_jobs: JobPages) -> Facts:
     """Notes of the footer."""
-    pages = (("Pages of jobs", of_jobs.summary),) if of_jobs.files else ()
+    pages = (("Pages of jobs", of_jobs.summary),) if len(of_jobs.files) else ()
     return *pages, ("esjobs", __version__)
 
 

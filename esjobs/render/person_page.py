@@ -8,5 +8,10 @@ from esjobs.render.profile_page import part_of
 
 def person_html(of: Person) -> str:
     """Return the page of a user or project as self-contained HTML."""
+    return render_profile(person_page(of))
+
+
+def person_page(of: Person) -> ProfilePage:
+    """Return the page as laid out for the template."""
     parts = [part_of(section) for section in person_sections(of)]
-    return render_profile(ProfilePage(visible(of.title), visible(of.source), parts))
+    return ProfilePage(visible(of.title), visible(of.source), parts)

@@ -49,8 +49,13 @@ _MOST_COURSES = 6
 
 def profile_html(profile: Profile, now: datetime | None = None) -> str:
     """Return the page as self-contained HTML; ``now`` gives the age of its run."""
+    return render_profile(profile_page(profile, now))
+
+
+def profile_page(profile: Profile, now: datetime | None = None) -> ProfilePage:
+    """Return the page as laid out for the template."""
     parts = [_part(profile, section) for section in sections(profile)]
-    return render_profile(ProfilePage(visible(heading(profile)), visible(source(profile, now)), parts))
+    return ProfilePage(visible(heading(profile)), visible(source(profile, now)), parts)
 
 
 MOST_FOLDS = 25

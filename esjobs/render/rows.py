@@ -42,7 +42,7 @@ def write_rows(
         return
     with writing_text(out) as text:
         if form == "csv":
-            _write_csv(rows, text, spreadsheet=spreadsheet)
+            csv_text(rows, text, spreadsheet=spreadsheet)
         elif form == "json":
             _write_json(rows, text)
         else:
@@ -67,7 +67,7 @@ def write_batches(
     else:
         with writing_text(out) as text:
             if form == "csv":
-                _write_csv(rows, text, spreadsheet=spreadsheet)
+                csv_text(rows, text, spreadsheet=spreadsheet)
             elif form == "jsonl":
                 for record in _records(rows):
                     text.write(_json_object(record) + "\n")
@@ -81,7 +81,8 @@ def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
     parquet.write_table(rows, stream)
 
 
-def _write_csv(rows: pa.Table | pa.RecordBatchReader, stream: IO[str], *, spreadsheet: bool) -> None:
+def csv_text(rows: pa.Table | pa.RecordBatchReader, stream: IO[str], *, spreadsheet: bool) -> None:
+    """Write rows as CSV to an open stream."""
     written = _cell if spreadsheet else _exact
     stream.write(_csv_line(map(written, rows.schema.names)))
     for row in _records(rows):

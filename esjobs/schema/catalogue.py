@@ -17,6 +17,7 @@ from esjobs.schema.kinds import Kind
 NAMES = (
     "speed",
     "flags",
+    "today",
     "jobs",
     "declared",
     "accounting",

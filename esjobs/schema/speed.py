@@ -120,6 +120,9 @@ FACTORS = Table(
         ),
         column("k_err_cost", "number", "part of k_err_int: uncertainty of the start-up time of its jobs"),
         column(
+            "k_err_shift", "number", "part of k_err_int: how far it moves where a test of the model fails"
+        ),
+        column(
             "cost_factor",
             "number",
             "start-up time of its jobs over that of the same tasks elsewhere; null if its jobs do not "
@@ -248,6 +251,23 @@ FITS = Table(
         column(
             "left_out", "text", "reason why less than half of the jobs or tasks are in the fit; else null"
         ),
+        column(
+            "p_time",
+            "number",
+            "p of the test that tasks cost the same all the time; null where it cannot be made",
+        ),
+        column("shift_time", "number", "largest change of ln k if tasks have a level per week"),
+        column(
+            "p_factor",
+            "number",
+            "p of the test that nothing but noise is left of task x name; null for CPU models",
+        ),
+        column("sigma_factor", "number", "size of the pattern that is left, relative"),
+        column(
+            "p_power", "number", "p of the test that CPU time is proportional to events after a start-up time"
+        ),
+        column("power", "number", "mean slope of ln(CPU time) on ln(events) inside buckets"),
+        column("model_doubt", "text", "the tests of the model that fail (p < 0.001), in words; else null"),
         *SCOPE,
     ),
     time="window_end",
@@ -315,7 +335,9 @@ RESIDUALS = Table(
         column("status", "keyword", "used, rejected, one unit, no fit"),
         column("rank", "integer", "rank among the ten most deviating buckets, from 1; null for others"),
         *PROVENANCE,
-        column("rho", "number", "start-up time of the task, as in tasks; null when unknown", "events"),
+        column(
+            "rho", "number", "start-up time that the fit took out of each job, in events; 0: none", "events"
+        ),
         column("decision", "keyword", "decision about the task, as in tasks"),
         *SCOPE,
         column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),

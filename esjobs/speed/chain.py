@@ -164,7 +164,7 @@ class Chain:
         if not checked.sums.n_buckets:
             raise self._no_buckets(question)
         sites = known_sites(self._store, question.window)
-        checked = replace(checked, sums=with_sites(checked.sums, lambda queue: sites.of(queue).name))
+        checked = replace(checked, sums=with_sites(checked.sums, sites))
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
         where = bucket_filters(self._store, question.window, question.where, question.tasks)
         machine_sums = partial(read_machine_sums, self._store, question.window, where)
@@ -293,6 +293,7 @@ def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
         status=columns["status"],
         only_type=item["only_type"] or "",
         left_out=item["left_out"] or "",
+        model_doubt=item["model_doubt"] or "",
         n_components=int(component.max(initial=-1)) + 1,
         **{name: columns[name].astype(float) for name in _NUMBERS},
         **{name: np.array([text or "" for text in columns[name]], object) for name in _TEXTS},

@@ -16,6 +16,8 @@ def record_doubts(rows: TaskSums, outliers: Texts) -> Texts:
 
     ``outliers``: the same for names whose jobs contradict their tasks, which come last.
     """
+    if not len(rows):
+        return outliers
     found = outliers
     for reason in (_cut_off(rows), _core_counts(rows)):
         found = np.where(reason != "", reason, found)

@@ -81,8 +81,11 @@ class Factors:
     # The processing type of all jobs in the fit, where it is one: what they tell is about that type only
     only_type: str = ""
     records_doubt: Texts | None = None  # Why the records of a name are in doubt, empty where they are not
+    # Part of ``k_err_int``: how far factors move where a test of the model fails; None if none fails
+    k_err_shift: Floats | None = None
     # Why less than half of the jobs, or of the tasks, are in the fit; empty where more are
     left_out: str = ""
+    model_doubt: str = ""  # Tests of the model that failed, in words; empty if none did
     # By name, its grade, interval of ranks, and likely factor; see ``ranking``
     ranking: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     # Of queues outside the largest component, the factor that their CPU models tell, on its scale
@@ -151,6 +154,13 @@ class Fit:
     def rows(self) -> npt.NDArray[np.intp]:
         """Input row behind each of ``buckets``."""
         return np.empty(0, np.intp) if self.result is None else self.data.rows_of(self.result.source)
+
+    def input_rows(self, response: fitters.LinearResponse) -> npt.NDArray[np.intp]:
+        """Return the input row behind each row of a linear response."""
+        if self.result is None:
+            return np.empty(0, np.intp)
+        kept = self.result.weighting.kept
+        return (self.rows if kept is None else self.rows[kept])[response.rows]
 
 
 def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None = None) -> Fit:

@@ -30,10 +30,11 @@ from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.jobs_used import why_left_out
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.mixes import Predicted, mix_rows, predicted
+from esjobs.speed.model_checks import ModelChecks, check_model, with_checks
 from esjobs.speed.ranking import with_ranking
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.task_rows import task_rows, with_accounts
+from esjobs.speed.task_rows import task_rows, with_decisions
 from esjobs.speed.variants import variant_rows
 from esjobs.speed.via_models import with_via_models
 
@@ -74,12 +75,14 @@ def fit(
             headline = method == settings.methods[0]
             valid = headline and kind == ALL_TYPES
             item = with_company(of_all[level] if valid else solve(data, method, minimum))
+            checks = check_model(item)
+            item = with_checks(item, checks)
             item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
             if valid and level == "queue" and machine_sums is not None:
                 item = with_via_models(item, machine_sums, settings.min_name_jobs)
             if headline:
                 item = replace(item, factors=with_ranking(item.factors, settings.min_name_jobs))
-            for table, made in _rows(item, sites, headline=headline):
+            for table, made in _rows(item, checks, sites, headline=headline):
                 found[table].extend(made)
             if headline:
                 varied = variant_rows(item, settings.min_name_jobs)
@@ -87,9 +90,17 @@ def fit(
             fits.append(item.factors)
     found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
-    tasks = list(task_rows(checked.sums.levels["queue"], inputs.costs["queue"], checked.looked_at, minimum))
+    tasks = list(
+        task_rows(
+            checked.sums.levels["queue"],
+            inputs.costs["queue"],
+            checked.looked_at,
+            minimum,
+            inputs.rho_scatter.get("queue"),
+        )
+    )
     found[TASK_RESULTS].extend(tasks)
-    found[RESIDUALS] = list(with_accounts(found[RESIDUALS], tasks))
+    found[RESIDUALS] = list(with_decisions(found[RESIDUALS], tasks))
     rows = {table: rows_table(table, found[table]) for table in _TABLES}
     with_factor = sum(int((item.status == "ok").sum()) for item in fits)
     report = RunReport(
@@ -142,13 +153,13 @@ def _notes(fits: Sequence[Factors], checked: CheckedBuckets, sites: Sites) -> It
 
 
 def _rows(
-    item: Fit, sites: Sites, *, headline: bool
+    item: Fit, checks: ModelChecks, sites: Sites, *, headline: bool
 ) -> Iterator[tuple[tables.Table, Iterator[dict[str, object]]]]:
     """Yield the rows of one fit per table; residuals of the headline fit of all types only."""
     factors = item.factors
     by_type = factors.fit
     yield FACTORS, ({**by_type, **row} for row in factor_rows(item, sites))
-    yield FITS, ({**by_type, **row} for row in fit_rows(item))
+    yield FITS, ({**by_type, **row, **checks.columns} for row in fit_rows(item))
     yield PULL_HISTOGRAMS, ({**by_type, **row} for row in pull_rows(item))
     yield COMPONENTS, ({**by_type, **row} for row in component_rows(item))
     if headline and factors.processing_type == ALL_TYPES:

@@ -14,8 +14,9 @@ from esjobs.records.tasks.sums import TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.doubtful_records import record_doubts
 from esjobs.speed.fixed_costs import common_error, correct
-from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
+from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows, scatter_of_tasks, slopes_of_rows
 from esjobs.speed.outlier_records import FoundCosts, costs_of_sites, costs_without_outliers
+from esjobs.speed.periods import Cells, cells_of
 from fitters import Labels
 from fitters.layout.arrays import Floats, Ints, Mask, Texts
 
@@ -44,6 +45,10 @@ class FitInput:
     unknown: Labels  # why its start-up time is required and unknown; missing if it is not
     cost_doubt: Floats  # error of the name's start-up time, as an error of ln k common to all its tasks
     cost_common: Floats  # the same of the error that tasks of a kind share
+    # Slope of ln(CPU time) on ln(events) over the jobs of a row, its error; relative variance of their events
+    elasticity: Floats
+    elasticity_err: Floats
+    length_var: Floats
     n_jobs_unnamed: int  # Binned jobs that carry no name on this level (no CPU model)
     keys: TaskKeys
     # Standard error of the start-up time of each task key, shape (n_keys,); NaN where there is none
@@ -54,6 +59,7 @@ class FitInput:
     outlier_records: Texts | None = None
     # What names do to all tasks of a type, as the fit of all types tells it; for fits of one type
     sigma_type: float | None = None
+    cells: Cells | None = None  # The rows by period of the window; None if it has one
 
     def __len__(self) -> int:
         return len(self.task)
@@ -61,7 +67,7 @@ class FitInput:
     def keep(self, rows: Mask, **others: Any) -> "FitInput":
         """Return some of the rows; ``others``: fields with another value."""
         about = {"level", "processing_type", "n_jobs_unnamed", "keys"}
-        about |= {"rho_err", "name_costs", "outlier_records", "sigma_type"}
+        about |= {"rho_err", "name_costs", "outlier_records", "sigma_type", "cells"}
         columns = {item.name: getattr(self, item.name) for item in fields(self)}
         kept = {name: value if name in about else value[rows] for name, value in columns.items()}
         return FitInput(**{**kept, **others})
@@ -94,6 +100,8 @@ class FitInputs:
             level: costs for level, (costs, _) in found.items()
         }
         self._outliers = {level: outliers.reason for level, (_, outliers) in found.items()}
+        # Of the start-up time of each task key, the relative error from names that differ, per level
+        self.rho_scatter: dict[str, Floats] = {}
         self._cached: FitInput | None = None
         self._sigma_type: dict[str, float] = {}
 
@@ -134,6 +142,7 @@ class FitInputs:
             processing_type=processing_type,
             n_jobs_unnamed=unnamed,
             sigma_type=self._sigma_type.get(level),
+            cells=None if cached.cells is None else cached.cells.of_rows(rows),
         )
 
     def _all_types(self, level: str) -> FitInput:
@@ -148,9 +157,10 @@ class FitInputs:
             "unknown": Labels(np.empty(0, object), np.full(n, -1, np.int32)),
             "cost_doubt": np.zeros(n),
             "cost_common": np.zeros(n),
+            **{name: np.full(n, np.nan) for name in ("elasticity", "elasticity_err", "length_var")},
         }
         if costs is not None and n:
-            corrected = _corrected(costs, rows)
+            corrected, self.rho_scatter[level] = _corrected(costs, rows)
         return FitInput(
             level=level,
             processing_type=ALL_TYPES,
@@ -165,7 +175,8 @@ class FitInputs:
             n_jobs_unnamed=self.n_jobs(ALL_TYPES) - int(n_jobs.sum()),
             keys=rows.keys,
             rho_err=_rho_err(costs, len(rows.keys)),
-            outlier_records=record_doubts(rows, self._outliers[level]) if n else self._outliers[level],
+            outlier_records=record_doubts(rows, self._outliers[level]),
+            cells=cells_of(self._sums.periods.get(level), rows),
             **corrected,
         )
 
@@ -177,11 +188,12 @@ def _rho_err(costs: fitters.FixedCosts | None, n_keys: int) -> Floats:
     return error
 
 
-def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> dict[str, Any]:
+def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> tuple[dict[str, Any], Floats]:
     found = correct(costs, rows)
     valid = bucket_variances(rows, found)
     usable = rho_of_rows(costs, rows)
-    names = name_costs(costs, rows, valid.per_job)
+    slopes = slopes_of_rows(rows, usable, valid.per_job)
+    names = name_costs(costs, rows, slopes)
     factor = names.factor[rows.name.codes]
     # What is the same everywhere belongs to the level of the task; what differs by name has to be taken out
     # also where the lengths are equal.
@@ -189,7 +201,7 @@ def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> dict[str, Any]:
     rho = np.where(taken, np.where(found.corrected, found.rho, usable) * factor, 0.0)
     events, n_jobs = rows.sums["events"], rows.sums["n_jobs"]
     share = np.nan_to_num(usable * factor / (events / n_jobs + usable * factor))
-    return {
+    columns = {
         "rho": rho,
         "events_eff": events + rho * n_jobs,
         "rel_var": valid.rel_var,
@@ -198,7 +210,11 @@ def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> dict[str, Any]:
         "cost_doubt": share * names.doubt[rows.name.codes],
         "cost_common": common_error(costs, rows),
         "name_costs": names,
+        "elasticity": slopes.elasticity,
+        "elasticity_err": slopes.error,
+        "length_var": rows.sums["events_sq"] * n_jobs / events**2 - 1.0,
     }
+    return columns, scatter_of_tasks(names, slopes, rows)
 
 
 def _of_type(keys: TaskKeys, task: Labels, processing_type: str) -> Mask:

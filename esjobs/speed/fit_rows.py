@@ -60,7 +60,12 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
 
 def _shared_parts(item: Fit) -> list[dict[str, object]]:
     factors, names = item.factors, item.data.name.names.astype(str)
-    columns = {"type": factors.k_err_type, "class": factors.k_err_class, "cost": factors.k_err_cost}
+    columns = {
+        "type": factors.k_err_type,
+        "class": factors.k_err_class,
+        "cost": factors.k_err_cost,
+        "shift": factors.k_err_shift,
+    }
     costs = item.data.name_costs if METHODS[factors.method].corrected else None
     standing_out = set() if costs is None else set(costs.standing_out().tolist())
     rows = []

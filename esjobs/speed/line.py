@@ -69,7 +69,7 @@ def _compare(
 ) -> Comparison:
     chosen = np.array(places, np.int64)
     those = [declared[factors.name[index]] for index in places]
-    declares = np.array([item.origin != "default" and item.values_ratio is None for item in those], np.bool_)
+    declares = np.array([item.usable for item in those], np.bool_)
     measured = declares & factors.comparable[chosen] & ~factors.in_doubt[chosen]
 
     def line_of(k: Floats) -> fitters.LineResult:

@@ -205,6 +205,11 @@ def _apart(
         columns = (parts.column(name).to_pylist() for name in KEY)
         keys, numbers = keys.extended(list(zip(*columns, strict=True)))
     levels: dict[str, TaskSums] = {}
+    taken_apart = [key for key, task in looked_at.items() if task.decision in _APART]
+    periods = {
+        level: rows[~np.isin(rows.task.names, taken_apart)[rows.task.codes]].renumbered(numbers)
+        for level, rows in sums.periods.items()
+    }
     for level, rows in sums.levels.items():
         seen = [looked_at.get(key) for key in rows.task.names.tolist()]
         split = np.array([task is not None and task.decision in _APART for task in seen], np.bool_)
@@ -216,7 +221,7 @@ def _apart(
         levels[level] = marked
     n_buckets = int(levels["queue"].n_buckets.sum()) if parts is not None else sums.n_buckets
     renamed = {int(numbers[key]): task for key, task in looked_at.items()}
-    return WindowSums(levels, n_buckets, sums.n_jobs, sums.mix), renamed
+    return WindowSums(levels, n_buckets, sums.n_jobs, sums.mix, periods), renamed
 
 
 def _per_row(reasons: Sequence[str | None], task: Labels) -> Labels:

@@ -45,6 +45,24 @@ class NameCosts:
         return np.flatnonzero(far)
 
 
+def scatter_of_tasks(names: NameCosts, slopes: fitters.BucketSlopes, rows: TaskSums) -> Floats:
+    """Return the part of the relative error of each task's start-up time that comes from its names, by key.
+
+    ``sigma_f`` times the root of the sum of squares of the shares of names in what slopes tell; 0 where names
+    do not differ significantly.
+    """
+    n_keys = len(rows.keys)
+    if not names.corrected or names.scatter is None:
+        return np.zeros(n_keys)
+    telling = np.isfinite(slopes.error) & (slopes.error > 0) & (rows.cut.codes < 0)
+    key = rows.task.names[rows.task.codes][telling]
+    weight = slopes.error[telling] ** -2.0
+    total = np.bincount(key, weight, n_keys)
+    square = np.bincount(key, weight**2, n_keys)
+    scatter: Floats = names.scatter * np.sqrt(square) / np.where(total > 0, total, 1.0)
+    return scatter
+
+
 def rho_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
     """Return the start-up time of each row's task in events, corrected for or not; NaN where unknown."""
     table = costs.tasks
@@ -67,12 +85,15 @@ def own_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
     return np.asarray(of_key[rows.task.names][rows.task.codes])
 
 
-def name_costs(costs: fitters.FixedCosts, rows: TaskSums, per_job: Floats) -> NameCosts:
-    """Find the differences of start-up times between names, and the part certain enough to correct for."""
+def name_costs(costs: fitters.FixedCosts, rows: TaskSums, slopes: fitters.BucketSlopes) -> NameCosts:
+    """Find the differences of start-up times between names, and the part certain enough to correct for.
+
+    ``slopes``: of the rows, see :func:`slopes_of_rows`.
+    """
     n_names = len(rows.name.names)
     rho = np.where(rows.cut.codes < 0, rho_of_rows(costs, rows), np.nan)
     found = fitters.unit_costs(
-        slopes_of_rows(rows, rho, per_job),
+        slopes,
         np.nan_to_num(rho),
         rows.name.codes,
         n_names,

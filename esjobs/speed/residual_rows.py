@@ -21,7 +21,8 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
         return
     rank = _ranks(table.pull)
     shown = _largest(fit.data.task[rows], fit.data.n_jobs[rows]) | (rank > 0)
-    effective = fit.data.events_eff if METHODS[fit.factors.method].corrected else fit.data.events
+    corrected = METHODS[fit.factors.method].corrected
+    effective = fit.data.events_eff if corrected else fit.data.events
     for bucket in np.flatnonzero(shown):
         row = rows[bucket]
         task_id, core_class, task_type, work_kind = fit.data.keys.parts(table.task[bucket])
@@ -39,6 +40,7 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
             "expected_cpu_s_per_event": finite(expected),
             "deviation": finite(1 / ratio - 1),
             "pull": finite(-table.pull[bucket]),
+            "rho": float(fit.data.rho[row]) if corrected else 0.0,
             "status": table.status[bucket],
             "rank": int(rank[bucket]) or None,
         }

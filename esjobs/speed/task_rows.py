@@ -9,15 +9,23 @@ from esjobs.publish.publication import finite
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.sums import TaskSums
 from esjobs.speed.mixed_tasks import MixedTask
+from fitters.layout.arrays import Floats
 
 _ESTIMATES = ("rho", "rho_err", "slope", "slope_err", "share", "share_err")
 _DECISIONS = {"apply": "corrected", "excluded": "start-up time unknown"}
 
 
 def task_rows(
-    rows: TaskSums, costs: fitters.FixedCosts | None, looked_at: Mapping[int, MixedTask], min_bucket_jobs: int
+    rows: TaskSums,
+    costs: fitters.FixedCosts | None,
+    looked_at: Mapping[int, MixedTask],
+    min_bucket_jobs: int,
+    rho_scatter: Floats | None = None,
 ) -> Iterator[dict[str, object]]:
-    """Yield one row per task key, as queues ran it, and one per task before its split."""
+    """Yield one row per task key, as queues ran it, and one per task before its split.
+
+    ``rho_scatter``: relative error of each key's start-up time because queues differ; it is added to rho_err.
+    """
     tasks, index = rows.task.names, rows.task.codes
     n_jobs = np.bincount(index, rows.sums["n_jobs"], len(tasks)).astype(np.int64)
     n_queues = np.bincount(index, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
@@ -27,6 +35,8 @@ def task_rows(
     existing = {} if costs is None else {int(row["name"]): row for row in costs.tasks.rows()}
     for number, task in enumerate(tasks.tolist()):
         cost = existing.get(task, {})
+        if cost and rho_scatter is not None:
+            cost = {**cost, "rho_err": float(np.hypot(cost["rho_err"], rho_scatter[task] * cost["rho"]))}
         decision = _DECISIONS.get(cost.get("decision", ""), "kept")
         reason = cost.get("reason", "")
         if mixed[number] >= 0:
@@ -53,15 +63,15 @@ def task_rows(
             }
 
 
-def with_accounts(
+def with_decisions(
     rows: Iterable[Mapping[str, object]], tasks: Iterable[Mapping[str, object]]
 ) -> Iterator[dict[str, object]]:
-    """Yield rows of buckets with the account of their task; a kind of work falls back to its task."""
+    """Yield rows of buckets with the decision about their task; a kind of work falls back to its task."""
     existing = {_identity(task): task for task in tasks}
     for row in rows:
         key = _identity(row)
         task = existing.get(key) or existing.get((*key[:-1], None)) or {}
-        yield {**row, "rho": task.get("rho"), "decision": task.get("decision")}
+        yield {**row, "decision": task.get("decision")}
 
 
 def _identity(row: Mapping[str, object]) -> tuple[object, ...]:

@@ -2,9 +2,10 @@
 
 The changes: the other objective; the start-up time by two errors either way, and left in if not significant;
 each processing type and core class alone; each task left out; the start-up time of the name like that of the
-others; each half of its tasks; its stray buckets put back. All but the first are one linear step from the
-fit (:class:`fitters.LinearResponse`); the last two change one name at levels that stay. A verdict needs the
-extremes only: per name and kind of change the lowest and the highest factor are kept, with their cause.
+others; each half of its tasks and of the time; its stray buckets put back. All but the first are one linear
+step from the fit (:class:`fitters.LinearResponse`); the last three change one name at levels that stay
+(``own_buckets``). A verdict needs the extremes only: per name and kind of change the lowest and the highest
+factor are kept, with their cause.
 """
 
 from collections.abc import Iterator
@@ -16,13 +17,12 @@ import fitters
 from esjobs.core.words import VARIED
 from esjobs.publish.publication import finite
 from esjobs.speed.factors import METHODS, Fit, of_other_objective
-from fitters.layout.arrays import Floats, Mask, Texts
+from esjobs.speed.own_buckets import Changed, changes_of_own_buckets
+from fitters.layout.arrays import Floats, Texts
 
 _OBJECTIVE, _FIXED_COST, _ONE_TYPE, _ONE_CORE_CLASS, _TASK_LEFT_OUT = VARIED[:5]
-_OWN_COST, _HALVES, _STRAYS = VARIED[5:]
+_OWN_COST = VARIED[5]
 RHO_ERRORS = 2.0  # By how many of its errors a start-up time is changed
-# What is changed, in words, and ln k under it minus ln k, per unit of the response; NaN without a factor
-Changed = list[tuple[str, Floats]]
 
 
 def variant_rows(fit: Fit, min_name_jobs: int) -> Iterator[dict[str, object]]:
@@ -40,7 +40,7 @@ def variant_rows(fit: Fit, min_name_jobs: int) -> Iterator[dict[str, object]]:
         _FIXED_COST: _other_fixed_costs(fit, response),
         **_parts(fit, response, min_name_jobs),
         _OWN_COST: _without_own_cost(fit, response),
-        **_own_buckets(fit, response),
+        **changes_of_own_buckets(fit, response, min_name_jobs),
     }
     for kind, changed in kinds.items():
         if not changed:
@@ -74,7 +74,7 @@ def _other_objective(fit: Fit, names: Texts) -> Changed:
 
 def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
     # All tasks move the same way: so their errors would add up.
-    rows, data = _input_rows(fit, response), fit.data
+    rows, data = fit.input_rows(response), fit.data
     rho = data.rho[rows]
     if not METHODS[fit.factors.method].corrected or not (rho > 0).any():
         return []
@@ -92,7 +92,7 @@ def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
 
 
 def _parts(fit: Fit, response: fitters.LinearResponse, min_name_jobs: int) -> dict[str, Changed]:
-    rows, data = _input_rows(fit, response), fit.data
+    rows, data = fit.input_rows(response), fit.data
     keys = data.task.names[data.task.codes[rows]]
     unit = _units_of_rows(fit, response)
     found: dict[str, Changed] = {}
@@ -139,7 +139,7 @@ def _of_strays(
 
 def _without_own_cost(fit: Fit, response: fitters.LinearResponse) -> Changed:
     """Change of ln k of each name whose start-up time has a factor of its own, with that factor at 1."""
-    rows, data = _input_rows(fit, response), fit.data
+    rows, data = fit.input_rows(response), fit.data
     costs = data.name_costs
     if costs is None or not costs.corrected or not METHODS[fit.factors.method].corrected:
         return []
@@ -151,53 +151,6 @@ def _without_own_cost(fit: Fit, response: fitters.LinearResponse) -> Changed:
     for number in np.unique(unit[shift != 0]):
         change[number] = response.with_values(np.where(unit == number, shift, 0.0))[number]
     return [("start-up time as elsewhere", change)]
-
-
-def _own_buckets(fit: Fit, response: fitters.LinearResponse) -> dict[str, Changed]:
-    """Changes of ln k of each name from some of its own buckets, at the levels of the fit.
-
-    Halves of the tasks: every second one, in the order of their keys. Strays have the weight that they would
-    have without rejection.
-    """
-    table, result = fit.buckets, fit.result
-    if table is None or result is None:
-        return {}
-    index = np.full(len(result.units), -1)
-    index[response.units] = np.arange(response.units.size)
-    unit = index[result.source.unit]
-    mine = np.flatnonzero(
-        (unit >= 0) & np.isin(table.status, ("used", "rejected")) & np.isfinite(table.ratio)
-    )
-    unit, stray = unit[mine], table.status[mine] == "rejected"
-    sigma = result.sigma_int.value
-    variance = fit.data.rel_var[fit.rows[mine]] + (sigma**2 if np.isfinite(sigma) else 0.0)
-    # A stray bucket of unknown variance counts like the mean bucket
-    usual = np.nanmean(variance) if np.isfinite(variance).any() else 1.0
-    weight = 1.0 / np.where(np.isfinite(variance) & (variance > 0), variance, usual)
-    own = -np.log(table.ratio[mine].astype(float))
-
-    def mean(chosen: Mask) -> Floats:
-        total = np.bincount(unit, weight * chosen, len(response.units))
-        change = np.bincount(unit, weight * chosen * own, len(response.units))
-        found: Floats = np.divide(change, total, out=np.full(total.size, np.nan), where=total > 0)
-        return found
-
-    every, kept = np.ones(len(mine), np.bool_), ~stray
-    order = np.argsort(unit[kept], kind="stable")
-    place = np.arange(order.size) - np.searchsorted(unit[kept][order], unit[kept][order])
-    even = np.zeros(len(mine), np.bool_)
-    even[np.flatnonzero(kept)[order]] = place % 2 == 0
-    base = mean(kept)
-    several = np.bincount(unit[kept], minlength=len(base)) > 1
-    halves = [
-        (f"{which} half of its tasks", np.where(several, mean(part & kept) - base, np.nan))
-        for which, part in (("first", even), ("second", ~even))
-    ]
-    has_strays = np.bincount(unit[stray], minlength=len(base)) > 0
-    return {
-        _HALVES: halves,
-        _STRAYS: [("strays put back", np.where(has_strays, mean(every) - base, np.nan))],
-    }
 
 
 def _tasks_left_out(
@@ -221,13 +174,6 @@ def _tasks_left_out(
             "high_change": without(left.high_task[index]),
             "disconnecting_task": without(left.lost_task[index]),
         }
-
-
-def _input_rows(fit: Fit, response: fitters.LinearResponse) -> npt.NDArray[np.intp]:
-    if fit.result is None:
-        return np.empty(0, np.intp)
-    kept = fit.result.weighting.kept
-    return (fit.rows if kept is None else fit.rows[kept])[response.rows]
 
 
 def _units_of_rows(fit: Fit, response: fitters.LinearResponse) -> npt.NDArray[np.intp]:

@@ -77,7 +77,7 @@ def _rows(data: FitInput, entered: Mask, sums: MachineSums) -> _Rows | None:
     sums = sums.keep(kept)
     n_jobs = sums.sums["n_jobs"]
     effective = sums.sums["events"] + rho[sums.unit, sums.queue] * n_jobs
-    scatter = fitters.job_scatter(sums.unit, sums.kind, n_jobs, job_variance(sums.sums, effective))
+    scatter = fitters.job_scatter(sums.unit, sums.kind_of_unit, n_jobs, job_variance(sums.sums, effective))
     value = np.log(sums.sums["cpu_s"] / effective)
     return _Rows(sums, value, np.nan_to_num(scatter.per_job, nan=1.0) / n_jobs)
 

@@ -13,10 +13,9 @@ from itertools import pairwise
 import numpy as np
 from scipy import linalg
 
-from fitters.fit.outer_sums import laplacian
 from fitters.fit.results import FitResult
+from fitters.fit.two_way import TwoWay
 from fitters.layout.arrays import Floats, Ints, Mask
-from fitters.layout.kernels import unit_roots
 from fitters.threads import one_blas_thread
 
 # Reciprocal condition below which a task left out takes the last link between parts of the component
@@ -62,13 +61,33 @@ class LinearResponse:
         self.tasks, self._task = np.unique(task[inside], return_inverse=True)
         self._weight = weight[inside] if weight.size else np.ones(self._rows.size)
         self._value = np.log(buckets.value[inside]) + np.log(result.units.k[buckets.unit[inside]])
-        self._everything = _System(self._unit, self._task, self._weight, self.units.size, self.tasks.size)
+        self._everything = TwoWay(self._unit, self._task, self._weight, self.units.size, self.tasks.size)
         self._base = self._everything.solve(self._value)
 
     @property
     def rows(self) -> Ints:
-        """Buckets of the component, positions in `FitResult.buckets`."""
+        """Buckets of the component, positions in `FitResult.buckets`, by task."""
         return self._rows
+
+    @property
+    def unit(self) -> Ints:
+        """Position in `units` of each of these buckets."""
+        return self._unit
+
+    @property
+    def task(self) -> Ints:
+        """Position in `tasks` of each of these buckets."""
+        return self._task
+
+    @property
+    def weight(self) -> Floats:
+        """Weight of each of these buckets in the fit."""
+        return self._weight
+
+    @property
+    def residual(self) -> Floats:
+        """Rest of ln a in each of these buckets, without levels and factors."""
+        return self._everything.residuals(self._value)
 
     def with_values(self, ln_change: Floats) -> Floats:
         """Change of ln k of each unit when ln a changes by `ln_change`, shape (n_rows,)."""
@@ -79,7 +98,7 @@ class LinearResponse:
         """Return the change of ln k with the chosen buckets only; `chosen` has the shape (n_rows,). NaN for
         units no longer linked with the largest part of the units.
         """
-        system = _System(
+        system = TwoWay(
             self._unit[chosen], self._task[chosen], self._weight[chosen], self.units.size, self.tasks.size
         )
         change = system.solve(self._value[chosen]) - self._base
@@ -175,45 +194,3 @@ def _gauged(change: Floats) -> Floats:
     ordered = np.partition(valid, (low, high))
     centred: Floats = change - 0.5 * (ordered[low] + ordered[high])
     return centred
-
-
-class _System:
-    """Normal equations of the linear model for the largest set of units that tasks link; others get NaN."""
-
-    def __init__(self, unit: Ints, task: Ints, weight: Floats, n_units: int, n_tasks: int) -> None:
-        self._unit, self._task, self._weight = unit, task, weight
-        self._n_units, self._n_tasks = n_units, n_tasks
-        starts = np.flatnonzero(np.diff(task, prepend=-1))
-        ptr = np.append(starts, task.size)
-        of_bucket = unit.astype(np.int32)
-        label = unit_roots(ptr, of_bucket, n_units)
-        self._inside = np.flatnonzero(label == np.bincount(label).argmax())
-        self._total = np.bincount(task, weight, n_tasks)
-        self._factor: tuple[Floats, bool] | None = None
-        if self._inside.size < 2:
-            return
-        norm = self._total[task[starts]]
-        matrix = laplacian(ptr, of_bucket, weight, np.where(norm > 0, norm, 1.0), n_units)
-        if self._inside.size < n_units:
-            matrix = matrix[np.ix_(self._inside, self._inside)]
-        # the gauge: the constant vector, which the matrix takes to 0
-        matrix += np.trace(matrix) / self._inside.size**2
-        self._factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-
-    def solve(self, value: Floats) -> Floats:
-        fitted = np.full(self._n_units, np.nan)
-        if self._factor is None:
-            return fitted
-        level = np.bincount(self._task, self._weight * value, self._n_tasks)
-        level = np.divide(level, self._total, out=level, where=self._total > 0)
-        gradient = np.bincount(self._unit, self._weight * (value - level[self._task]), self._n_units)
-        fitted[self._inside] = linalg.cho_solve(self._factor, -gradient[self._inside], check_finite=False)
-        return fitted
-
-    def inverse(self) -> Floats:
-        # Of a system that links all units.
-        identity = np.eye(self._n_units)
-        if self._factor is None:
-            return identity
-        inverse: Floats = linalg.cho_solve(self._factor, identity, overwrite_b=True, check_finite=False)
-        return inverse

@@ -24,18 +24,23 @@ Kind = Literal[
     "ingest_stopped",
     "undelivered",
     "job_issues",
+    "incident_opened",
+    "incident_lasting",
+    "incident_over",
     "test",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)  # Every kind of notice
-# What a site may be told: changes of confirmed deviations
-SITE_KINDS: tuple[Kind, ...] = ("opened", "reopened", "closed")
 FLAG_KINDS: tuple[Kind, ...] = KINDS[:11]  # Kinds about a queue or CPU model
 SERVICE_KINDS: tuple[Kind, ...] = KINDS[11:16]  # Kinds about this service
 JOB_KINDS: tuple[Kind, ...] = ("job_issues",)  # Kinds about jobs of users and projects
+# Kinds about efficiency and failures of sites
+INCIDENT_KINDS: tuple[Kind, ...] = ("incident_opened", "incident_lasting", "incident_over")
+# What a site may be told: changes of confirmed deviations, and its own incidents
+SITE_KINDS: tuple[Kind, ...] = ("opened", "reopened", "closed", *INCIDENT_KINDS)
 # What a role is there for
 ROLE_KINDS: Mapping[str, tuple[Kind, ...]] = {
     "site": SITE_KINDS,
-    "coordinator": FLAG_KINDS,
+    "coordinator": (*FLAG_KINDS, *INCIDENT_KINDS),
     "operator": SERVICE_KINDS,
     "support": JOB_KINDS,
 }
@@ -93,6 +98,11 @@ class Notice:
     def is_flag(self) -> bool:
         """True if it is about a queue or a CPU model."""
         return self.kind in FLAG_KINDS
+
+    @property
+    def is_of_site(self) -> bool:
+        """True if recipients choose it by site or queue."""
+        return self.is_flag or self.kind in INCIDENT_KINDS
 
     def plain(self) -> dict[str, Any]:
         """Return plain data for JSON; times and days are ISO texts."""

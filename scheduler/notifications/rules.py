@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from scheduler.notifications.notices import ROLE_KINDS, Notice, at_least
+from esjobs.schema.today import EVERYWHERE
+from scheduler.notifications.notices import INCIDENT_KINDS, ROLE_KINDS, SITE_KINDS, Notice, at_least
 from scheduler.notifications.settings import Recipient
 
 # States that a site has been told of: what ends from there is told, too
@@ -20,11 +21,13 @@ def takes(recipient: Recipient, notice: Notice) -> bool:
         return False
     if recipient.role == "site" and not _may_be_sent(notice):
         return False
-    return not notice.is_flag or matches(recipient.patterns, notice.site, notice.name)
+    return not notice.is_of_site or matches(recipient.patterns, notice.site, notice.name)
 
 
 def _may_be_sent(notice: Notice) -> bool:
-    if notice.level != "queue" or notice.kind not in ROLE_KINDS["site"]:
+    if notice.kind in INCIDENT_KINDS:
+        return notice.site != EVERYWHERE
+    if notice.level != "queue" or notice.kind not in SITE_KINDS:
         return False
     return notice.from_state in _TOLD_STATES if notice.kind == "closed" else notice.confirmed is True
 

@@ -50,7 +50,7 @@ def file_of(page: Page) -> str:
 
 EMPTY_IN_THE_DEMO = UNSCORED | {
     *("models-hs23", "models-hs06", "trust-ledger", "issues-idle-gpus"),
-    "issues-lost-by-user",
+    *("issues-lost-by-user", "site-incidents"),
     "provisioning",
 }
 """Panels without rows there: no references, no night, no index of provisioning, no time series, no nodes."""

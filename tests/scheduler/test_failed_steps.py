@@ -57,7 +57,17 @@ def test_what_needs_the_fits_waits_for_them(tmp_path: Path) -> None:
         assert row["state"] == "failed"
         compare_text(row["reason"])
         done = {each["step"] for each in stage.nights._ledger.steps(FIRST) if each["state"] == "done"}
-        assert done == {"ingest", "talp", "aggregate", "backfill", "detect", "score", "notify", "prune"}
+        assert done == {
+            "ingest",
+            "talp",
+            "aggregate",
+            "backfill",
+            "today",
+            "detect",
+            "score",
+            "notify",
+            "prune",
+        }
 
 
 def test_without_buckets_only_files_and_messages_are_done(tmp_path: Path) -> None:

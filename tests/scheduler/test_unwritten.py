@@ -90,5 +90,5 @@ def test_what_failed_first_is_told_when_the_account_cannot_be_written(
             stage.trigger(FIRST)
     assert (
         str(caught.value) == f"night {FIRST} failed: aggregate failed: the sums cannot be read; "
-        "skipped: backfill, fit, drift, decompose, watch, detect, score; no space left"
+        "skipped: backfill, fit, drift, decompose, watch, today, detect, score; no space left"
     )

@@ -8,6 +8,7 @@ import pytest
 
 from esjobs.api.session import Session
 from esjobs.records.demo.grid import Grid
+from esjobs.records.tasks.machines import MachineSums
 from tests.conftest import memory_session
 from tests.flags.drift.grids import at_sites, fill, on_unknown_models
 
@@ -33,6 +34,14 @@ def rows(session: Session, table: str) -> list[dict[str, Any]]:
         table, level="queue", type="all", method="gamma"
     ).rows.to_pylist()
     return found
+
+
+def test_kinds_are_numbered_by_unit_whatever_rows_are_left() -> None:
+    units = [("t1", "single", "simul"), ("t2", "multi", "simul"), ("t3", "single", "simul")]
+    codes = np.array([2], np.int32)
+    sums = MachineSums(units, ["Q"], ["M"], codes, 0 * codes, 0 * codes, {"n_jobs": np.ones(1)})
+    assert sums.kind_of_unit.tolist() == [0, 1, 0]
+    assert sums.task.tolist() == [2]
 
 
 @pytest.fixture(scope="module")

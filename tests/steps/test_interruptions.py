@@ -117,7 +117,9 @@ def assert_again_completes(scene: Scene, store: Path) -> None:
             assert same(found["loads"], scene.after["loads"])
         assert code == 0
         for name, frame in scene.after.items():
-            assert same(found[name], frame), name
+            # rows that the first attempt had put are unchanged for the second
+            left_out = ["unchanged"] if name == "loads" else []
+            assert same(found[name].drop(columns=left_out), frame.drop(columns=left_out)), name
         session.store.sweep()
         assert session.store.sweep() == 0
 

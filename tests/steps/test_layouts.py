@@ -12,6 +12,7 @@ import esjobs.issues.detect
 import esjobs.pop.joining
 import esjobs.records.jobs.aggregate
 import esjobs.scores.score
+import esjobs.today.sums
 from esjobs.api.session import Session
 from esjobs.core.query import Days
 from esjobs.core.tables import Table, column
@@ -49,8 +50,13 @@ def of_buckets(session: Session) -> Mapping[date, str]:
     return {WINDOW.first_day: f"{len(behind)} days are behind"}
 
 
+def of_day_sums(session: Session) -> Mapping[date, str]:
+    return esjobs.today.sums.fingerprints_of_days(session.store, WINDOW)
+
+
 STEPS: dict[str, tuple[object, Marks]] = {
     "buckets": (esjobs.records.jobs.aggregate, of_buckets),
+    "day_sums": (esjobs.today.sums, of_day_sums),
     "daily_factors": (esjobs.flags.drift.drift, of_daily_factors),
     "issue_days": (esjobs.issues.detect, of_findings),
     "footprints": (esjobs.issues.detect, of_findings),

@@ -1,7 +1,8 @@
 """The page of one job as a single HTML file: no scripts, no network; texts are escaped by the template."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -147,17 +148,24 @@ class JobPage:
     launches: Sequence[Tree] = ()
 
 
+def nowhere(_heading: str, _cell: str) -> str:
+    """The address of a cell's page where pages stand alone: none."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Around:
     """Context of a page among others.
 
     ``style``: the address of the style sheet that they share. ``mark``: by which our files are known.
-    ``ways``: titles and addresses of pages to go back to.
+    ``ways``: titles and addresses of pages to go back to. ``lead``: address of the page of a cell, by the
+    heading of its column; empty without one.
     """
 
     style: str
     mark: str
     ways: Sequence[tuple[str, str]]
+    lead: Callable[[str, str], str] = nowhere
 
 
 def job_style() -> str:
@@ -167,13 +175,18 @@ def job_style() -> str:
 
 def render_job(page: JobPage, around: Around | None = None) -> str:
     """The page as HTML; the same page gives the same text, to the byte. ``around``: none, it stands alone."""
+    style = Markup("" if around else job_style())  # noqa: S704 - our own files
+    mark = Markup(around.mark if around else "")  # noqa: S704 - our own text
+    lead = around.lead if around else nowhere
+    return _template().render(page=page, style=style, around=around, mark=mark, lead=lead).lstrip()
+
+
+@cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = environment.from_string(_read("job.html.jinja"))
-    style = Markup(job_style())  # noqa: S704 - our own files
-    mark = Markup(around.mark if around else "")  # noqa: S704 - our own text
-    return template.render(page=page, style=style, around=around, mark=mark)
+    return environment.from_string(_read("led.jinja") + _read("job.html.jinja"))
 
 
 def _read(name: str) -> str:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
 from dashboards.spec import LOOKS, look_of
+from dashboards.targets.html.job import Around, nowhere
 from dashboards.targets.html.theme import SHAPES, palette_css, series_css
 
 _HERE = Path(__file__).parent
@@ -17,6 +19,8 @@ _SHORT = 32
 _LETTERS, _WORD = 34, 70
 # Measured sizes of a letter and of the gap between columns, rounded down
 _LETTER_PX, _GAP_PX = 7.0, 13.5
+# Widths of tables are classes of so many pixels each: a policy without inline styles admits no others
+_NEEDS_PX, _MOST_NEEDS = 40, 100
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,11 @@ class Columns:
         letters = sum(max(map(_letters, column)) for column in cells)
         return round(letters * _LETTER_PX + len(self.headings) * _GAP_PX)
 
+    @property
+    def width_class(self) -> int:
+        """The number of the class that has this width."""
+        return min(round(self.width / _NEEDS_PX), _MOST_NEEDS)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -169,12 +178,34 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class FormField:
+    """An input of a form; with ``options`` a choice."""
+
+    name: str
+    label: str
+    value: str = ""
+    hint: str = ""
+    options: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form that asks the server; ``button``: its label."""
+
+    action: str
+    fields: Sequence[FormField]
+    button: str
+
+
+@dataclass(frozen=True)
 class ProfilePage:
-    """Everything on the page, as texts."""
+    """Everything on the page, as texts. ``links``: titles and addresses of further pages about it."""
 
     title: str
     source: str
     parts: Sequence[Part]
+    links: Sequence[tuple[str, str]] = ()
+    form: Form | None = None
 
 
 def _letters(cell: str) -> int:
@@ -182,14 +213,32 @@ def _letters(cell: str) -> int:
     return max(min(len(cell), _LETTERS), min(max(map(len, cell.split()), default=0), _WORD))
 
 
-def render_profile(page: ProfilePage) -> str:
-    """The page as HTML; the same page gives the same text, to the byte."""
+def profile_style() -> str:
+    """The style sheet of these pages."""
+    files = "".join(map(_read, ("report.css", "job.css", "profile.css")))
+    return palette_css() + series_css() + files + widths_css()
+
+
+def widths_css() -> str:
+    """The widths that tables need, as classes."""
+    numbers = range(1, _MOST_NEEDS + 1)
+    return "".join(f".needs-{number}{{--needs:{number * _NEEDS_PX}px}}" for number in numbers)
+
+
+def render_profile(page: ProfilePage, around: Around | None = None) -> str:
+    """The page as HTML; the same page gives the same text, to the byte. ``around``: none, it stands alone."""
+    style = Markup("" if around else profile_style())  # noqa: S704 - our own files
+    lead = around.lead if around else nowhere
+    return _template().render(page=page, style=style, around=around, lead=lead).lstrip()
+
+
+@cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    style = palette_css() + series_css() + "".join(map(_read, ("report.css", "job.css", "profile.css")))
-    template = environment.from_string(_read("profile_part.jinja") + _read("profile.html.jinja"))
-    return template.render(page=page, style=Markup(style)).lstrip()  # noqa: S704 - our own files
+    files = ("led.jinja", "profile_part.jinja", "profile.html.jinja")
+    return environment.from_string("".join(map(_read, files)))
 
 
 def _read(name: str) -> str:

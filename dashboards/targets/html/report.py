@@ -19,7 +19,9 @@ from markupsafe import Markup
 from dashboards.spec import LOOKS
 from dashboards.targets.html.cells import moment
 from dashboards.targets.html.compose import Composer, ReportData
+from dashboards.targets.html.job import nowhere
 from dashboards.targets.html.parts import BooksPart, Charts, Section
+from dashboards.targets.html.profile import widths_css
 from dashboards.targets.html.theme import SHAPES, age_macro, look_names, palette_css, series_css
 from dashboards.view.rows import Row
 from esjobs.core.numbers import count
@@ -48,8 +50,9 @@ def render(data: ReportData) -> str:
     )
     environment.filters["count"] = count
     environment.filters["slug"] = lambda key: key.replace(" ", "-")
+    environment.globals["lead"] = nowhere
     page = environment.from_string(
-        age_macro() + _read("profile_part.jinja") + _read("report.html.jinja")
+        age_macro() + _read("led.jinja") + _read("profile_part.jinja") + _read("report.html.jinja")
     ).render(
         sections=sections,
         facts=_facts(composer),
@@ -60,11 +63,15 @@ def render(data: ReportData) -> str:
         shapes=SHAPES,
         names=look_names(),
         policy=policy(scripts),
-        style=Markup(palette_css() + series_css() + _read("report.css") + _read("profile.css")),  # noqa: S704 - our own files
+        style=Markup(_style()),  # noqa: S704 - our own files
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
         charts=_embedded(composer.charts),
     )
     return page.lstrip()
+
+
+def _style() -> str:
+    return palette_css() + series_css() + _read("report.css") + _read("profile.css") + widths_css()
 
 
 def _facts(composer: Composer) -> list[tuple[str, str]]:

@@ -166,7 +166,7 @@ def _buckets(rows: MachineSums, solved: KnownOfTasks) -> Buckets:
     rho = np.array([solved.rho.get(unit, 0.0) for unit in rows.units])[rows.unit]
     n_jobs = rows.sums["n_jobs"]
     effective = rows.sums["events"] + rho * n_jobs
-    scatter = fitters.job_scatter(rows.unit, rows.kind, n_jobs, job_variance(rows.sums, effective))
+    scatter = fitters.job_scatter(rows.unit, rows.kind_of_unit, n_jobs, job_variance(rows.sums, effective))
     value = np.log(rows.sums["cpu_s"] / effective)
     return Buckets(rows, value, np.nan_to_num(scatter.per_job, nan=1.0) / n_jobs)
 

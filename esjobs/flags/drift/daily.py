@@ -30,7 +30,7 @@ def factors_of_day(
     store: JobStore, day: date, fingerprint: str, solved: KnownOfTasks, sites: Sites
 ) -> Iterator[dict[str, object]]:
     """Yield the rows of ``daily_factors`` of a day; its buckets are read once."""
-    sums = with_sites(read_sums(store, Window.of_days(day, day)), lambda queue: sites.of(queue).name)
+    sums = with_sites(read_sums(store, Window.of_days(day, day)), sites)
     for level, rows in sums.levels.items():
         for row in _of_level(level, rows, solved):
             site = sites.at(level, str(row["name"]))

@@ -87,6 +87,11 @@ class RecordedValue:
             return 0.0
         return math.sqrt((residual - noise) / self.core_s_sq) / value
 
+    @property
+    def changed(self) -> bool:
+        """True if jobs carry several values that wrong core counts do not explain."""
+        return self.values_ratio is None and self.spread > CHANGED_SPREAD
+
 
 @dataclass(frozen=True)
 class Declared:
@@ -108,6 +113,11 @@ class Declared:
     source: str = ""
     country: str | None = None
     values_ratio: float | None = None
+
+    @property
+    def usable(self) -> bool:
+        """True if a line may rest on the value: no default, and not the mean of two at once."""
+        return self.origin != "default" and self.values_ratio is None
 
     def settles(self, row: Mapping[str, object]) -> bool:
         """True if an imported row is the one in force."""
@@ -237,7 +247,7 @@ def _origin(value: float, parent: float | None, recorded: RecordedValue | None) 
     per_job = None if recorded is None else recorded.core_s / recorded.n_jobs
     if is_default(value, per_job):
         return "default"
-    if recorded is not None and recorded.values_ratio is None and recorded.spread > CHANGED_SPREAD:
+    if recorded is not None and recorded.changed:
         return "changed"
     return "inherited" if same_value(value, parent) else "own"
 

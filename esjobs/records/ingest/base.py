@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 import pyarrow as pa
@@ -113,6 +114,7 @@ class Source(Protocol):
     - ``settable``: the fields that ``--set`` may fill; without it, those of a job, and a load that brings no
       jobs takes none;
     - ``with_events = False``: its jobs carry no events, so a load does not mention what only fits need;
+    - ``mapped(path)``: the format with a map of columns and names (``--map``);
     - ``accept(file)``: raises :class:`InputError` when the first bytes of a long stream show that the rest
       need not be read;
     - ``most``: bytes after which a stream is not read on;
@@ -154,6 +156,14 @@ def require_source(candidate_source: object) -> Source:
 def _has(candidate_source: object, name: str, kind: type) -> bool:
     value = getattr(candidate_source, name, None)
     return isinstance(value, kind) and bool(value)
+
+
+def with_map(source: Source, path: Path) -> Source:
+    """The source with a map of columns and names; :class:`UsageError` where the format has none."""
+    mapped = getattr(source, "mapped", None)
+    if mapped is None:
+        raise UsageError(f"format {source.name} accepts no map; omit --map")
+    return cast("Source", mapped(path))
 
 
 def settable(source: Source) -> tuple[Field, ...]:

@@ -225,27 +225,36 @@ def _name(head: str, clock: float | None, *, masked: bool) -> tuple[str, str | N
     vendor = _vendor(head)
     if any(pattern.search(head) for pattern in _VIRTUAL):
         return head, vendor, True
-    for pattern, prefix in _NUMBERS:
-        if vendor is None and pattern.match(head):
-            head = f"{prefix} {head}"
-            vendor = _vendor(head)
+    if vendor is None:
+        head = _with_vendor(head)
+        vendor = _vendor(head)
     words = head.split()
     if vendor is None:
-        # Kept as written, with the word that makes it recognisable.
-        recognised = any(w.lower() in _FILLER for w in words)
-        model = any(any(c.isdigit() for c in w) for w in words) and any(
-            len(w) > 1 and w.isalpha() and w.lower() not in _FILLER for w in words
-        )
-        return (head, None, False) if recognised and model else None
+        return (head, None, False) if _is_model(words) else None
     words = _spell(words, vendor)
     if vendor.lower() not in " ".join(words).lower():
         words.insert(0, vendor)
-    if all(w.lower() in _GENERIC for w in words) or not _has_number(words, vendor):
-        if clock is not None and vendor in ("Intel", "AMD"):
-            return " ".join([*words, *(["@"] if masked else []), f"{clock:.2f}GHz"]), vendor, masked
-        if all(w.lower() in _GENERIC for w in words):
-            return None
-    return " ".join(words), vendor, False
+    generic = all(word.lower() in _GENERIC for word in words)
+    if (generic or not _has_number(words, vendor)) and clock is not None and vendor in ("Intel", "AMD"):
+        return " ".join([*words, *(["@"] if masked else []), f"{clock:.2f}GHz"]), vendor, masked
+    return None if generic else (" ".join(words), vendor, False)
+
+
+def _with_vendor(head: str) -> str:
+    for pattern, prefix in _NUMBERS:
+        if pattern.match(head):
+            return f"{prefix} {head}"
+    return head
+
+
+def _is_model(words: list[str]) -> bool:
+    """True if words of no known vendor have a word of CPUs, one with a digit, and a name."""
+    lower = [word.lower() for word in words]
+    return (
+        any(word in _FILLER for word in lower)
+        and any(any(map(str.isdigit, word)) for word in lower)
+        and any(len(word) > 1 and word.isalpha() and word not in _FILLER for word in lower)
+    )
 
 
 def _vendor(head: str) -> str | None:

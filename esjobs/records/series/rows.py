@@ -143,3 +143,25 @@ def regular(times: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.flo
     shifted = int(np.count_nonzero(np.abs(exact - instants) > 0.1))
     dropped = len(instants) - len(np.unique(instants))
     return Regular(start, step, tuple(laid), shifted, dropped)
+
+
+def rates(
+    times: npt.NDArray[np.float64], counters: Sequence[npt.NDArray[np.float64]]
+) -> tuple[npt.NDArray[np.float64], int]:
+    """Rates per second of the sum of counters, and the number of decreases.
+
+    ``times``: s, rising. The first sample has no rate; where a counter falls, because a process ended or a
+    host began anew, there is none either.
+
+    >>> rates(np.array([0.0, 10, 20]), [np.array([0.0, 5, 3])])
+    (array([nan, 0.5, nan]), 1)
+    """
+    total = np.zeros(len(times) - 1)
+    fallen = np.zeros(len(times) - 1, bool)
+    for counter in counters:
+        risen = np.diff(counter)
+        fallen |= risen < 0
+        total += risen
+    with np.errstate(invalid="ignore"):
+        per_second = np.where(fallen, np.nan, total / np.diff(times))
+    return np.concatenate(([np.nan], per_second)), int(fallen.sum())

@@ -52,16 +52,12 @@ class MachineSums:
     @property
     def task(self) -> Codes:
         """Return for each row a code of its task id."""
-        return self._numbered([unit[:1] for unit in self.units])
+        return _numbered([unit[:1] for unit in self.units])[self.unit]
 
     @property
-    def kind(self) -> Codes:
-        """Return for each row a code of its core class and processing type."""
-        return self._numbered([unit[1:] for unit in self.units])
-
-    def _numbered(self, of_unit: Sequence[tuple[str | None, ...]]) -> Codes:
-        numbers: dict[tuple[str | None, ...], int] = {}
-        return np.array([numbers.setdefault(part, len(numbers)) for part in of_unit], np.int32)[self.unit]
+    def kind_of_unit(self) -> Codes:
+        """Return for each unit a code of its core class and processing type."""
+        return _numbered([unit[1:] for unit in self.units])
 
     def mix(self) -> dict[str, dict[str, float]]:
         """Return by queue the shares of its CPU models in its CPU time."""
@@ -73,6 +69,11 @@ class MachineSums:
                 part = row / row.sum()
                 shares[queue] = {self.models[at]: float(part[at]) for at in np.flatnonzero(part).tolist()}
         return shares
+
+
+def _numbered(parts: Sequence[tuple[str | None, ...]]) -> Codes:
+    numbers: dict[tuple[str | None, ...], int] = {}
+    return np.array([numbers.setdefault(part, len(numbers)) for part in parts], np.int32)
 
 
 def read_machine_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> MachineSums:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from esjobs.core.errors import TooLargeError
 
-ROW_B = 400
+ROW_B = 700
 """Memory of a fit per row (task key and name) at most, measured with every row in every fit."""
 
 _CGROUP = Path("/sys/fs/cgroup")

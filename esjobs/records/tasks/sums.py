@@ -6,8 +6,9 @@ to the bit, and so the same factors.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from math import prod
 from typing import Any
 
@@ -21,8 +22,10 @@ from esjobs.core.window import Window
 from esjobs.core.words import NAMED_LEVELS
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.day_spans import spans
+from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.memory import require_room
+from esjobs.records.tasks.period_sums import MOST_PERIODS, PERIOD_SUMS, PeriodSums, n_periods, site_labels
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import JobStore
 from fitters.layout.columns import Labels
@@ -84,13 +87,14 @@ class WindowSums:
     """All buckets of a window, added up for each level: queues and CPU models; :func:`with_sites` adds sites.
 
     ``n_jobs``: binned jobs by processing type ("" for none). ``mix``: sums by ``MIX_SUMS`` per queue and CPU
-    model, None where the records name none.
+    model, None where the records name none. ``periods``: by level; empty for a single day.
     """
 
     levels: Mapping[str, TaskSums]
     n_buckets: int
     n_jobs: Mapping[str, int]
     mix: Mapping[tuple[str, str | None], Mapping[str, float]] = field(default_factory=dict)
+    periods: Mapping[str, PeriodSums] = field(default_factory=dict)
 
 
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
@@ -102,7 +106,7 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
     inside = [Days.of_window(window), In("kind", ("binned",))]
     booked = read_table(store, DAYS, inside, ["day", "n_jobs"]).to_pylist()
     n_jobs = {row["day"]: row["n_jobs"] for row in booked}
-    adder = Adder()
+    adder = Adder(window)
     # A bucket has a job or more: what bounds the jobs of a piece bounds its buckets.
     for piece in spans(sorted(n_jobs), n_jobs):
         of_days = Days("day", piece[0], piece[-1])
@@ -112,9 +116,16 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
 
 
 class Adder:
-    """Adds buckets up. What is added first must not be of later days than what follows."""
+    """Adds buckets up. What is added first must not be of later days than what follows.
 
-    def __init__(self) -> None:
+    ``window``: to be cut into periods; None: the sums have none.
+    """
+
+    def __init__(self, window: Window | None = None) -> None:
+        days = 1 if window is None else (window.end - window.start).days
+        self._start = 0 if window is None else (window.start.date() - date(1970, 1, 1)).days
+        self._days, self._n_periods = days, n_periods(days)
+        self._periods = {level: _Level(PERIOD_SUMS) for level in NAMED_LEVELS if self._n_periods > 1}
         self._texts = {key: _Texts() for key in _KEYS[1:]}
         self._keys = _Numbers()
         self._levels = {level: _Level() for level in NAMED_LEVELS}
@@ -149,6 +160,9 @@ class Adder:
             self._n_jobs[number - 1] += int(jobs)
         for level, rows in self._levels.items():
             rows.add(key, codes[level], columns)
+        period = (codes["day"] - self._start) * self._n_periods // self._days
+        for level, rows in self._periods.items():
+            rows.add(key, np.where(codes[level] < 0, -1, codes[level] * MOST_PERIODS + period), columns)
         self._mix.add(codes["queue"] + 1, codes["cpu_model"] + 1, columns)
 
     def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
@@ -184,6 +198,10 @@ class Adder:
             self._n_buckets,
             {kind[number] or "": jobs for number, jobs in sorted(self._n_jobs.items()) if jobs},
             self._mix.of_pairs(self._texts["queue"].listed, self._texts["cpu_model"].listed),
+            {
+                level: rows.of_periods(number, self._texts[level].listed[:-1])
+                for level, rows in self._periods.items()
+            },
         )
 
 
@@ -302,6 +320,19 @@ class _Level:
         nothing = Labels(np.empty(0, object), np.full(len(rows), -1, np.int32))
         return TaskSums(task, name, self._sums, self._n_buckets, nothing, keys, nothing)
 
+    def of_periods(self, number: Codes, names: Sequence[str | None]) -> PeriodSums:
+        """Return the rows of names that carry their period in their last digit."""
+        rows = self._rows.keys
+        task = number[rows >> 32]
+        used, codes = np.unique(task, return_inverse=True)
+        name = rows & 0xFFFFFFFF
+        return PeriodSums(
+            Labels(used.astype(np.int64), codes.astype(np.int32)),
+            _labels(names, name // MOST_PERIODS),
+            (name % MOST_PERIODS).astype(np.int32),
+            self._sums,
+        )
+
 
 def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels:
     order = sorted(range(len(texts)), key=texts.__getitem__)  # type: ignore[arg-type]
@@ -312,17 +343,19 @@ def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels
     return Labels(names, position[codes]).used()
 
 
-def with_sites(sums: WindowSums, site_of: Callable[[str], str]) -> WindowSums:
-    """Return the sums with those of sites beside; ``site_of``: the site of a queue."""
+def with_sites(sums: WindowSums, sites: Sites) -> WindowSums:
+    """Return the sums with those of sites beside."""
     queues, models = (sums.levels[level] for level in NAMED_LEVELS)
-    return replace(sums, levels={"queue": queues, "site": _of_sites(queues, site_of), "cpu_model": models})
+    levels = {"queue": queues, "site": _of_sites(queues, sites), "cpu_model": models}
+    periods = dict(sums.periods)
+    if "queue" in periods:
+        periods["site"] = periods["queue"].of_sites(sites)
+    return replace(sums, levels=levels, periods=periods)
 
 
-def _of_sites(rows: TaskSums, site_of: Callable[[str], str]) -> TaskSums:
-    sites = [site_of(name) for name in rows.name.names]
-    names = np.array(sorted(set(sites)), object)
-    site = np.searchsorted(names.astype(str), np.array(sites, str)).astype(np.int32)[rows.name.codes]
-    if len(names) == len(sites):
+def _of_sites(rows: TaskSums, sites: Sites) -> TaskSums:
+    names, site = site_labels(rows.name, sites)
+    if len(names) == len(rows.name.names):
         # each site has one queue, whose sums are shared
         return replace(rows, name=Labels(names, site))
     key = rows.task.codes.astype(np.int64) << 32 | site

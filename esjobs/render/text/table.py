@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import IO
@@ -37,51 +38,62 @@ def write_text_table(
     and ends with an ellipsis.
     """
     right = [name in numbers for name in columns]
-    wrapped = [name in prose for name in columns]
-    if stream.isatty():
+    wraps = [name in prose for name in columns]
+    terminal = stream.isatty()
+    if terminal:
         columns = [_cut(name) for name in columns]
         rows = [
-            [_cut_words(text) if wraps else _cut(text) for text, wraps in zip(row, wrapped, strict=True)]
+            [_cut_words(text) if wrapped else _cut(text) for text, wrapped in zip(row, wraps, strict=True)]
             for row in rows
         ]
     cells = [[row[position] for row in rows] for position in range(len(columns))]
-    content = [
-        max((cell_len(text) if wraps else min(cell_len(text), _WIDEST_NAME) for text in column), default=0)
-        for column, wraps in zip(cells, wrapped, strict=True)
-    ]
+    content = [_content_width(column, wrapped) for column, wrapped in zip(cells, wraps, strict=True)]
     headings = [[name] for name in columns]
     widths = _widths(headings, content)
-    if stream.isatty():
-        room = shutil.get_terminal_size().columns - len(_GAP) * (len(columns) - 1)
+    if terminal:
         least = {
             position: min(content[position], max(_NARROWEST_PROSE, _longest_word(cells[position])))
-            for position, wraps in enumerate(wrapped)
-            if wraps
+            for position, wrapped in enumerate(wraps)
+            if wrapped
         }
-        broken = [_broken(name, width) for name, width in zip(columns, content, strict=True)]
-        if sum(_narrowed(widths, least, room)) > room:
-            headings, widths = broken, _widths(broken, content)
-        fitting = _narrowed(widths, least, room)
-        if sum(fitting) > room:
-            fitting = [
-                min(width, max(least[position], _WIDEST_PROSE)) if position in least else width
-                for position, width in enumerate(widths)
-            ]
-        widths = fitting
+        headings, widths = _fitted(headings, content, least)
     if title:
         stream.write(title + "\n")
     height = max(map(len, headings), default=0)
     for line in _lines([[""] * (height - len(lines)) + lines for lines in headings], widths, right):
-        stream.write((f"{_BOLD}{line}{_PLAIN}" if stream.isatty() else line) + "\n")
+        stream.write((f"{_BOLD}{line}{_PLAIN}" if terminal else line) + "\n")
     for row in rows:
         pieces = [
-            _wrapped(text, width) if wraps else [text]
-            for text, width, wraps in zip(row, widths, wrapped, strict=True)
+            _wrapped(text, width) if wrapped else [text]
+            for text, width, wrapped in zip(row, widths, wraps, strict=True)
         ]
         for line in _lines(pieces, widths, right):
             stream.write(line + "\n")
     if not rows:
         stream.write("(no rows)\n")
+
+
+def _content_width(texts: Sequence[str], wrapped: bool) -> int:
+    most = sys.maxsize if wrapped else _WIDEST_NAME
+    return max((min(cell_len(text), most) for text in texts), default=0)
+
+
+def _fitted(
+    headings: list[list[str]], content: Sequence[int], least: Mapping[int, int]
+) -> tuple[list[list[str]], list[int]]:
+    """Headings and widths on a terminal; ``least``: widths of the columns of prose when they are narrowed."""
+    widths = _widths(headings, content)
+    room = shutil.get_terminal_size().columns - len(_GAP) * (len(headings) - 1)
+    if sum(_narrowed(widths, least, room)) > room:
+        headings = [_broken(lines[0], width) for lines, width in zip(headings, content, strict=True)]
+        widths = _widths(headings, content)
+    fitting = _narrowed(widths, least, room)
+    if sum(fitting) > room:
+        fitting = [
+            min(width, max(least[position], _WIDEST_PROSE)) if position in least else width
+            for position, width in enumerate(widths)
+        ]
+    return headings, fitting
 
 
 def _widths(headings: Sequence[Sequence[str]], content: Sequence[int]) -> list[int]:

@@ -23,6 +23,7 @@ _SHOWN = dict(
             "each task left out",
             "start-up time as elsewhere (f = 1)",
             "each half of its tasks",
+            "each half of the time",
             "strays put back",
         ),
         strict=True,

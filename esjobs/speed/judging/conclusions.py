@@ -26,13 +26,15 @@ def conclude(
     doubt: str = "",
     restriction: Sequence[str] = (),
     left_out: str = "",
+    model_doubt: str = "",
 ) -> dict[str, object]:
     """Return the row of ``conclusions`` from the flags of one fit, without the columns that name the fit.
 
     ``limit``: accepted relative deviation. ``no_line``: reason why no line supports a verdict, or empty.
     ``doubt``: why the line does not tell who is wrong; then no verdict is cleared to send.
     ``restriction``: conditions of the run, as people write them. ``left_out``: reason why less than half of
-    the jobs or tasks are in the fit. ``evidence`` is None if no name deviates.
+    the jobs or tasks are in the fit. ``model_doubt``: tests of its model that failed. ``evidence`` is None if
+    no name deviates.
     """
     judged = [flag for flag in flags if flag["verdict"] in JUDGED]
     by_standing: dict[str, list[Flag]] = {CONFIRMED: [], CANDIDATE: []}
@@ -52,6 +54,8 @@ def conclude(
         text = _none_confirmed(counts, level, limit) + _needed(counts, level)
     where = f"Restricted to {', '.join(restriction)}. " if restriction else ""
     text += f" {left_out[:1].upper()}{left_out[1:]}." if left_out else ""
+    if model_doubt:
+        text += f" The model does not hold, so errors are larger and nothing is proposed: {model_doubt}."
     return {**counts, "sentence": where + text, "evidence": _evidence(confirmed, candidates)}
 
 

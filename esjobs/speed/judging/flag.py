@@ -30,7 +30,7 @@ from esjobs.schema.speed import FIT_SUMMARIES, FLAGS
 from esjobs.speed.factors import MIXED_TASK, Factors
 from esjobs.speed.judging.checks import SEPARATOR, checks_of, refuted_by
 from esjobs.speed.judging.conclusions import conclude
-from esjobs.speed.judging.proposals import propose, share_among_siblings
+from esjobs.speed.judging.proposals import Proposal, propose, share_among_siblings
 from esjobs.speed.judging.sentences import describe_verdict
 from esjobs.speed.judging.stability import Change, changes_of, unstable_names
 from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
@@ -106,6 +106,7 @@ def judge(
             n_cut=0 if factors.n_cut is None else int(factors.n_cut[index]),
             core_use=None if factors.efficiency is None else finite(factors.efficiency[index]),
             via_models=bool(factors.via[index]),
+            model_doubt=factors.model_doubt,
         )
         compared = _comparison(point, settings.deviation_limit)
         verdict, why = decide(evidence, compared, settings.min_name_jobs)
@@ -232,6 +233,7 @@ def flag(
             doubt=" ".join(item.doubt for item in found if item.doubt),
             restriction=restriction,
             left_out=factors.left_out,
+            model_doubt=factors.model_doubt,
         )
         conclusions.append({**factors.fit, **said})
     for rank, row in enumerate(sorted(flags, key=_reading_order), 1):
@@ -292,6 +294,22 @@ def _q_values(
     return found
 
 
+@dataclass(frozen=True)
+class _Tested:
+    """One name with the tests of its verdict, and its proposal."""
+
+    item: Judged
+    q_value: float | None
+    significant: bool | None
+    stable: bool | None
+    unstable_under: str | None
+    proposal: Proposal
+
+    @property
+    def confirmed(self) -> bool | None:
+        return is_confirmed(self.item.verdict, self.significant, self.stable)
+
+
 def _flag_rows(
     factors: Factors,
     judged: Sequence[Judged],
@@ -299,86 +317,106 @@ def _flag_rows(
     unstable: Mapping[str, str] | None,
     settings: FitSettings,
 ) -> Iterator[dict[str, object]]:
-    tested = [
-        (
-            item.verdict,
-            _is_significant(item),
-            _is_stable(item, unstable),
-        )
-        for item in judged
-    ]
-    proposals = share_among_siblings(
-        [item.evidence for item in judged],
-        [
-            propose(
-                item.evidence,
-                item.verdict,
-                settings.min_name_jobs,
-                level=factors.level,
-                confirmed=is_confirmed(*test),
-            )
-            for item, test in zip(judged, tested, strict=True)
-        ],
-    )
-    for item, q_value, proposal, (_, significant, stable) in zip(
-        judged, q_values, proposals, tested, strict=True
-    ):
-        evidence, declared = item.evidence, item.evidence.declared
-        confirmed = is_confirmed(item.verdict, significant, stable)
-        unstable_under = None if unstable is None else unstable.get(evidence.name)
-        words = describe_verdict(
-            evidence,
-            item.verdict,
-            item.why,
-            proposal,
-            level=factors.level,
-            limit=settings.deviation_limit,
-            doubt=item.doubt,
-            stable=stable,
-            unstable_under=unstable_under,
-        )
+    for tested in _tested(factors.level, judged, q_values, unstable, settings.min_name_jobs):
+        name = tested.item.evidence.name
         yield {
             **factors.fit,
-            "name": evidence.name,
-            "corepower": declared.corepower,
-            "benchmark": declared.benchmark,
-            "origin": declared.origin,
-            "k": evidence.k,
-            "k_err": item.k_err,
-            "expected_k": item.expected_k,
-            "deviation": None if item.verdict == "undeclared" else evidence.deviation,
-            "deviation_err": None if item.verdict == "undeclared" else evidence.deviation_err,
-            "verdict": item.verdict,
-            "p_off": evidence.p_off if item.verdict in JUDGED else None,
-            "significant": significant,
-            "q_value": q_value,
-            "stable": stable,
-            "proposed_corepower": proposal.corepower,
-            "proposed_corepower_err": proposal.corepower_err,
-            "sentence": words.sentence,
-            "n_units": evidence.n_units,
-            "n_jobs": evidence.n_jobs,
-            "component": item.component,
-            "site": None if factors.level == "cpu_model" else declared.site,
-            "country": None if factors.level == "cpu_model" else declared.country,
-            "corepower_from_records": declared.from_records,
-            "corepower_parent": declared.parent,
-            "unstable_under": unstable_under,
-            "events_per_job": item.events_per_job,
-            "deviation_raw": None if item.verdict == "undeclared" else evidence.deviation_raw,
-            **{
-                f"deviation_err_{part}": None if item.verdict == "undeclared" else item.err_parts.get(part)
-                for part in ("stat", "int", "line")
-            },
-            "sole_link": evidence.sole_link or None,
-            "n_tasks": evidence.n_tasks,
-            "confirmed": confirmed,
-            "finding": words.finding,
-            "advice": words.advice or None,
-            "status_shown": status_shown(item.verdict, confirmed),
-            **_estimated(item),
-            **factors.ranking.get(evidence.name, {}),
+            "name": name,
+            **_declared(tested.item, factors.level),
+            **_measured(tested.item),
+            **_outcome(tested),
+            **_words(tested, factors.level, settings.deviation_limit),
+            **_estimated(tested.item),
+            **factors.ranking.get(name, {}),
         }
+
+
+def _tested(
+    level: str,
+    judged: Sequence[Judged],
+    q_values: Sequence[float | None],
+    unstable: Mapping[str, str] | None,
+    min_jobs: int,
+) -> Iterator[_Tested]:
+    significant = [_is_significant(item) for item in judged]
+    stable = [_is_stable(item, unstable) for item in judged]
+    alone = [
+        propose(
+            item.evidence, item.verdict, min_jobs, level=level, confirmed=is_confirmed(item.verdict, *tests)
+        )
+        for item, *tests in zip(judged, significant, stable, strict=True)
+    ]
+    proposals = share_among_siblings([item.evidence for item in judged], alone)
+    under = [None if unstable is None else unstable.get(item.evidence.name) for item in judged]
+    columns = zip(judged, q_values, significant, stable, under, proposals, strict=True)
+    yield from (_Tested(*each) for each in columns)
+
+
+def _declared(item: Judged, level: str) -> dict[str, object]:
+    declared = item.evidence.declared
+    return {
+        "corepower": declared.corepower,
+        "benchmark": declared.benchmark,
+        "origin": declared.origin,
+        "site": None if level == "cpu_model" else declared.site,
+        "country": None if level == "cpu_model" else declared.country,
+        "corepower_from_records": declared.from_records,
+        "corepower_parent": declared.parent,
+    }
+
+
+def _measured(item: Judged) -> dict[str, object]:
+    evidence = item.evidence
+    deviations = {
+        "deviation": evidence.deviation,
+        "deviation_err": evidence.deviation_err,
+        "deviation_raw": evidence.deviation_raw,
+        **{f"deviation_err_{part}": item.err_parts.get(part) for part in ("stat", "int", "line")},
+    }
+    return {
+        "k": evidence.k,
+        "k_err": item.k_err,
+        "expected_k": item.expected_k,
+        **(dict.fromkeys(deviations) if item.verdict == "undeclared" else deviations),
+        "n_units": evidence.n_units,
+        "n_tasks": evidence.n_tasks,
+        "n_jobs": evidence.n_jobs,
+        "component": item.component,
+        "events_per_job": item.events_per_job,
+        "sole_link": evidence.sole_link or None,
+    }
+
+
+def _outcome(tested: _Tested) -> dict[str, object]:
+    item = tested.item
+    return {
+        "verdict": item.verdict,
+        "p_off": item.evidence.p_off if item.verdict in JUDGED else None,
+        "significant": tested.significant,
+        "q_value": tested.q_value,
+        "stable": tested.stable,
+        "unstable_under": tested.unstable_under,
+        "confirmed": tested.confirmed,
+        "status_shown": status_shown(item.verdict, tested.confirmed),
+        "proposed_corepower": tested.proposal.corepower,
+        "proposed_corepower_err": tested.proposal.corepower_err,
+    }
+
+
+def _words(tested: _Tested, level: str, limit: float) -> dict[str, object]:
+    item = tested.item
+    words = describe_verdict(
+        item.evidence,
+        item.verdict,
+        item.why,
+        tested.proposal,
+        level=level,
+        limit=limit,
+        doubt=item.doubt,
+        stable=tested.stable,
+        unstable_under=tested.unstable_under,
+    )
+    return {"sentence": words.sentence, "finding": words.finding, "advice": words.advice or None}
 
 
 def _checked(item: Judged, changes: Sequence[Change]) -> dict[str, object]:

@@ -47,6 +47,8 @@ def propose(
         return Proposal(None, None, "it rests on one task only")
     if evidence.n_jobs < min_jobs:
         return Proposal(None, None, "too few jobs")
+    if evidence.model_doubt:
+        return Proposal(None, None, f"the model of the fit does not hold: {evidence.model_doubt}")
     if not confirmed:
         return Proposal(None, None, NOT_CONFIRMED)
     estimate = evidence.estimate

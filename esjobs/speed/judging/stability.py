@@ -81,7 +81,7 @@ def _unstable_value(evidence: Evidence, deviation: float, limit: float) -> str |
 def _unstable_change(
     evidence: Evidence, deviation: float, verdict: Verdict, item: Change, limit: float
 ) -> str | None:
-    if item.change == HALVES and verdict != "deviates":
+    if item.change in HALVES and verdict != "deviates":
         return None
     least = _limit_under(item.change, verdict, limit)
     for k, under in ((item.k_low, item.low_change), (item.k_high, item.high_change)):
@@ -95,7 +95,7 @@ def _limit_under(change: str, verdict: Verdict, limit: float) -> float:
     """Return the limit to apply under a kind of change: of a deviation half of it must survive."""
     if verdict != "deviates":
         return limit
-    return {HALVES: 0.0, STRAYS: 2 * limit}.get(change, limit)
+    return 0.0 if change in HALVES else 2 * limit if change == STRAYS else limit
 
 
 def unstable_names(

@@ -85,6 +85,7 @@ class Evidence:
     n_cut: int = 0  # Units of A that a limit cuts off there, left out
     core_use: float | None = None  # CPU time over wall time x cores
     via_models: bool = False  # Its CPU models alone put it on the common scale
+    model_doubt: str = ""  # Tests of the fit's model that failed
 
 
 def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tuple[Verdict, str]:

@@ -30,8 +30,8 @@ class SharedConnection(DuckConnection):
     """File opened read-only; nothing is written or created.
 
     Readers share the file, a writer has it alone. It is closed after :data:`IDLE_S` without questions or
-    streams, and reopened by the next question. Small answers to :meth:`lookup` are cached while it stays
-    open.
+    streams, unless ``keeps_file``, and reopened by the next question. Small answers to :meth:`lookup` are
+    cached while it stays open.
     """
 
     def __init__(
@@ -41,8 +41,10 @@ class SharedConnection(DuckConnection):
         threads: int | None,
         *,
         wait_s: float = 0.0,
+        keeps_file: bool = False,
         prepare: Prepare,
     ) -> None:
+        self._keeps_file = keeps_file
         # reentrant: a question inside a stream takes it again
         self._guard = threading.RLock()
         _CONNECTIONS.add(self)
@@ -59,6 +61,21 @@ class SharedConnection(DuckConnection):
 
     def _spill_folder(self) -> str:
         return spill_folder()
+
+    def table(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> pa.Table:
+        """Execute a query and return a table; a small one is cached while the file is kept."""
+        if not self._keeps_file:
+            return super().table(sql, schema, params)
+        with self.translated():
+            self._open()
+            key = ResultCache.key(sql, params)
+            existing = self._cache.get(key)
+            if existing is not None:
+                return pa.Table.from_batches(existing, schema)
+            table = super().table(sql, schema, params)
+            if self._cache.fits(table.to_batches()):
+                self._cache.keep(key, table.to_batches())
+            return table
 
     def lookup(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
         """Stream an answer; a small one is cached while the file stays open."""
@@ -134,7 +151,7 @@ class SharedConnection(DuckConnection):
 
     def _watch(self) -> None:
         """Schedule the next idle check."""
-        if self._timer is None and not self._closed:
+        if self._timer is None and not self._closed and not self._keeps_file:
             # a strong reference would keep a forgotten session, and its file, alive
             self._timer = threading.Timer(IDLE_S, _give_back, [weakref.ref(self)])
             self._timer.daemon = True

@@ -39,11 +39,12 @@ def sweep(folder: Path) -> None:
     with contextlib.suppress(OSError):
         for file in folder.iterdir():
             of_process = _OF_PROCESS.match(file.name)
-            if of_process and not _runs(int(of_process[1])):
+            if of_process and not is_running(int(of_process[1])):
                 file.unlink(missing_ok=True)
 
 
-def _runs(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """True if a process exists, or may exist."""
     try:
         # signal 0 sends nothing; it only tells whether the process exists
         os.kill(process, 0)

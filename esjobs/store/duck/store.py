@@ -61,8 +61,9 @@ class DuckStore:
 
     ``tables``: result tables, added if missing. ``memory_limit``: for DuckDB (``"1GB"``); Arrow tables come
     on top. A missing file is created by the first write. ``read_only``: shared with other readers.
-    ``wait_s``: maximum wait for the file. Raises :class:`StoreBusyError` after that, :class:`SchemaError` for
-    an incompatible layout, :class:`StoreError` if the file is not a store.
+    ``wait_s``: maximum wait for the file; :class:`StoreBusyError` after that. ``keeps_file``: a reader does
+    not release it. Raises :class:`SchemaError` for an incompatible layout, :class:`StoreError` if the file is
+    not a store.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class DuckStore:
         threads: int | None = None,
         read_only: bool = False,
         wait_s: float = 0.0,
+        keeps_file: bool = False,
     ) -> None:
         self.read_only = read_only
         self._meter = Meter()
@@ -91,6 +93,7 @@ class DuckStore:
                 memory_limit,
                 threads,
                 wait_s=wait_s,
+                keeps_file=keeps_file,
                 prepare=lambda ask: _show(ask, os.fspath(path), self._tables),
             )
             return

@@ -3,6 +3,7 @@
 Questions that a cluster cannot answer exactly are answered from documents by the embedded engine.
 """
 
+import contextlib
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
@@ -388,4 +389,6 @@ class _Stream:
         if self._state == "open":
             self._state = "closed"
             if hasattr(self._batches, "close"):
-                self._batches.close()
+                # one that another thread is in ends at its next batch
+                with contextlib.suppress(ValueError):
+                    self._batches.close()

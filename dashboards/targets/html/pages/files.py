@@ -49,7 +49,8 @@ class Setting:
 
     ``facts``: what their head says about the run that they show. ``notes``: what their foot says. ``limit``:
     the accepted deviation. ``jobs``: the index of jobs, which may lack fields that panels need. ``of_jobs``:
-    addresses of pages of jobs, by source and job_id. ``age``: of the run; None without one.
+    addresses of pages of jobs, by source and job_id. ``age``: of the run; None without one. ``ways``: titles
+    and addresses of pages beside these.
     """
 
     facts: Facts = ()
@@ -58,6 +59,7 @@ class Setting:
     jobs: JobsIndex = OWN
     of_jobs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     age: Freshness | None = None
+    ways: Facts = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ def site_of(pages: Sequence[Page], reader: Reader, setting: Setting = Setting())
             facts=setting.facts,
             notes=setting.notes,
             age=setting.age,
+            ways=setting.ways,
             folder=folder,
             mark=Markup(MARK),  # noqa: S704 - our own text
             description=Markup(_inside(described[page.id])),  # noqa: S704 - escaped there

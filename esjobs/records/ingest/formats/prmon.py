@@ -26,7 +26,7 @@ from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import job_files
 from esjobs.records.ingest.formats.job_files import Books
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.series.rows import Series, regular
+from esjobs.records.series.rows import Series, rates, regular
 from esjobs.schema.series import SERIES
 
 _KIB = 1024.0
@@ -96,7 +96,8 @@ def _series(text: str, books: Books) -> Iterator[Series]:
     for metric, wanted in _COUNTERS.items():
         present = [name for name in wanted if name in columns]
         if present and (len(present) == len(wanted) or metric not in _BOTH):
-            named[metric] = _rate(times, [columns[name] for name in present], metric, books)
+            named[metric], fallen = rates(times, [columns[name] for name in present])
+            books.repair(f"decreases of the counters of {metric}, stored as gaps", fallen)
     laid = regular(times, list(named.values()))
     for (metric, _), values in zip(named.items(), laid.columns, strict=True):
         if np.isfinite(values).any():
@@ -122,22 +123,6 @@ def _in_order(
     books.repair("samples of a time that another one has, left out", int((~last).sum()))
     order = order[last]
     return times[order], {name: values[order] for name, values in columns.items() if name != "time"}
-
-
-def _rate(
-    times: npt.NDArray[np.float64], counters: list[npt.NDArray[np.float64]], metric: str, books: Books
-) -> npt.NDArray[np.float64]:
-    # no rate for the first sample, nor where a counter falls
-    total = np.zeros(len(times) - 1)
-    fallen = np.zeros(len(times) - 1, bool)
-    for counter in counters:
-        risen = np.diff(counter)
-        fallen |= risen < 0
-        total += risen
-    books.repair(f"decreases of the counters of {metric}, stored as gaps", int(fallen.sum()))
-    with np.errstate(invalid="ignore"):
-        rates = np.where(fallen, np.nan, total / np.diff(times))
-    return np.concatenate(([np.nan], rates))
 
 
 def _columns(text: str, books: Books) -> dict[str, npt.NDArray[np.float64]]:

@@ -8,6 +8,7 @@ from esjobs.records.ingest.formats.canonical import JobsSource
 from esjobs.records.ingest.formats.clustercockpit import ClusterCockpit
 from esjobs.records.ingest.formats.corepower import COREPOWER_TABLE
 from esjobs.records.ingest.formats.cric import CRIC_QUEUES
+from esjobs.records.ingest.formats.long_series import LongSeries
 from esjobs.records.ingest.formats.panda import PandaSource
 from esjobs.records.ingest.formats.perf_stat import PerfStat
 from esjobs.records.ingest.formats.prmon import Prmon
@@ -30,6 +31,7 @@ SOURCES: tuple[Source, ...] = (
     COREPOWER_TABLE,
     CRIC_QUEUES,
     ClusterCockpit(),
+    LongSeries(),
     SlurmProfile(),
     Prmon(),
     Supremm(),

@@ -1,0 +1,285 @@
+"""Planted incidents: told by the night on which they had cost so much, false ones, causes.
+
+    python -m benchmarks.incidents [--seeds 101,102] [--processes 1] [--out benchmarks/results/incidents.md]
+
+Made-up sums of days (``incidents_grid``), judged night after night as ``esjobs today`` does; another grid for
+each seed. Quiet grids and grids with campaigns have no incident: everything told there is false.
+"""
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.incidents_grid import FIRST, FIRST_INCIDENT, N_DAYS, Made, Plant, make
+from benchmarks.machine import describe
+from esjobs.schema.today import EVERYWHERE, LASTING
+from esjobs.today.sentences import literals_of
+from esjobs.today.settings import TodaySettings
+from esjobs.today.states import Incident
+from esjobs.today.sums import DAYS_BACK
+from esjobs.today.watching import Watch
+
+OUT = Path(__file__).parent / "results" / "incidents.md"
+BANDS = ((0.01, 0.02), (0.02, 0.04), (0.04, np.inf))
+FIRST_JUDGED = DAYS_BACK
+AFTER = 3  # Nights after an incident on which it may still be told
+
+
+@dataclass
+class Count:
+    """Hits of some tries."""
+
+    hits: int = 0
+    tries: int = 0
+
+    def add(self, hit: bool) -> None:
+        self.hits += hit
+        self.tries += 1
+
+    def __str__(self) -> str:
+        if not self.tries:
+            return "–"
+        return f"{self.hits / self.tries:.2f} ({self.hits} of {self.tries})"
+
+
+@dataclass
+class Result:
+    """Counts of one grid."""
+
+    told: dict[str, Count] = field(default_factory=lambda: defaultdict(Count))
+    false: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    site_nights: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    seconds: float = 0.0
+    nights: int = 0
+    details: list[str] = field(default_factory=list)
+
+    def __add__(self, other: "Result") -> "Result":
+        for name, count in other.told.items():
+            self.told[name].hits += count.hits
+            self.told[name].tries += count.tries
+        for mine, theirs in ((self.false, other.false), (self.site_nights, other.site_nights)):
+            for name, number in theirs.items():
+                mine[name] += number
+        self.seconds += other.seconds
+        self.nights += other.nights
+        self.details += other.details
+        return self
+
+
+def judged(made: Made, settings: TodaySettings) -> tuple[list[list[Incident]], float]:
+    """Return the incidents of every night, and the seconds of judging."""
+    first, last = FIRST - timedelta(days=DAYS_BACK), FIRST + timedelta(days=N_DAYS - 1)
+    watch = Watch(made.sums.names["site"], first, last, settings)
+    found, seconds = [], 0.0
+    for number in range(N_DAYS):
+        night = FIRST + timedelta(days=number)
+        sums = made.seen(night.toordinal())
+        began = time.perf_counter()
+        watch.night(night, sums, {})
+        seconds += time.perf_counter() - began
+        found.append(watch.incidents)
+    return found, seconds
+
+
+def measured(seed: int, kind: str, settings: TodaySettings) -> Result:
+    """Judge one grid: ``quiet``, ``campaigns``, or with ``incidents`` besides campaigns."""
+    made = make(seed, campaigns=kind != "quiet", incidents=kind == "incidents")
+    nights, seconds = judged(made, settings)
+    result = Result(seconds=seconds, nights=N_DAYS)
+    _false(kind, made, nights, result)
+    for number, plant in enumerate(made.plants):
+        _told(plant, made.lost[number], made, nights, result)
+    return result
+
+
+def _site(plant: Plant) -> str | None:
+    return dict(plant.where).get("site")
+
+
+def _false(kind: str, made: Made, nights: Sequence[Sequence[Incident]], result: Result) -> None:
+    affected: dict[str, set[int]] = defaultdict(set)
+    for plant in made.plants:
+        days = set(range(int(plant.start), int(plant.end) + 1 + AFTER))
+        affected[_site(plant) or EVERYWHERE] |= days
+    volume = np.zeros((len(made.sums.names["site"]), N_DAYS))
+    np.add.at(volume, (made.sums.codes["site"], made.sums.day - FIRST.toordinal()), made.sums.n_jobs)
+    last_told: dict[str, int] = {}
+    for night in range(FIRST_JUDGED, N_DAYS):
+        for number, site in enumerate(made.sums.names["site"]):
+            if volume[number, night] and night not in affected[site]:
+                result.site_nights[kind] += 1
+        for one in nights[night]:
+            if one.change not in ("opened", "reopened") or night in affected[one.site]:
+                continue
+            what = "everywhere" if one.site == EVERYWHERE else "sites"
+            key = f"{one.site} {one.cause_key if one.site == EVERYWHERE else ''}"
+            if night - last_told.get(key, -99) > 7:
+                result.false[f"{kind}: {what}"] += 1
+                result.false[f"{kind}: {what}, {one.metric}"] += 1
+                result.details.append(f"{kind} night {night} {one.surprise:.2f} {one.sentence}")
+            last_told[key] = night
+
+
+def _told(
+    plant: Plant, lost: np.ndarray, made: Made, nights: Sequence[Sequence[Incident]], result: Result
+) -> None:
+    site = _site(plant)
+    wide = site is None
+    week = (
+        float(made.week.sum()) / len(made.week)
+        if wide
+        else float(made.week[made.sums.names["site"].index(site)])
+    )
+    so_far = np.cumsum(lost) / week
+    end = int(plant.end) + AFTER
+    where = "everywhere" if wide else "site"
+    first: tuple[int, Incident] | None = None
+    for night in range(int(plant.start), min(end + 1, N_DAYS)):
+        mine = [one for one in nights[night] if _is(one, plant, wide)]
+        # several may be open everywhere: one of them must be it
+        mine.sort(key=lambda one: not _right(one, plant, made))
+        if mine and (first is None or _right(mine[0], plant, made)):
+            first = (night, mine[0])
+        if first is not None and _right(first[1], plant, made):
+            break
+    passed = [int(np.argmax(so_far > low)) if (so_far > low).any() else None for low, _ in BANDS]
+    if passed[0] is not None:
+        share = so_far[passed[0]]
+        band = next(number for number, (low, high) in enumerate(BANDS) if low < share <= high)
+        told = first is not None and first[0] <= passed[0]
+        result.told[f"{where}: on the night that passes 1 %, cost so far {_NAMES[band]}"].add(told)
+        result.told[f"{where}: on the night that passes 1 %, {plant.metric}"].add(told)
+    for number, passing in enumerate(passed):
+        if passing is not None:
+            told = first is not None and first[0] <= passing
+            result.told[f"{where}: by the first night above {_LOW[number]}"].add(told)
+            if not told and number == 2:
+                result.details.append(
+                    f"late: {plant} {so_far[passing]:.3f} first {first and first[0]} passing {passing}"
+                )
+    if first is not None:
+        right = _right(first[1], plant, made)
+        result.told[f"{where}: cause"].add(right)
+        result.told[f"{where}: metric"].add(first[1].metric == plant.metric)
+        days = abs((first[1].since - FIRST).days - int(plant.start))
+        result.told[f"{where}: first day within one"].add(days <= 1)
+        if not right:
+            result.details.append(f"cause: {plant} got {first[1].cause_key} {first[1].cause_share}")
+
+
+_NAMES = ("1 to 2 %", "2 to 4 %", "above 4 %")
+_LOW = ("1 %", "2 %", "4 %")
+
+
+def _is(one: Incident, plant: Plant, wide: bool) -> bool:
+    if one.state not in LASTING:
+        return False
+    if not wide:
+        return one.site == _site(plant)
+    return one.site == EVERYWHERE and one.metric == plant.metric
+
+
+def _right(one: Incident, plant: Plant, made: Made) -> bool:
+    """True if the named part is the planted one, by the jobs in it."""
+    metric, literals = literals_of(one.cause_key or "")
+    named = dict(literals)
+    true = {name: value for name, value in plant.where if name != "site"}
+    category = named.pop("category", None)
+    if plant.category is not None and category not in (plant.category, None):
+        return False
+    if plant.category is None and category is not None:
+        return False
+    if plant.category is not None and category is None and metric == "failed" and plant.where == ():
+        return False
+    return _overlap(made, _site(plant), named, true) >= 0.8
+
+
+def _overlap(made: Made, site: str | None, named: Mapping[str, str], true: Mapping[str, str]) -> float:
+    sums = made.sums
+    rows = np.ones(len(sums.day), np.bool_)
+    if site is not None:
+        rows &= sums.codes["site"] == sums.names["site"].index(site)
+    sets = []
+    for part in (named, true):
+        inside = rows.copy()
+        for dimension, name in part.items():
+            inside &= sums.codes[dimension] == list(sums.names[dimension]).index(name)
+        sets.append(inside)
+    both = float(sums.core_s[sets[0] & sets[1]].sum())
+    either = float(sums.core_s[sets[0] | sets[1]].sum())
+    return both / either if either else 0.0
+
+
+def _one(task: tuple[int, str, TodaySettings]) -> Result:
+    return measured(*task)
+
+
+def run(seeds: Iterable[int], kinds: Sequence[str], processes: int, settings: TodaySettings) -> Result:
+    """Judge grids of all seeds and kinds."""
+    tasks = [(seed, kind, settings) for seed in seeds for kind in kinds]
+    if processes == 1:
+        return sum(map(_one, tasks), Result())
+    with ProcessPoolExecutor(processes) as pool:
+        return sum(pool.map(_one, tasks), Result())
+
+
+def text(result: Result, seeds: Sequence[int]) -> str:
+    """Return the page of results."""
+    machine = describe("scipy")
+    versions = ", ".join(
+        f"{name} {machine[name]}" for name in ("python", "numpy", "scipy", "pyarrow", "esjobs")
+    )
+    lines = [
+        "# Incidents: found, false, and why",
+        "",
+        f"{machine['cpu']}; `python -m benchmarks.incidents`; {versions}. Seeds "
+        f"{', '.join(map(str, seeds))}; the method was tuned on others. Each seed makes a quiet grid, one "
+        f"with campaigns, and one with campaigns and 16 incidents: {N_DAYS} days of 60 sites, judged from "
+        f"day {FIRST_JUDGED} on; incidents begin from day {FIRST_INCIDENT} on. Costs are true ones, as "
+        "shares of the core-hours of the site's week; those everywhere of the week of a mean "
+        "site.",
+        "",
+        "| | in time, or right |",
+        "|---|---|",
+        *(f"| {name} | {count} |" for name, count in sorted(result.told.items())),
+        "",
+        "| grids | site-nights | false ones of sites per 100 | efficiency | failures | everywhere, number |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind in ("quiet", "campaigns", "incidents"):
+        nights = result.site_nights[kind]
+        if nights:
+            rates = [result.false[f"{kind}: sites{more}"] for more in ("", ", efficiency", ", failed")]
+            shares = " | ".join(f"{100 * rate / nights:.2f}" for rate in rates)
+            lines.append(f"| {kind} | {nights:,} | {shares} | {result.false[f'{kind}: everywhere']} |")
+    lines += ["", f"One night: {result.seconds / max(result.nights, 1):.2f} s.", ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="101,102,103,104")
+    parser.add_argument("--kinds", default="quiet,campaigns,incidents")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--details", action="store_true")
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    seeds = [int(seed) for seed in options.seeds.split(",")]
+    result = run(seeds, options.kinds.split(","), options.processes, TodaySettings())
+    page = text(result, seeds)
+    if options.details:
+        print("\n".join(result.details), flush=True)
+    print(page)
+    if options.out is not None:
+        options.out.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

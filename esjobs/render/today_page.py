@@ -1,0 +1,147 @@
+"""Page of the day: what the last night found and changed, and whether anybody must act."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from dashboards.targets.html.profile import Part, ProfilePage
+from esjobs.core.numbers import count, day_range, many, number, signed_interval, signed_percent
+from esjobs.core.query import Days, In
+from esjobs.core.tables import Table
+from esjobs.core.text import visible
+from esjobs.core.words import ALL_TYPES
+from esjobs.publish.latest import latest_run
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import StoredRun
+from esjobs.render.freshness import freshness_of
+from esjobs.render.profile_page import columns_of
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
+from esjobs.schema.nights import NIGHTS
+from esjobs.schema.speed import FIT_SUMMARIES, SPEED
+from esjobs.store.base import JobStore
+
+_NIGHTS = 14
+_LEVELS = (("queue", "queues"), ("cpu_model", "CPU models"))
+
+Row = Mapping[str, Any]
+
+
+def today_page(store: JobStore, now: datetime) -> ProfilePage:
+    """Return the page of the latest run and the last night; without a run it says so.
+
+    Cost: the flags of the last night, some rows of other tables.
+    """
+    run = latest_run(store, SPEED)
+    if run is None:
+        return ProfilePage("Today", "No run yet; make one: esjobs run", list(_nights(store)))
+    age = freshness_of(store, run, now)
+    source = (
+        f"May these numbers be used? {age.light}: {age.sentence}. "
+        f"Run {run.run} of {day_range(run.window.start, run.window.end)}."
+    )
+    every = [In("processing_type", (ALL_TYPES,))]
+    states = read_table(store, FLAG_STATES, every).to_pylist()
+    open_flags = [_open_flags(states, level, words) for level, words in _LEVELS]
+    parts = [_conclusion(store, run, states), _changes(store, states), *open_flags]
+    return ProfilePage("Today", source, [*parts, *_nights(store)])
+
+
+def _conclusion(store: JobStore, run: StoredRun, states: Sequence[Row]) -> Part:
+    where = [In("run", (run.run,)), In("level", ("queue",)), In("processing_type", (ALL_TYPES,))]
+    rows = read_table(store, FIT_SUMMARIES, [*where, In("method", (run.headline or "",))]).to_pylist()
+    sentences = [visible(str(row["sentence"])) for row in rows if row["sentence"]]
+    of_queues = [row["state"] for row in states if row["level"] == "queue"]
+    n_open = sum(state in STANDING_OPEN for state in of_queues)
+    n_new = of_queues.count("new")
+    sentences.append(
+        f"{many(n_open, 'deviation')} of queues {'is' if n_open == 1 else 'are'} open, {count(n_new)} more "
+        f"{'was' if n_new == 1 else 'were'} seen once and not confirmed on other jobs yet."
+    )
+    return Part("In short", "", sentences, [], None)
+
+
+def _changes(store: JobStore, states: Sequence[Row]) -> Part:
+    """Events of flags in the last compared night."""
+    night = max((row["night"] for row in states if row["night"] is not None), default=None)
+    found = [] if night is None else _of_night(store, FLAG_EVENTS, night)
+    title = "Since the night before"
+    if not found:
+        return Part(title, "", ["No flag was opened, changed or closed in the last night."], [], None)
+    rows = [row for row in found if row["kind"] != "noticed"]
+    n_noticed = len(found) - len(rows)
+    seen = [f"First seen, not confirmed yet: {many(n_noticed, 'deviation')}."]
+    headings = ("name", "level", "event", "work", "deviation", "why")
+    cells = [
+        [
+            row["name"],
+            row["level"].replace("cpu_model", "CPU model"),
+            row["kind"].replace("_", " "),
+            row["processing_type"],
+            _deviation(row["deviation"]),
+            row["sentence"] or "",
+        ]
+        for row in rows
+    ]
+    table = columns_of(_texts(headings, cells)) if rows else None
+    return Part(title, f"Night of {night}.", seen if n_noticed else [], [], table)
+
+
+def _of_night(store: JobStore, table: Table, night: date) -> list[Row]:
+    rows = read_table(store, table, [Days("night", night, night)]).to_pylist()
+    return sorted(rows, key=lambda row: (row["kind"], -abs(row["deviation"] or 0.0), row["name"]))
+
+
+def _open_flags(states: Sequence[Row], level: str, words: str) -> Part:
+    rows = [row for row in states if row["level"] == level and row["state"] in STANDING_OPEN]
+    rows.sort(key=lambda row: (-abs(row["deviation"] or 0.0), row["name"]))
+    title = f"Open deviations of {words}"
+    if not rows:
+        return Part(title, "", [f"No deviation of {words} is open."], [], None)
+    headings = (words.removesuffix("s"), "state", "since", "deviation", "declared", "measured")
+    cells = [
+        [
+            row["name"],
+            row["state"],
+            str(row["since"] or ""),
+            _with_interval(row),
+            _score(row["corepower"]),
+            _score(row["proposed_corepower"]),
+        ]
+        for row in rows
+    ]
+    about = "Largest first, with 90 % intervals. Declared and measured: benchmark score per core."
+    return Part(title, about, [], [], columns_of(_texts(headings, cells)))
+
+
+def _nights(store: JobStore) -> list[Part]:
+    rows = read_table(store, NIGHTS).to_pylist()
+    if not rows:
+        return []
+    rows.sort(key=lambda row: row["night"], reverse=True)
+    cells = [
+        [str(row["night"]), row["state"], count(row["jobs"] or 0), row["reason"] or ""]
+        for row in rows[:_NIGHTS]
+    ]
+    return [Part("Nights", "", [], [], columns_of(_texts(("night", "state", "jobs", "reason"), cells)))]
+
+
+def _texts(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> pa.Table:
+    columns = zip(*cells, strict=True)
+    return pa.table(
+        {name: pa.array(column, pa.string()) for name, column in zip(headings, columns, strict=True)}
+    )
+
+
+def _deviation(value: float | None) -> str:
+    return "" if value is None else signed_percent(value)
+
+
+def _with_interval(row: Row) -> str:
+    value, low, high = row["deviation"], row["deviation_low"], row["deviation_high"]
+    return _deviation(value) if low is None or high is None else signed_interval(value, low, high)
+
+
+def _score(value: float | None) -> str:
+    return "" if value is None else number(value)

@@ -1,0 +1,155 @@
+"""The judged day of a grid with the days before it, as sums by site and task."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.schema.today import EFFICIENCY, FAILED
+from esjobs.today.expected import Cells, Expected, Floats, Ints, Past, Prior, expect, sum_by
+from esjobs.today.findings import Literals
+from esjobs.today.sums import DAYS_BACK, Sums
+
+Bools = npt.NDArray[np.bool_]
+SUSPECT = 4.0  # Surprise of a site whose day says nothing about tasks, and is not learned from
+PARTIAL = 0.5  # Of the usual jobs; a day with fewer is partial
+LEAST_DAYS = 7  # Days with jobs before the first that is judged
+WEEK = 7
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """Streams of earlier days: per metric a row per site (the last one everywhere), oldest day first.
+
+    NaN where nothing is stored. ``frozen``: days of open incidents.
+    """
+
+    observed: Mapping[str, Floats] = field(default_factory=dict)
+    expected: Mapping[str, Floats] = field(default_factory=dict)
+    variance: Mapping[str, Floats] = field(default_factory=dict)
+    z: Mapping[str, Floats] = field(default_factory=dict)
+    frozen: Bools | None = None
+
+    def of(self, what: Mapping[str, Floats], metric: str, places: int) -> Floats:
+        """Return the numbers of a metric, NaN where there are none."""
+        return what.get(metric, np.full((places, DAYS_BACK), np.nan))
+
+    def past(self, metric: str, places: int) -> Past:
+        """Return the days of a metric that are learned from."""
+        frozen = np.zeros((places, DAYS_BACK), np.bool_) if self.frozen is None else self.frozen
+        observed, expected, variance = (
+            np.where(frozen, np.nan, self.of(what, metric, places))
+            for what in (self.observed, self.expected, self.variance)
+        )
+        return Past(observed, expected, variance)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Incident everywhere that is open: its part of the jobs, and nights since its first day."""
+
+    literals: Literals
+    metric: str
+    age: int
+
+
+class Day:
+    """The judged day. ``age``: of each row in days; ``week``: core s of the week before, by site and of all.
+
+    ``partial``: sites with few jobs on the day. ``ready``: True if there is enough of a past.
+    """
+
+    def __init__(self, sums: Sums, day: int, past: Remembered, followed: Sequence[Followed] = ()) -> None:
+        age = day - sums.day
+        inside = (age >= 0) & (age <= DAYS_BACK)
+        self.sums = sums.rows(inside)
+        self.age: Ints = age[inside]
+        self.now: Bools = self.age == 0
+        self.past, self.followed = past, followed
+        self.sites = tuple(sums.names["site"])
+        self.n_sites = len(self.sites)
+        self.shape = (self.n_sites, max(len(sums.names["task"]), 1), max(len(sums.names["kind"]), 1))
+        self.ready = len(np.unique(self.age[~self.now])) >= LEAST_DAYS
+        self.week, self.partial = self._volumes()
+        self.learned = self._learned()
+        self.core_per_failure = self._core_per_failure()
+
+    def past_of(self, metric: str) -> Past:
+        """Return the earlier days of a metric by site, then everywhere."""
+        return self.past.past(metric, self.n_sites + 1)
+
+    def surprises(self, metric: str) -> Floats:
+        """Return the surprises of earlier days, those of open incidents too."""
+        return self.past.of(self.past.z, metric, self.n_sites + 1)
+
+    def code(self, dimension: str, name: str) -> int:
+        """Return the code of a name; -1 for one without jobs in these days."""
+        names = self.sums.names["outcome" if dimension == "category" else dimension]
+        return names.index(name) if name in names else -1
+
+    def cells(self, rows: Bools, over: Floats, under: Floats, n: Floats) -> Cells:
+        """Return sums by site, task and day of rows, sorted."""
+        codes, (n_sites, n_tasks, _) = self.sums.codes, self.shape
+        key = (self.age * n_sites + codes["site"]) * n_tasks + codes["task"]
+        keys, first, code = np.unique(key[rows], return_index=True, return_inverse=True)
+        added = (sum_by(code, values[rows], len(keys)) for values in (over, under, n))
+        age, pair = np.divmod(keys, n_sites * n_tasks)
+        return Cells(age, pair // n_tasks, pair % n_tasks, codes["kind"][rows][first], *added)
+
+    def expected(self, cells: Cells, prior: Prior, metric: str, suspects: Bools) -> Expected:
+        """Return the expectation of the cells of the day."""
+        skip = self.learned[cells.site, cells.age] * self._not_followed(cells, metric)
+        return expect(cells, prior, self.shape, skip, suspects)
+
+    def position(self, cells: Cells, part: Sums) -> Ints:
+        """Return the cell of the day of each row."""
+        n_tasks = self.shape[1]
+        key = cells.site[cells.now] * n_tasks + cells.task[cells.now]
+        return np.searchsorted(key, part.codes["site"] * n_tasks + part.codes["task"])
+
+    def by_site(self, rows: Bools, values: Floats) -> Floats:
+        """Return sums of rows by site, and of all."""
+        sums = sum_by(self.sums.codes["site"][rows], values[rows], self.n_sites)
+        return np.append(sums, sums.sum())
+
+    def _volumes(self) -> tuple[Floats, Bools]:
+        latest = ~self.now & (self.age <= WEEK)
+        days = np.zeros((self.n_sites, DAYS_BACK + 1))
+        np.add.at(days, (self.sums.codes["site"], self.age), self.sums.n_jobs)
+        n_recent = (days[:, 1 : WEEK + 1] > 0).sum(axis=1)
+        core, today = (self.by_site(rows, self.sums.core_s)[:-1] for rows in (latest, self.now))
+        week = np.where(n_recent > 0, core / np.maximum(n_recent, 1), today) * WEEK
+        usual = np.array([np.median(row[row > 0]) if (row > 0).any() else 0.0 for row in days[:, 1:]])
+        return np.append(week, week.sum()), np.append(days[:, 0] < PARTIAL * usual, False)
+
+    def _learned(self) -> Floats:
+        """Return by site and age 1, or 0 on days of open incidents and on surprising ones."""
+        frozen = self.past.frozen
+        bad = np.zeros((self.n_sites, DAYS_BACK), np.bool_) if frozen is None else frozen[: self.n_sites]
+        for metric in (EFFICIENCY, FAILED):
+            unusual = np.nan_to_num(self.surprises(metric)[: self.n_sites]) > SUSPECT
+            # a level that lasts for weeks is usual
+            bad = bad | (unusual & (unusual.sum(axis=1) <= DAYS_BACK // 2)[:, None])
+        by_age = np.ones((self.n_sites, DAYS_BACK + 1))
+        by_age[:, 1:] = np.where(bad, 0.0, 1.0)[:, ::-1]
+        return by_age
+
+    def _not_followed(self, cells: Cells, metric: str) -> Floats:
+        """Return 0 for days of cells that belong to an open incident everywhere."""
+        keep = np.ones(len(cells.age))
+        for one in self.followed:
+            names = dict(one.literals)
+            if one.metric != metric or names.keys() - {"task", "kind"}:
+                continue
+            mine = (cells.age <= one.age) & ~cells.now
+            for dimension, codes in (("task", cells.task), ("kind", cells.kind)):
+                if dimension in names:
+                    mine &= codes == self.code(dimension, names[dimension])
+            keep[mine] = 0.0
+        return keep
+
+    def _core_per_failure(self) -> Floats:
+        failed = self.now & ~self.sums.finished
+        core, jobs = (self.by_site(failed, values) for values in (self.sums.core_s, self.sums.n_jobs))
+        return np.divide(core, jobs, out=np.zeros(len(core)), where=jobs > 0)

@@ -1,0 +1,52 @@
+"""Findings of a night: what it says about a site, or about a part of the jobs everywhere."""
+
+from dataclasses import dataclass
+
+HOUR = 3600.0
+"""Seconds; costs are computed in core s and reported in core-hours."""
+
+Literals = tuple[tuple[str, str], ...]
+"""Part of the jobs by dimension and name; empty: all."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Observed share, the expected one and its range of two standard deviations."""
+
+    observed: float
+    expected: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Judgement of one place, a site or everywhere, in one night.
+
+    ``surprising``: the tail is small enough. ``costly``: the loss is large enough. ``z``: of the night,
+    ``surprise``: of up to three nights, over their thresholds if above 1. ``cost``: core s of the night;
+    ``week``: of the place. ``began``: nights before in which it began, ``earlier`` their cost.
+    ``literals``: the cause; ``share``: of the loss that it explains.
+    """
+
+    site: str
+    metric: str
+    surprising: bool
+    costly: bool
+    z: float
+    surprise: float
+    cost: float
+    week: float
+    partial: bool = False
+    began: int = 0
+    earlier: float = 0.0
+    efficiency: Range | None = None
+    failed: Range | None = None
+    literals: Literals = ()
+    share: float | None = None
+    n_sites: int = 1
+
+    @property
+    def is_judged(self) -> bool:
+        """True if there were jobs."""
+        return self.efficiency is not None or self.failed is not None

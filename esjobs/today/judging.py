@@ -1,0 +1,169 @@
+"""Judgement of one day: every site's efficiency and failures, their cost, and causes. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from esjobs.schema.today import EFFICIENCY, FAILED
+from esjobs.today.causes import Leaves, partitions_of, scan
+from esjobs.today.days import WEEK, Bools, Day, Followed, Remembered
+from esjobs.today.expected import NIGHTS, Floats, of_nights, onset
+from esjobs.today.findings import Finding, Literals, Range
+from esjobs.today.settings import TodaySettings
+from esjobs.today.streams import Stream, efficiency, efficiency_stream, failure_streams, failures
+from esjobs.today.sums import Sums
+from esjobs.today.wide import Wide, efficiency_leaves, factors, failure_leaves, named, wide_parts
+
+PARTIAL_MORE = 1.5  # Surprise that a partial day needs more
+WINDOWS_MORE = 0.2  # Surprise that several nights need more
+LEAST_OF_NIGHT = 1.0  # Surprise of the night itself, whatever its window says
+ONSET_DAYS = 14
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Streams by metric, findings, and by place the core s of its week and whether the day is partial."""
+
+    sites: tuple[str, ...]
+    streams: Mapping[str, Stream]
+    findings: tuple[Finding, ...]
+    week: Floats
+    partial: Bools
+
+
+def judge(
+    sums: Sums, ordinal: int, past: Remembered, settings: TodaySettings, followed: Sequence[Followed] = ()
+) -> Judgement:
+    """Return the judgement of a day: wide incidents first, sites by what these leave."""
+    day = Day(sums, ordinal, past, followed)
+    cpu, failed = efficiency(day), failures(day)
+    leaves = {EFFICIENCY: efficiency_leaves(day, cpu), FAILED: failure_leaves(day, failed)}
+    wide = tuple(wide_parts(day, leaves, settings)) if day.ready else ()
+    of_cpu, of_failed = (factors(day, leaves[metric], wide, metric) for metric in (EFFICIENCY, FAILED))
+    categories = {
+        number: factors(day, leaves[FAILED], wide, FAILED, leaves[FAILED].codes["category"] == number)
+        for number in range(1, len(sums.names["outcome"]))
+    }
+    cpu_sides = replace(cpu.sides, expected=cpu.sides.expected * of_cpu)
+    failed_sides = replace(failed.sides, expected=failed.sides.expected * of_failed)
+    streams = {
+        EFFICIENCY: efficiency_stream(day, cpu_sides),
+        **failure_streams(day, failed, failed_sides, categories),
+    }
+    of_sites = Sites(day, streams, leaves, wide, settings).findings()
+    found = (*of_sites, *(one.finding for one in wide))
+    return Judgement(day.sites, streams, found, day.week, day.partial)
+
+
+class Sites:
+    """Findings of sites."""
+
+    def __init__(
+        self,
+        day: Day,
+        streams: Mapping[str, Stream],
+        leaves: Mapping[str, Leaves],
+        wide: Sequence[Wide],
+        settings: TodaySettings,
+    ) -> None:
+        self.day, self.streams, self.wide, self.settings = day, streams, wide, settings
+        self.leaves = {metric: self._without_wide(metric, of) for metric, of in leaves.items()}
+        self.z, self.over = {}, {}
+        limits = {EFFICIENCY: settings.efficiency_surprise, FAILED: settings.failures_surprise}
+        for metric, limit in limits.items():
+            earlier = day.surprises(metric)
+            if day.past.frozen is not None:
+                # nights of an incident neither prolong nor reopen it
+                earlier = np.where(day.past.frozen, np.nan, earlier)
+            z = np.column_stack([earlier, streams[metric].z])
+            need = limit + np.where(np.array(NIGHTS) > 1, WINDOWS_MORE, 0.0)
+            self.z[metric] = z
+            self.over[metric] = of_nights(z) / (need + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None])
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what the day says about each site."""
+        for site in range(self.day.n_sites):
+            yield self._finding(site)
+
+    def _without_wide(self, metric: str, of: Leaves) -> Leaves:
+        expected = of.expected.copy()
+        for one in self.wide:
+            if one.metric == metric:
+                expected[one.term.rows] *= one.term.ratio
+        return replace(of, expected=expected)
+
+    def _finding(self, site: int) -> Finding:
+        day, streams = self.day, self.streams
+        latest = {metric: float(np.nan_to_num(streams[metric].z[site])) for metric in self.over}
+        ratios = {metric: float(over[site].max()) for metric, over in self.over.items()}
+        passing = [
+            metric for metric, ratio in ratios.items() if ratio >= 1.0 and latest[metric] >= LEAST_OF_NIGHT
+        ]
+        concerned = passing or list(self.over)
+        metric = max(concerned, key=lambda name: float(streams[name].cost[site]))
+        literals, share = self._cause(metric, site) if passing else ((), None)
+        began = onset(self.z[metric][site][-ONSET_DAYS:]) if passing else 0
+        return Finding(
+            day.sites[site],
+            metric,
+            surprising=bool(passing),
+            costly=any(self._costly(each, site) for each in passing),
+            z=max(latest.values()),
+            surprise=max(ratios.values()),
+            cost=float(sum(streams[name].cost[site] for name in concerned)),
+            week=float(day.week[site]),
+            partial=bool(day.partial[site]),
+            began=began,
+            earlier=sum(self._before(each, site, began) for each in passing),
+            efficiency=_range(streams[EFFICIENCY], site),
+            failed=_range(streams[FAILED], site),
+            literals=literals,
+            share=share,
+        )
+
+    def _costly(self, metric: str, site: int) -> bool:
+        """True if the night alone, or the nights of a passing window together, lost enough."""
+        over, week, stream = self.over[metric][site], float(self.day.week[site]), self.streams[metric]
+        cost = float(stream.cost[site])
+        sides = stream.sides
+        more = float(sides.observed[site] - sides.expected[site])
+        if metric == FAILED and more > self.settings.failed_jobs * float(sides.base[site]):
+            return True
+        if over[0] >= 1.0 and cost >= self.settings.night_cost * week:
+            return True
+        totals = (cost + self._before(metric, site, nights - 1) for nights in NIGHTS[1:])
+        return any(
+            ratio >= 1.0 and total >= self.settings.total_cost * week
+            for ratio, total in zip(over[1:], totals, strict=True)
+        )
+
+    def _before(self, metric: str, site: int, nights: int) -> float:
+        """Return the cost of some nights before, from what was observed and expected on them."""
+        if not nights:
+            return 0.0
+        past, places = self.day.past, self.day.n_sites + 1
+        observed, expected = (
+            past.of(what, metric, places)[site][-nights:] for what in (past.observed, past.expected)
+        )
+        if metric == EFFICIENCY:
+            lost = (1 - observed / np.maximum(expected, 1e-9)) * self.day.week[site] / WEEK
+        else:
+            lost = (observed - expected) * self.day.core_per_failure[site]
+        return float(np.nansum(lost))
+
+    def _cause(self, metric: str, site: int) -> tuple[Literals, float | None]:
+        of = self.leaves[metric]
+        mine = of.part(of.codes["site"] == site)
+        names = [name for name in ("queue", "kind", "category", "task") if name in of.codes]
+        several = [name for name in names if len(np.unique(mine.codes[name])) > 1]
+        terms = scan(mine, partitions_of(several, everything=True), most=1)
+        return (named(self.day, terms[0].literals), terms[0].share) if terms else ((), None)
+
+
+def _range(stream: Stream, site: int) -> Range | None:
+    base = float(stream.sides.base[site])
+    if base <= 0:
+        return None
+    mean, low, high = (float(values[site]) for values in (stream.mean, stream.low, stream.high))
+    return Range(float(stream.sides.observed[site]) / base, mean, low, high)

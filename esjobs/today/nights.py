@@ -1,0 +1,160 @@
+"""Update of the daily watch through a night, and through the later nights that are done."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import date, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.errors import NoJobsError
+from esjobs.core.query import Count, Days, In, Query
+from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.records.declared.values import known_sites
+from esjobs.records.names.sites import Sites
+from esjobs.schema.flags import FLAG_NOTES
+from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, STATES, TODAY_DAYS
+from esjobs.store.base import Change, Hide, JobStore
+from esjobs.today.settings import TodaySettings
+from esjobs.today.states import Incident, Silence
+from esjobs.today.sums import DAYS_BACK, make_sums, of_days, read_sums, sums_of
+from esjobs.today.watching import Watch
+
+REPLAY_NIGHTS = 35
+"""Nights that are judged again at most, where earlier ones are missing or changed."""
+_REMEMBERED = ("observed", "expected", "variance", "surprise")
+_COLUMNS = {
+    "observed": "observed_sum",
+    "expected": "expected_sum",
+    "variance": "variance",
+    "surprise": "surprise",
+}
+Incidents = Mapping[tuple[str, str], Incident]
+
+
+def update(store: JobStore, night: date | None, settings: TodaySettings) -> RunReport:
+    """Bring sums, judged days and incidents up to a night (None: the last day with jobs), in one switch.
+
+    Nights before it that were not judged are judged first, and those after it again. Raises
+    :class:`NoJobsError` without jobs. Cost: one grouped query per span of changed days, a read of the sums of
+    four weeks before.
+    """
+    began = time.perf_counter()
+    span = store.span()
+    if span.first is None or span.last is None:
+        raise NoJobsError("no jobs stored; load some: esjobs ingest")
+    night = night or span.last.date()
+    judged = _judged(store)
+    last = max([night, *(day for day in judged if day <= night + timedelta(days=REPLAY_NIGHTS))])
+    earliest = max(span.first.date(), night - timedelta(days=REPLAY_NIGHTS))
+    missing = [day for day in _days(earliest, night) if day not in judged]
+    first = min([night, *missing])
+    window = Window.of_days(first - timedelta(days=DAYS_BACK), last)
+    made = make_sums(store, window)
+    if made:
+        store.publish(made)
+    sums = read_sums(store, window)
+    present = set(sums.column("day").to_pylist())
+    nights = [day for day in _days(first, last) if day in present]
+    eve = max((day for day in judged if day < first), default=None)
+    walk = Walk(store, sums, known_sites(store, window), nights, eve, settings)
+    store.publish([], walk.changes)
+    tidy(store)
+    return walk.report(night, time.perf_counter() - began)
+
+
+def _judged(store: JobStore) -> set[date]:
+    table = store.aggregate(Query(("day",), (Count("n"),), over=TODAY_DAYS)).table
+    return {day for day in table.column("day").to_pylist() if day is not None}
+
+
+def _days(first: date, last: date) -> list[date]:
+    return [first + timedelta(days=ahead) for ahead in range((last - first).days + 1)]
+
+
+class Walk:
+    """Update through some nights; its changes are made while we may publish."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        sums: pa.Table,
+        sites: Sites,
+        nights: Sequence[date],
+        eve: date | None,
+        settings: TodaySettings,
+    ) -> None:
+        self._store, self._sums, self._sites, self._settings = store, sums, sites, settings
+        self._nights, self._eve = nights, eve
+        self._of_night: dict[date, Sequence[Incident]] = {}
+        self._n_sites: dict[date, int] = {}
+
+    def changes(self) -> list[Change]:
+        """Return the changes of the tables."""
+        if not self._nights:
+            return []
+        first = self._nights[0]
+        start = first - timedelta(days=DAYS_BACK)
+        queues = pc.unique(self._sums.column("queue")).to_pylist()
+        sites = sorted({self._sites.of(queue or "").name for queue in queues})
+        watch = Watch(sites, start, self._nights[-1], self._settings)
+        before = Days("day", start, first - timedelta(days=1))
+        watch.remember(read_table(self._store, TODAY_DAYS, [before]).to_pylist())
+        if self._eve is not None:
+            eve = Days("night", self._eve, self._eve)
+            watch.resume(
+                Incident(**row) for row in read_table(self._store, INCIDENT_NIGHTS, [eve]).to_pylist()
+            )
+        silences = silences_of(self._store)
+        written: list[Change] = []
+        for night in self._nights:
+            days = of_days(self._sums, Window.of_days(night - timedelta(days=DAYS_BACK), night))
+            rows = watch.night(night, sums_of(days, self._sites), silences)
+            self._of_night[night] = watch.incidents
+            self._n_sites[night] = len({row["site"] for row in rows} - {EVERYWHERE})
+            written.append(_replaced(self._store, TODAY_DAYS, str(night), rows))
+            written.append(_replaced(self._store, INCIDENT_NIGHTS, str(night), _rows(watch.incidents)))
+        for state in STATES:
+            of_state = [one for one in watch.incidents if one.state == state]
+            written.append(_replaced(self._store, INCIDENTS, state, _rows(of_state)))
+        return written
+
+    def report(self, night: date, seconds: float) -> RunReport:
+        """Return the report of the requested night."""
+        incidents = self._of_night.get(night, ())
+        states = Counter(one.state for one in incidents)
+        return RunReport(
+            "today",
+            f"{night}",
+            self._n_sites.get(night, 0),
+            sum(one.state in LASTING for one in incidents),
+            seconds,
+            rows_are="sites",
+            rows_become="open incidents",
+            counts={f"state {state}": count for state, count in sorted(states.items())},
+            window=str(night),
+        )
+
+
+def _rows(incidents: Iterable[Incident]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in incidents]
+
+
+def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapping[str, Any]]) -> Change:
+    if not rows:
+        return Hide(table, partition)
+    return store.replace(table, partition, rows_table(table, rows).to_batches())
+
+
+def silences_of(store: JobStore) -> dict[str, Silence]:
+    """Return the newest acknowledgement of each site, from the notes of flags."""
+    where = [In("kind", ("ack",)), In("level", ("site",))]
+    rows = read_table(store, FLAG_NOTES, where, ["name", "entered_by", "until", "entered_at"]).to_pylist()
+    rows.sort(key=lambda row: row["entered_at"])
+    return {row["name"]: Silence(row["entered_by"], row["until"]) for row in rows if row["until"] is not None}

@@ -1,0 +1,35 @@
+"""Settings of the daily watch."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from esjobs.core.setting_types import Count, no_flag
+
+_Positive = Annotated[float, BeforeValidator(no_flag), Field(gt=0)]
+_Share = Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1)]
+
+
+class TodaySettings(BaseModel):
+    """Conditions that open and close incidents."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    nightly: bool = True
+    """Watch the sites every night."""
+    efficiency_surprise: _Positive = 3.8
+    """Surprise of a site's efficiency, in standard deviations, from which it may be reported."""
+    failures_surprise: _Positive = 5.0
+    """Surprise of a site's failures from which they may be reported."""
+    night_cost: _Share = 0.003
+    """Least cost of one night, as a share of the site's week."""
+    total_cost: _Share = 0.005
+    """Least cost of two or three nights, as a share of the site's week."""
+    failed_jobs: _Share = 0.05
+    """Jobs failed beyond the expected, as a share of all, that are reported whatever they cost."""
+    quiet_nights: Count = 2
+    """An incident is over after so many nights in a row without it."""
+    noticed_nights: Count = 3
+    """A noticed incident is withdrawn after so many nights in a row without it."""
+    reopen_nights: Count = 7
+    """Within so many nights an incident of the same place and cause is the earlier one again."""

@@ -1,0 +1,182 @@
+"""Streams of a day: observed and expected by site, and everywhere, of efficiency, failures and categories."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from esjobs.schema.today import EFFICIENCY, FAILED
+from esjobs.today.days import SUSPECT, Day
+from esjobs.today.expected import (
+    CELL_SD,
+    Cells,
+    Expected,
+    Floats,
+    Surprise,
+    combined,
+    count_surprise,
+    efficiency_prior,
+    failure_prior,
+    ratio_surprise,
+    site_variance,
+    sum_by,
+)
+
+NEW_FAILURES = 0.3  # Least expected number of failures of a category
+NEW_SHARE = 0.02  # Least expected share of a category
+GRID_SD = 0.02  # Scatter of the grid from day to day, in ln
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Observed, expected, denominator and relative variance, by site, then everywhere by the past alone."""
+
+    observed: Floats
+    expected: Floats
+    base: Floats
+    variance: Floats
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One metric of all places. ``mean``, ``low``, ``high``: expected share; ``z``: NaN if not judged."""
+
+    sides: Sides
+    mean: Floats
+    low: Floats
+    high: Floats
+    z: Floats
+    cost: Floats
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """Cells of a metric with their expectation, and the sums by place."""
+
+    cells: Cells
+    expected: Expected
+    sides: Sides
+
+
+def efficiency(day: Day) -> Expectations:
+    """Return what is expected of the CPU time of finished jobs."""
+    sums = day.sums
+    rows = sums.finished & (sums.measured_core_s > 0)
+    cells = day.cells(rows, sums.cpu_s, sums.measured_core_s, sums.n_measured)
+    prior = efficiency_prior(cells, day.shape[2])
+
+    def surprise(sides: Sides) -> Floats:
+        past = day.past_of(EFFICIENCY)
+        return ratio_surprise(sides.observed, sides.expected, sides.variance, past).z
+
+    suspects = np.zeros(day.n_sites, np.bool_)
+    for _ in range(2):
+        expected = day.expected(cells, prior, EFFICIENCY, suspects)
+        sides = _sides(day, cells, expected)
+        suspects = surprise(sides)[:-1] > SUSPECT
+    return Expectations(cells, expected, sides)
+
+
+def failures(day: Day) -> Expectations:
+    """Return what is expected of the number of failed jobs."""
+    sums = day.sums
+    failed = np.where(sums.finished, 0.0, sums.n_jobs)
+    cells = day.cells(np.ones(len(day.age), np.bool_), failed, sums.n_jobs, sums.n_jobs)
+    prior = failure_prior(day.shape[2])
+    suspects = np.zeros(day.n_sites, np.bool_)
+    for _ in range(2):
+        expected = day.expected(cells, prior, FAILED, suspects)
+        sides = _sides(day, cells, expected)
+        past = day.past_of(FAILED)
+        suspects = count_surprise(sides.observed, sides.expected, sides.variance, past).z[:-1] > SUSPECT
+    return Expectations(cells, expected, sides)
+
+
+def _sides(day: Day, cells: Cells, expected: Expected) -> Sides:
+    now, n = cells.now, day.n_sites
+    site = cells.site[now]
+    observed, due, base = (
+        sum_by(site, values, n) for values in (cells.over[now], expected.value, cells.under[now])
+    )
+    variance = site_variance(site, expected.value, expected.cell, n)
+    total = float(expected.past.sum())
+    task = sum_by(cells.task[now], expected.past, 1)
+    concentrated = float((task**2).sum()) / total**2 if total > 0 else 1.0
+    return Sides(
+        np.append(observed, observed.sum()),
+        np.append(due, total),
+        np.append(base, base.sum()),
+        np.append(variance, GRID_SD**2 + CELL_SD**2 * concentrated),
+    )
+
+
+def efficiency_stream(day: Day, sides: Sides) -> Stream:
+    """Return the stream of efficiency."""
+    past = day.past_of(EFFICIENCY)
+    surprise = ratio_surprise(sides.observed, sides.expected, sides.variance, past)
+    lost = sides.base * (1 - sides.observed / np.maximum(surprise.mean, 1e-9))
+    return _stream(day, sides, surprise, np.where(surprise.mean > 0, lost, 0.0))
+
+
+def failure_streams(
+    day: Day, of: Expectations, sides: Sides, category_factor: Mapping[int, Floats]
+) -> dict[str, Stream]:
+    """Return the streams of failures and of their categories.
+
+    ``category_factor``: by category and place, what wide incidents do to its share.
+    """
+    total = _counts(day, FAILED, sides)
+    categories: dict[str, Stream] = {}
+    for number, name in enumerate(day.sums.names["outcome"][1:], start=1):
+        metric = f"{FAILED}: {name}"
+        rows = (day.sums.codes["outcome"] == number) & day.now
+        seen = day.by_site(rows, day.sums.n_jobs)
+        due = of.sides.expected * _category_share(day, number, of)
+        due = due * category_factor.get(number, np.ones(day.n_sites + 1))
+        # a name that never occurred before is no proof of a fault
+        due = np.maximum(due, np.maximum(NEW_FAILURES, NEW_SHARE * sides.expected))
+        categories[metric] = _counts(day, metric, replace(sides, observed=seen, expected=due))
+    z = [np.nan_to_num(each.z) for each in categories.values()]
+    columns = np.stack(z, axis=1) if z else np.zeros((day.n_sites + 1, 0))
+    both = combined(np.nan_to_num(total.z), columns)
+    return {FAILED: replace(total, z=np.where(np.isnan(total.z), np.nan, both)), **categories}
+
+
+def _counts(day: Day, metric: str, sides: Sides) -> Stream:
+    surprise = count_surprise(sides.observed, sides.expected, sides.variance, day.past_of(metric))
+    return _stream(day, sides, surprise, (sides.observed - surprise.mean) * day.core_per_failure)
+
+
+def _stream(day: Day, sides: Sides, surprise: Surprise, cost: Floats) -> Stream:
+    base = sides.base
+    mean = np.divide(surprise.mean, base, out=np.full(len(base), np.nan), where=base > 0)
+    low, high = (mean * np.exp(sign * 2 * np.minimum(surprise.sd, 3.0)) for sign in (-1, 1))
+    z = np.where((base > 0) & day.ready, surprise.z, np.nan)
+    return Stream(sides, mean, low, np.minimum(high, 1.0), z, cost)
+
+
+def _category_share(day: Day, number: int, of: Expectations) -> Floats:
+    """Return the expected share of a category among the failures of each place.
+
+    Its past share at the site, softened by that of the grid, times its change at all other sites.
+    """
+    sums, n = day.sums, day.n_sites
+    shares = past_shares(day)[:, number]
+    rows = day.now & (sums.codes["outcome"] == number)
+    seen = day.by_site(rows, sums.n_jobs)[:-1]
+    due = of.sides.expected[:n] * shares[:n]
+    others = (seen.sum() - seen + 3) / (due.sum() - due + 3)
+    return np.append(np.minimum(shares[:n] * np.clip(others, 0.1, 10.0), 1.0), shares[n])
+
+
+def past_shares(day: Day) -> Floats:
+    """Return the past shares of outcomes among failures, a row per site, then everywhere."""
+    sums = day.sums
+    site, outcome = sums.codes["site"], sums.codes["outcome"]
+    learned = day.learned[site, day.age] * ~day.now * ~sums.finished * sums.n_jobs
+    counts = np.zeros((day.n_sites + 1, len(sums.names["outcome"])))
+    np.add.at(counts, (site, outcome), learned)
+    counts[-1] = counts.sum(axis=0)
+    grid = counts[-1] / max(float(counts[-1].sum()), 1.0)
+    shares: Floats = (counts + 30 * grid) / (counts.sum(axis=1, keepdims=True) + 30)
+    return shares

@@ -1,0 +1,196 @@
+"""Sums of days as arrays: made by the store, a row per day, queue, task and outcome."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.identity import content_id
+from esjobs.core.query import Count, Days, In, Moment, Query, Range, Sum
+from esjobs.core.states import FAILED, FAILED_KINDS, FINISHED
+from esjobs.core.window import Window
+from esjobs.publish.publication import read_table
+from esjobs.records.jobs.day_spans import spans
+from esjobs.records.names.sites import Sites
+from esjobs.schema.today import DAY_SUMS
+from esjobs.store.base import Change, JobStore
+from esjobs.store.merge import plain
+from esjobs.today.expected import Floats, Ints
+
+DAYS_BACK = 28
+"""Days of the past that an expectation is made of."""
+MOST_CATEGORIES = 12
+OTHER = "other"
+_KEYS = ("day", "queue", "task_id", "processing_type", "core_class")
+_PAIR = ("core_s", "cpu_s")
+# More CPU time than cores have seconds is an error of the record
+_POSSIBLE = (Range("efficiency", le=1.2),)
+_METRICS = (
+    Count("n_jobs"),
+    Sum("core_s", "core_s"),
+    Moment((), "n_measured", having=_PAIR, where=_POSSIBLE),
+    Moment(("core_s",), "measured_core_s", having=_PAIR, where=_POSSIBLE),
+    Moment(("cpu_s",), "cpu_s", having=_PAIR, where=_POSSIBLE),
+)
+_ADDED = ("n_jobs", "core_s", "n_measured", "measured_core_s", "cpu_s")
+DIMENSIONS = ("site", "queue", "kind", "task", "outcome")
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of several days. ``day``: ordinals; ``codes``: by dimension, into ``names``."""
+
+    day: Ints
+    codes: Mapping[str, Ints]
+    names: Mapping[str, Sequence[str]]
+    n_jobs: Floats
+    core_s: Floats
+    n_measured: Floats
+    measured_core_s: Floats
+    cpu_s: Floats
+
+    def rows(self, chosen: npt.NDArray[np.bool_]) -> "Sums":
+        """Return some rows."""
+        values = {name: getattr(self, name)[chosen] for name in ("day", *_ADDED)}
+        return replace(self, codes={name: code[chosen] for name, code in self.codes.items()}, **values)
+
+    @property
+    def finished(self) -> npt.NDArray[np.bool_]:
+        """Rows of finished jobs."""
+        rows: npt.NDArray[np.bool_] = self.codes["outcome"] == 0
+        return rows
+
+
+def make_sums(store: JobStore, window: Window) -> list[Change]:
+    """Sum the days of a window whose jobs changed since they were summed; nothing is visible yet.
+
+    Cost: one fingerprint of the window, one grouped query per span of changed days.
+    """
+    found = store.day_fingerprints(window).to_pylist()
+    jobs_of = {row["day"]: row["n_jobs"] for row in found}
+    prints = _marks(found)
+    made = store.aggregate(
+        Query(("day", "fingerprint"), (), where=(Days.of_window(window),), over=DAY_SUMS)
+    ).table
+    existing = dict(zip(*(made.column(name).to_pylist() for name in ("day", "fingerprint")), strict=True))
+    stale = [day for day, mark in sorted(prints.items()) if existing.get(day) != mark]
+    jobs = {day: jobs_of[day] for day in stale}
+    changes: list[Change] = []
+    for span in spans(stale, jobs, store.capabilities().days_per_aggregate):
+        table = _summed(store, Window.of_days(span[0], span[-1]))
+        for day in span:
+            rows = table.filter(pc.equal(table.column("day"), day))
+            mark = pa.array([prints[day]] * rows.num_rows, pa.string())
+            rows = rows.append_column("fingerprint", mark).select(DAY_SUMS.column_names)
+            changes.append(store.replace(DAY_SUMS, str(day), rows.cast(table_schema(DAY_SUMS)).to_batches()))
+    return changes
+
+
+def fingerprints_of_days(store: JobStore, window: Window) -> dict[date, str]:
+    """Return what the sums of each day with jobs are known by: its jobs, and the columns of the sums."""
+    return _marks(store.day_fingerprints(window).to_pylist())
+
+
+def _marks(days: list[dict[str, Any]]) -> dict[date, str]:
+    return {row["day"]: content_id({"jobs": row["fingerprint"], "layout": DAY_SUMS.layout}) for row in days}
+
+
+def _summed(store: JobStore, window: Window) -> pa.Table:
+    keys = (*_KEYS, "state", "exit_code")
+    where = (In("state", (*FINISHED, *FAILED)),)
+    table = plain(store.aggregate(Query(keys, _METRICS, window, where, books=False)).table)
+    outcomes = pa.array(
+        map(_outcome, *(table.column(name).to_pylist() for name in ("state", "exit_code"))), pa.string()
+    )
+    table = table.append_column("outcome", outcomes)
+    grouped = table.group_by([*_KEYS, "outcome"], use_threads=False)
+    summed = grouped.aggregate([(name, "sum") for name in _ADDED])
+    return summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])
+
+
+_KIND_OF_STATE = {state: kind for kind, states in FAILED_KINDS.items() for state in states}
+
+
+def _outcome(state: str, code: str | None) -> str:
+    if state in FINISHED:
+        return FINISHED[0]
+    kind = _KIND_OF_STATE[state]
+    return kind if code in (None, "", "0", "0:0") else f"{kind}, exit code {code}"
+
+
+def read_sums(store: JobStore, window: Window) -> pa.Table:
+    """Read the rows of a window."""
+    return read_table(store, DAY_SUMS, [Days.of_window(window)])
+
+
+def of_days(table: pa.Table, window: Window) -> pa.Table:
+    """Return the rows of some days: names of other days must not change what a night says."""
+    day = table.column("day")
+    return table.filter(pc.and_(pc.greater_equal(day, window.first_day), pc.less_equal(day, window.last_day)))
+
+
+def sums_of(table: pa.Table, sites: Sites) -> Sums:
+    """Return rows of ``day_sums`` as arrays; a queue without a site is its own."""
+    queue, queues = _codes(table.column("queue"))
+    of_queue = [sites.of(name).name for name in queues]
+    site_names = sorted(set(of_queue))
+    number = {name: code for code, name in enumerate(site_names)}
+    site = np.array([number[name] for name in of_queue], np.int64)[queue] if queues else queue
+    kinds = pa.array(
+        [
+            ", ".join(filter(None, pair))
+            for pair in zip(
+                *(table.column(name).to_pylist() for name in ("processing_type", "core_class")), strict=True
+            )
+        ],
+        pa.string(),
+    )
+    kind, kind_names = _codes(kinds)
+    # a task may mix kinds, whose jobs are not alike
+    task, task_names = _codes(
+        pc.binary_join_element_wise(
+            table.column("task_id").fill_null(""), kinds, pa.scalar("\x1f"), null_handling="emit_null"
+        )
+    )
+    outcome, outcome_names = _outcomes(table)
+    numbers = {name: table.column(name).fill_null(0).to_numpy().astype(np.float64) for name in _ADDED}
+    days = table.column("day").cast(pa.int32()).to_numpy().astype(np.int64) + date(1970, 1, 1).toordinal()
+    return Sums(
+        days,
+        {"site": site, "queue": queue, "kind": kind, "task": task, "outcome": outcome},
+        {
+            "site": site_names,
+            "queue": queues,
+            "kind": kind_names,
+            "task": task_names,
+            "outcome": outcome_names,
+        },
+        **numbers,
+    )
+
+
+def _codes(column: pa.ChunkedArray | pa.Array) -> tuple[Ints, list[str]]:
+    column = column.fill_null("")
+    names = sorted(pc.unique(column).to_pylist())
+    code = pc.index_in(column, value_set=pa.array(names, pa.string()))
+    return code.to_numpy(zero_copy_only=False).astype(np.int64), names
+
+
+def _outcomes(table: pa.Table) -> tuple[Ints, list[str]]:
+    """Return codes of outcomes: 0 finished, then categories of failures by number of jobs; rare ones last."""
+    column, jobs = table.column("outcome"), table.column("n_jobs")
+    counts = pa.table({"outcome": column, "n": jobs}).group_by("outcome").aggregate([("n", "sum")])
+    of = dict(zip(counts.column("outcome").to_pylist(), counts.column("n_sum").to_pylist(), strict=True))
+    of.pop(FINISHED[0], None)
+    ordered = sorted(of, key=lambda name: (-of[name], name))
+    names = [FINISHED[0], *ordered[: MOST_CATEGORIES - 1]]
+    if len(ordered) >= MOST_CATEGORIES:
+        names.append(OTHER)
+    code = pc.index_in(column, value_set=pa.array(names, pa.string())).fill_null(len(names) - 1)
+    return code.to_numpy(zero_copy_only=False).astype(np.int64), names

@@ -1,0 +1,131 @@
+"""Watch of the sites from night to night, in memory: judged days and incidents. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from esjobs.publish.publication import finite
+from esjobs.schema.today import EVERYWHERE
+from esjobs.today.days import Followed, Remembered
+from esjobs.today.findings import HOUR, Finding
+from esjobs.today.judging import Judgement, judge
+from esjobs.today.sentences import literals_of
+from esjobs.today.settings import TodaySettings
+from esjobs.today.states import Incident, Silence, after
+from esjobs.today.sums import DAYS_BACK, Sums
+
+_COLUMNS = {
+    "observed": "observed_sum",
+    "expected": "expected_sum",
+    "variance": "variance",
+    "z": "surprise",
+}
+
+
+class Watch:
+    """State of the watch: judged days as arrays, by metric a row per site (the last one everywhere)."""
+
+    def __init__(self, sites: Sequence[str], first: date, last: date, settings: TodaySettings) -> None:
+        self._row = {name: number for number, name in enumerate((*sites, EVERYWHERE))}
+        self._first = first
+        self._settings = settings
+        self._shape = (len(self._row), (last - first).days + 1)
+        self._values: dict[str, dict[str, Any]] = {name: {} for name in _COLUMNS}
+        self._frozen = np.zeros(self._shape, np.bool_)
+        self._incidents: dict[tuple[str, str], Incident] = {}
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """Incidents after the last night, in order."""
+        return [one for _, one in sorted(self._incidents.items())]
+
+    def resume(self, incidents: Iterable[Incident]) -> None:
+        """Go on from the incidents of a night."""
+        self._incidents = {one.key: one for one in incidents}
+
+    def remember(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Remember rows of ``today_days``; those of sites without latest jobs are left out."""
+        for row in rows:
+            site = self._row.get(row["site"])
+            if site is None:
+                continue
+            at = site, (row["day"] - self._first).days
+            for name, column in _COLUMNS.items():
+                values = self._values[name].setdefault(row["metric"], np.full(self._shape, np.nan))
+                values[at] = np.nan if row[column] is None else row[column]
+            self._frozen[at] |= bool(row["in_incident"])
+
+    def night(self, night: date, sums: Sums, silences: Mapping[str, Silence]) -> list[dict[str, Any]]:
+        """Judge a night and bring the incidents up to it; return its rows of ``today_days``."""
+        followed = [
+            _followed(one, night)
+            for one in self._incidents.values()
+            if one.site == EVERYWHERE and not one.is_over
+        ]
+        past = self._before(night, sums.names["site"])
+        judgement = judge(sums, night.toordinal(), past, self._settings, followed)
+        self._step(night, judgement, silences)
+        rows = list(self._rows(night, judgement))
+        self.remember(rows)
+        return rows
+
+    def _before(self, night: date, sites: Sequence[str]) -> Remembered:
+        """Return the days before a night; those of open incidents from their first day on are frozen."""
+        rows = [self._row[name] for name in (*sites, EVERYWHERE)]
+        end = (night - self._first).days
+        days = slice(end - DAYS_BACK, end)
+        hidden = self._frozen[:, days].copy()
+        for one in self._incidents.values():
+            if one.frozen and one.site in self._row:
+                age = min((night - one.since).days, DAYS_BACK)
+                hidden[self._row[one.site], DAYS_BACK - age :] = True
+        observed, expected, variance, z = (
+            {metric: values[rows, days] for metric, values in self._values[name].items()} for name in _COLUMNS
+        )
+        return Remembered(observed, expected, variance, z, hidden[rows])
+
+    def _step(self, night: date, judgement: Judgement, silences: Mapping[str, Silence]) -> None:
+        found: dict[tuple[str, str], Finding] = {
+            Incident.key_of(each): each for each in judgement.findings if each.is_judged
+        }
+        updated = {}
+        for place in sorted({*found, *self._incidents}):
+            silence = silences.get(place[0])
+            one = after(self._incidents.get(place), found.get(place), night, self._settings, silence)
+            if one is not None:
+                updated[place] = one
+        self._incidents = updated
+
+    def _rows(self, night: date, judgement: Judgement) -> Iterator[dict[str, Any]]:
+        frozen = {one.site for one in self._incidents.values() if one.frozen}
+        for metric, stream in judgement.streams.items():
+            for number, site in enumerate((*judgement.sites, EVERYWHERE)):
+                sides = stream.sides
+                base = float(sides.base[number])
+                if base <= 0 or (sides.observed[number] == 0 and sides.expected[number] < 0.2):
+                    continue
+                yield {
+                    "day": night,
+                    "site": site,
+                    "metric": metric,
+                    "observed": float(sides.observed[number]) / base,
+                    "expected": finite(stream.mean[number]),
+                    "low": finite(stream.low[number]),
+                    "high": finite(stream.high[number]),
+                    "observed_sum": float(sides.observed[number]),
+                    "expected_sum": finite(sides.expected[number]),
+                    "base_sum": base,
+                    "variance": finite(sides.variance[number]),
+                    "surprise": finite(stream.z[number]),
+                    "cost_core_h": finite(stream.cost[number] / HOUR),
+                    "week_core_h": finite(judgement.week[number] / HOUR),
+                    "in_incident": site in frozen,
+                    "partial": bool(judgement.partial[number]),
+                }
+
+
+def _followed(one: Incident, night: date) -> Followed:
+    metric, literals = literals_of(one.cause_key or "")
+    return Followed(literals, metric, (night - one.since).days)

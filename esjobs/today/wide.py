@@ -1,0 +1,205 @@
+"""Incidents that are none of a site: parts of the jobs that moved at several sites together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED
+from esjobs.today.causes import Leaves, Term, partitions_of, scan
+from esjobs.today.days import Bools, Day, Followed
+from esjobs.today.expected import CELL_SD, LEAST_SURPRISE, MOST_SURPRISE, Floats, Past, count_surprise, sum_by
+from esjobs.today.findings import Finding, Literals, Range
+from esjobs.today.settings import TodaySettings
+from esjobs.today.streams import GRID_SD, Expectations, past_shares
+
+LEAST_SITES = 3  # Sites of an incident that is none of a site
+OUTSIDE = 0.1  # Least part of its loss outside of the site that lost most
+LEAST_SHARE = 0.2  # Of the loss everywhere; a smaller part is not an incident of its own
+SURPRISE = 4.2
+TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
+LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Part of the jobs that moved everywhere."""
+
+    metric: str
+    term: Term
+    finding: Finding
+
+
+def efficiency_leaves(day: Day, of: Expectations) -> Leaves:
+    """Return CPU time by queue and task, expected from the past alone."""
+    sums = day.sums
+    part = sums.rows(sums.finished & (sums.measured_core_s > 0) & day.now)
+    at = day.position(of.cells, part)
+    due = of.expected.past[at] * part.measured_core_s / of.cells.under[of.cells.now][at]
+    variance = due**2 * (of.expected.leaf[at] + LEAF_SD**2)
+    return Leaves(part.cpu_s, due, np.maximum(variance, 1e-12), part.codes, of.expected.new[at], counts=False)
+
+
+def failure_leaves(day: Day, of: Expectations) -> Leaves:
+    """Return failures by queue, task and category, expected from the past alone.
+
+    Leaves without failures of which hardly any are expected are left out.
+    """
+    sums = day.sums
+    part = sums.rows(day.now)
+    n_categories = len(sums.names["outcome"]) - 1
+    key = part.codes["queue"] * day.shape[1] + part.codes["task"]
+    keys, first, code = np.unique(key, return_index=True, return_inverse=True)
+    jobs = sum_by(code, part.n_jobs, len(keys))
+    seen = np.zeros((len(keys), n_categories + 1))
+    np.add.at(seen, (code, part.codes["outcome"]), part.n_jobs)
+    cell = {name: codes[first] for name, codes in part.codes.items()}
+    at = np.searchsorted(
+        of.cells.site[of.cells.now] * day.shape[1] + of.cells.task[of.cells.now],
+        cell["site"] * day.shape[1] + cell["task"],
+    )
+    due = of.expected.past[at] * jobs / of.cells.under[of.cells.now][at]
+    mean = (due[:, None] * past_shares(day)[cell["site"], 1:]).ravel()
+    value = seen[:, 1:].ravel()
+    row = np.arange(len(jobs)).repeat(n_categories)
+    used = (value > 0) | (mean > 0.2)
+    codes = {name: cell[name][row][used] for name in ("site", "queue", "kind", "task")}
+    codes["category"] = np.tile(np.arange(1, n_categories + 1), len(jobs))[used]
+    mean = np.maximum(mean[used], 1e-6)
+    return Leaves(
+        value[used], mean, mean * (1 + 0.05 * mean) + 0.05, codes, of.expected.new[at][row][used], counts=True
+    )
+
+
+def wide_parts(day: Day, leaves: Mapping[str, Leaves], settings: TodaySettings) -> Iterator[Wide]:
+    """Yield the parts that moved at several sites, and those of incidents that are open."""
+    for metric, of in leaves.items():
+        names = [name for name in ("site", "kind", "category", "task") if name in of.codes]
+        found: set[Literals] = set()
+        for term in scan(of, partitions_of(names, everything=True)):
+            lost = np.maximum(sum_by(of.codes["site"][term.rows], of.excess[term.rows], 1), 0.0)
+            n_sites, outside = (
+                int((lost > 0).sum()),
+                1 - lost.max(initial=0.0) / max(float(lost.sum()), 1e-300),
+            )
+            if n_sites >= LEAST_SITES and outside >= OUTSIDE:
+                literals = named(day, term.literals)
+                found.add(literals)
+                yield Wide(metric, term, _finding(day, metric, of, term, literals, settings))
+        for one in day.followed:
+            if one.metric == metric and one.literals not in found:
+                yield from _followed(day, one, of, settings)
+
+
+def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
+    """Return a part of the jobs by names."""
+    return tuple(
+        (name, day.sums.names["outcome" if name == "category" else name][code]) for name, code in literals
+    )
+
+
+def _followed(day: Day, one: Followed, of: Leaves, settings: TodaySettings) -> Iterator[Wide]:
+    rows = np.ones(len(of.value), np.bool_)
+    literals = [(dimension, day.code(dimension, name)) for dimension, name in one.literals]
+    for dimension, code in literals:
+        rows &= of.codes[dimension] == code
+    expected = float(of.expected[rows].sum())
+    if expected > 0:
+        ratio, excess = float(of.value[rows].sum()) / expected, float(of.excess[rows].sum())
+        term = Term(tuple(literals), rows, ratio, excess, 0.0, 1.0)
+        yield Wide(one.metric, term, _finding(day, one.metric, of, term, one.literals, settings))
+
+
+def _finding(
+    day: Day, metric: str, of: Leaves, term: Term, literals: Literals, settings: TodaySettings
+) -> Finding:
+    part = of.part(term.rows)
+    observed, due = float(part.value.sum()), float(part.expected.sum())
+    variance, sd = _variance(part, due)
+    base, per_failure = _base(day, metric, literals)
+    if metric == EFFICIENCY:
+        z = float(np.clip(-np.log(max(observed, 1e-9) / due) / sd, LEAST_SURPRISE, MOST_SURPRISE))
+        cost = base * (1 - observed / due)
+    else:
+        nothing = Past(*(np.full((1, 1), np.nan) for _ in range(3)))
+        z = float(count_surprise(_one(observed), _one(due), _one(variance), nothing).z[0])
+        cost = (observed - due) * per_failure
+    level, width = (due / base if base > 0 else 0.0), float(np.exp(2 * min(sd, 3.0)))
+    shown = Range(observed / base if base > 0 else 0.0, level, level / width, min(level * width, 1.0))
+    week = float(day.week[-1])
+    return Finding(
+        EVERYWHERE,
+        metric,
+        surprising=z >= SURPRISE,
+        # as much as opens an incident of a site of mean size
+        costly=term.share >= LEAST_SHARE and cost >= settings.night_cost * week / max(day.n_sites, 1),
+        z=z,
+        surprise=z / SURPRISE,
+        cost=cost,
+        week=week,
+        efficiency=shown if metric == EFFICIENCY else None,
+        failed=shown if metric == FAILED else None,
+        literals=literals,
+        share=term.share,
+        n_sites=len(np.unique(part.codes["site"][part.excess > 0])),
+    )
+
+
+def _one(value: float) -> Floats:
+    return np.array([value])
+
+
+def _variance(part: Leaves, due: float) -> tuple[float, float]:
+    """Return the relative variance of the sum of a part, and the standard deviation of its logarithm."""
+    of_task = sum_by(part.codes["task"], part.expected, 1) / due
+    new = sum_by(part.codes["task"], part.expected * part.new, 1) / due
+    unknown = float((of_task * new).sum())
+    concentrated = float((of_task**2).sum())
+    if part.counts:
+        variance = TASK_FAILURES * concentrated + unknown + GRID_SD
+        return variance, float(np.sqrt(variance + 1 / due))
+    own = float(part.variance.sum()) / due**2
+    # a part of one task has nothing to even its days out
+    variance = own + GRID_SD**2 + CELL_SD**2 * concentrated + unknown
+    return variance, float(np.sqrt(variance))
+
+
+def _base(day: Day, metric: str, literals: Literals) -> tuple[float, float]:
+    """Return the denominator of the share of a part, and the core s of a failed job in it."""
+    sums, rows = day.sums, day.now
+    for dimension, name in literals:
+        if dimension != "category":
+            rows = rows & (sums.codes[dimension] == day.code(dimension, name))
+    failed = rows & ~sums.finished
+    jobs = float(sums.n_jobs[failed].sum())
+    core = float(sums.core_s[failed].sum()) / jobs if jobs else 0.0
+    if metric == EFFICIENCY:
+        return float(sums.measured_core_s[rows & sums.finished].sum()), core
+    return float(sums.n_jobs[rows].sum()), core
+
+
+def factors(day: Day, of: Leaves, wide: Sequence[Wide], metric: str, rows: Bools | None = None) -> Floats:
+    """Return by place what wide incidents do to the sum of its leaves, each measured at all other sites.
+
+    ``rows``: of some leaves. Everywhere has 1: its expectation is that of the past.
+    """
+    n = day.n_sites
+    site = of.codes["site"]
+    corrected = of.expected.copy()
+    for one in wide:
+        if one.metric == metric:
+            corrected = np.where(
+                one.term.rows, corrected * _elsewhere(of, one.term, corrected, n)[site], corrected
+            )
+    chosen = np.ones(len(site), np.bool_) if rows is None else rows
+    now, before = (sum_by(site[chosen], values[chosen], n) for values in (corrected, of.expected))
+    return np.append(np.divide(now, before, out=np.ones(n), where=before > 0), 1.0)
+
+
+def _elsewhere(of: Leaves, term: Term, expected: Floats, n: int) -> Floats:
+    """Return by site the ratio of a part at all other sites."""
+    site = of.codes["site"][term.rows]
+    seen, due = (sum_by(site, values[term.rows], n) for values in (of.value, expected))
+    soft = 3.0 if of.counts else 0.05 * float(due.sum())
+    ratio: Floats = (seen.sum() - seen + soft) / (due.sum() - due + soft)
+    return ratio

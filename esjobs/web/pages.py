@@ -1,0 +1,347 @@
+"""Pages for people: the descriptions of exported pages and reports, linked with each other."""
+
+import hashlib
+import shlex
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from urllib.parse import quote, urlencode
+
+import pyarrow as pa
+
+from dashboards.pages import PAGES
+from dashboards.spec import Page
+from dashboards.targets.html.job import Around, job_style
+from dashboards.targets.html.pages.files import FIRST, Site, file_of
+from dashboards.targets.html.profile import Form, FormField, Part, ProfilePage, profile_style, render_profile
+from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.numbers import count
+from esjobs.core.text import visible
+from esjobs.issues.one_job import Identity, job_story
+from esjobs.render.html_pages import pages_of
+from esjobs.render.job_page import job_html
+from esjobs.render.job_pages import JobPages
+from esjobs.render.person import person
+from esjobs.render.person_page import person_page
+from esjobs.render.profile.profile import profile
+from esjobs.render.profile_page import columns_of, profile_page
+from esjobs.render.today_page import today_page
+from esjobs.web.answers import Reply
+from esjobs.web.api import grouped
+from esjobs.web.jobs import job_rows
+from esjobs.web.request import AbsentError, Handler, Request
+
+_PAGE = 100
+_OWN = (("Today", "/"), ("Jobs", "/jobs"), ("Ask", "/ask"))
+_OF_PEOPLE = "people"
+_KEPT_SITES = 3
+
+# Headings of tables and terms, to what their cells are pages of
+_LEADS = {
+    **dict.fromkeys(("queue", "Queue"), "queue"),
+    **dict.fromkeys(("site", "Site"), "site"),
+    **dict.fromkeys(("CPU model", "cpu_model", "cpu model"), "cpu"),
+    **dict.fromkeys(("job", "job_id", "Job"), "job"),
+    **dict.fromkeys(("user", "User"), "user"),
+    **dict.fromkeys(("project", "Project"), "project"),
+}
+_PEOPLE = ("user", "project")
+_NO_NAMES = ("", "-", "–", "others", "all")
+
+
+def today(request: Request) -> Reply:
+    """Today."""
+    return _page(request, today_page(request.session.store, request.now))
+
+
+def dashboard(request: Request) -> Reply:
+    """A page of the dashboards."""
+    name = request.parts["name"].removesuffix(".html")
+    site = _site(request)
+    file = FIRST if name == "index" else f"{name}.html"
+    chosen = next((file_of(each, PAGES) for each in PAGES if each.id == name), file)
+    if chosen not in site.pages:
+        raise AbsentError(
+            f"no page '{name:.60}'; pages: {', '.join(each.id for each in _shown_pages(request))}"
+        )
+    return Reply(site.pages[chosen].encode())
+
+
+def dashboard_part(request: Request) -> Reply:
+    """Parts of a page of the dashboards: scripts, rows, its style sheet."""
+    site = _SITES.get(request.parts["folder"]) or _site(request)
+    text = site.parts.get(request.parts["part"]) if site.folder == request.parts["folder"] else None
+    if text is None:
+        raise AbsentError("this part belongs to an earlier state; load the page again")
+    media = "text/css" if request.parts["part"].endswith(".css") else "text/javascript"
+    return Reply(text.encode(), f"{media}; charset=utf-8", lasting=True)
+
+
+def icon(_request: Request) -> Reply:
+    """No icon, which browsers ask for."""
+    return Reply(b"", "image/x-icon", lasting=True)
+
+
+def static(request: Request) -> Reply:
+    """A style sheet."""
+    for address, text in (_profile_style(), _job_style()):
+        if address == f"/static/{request.parts['name']}":
+            return Reply(text.encode(), "text/css; charset=utf-8", lasting=True)
+    raise AbsentError("this style sheet belongs to an earlier version; load the page again")
+
+
+def profile_of(level: str) -> Handler:
+    """Return a handler of pages of sites, queues or CPU models."""
+    field = {"site": "site", "queue": "queue", "cpu": "cpu_model"}[level]
+
+    def handler(request: Request) -> Reply:
+        name = request.parts["name"]
+        try:
+            found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
+        except UsageError as error:
+            raise AbsentError(str(error)) from error
+        links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
+        if level == "site":
+            links += [
+                (f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names
+            ]
+        elif level == "queue" and found.flags and found.flags[0]["site"]:
+            site = found.flags[0]["site"]
+            links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
+        return _page(request, replace(profile_page(found, request.now), links=links))
+
+    return handler
+
+
+def person_of(kind: str) -> Handler:
+    """Return a handler of pages of users or projects."""
+
+    def handler(request: Request) -> Reply:
+        name = request.parts["name"]
+        try:
+            page = person_page(person(request.session.store, kind, name, None))
+        except UsageError as error:
+            raise AbsentError(str(error)) from error
+        return _page(
+            request, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={_quoted(name)}"))])
+        )
+
+    return handler
+
+
+def job(request: Request) -> Reply:
+    """One job."""
+    story = job_story(request.session.store, request.parts["name"], request.one("source"))
+    story = replace(story, monitoring=request.session.noise.sentences())
+    return Reply(job_html(story, _around(request, _job_style()[0])).encode())
+
+
+def jobs(request: Request) -> Reply:
+    """A list of jobs, page by page."""
+    found = job_rows(request, _PAGE)
+    n_jobs = _n_jobs(request)
+    about = "Those that ended last first."
+    links = [("First page", request.address(cursor=""))] if request.one("cursor") else []
+    links += [("Next page", found.next)] if found.next else []
+    rows = found.rows.drop_columns(["source"])
+    table = columns_of(rows) if rows.num_rows else None
+    said = [] if rows.num_rows else ["No job matches."]
+    form = Form("/jobs", (_where_field(request), _window_field(request)), "Show jobs")
+    title = f"{count(n_jobs)} job{'s' * (n_jobs != 1)}"
+    parts = [Part("Jobs", about, said, [], table), _same(_jobs_command(request), _jobs_python(request))]
+    return _page(request, ProfilePage(title, _conditions(request), parts, links, form))
+
+
+def _n_jobs(request: Request) -> int:
+    try:
+        counted = request.session.query((), ("jobs",), where=request.conditions, window=request.one("window"))
+    except NoJobsError:
+        return 0
+    return int(counted.rows.column("jobs")[0].as_py())
+
+
+def ask(request: Request) -> Reply:
+    """A question to the jobs as a form, with its answer."""
+    fields = (
+        FormField("by", "Group by", ", ".join(request.many("by")), "queue, week"),
+        FormField("metric", "Metrics", ", ".join(request.many("metric")), "jobs, efficiency, core_h"),
+        _where_field(request),
+        _window_field(request),
+        FormField("sort", "Sort by", request.one("sort") or "", "efficiency"),
+        FormField("order", "Order", request.one("order") or "", options=("", "ascending", "descending")),
+        FormField("top", "First groups", request.one("top") or "", "20"),
+    )
+    form = Form("/ask", fields, "Ask")
+    about = "Groups of stored jobs by any field; the fields and metrics are those of esjobs fields."
+    if not any(request.values.values()):
+        return _page(request, ProfilePage("Ask", about, [], (), form))
+    try:
+        answer = grouped(request)
+    except UsageError as error:
+        return replace(_page(request, ProfilePage("Ask", about, [_said(str(error))], (), form)), status=400)
+    groups = answer.details
+    notes = [visible(note) for note in answer.notes] or ["Every job that matches counts."]
+    table = columns_of(groups.read) if groups.read.num_rows else None
+    parts = [Part("Answer", "", notes, [], table), _same(_command(request), _python(request))]
+    return _page(request, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
+
+
+def problem_page(title: str, sentence: str) -> str:
+    """Return the page of an error."""
+    around = Around(_profile_style()[0], "", _OWN)
+    return render_profile(ProfilePage(title, visible(sentence), []), around)
+
+
+def _page(request: Request, page: ProfilePage) -> Reply:
+    return Reply(render_profile(page, _around(request, _profile_style()[0])).encode())
+
+
+def _around(request: Request, style: str) -> Around:
+    dashboards = [(each.title, f"/pages/{file_of(each, PAGES)}") for each in _shown_pages(request)]
+    return Around(style, "", (*_OWN, *dashboards), _leader(request))
+
+
+def _leader(request: Request) -> Callable[[str, str], str]:
+    def lead(heading: str, cell: str) -> str:
+        kind = _LEADS.get(heading)
+        hidden = request.hides_people and kind in _PEOPLE
+        # names with escapes are not what is stored
+        if kind is None or hidden or cell in _NO_NAMES or "\\" in cell:
+            return ""
+        return f"/{kind}/{quote(cell, safe='')}"
+
+    return lead
+
+
+def _shown_pages(request: Request) -> tuple[Page, ...]:
+    return tuple(each for each in PAGES if not (request.hides_people and each.id == _OF_PEOPLE))
+
+
+_SITES: OrderedDict[str, Site] = OrderedDict()
+
+
+def _site(request: Request) -> Site:
+    """The dashboards of what is shown; those of states before stay for readers who have them open."""
+
+    def make() -> Site:
+        site = pages_of(
+            request.session.store,
+            of_jobs=JobPages(_Addresses()),
+            now=request.now,
+            pages=_shown_pages(request),
+            ways=_OWN,
+        )
+        _SITES[site.folder] = site
+        while len(_SITES) > _KEPT_SITES:
+            _SITES.popitem(last=False)
+        return site
+
+    return request.shown.once("dashboards", make)
+
+
+class _Addresses(Mapping[Identity, str]):
+    """Addresses of pages of jobs, of every job."""
+
+    def __getitem__(self, job: Identity) -> str:
+        source, job_id = job
+        return _address(f"/job/{quote(job_id, safe='')}", source=source)
+
+    def __iter__(self) -> Iterator[Identity]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@cache
+def _profile_style() -> tuple[str, str]:
+    return _named_style("page", profile_style())
+
+
+@cache
+def _job_style() -> tuple[str, str]:
+    return _named_style("job", job_style())
+
+
+def _named_style(name: str, text: str) -> tuple[str, str]:
+    return f"/static/{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.css", text
+
+
+def _address(path: str, **values: str | None) -> str:
+    query = urlencode([(name, value) for name, value in values.items() if value])
+    return f"{path}?{query}" if query else path
+
+
+def _quoted(name: str) -> str:
+    """A value of a condition as it is."""
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _where_field(request: Request) -> FormField:
+    return FormField("where", "Conditions", " ; ".join(request.conditions), "state=failed ; efficiency<10%")
+
+
+def _window_field(request: Request) -> FormField:
+    return FormField("window", "Window", request.one("window") or "", "2025-06, 7d, 2025-06-01/2025-06-08")
+
+
+def _conditions(request: Request) -> str:
+    said = [*request.conditions, *([request.one("window") or ""] if request.one("window") else [])]
+    return visible("; ".join(said)) or "All stored jobs."
+
+
+def _said(sentence: str) -> Part:
+    return Part("Answer", "", [visible(sentence)], [], None)
+
+
+def _same(command: str, python: str) -> Part:
+    cells = pa.table({"with": ["command line", "Python"], "write": [command, python]})
+    return Part("The same elsewhere", "", [], [], columns_of(cells))
+
+
+def _options(request: Request, *names: str) -> list[str]:
+    return [f"--{name} {shlex.quote(each)}" for name in names for each in _values(request, name)]
+
+
+def _values(request: Request, name: str) -> tuple[str, ...]:
+    return request.conditions if name == "where" else request.many(name)
+
+
+def _jobs_command(request: Request) -> str:
+    return " ".join(["esjobs jobs", *_options(request, "where", "window")])
+
+
+def _command(request: Request) -> str:
+    order = {"ascending": ["--asc"], "descending": ["--desc"]}.get(request.one("order") or "", [])
+    return " ".join(
+        ["esjobs query", *_options(request, "by", "metric", "where", "window", "sort", "top"), *order]
+    )
+
+
+def _jobs_python(request: Request) -> str:
+    return f"session.jobs({', '.join(_keywords(request, ('where',)))})"
+
+
+def _python(request: Request) -> str:
+    order = {"ascending": ["descending=False"], "descending": ["descending=True"]}
+    first = [repr(list(request.many("by"))), repr(list(request.many("metric") or ("jobs",)))]
+    keywords = [
+        *_keywords(request, ("where",)),
+        *_one_keyword(request, "sort"),
+        *order.get(request.one("order") or "", []),
+    ]
+    top = [f"top={request.one('top')}"] if request.one("top") else []
+    return f"session.query({', '.join([*first, *keywords, *top])})"
+
+
+def _keywords(request: Request, names: Iterable[str]) -> list[str]:
+    lists = [f"{name}={list(_values(request, name))!r}" for name in names if _values(request, name)]
+    return [*lists, *_one_keyword(request, "window")]
+
+
+def _one_keyword(request: Request, name: str) -> list[str]:
+    return [f"{name}={request.one(name)!r}"] if request.one(name) else []

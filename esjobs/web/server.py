@@ -1,0 +1,123 @@
+"""The server: where it listens, and for which names."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from esjobs.core.errors import UsageError
+from esjobs.core.extras import require
+from esjobs.settings import Settings
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_MOST_CONNECTIONS = 256
+_LONGEST_SILENCE_S = 10.0
+
+
+def listen_on(text: str) -> tuple[str, int]:
+    """Return host and port.
+
+    >>> listen_on("127.0.0.1:8080"), listen_on("[::1]:80")
+    (('127.0.0.1', 8080), ('::1', 80))
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+        raise UsageError(
+            f"'{text:.60}' is not an address to listen on; expected HOST:PORT, as 127.0.0.1:8080"
+        )
+    return host.strip("[]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve(
+    settings: Settings, listen: str, hosts: Sequence[str], *, public: bool, ready: Callable[[str], None]
+) -> None:
+    """Serve until interrupted; ``ready`` is called with the address.
+
+    Raises :class:`UsageError` for an address that others reach, unless ``public``, and
+    :class:`MissingExtraError` without the extra.
+    """
+    host, port = listen_on(listen)
+    if not public and not is_loopback(host):
+        raise UsageError(
+            f"others reach {host}, and the pages name people: add --public to hide them, or listen on "
+            "127.0.0.1 behind a proxy that asks who reads"
+        )
+    uvicorn: Any = require("uvicorn", extra="web", needed_by="esjobs web")
+    require("starlette", extra="web", needed_by="esjobs web")
+    from esjobs.web.app import Web
+    from esjobs.web.source import Source
+
+    web = Web(Source(settings, hides_people=public), public=public)
+    bound = _bound(host, port)
+    ours = {
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        host.lower(),
+        f"[{host.lower()}]",
+        *(each.lower() for each in hosts),
+    }
+    config = uvicorn.Config(
+        web.application(ours),
+        http=_prompt(),
+        proxy_headers=False,
+        server_header=False,
+        date_header=True,
+        access_log=False,
+        log_level="warning",
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=16_384,
+    )
+    ready(f"http://{listen}/")
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def _prompt() -> "type[H11Protocol]":
+    """Connections that end where a peer sends no whole request, or does not read, for some seconds."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Prompt(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._last: object = None
+            self.loop.call_later(_LONGEST_SILENCE_S, self._look)
+
+        def _look(self) -> None:
+            cycle: Any = self.cycle
+            is_idle = cycle is None or cycle.response_complete
+            if is_idle and cycle is self._last:
+                self.transport.abort()
+            elif not self.transport.is_closing():
+                self._last = cycle
+                self.loop.call_later(_LONGEST_SILENCE_S, self._look)
+
+    return Prompt
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise UsageError(
+            f"cannot listen on {host} port {port}: {error.strerror}; use another address: --listen HOST:PORT"
+        ) from error
+    return bound

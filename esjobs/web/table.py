@@ -1,0 +1,80 @@
+"""Every address of the web: pattern, handler, parameters, formats, and whether it names people."""
+
+from esjobs.web import api, pages
+from esjobs.web.request import Parameter, Route
+
+_WHERE = Parameter("where", "Condition on jobs, as of esjobs query: FIELD=VALUE, efficiency<10%.", many=True)
+_WINDOW = Parameter("window", "START/END in UTC, or a period: 2025-06, 7d, yesterday.")
+_CURSOR = Parameter("cursor", "Where the rows go on: from 'next' of the answer before.")
+_LIMIT = Parameter("limit", f"Rows of an answer, at most {api.MOST_ROWS:,}.", type="integer")
+_PAGED = (_LIMIT, _CURSOR)
+_TABLE = tuple(
+    Parameter(name, f"Rows with this {name}.", many=True)
+    for name in ("level", "type", "name", "site", "method")
+)
+_ORDER = (
+    Parameter("sort", "Column to sort by."),
+    Parameter("order", "Order: ascending or descending.", choices=("ascending", "descending")),
+    Parameter("top", "First groups; the rest is one row.", type="integer"),
+)
+_GROUPS = (
+    Parameter("by", "Fields to group by.", many=True),
+    Parameter("metric", "Metrics; jobs without any.", many=True),
+    _WHERE,
+    _WINDOW,
+    *_ORDER,
+)
+_YES_NO = ("yes", "no")
+_QUERY = (
+    *_GROUPS,
+    Parameter("min_jobs", "Least jobs of a group.", type="integer"),
+    Parameter("total", "A row for all jobs.", choices=_YES_NO),
+    Parameter("share", "Each group's share of the total.", choices=_YES_NO),
+    Parameter("errors", "Standard errors.", choices=_YES_NO),
+    Parameter("compare", "Another window, or previous."),
+)
+_ROWS = tuple(api.MEDIA)
+_API = "/api/v1"
+
+
+def _rows_of(name: str, shows: str) -> Route:
+    return Route(f"{_API}/{name}", api.rows_of_table(name), shows, (*_TABLE, *_PAGED), _ROWS)
+
+
+def _groups_by(name: str, field: str, what: str) -> Route:
+    shows = f"{what} with jobs, core-hours, efficiency and failures."
+    return Route(f"{_API}/{name}", api.rows_of_groups(field), shows, (_WHERE, _WINDOW, *_PAGED), _ROWS)
+
+
+PAGES: tuple[Route, ...] = (
+    Route("/", pages.today, "Today: what the last night found and changed."),
+    Route("/pages/{folder}/{part}", pages.dashboard_part, "Scripts and rows of the dashboards."),
+    Route("/pages/{name}", pages.dashboard, "A page of the dashboards."),
+    Route("/favicon.ico", pages.icon, "Nothing."),
+    Route("/static/{name}", pages.static, "Style sheets."),
+    Route("/site/{name:any}", pages.profile_of("site"), "A site with all its queues."),
+    Route("/queue/{name:any}", pages.profile_of("queue"), "A queue."),
+    Route("/cpu/{name:any}", pages.profile_of("cpu"), "A CPU model."),
+    Route("/user/{name:any}", pages.person_of("user"), "A user.", people=True),
+    Route("/project/{name:any}", pages.person_of("project"), "A project.", people=True),
+    Route(
+        "/job/{name:any}", pages.job, "A job.", (Parameter("source", "Source, where several have the id."),)
+    ),
+    Route("/jobs", pages.jobs, "Jobs, page by page.", (_WHERE, _WINDOW, _CURSOR)),
+    Route("/ask", pages.ask, "A question to the jobs.", _GROUPS),
+    Route("/health", api.health, "State of what is shown.", forms=("json",)),
+)
+"""Addresses for people."""
+
+ROWS: tuple[Route, ...] = (
+    _rows_of("flags", "Deviations with verdicts, of the latest run."),
+    _rows_of("factors", "Speed factors, of the latest run."),
+    Route(f"{_API}/nights", api.rows_of_table("nights"), "Nightly runs.", _PAGED, _ROWS),
+    _groups_by("sites", "site", "Sites"),
+    _groups_by("queues", "queue", "Queues"),
+    _groups_by("cpu_models", "cpu_model", "CPU models"),
+    Route(f"{_API}/jobs", api.jobs, "Jobs, latest end first.", (_WHERE, _WINDOW, *_PAGED), _ROWS),
+    Route(f"{_API}/query", api.query, "Groups of jobs by any field.", (*_QUERY, *_PAGED), _ROWS),
+    Route(f"{_API}/health", api.health, "State of what is shown.", forms=("json",)),
+)
+"""Addresses for programs."""

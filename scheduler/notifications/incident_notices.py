@@ -1,0 +1,56 @@
+"""Notices about incidents of sites: new, still open, over; a line each."""
+
+from datetime import date
+
+from esjobs.core.identity import content_id
+from esjobs.core.query import Days
+from esjobs.publish.publication import read_table
+from esjobs.schema.today import INCIDENT_NIGHTS
+from esjobs.store.base import JobStore
+from esjobs.today.states import Incident
+from scheduler.notifications.notices import Kind, Notice, Severity
+
+STILL_ON = (2, 3, 7, 14)
+"""Nights of an incident on which a message says that it lasts; later once a week."""
+_KINDS: dict[str | None, Kind] = {
+    "opened": "incident_opened",
+    "reopened": "incident_opened",
+    "lasting": "incident_lasting",
+    "over": "incident_over",
+}
+_ORDER = ("incident_opened", "incident_lasting", "incident_over")
+
+
+def incident_notices(store: JobStore, night: date) -> list[Notice]:
+    """Return the notices of a night: new ones first, most costly first."""
+    rows = read_table(store, INCIDENT_NIGHTS, [Days("night", night, night)]).to_pylist()
+    incidents = [Incident(**row) for row in rows if row["state"] in ("open", "closed")]
+    pairs = [(_cost(one), incident_notice(one)) for one in incidents]
+    notices = [(cost, notice) for cost, notice in pairs if notice is not None]
+    return [notice for _, notice in sorted(notices, key=lambda pair: _rank(*pair))]
+
+
+def incident_notice(one: Incident) -> Notice | None:
+    """Return the notice of an incident after a night; None if the night changes nothing to report."""
+    kind = _KINDS.get(one.change)
+    lasts = (one.night - one.since).days + 1
+    if kind is None or (kind == "incident_lasting" and lasts not in STILL_ON and lasts % 7):
+        return None
+    identity = content_id({"incident": one.incident, "kind": kind, "night": one.night.isoformat()}, 20)
+    words: dict[Kind, str] = {
+        "incident_opened": f"New: {one.sentence}",
+        "incident_lasting": f"Still open, day {lasts}: {one.sentence}",
+        "incident_over": f"Over: {one.sentence}",
+    }
+    severity: Severity = "warning" if kind == "incident_opened" else "info"
+    text = f"Details: esjobs today --night {one.night}"
+    subject, site = words[kind], one.site
+    return Notice(identity, kind, severity, subject, text, one.night, level="site", name=site, site=site)
+
+
+def _cost(one: Incident) -> float:
+    return one.total_core_h if one.until is not None else one.cost_core_h or 0.0
+
+
+def _rank(cost: float, notice: Notice) -> tuple[int, float, str]:
+    return _ORDER.index(notice.kind), -cost, notice.id

@@ -1,0 +1,117 @@
+"""Rows for programs: the numbers of the command line, every job once, in three formats."""
+
+import csv
+import io
+from datetime import datetime
+from html import unescape
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+import pytest
+
+import esjobs
+from tests.web.client import Client
+
+
+@pytest.fixture(scope="module")
+def session(store: Path) -> esjobs.Session:
+    return esjobs.open(f"duckdb:{store}", read_only=True)
+
+
+def walked(client: Client, where: str) -> list[dict[str, object]]:
+    """The rows of all pages."""
+    rows, following = [], where
+    while following:
+        got = client.get(following)
+        assert got.status == 200, got.text
+        rows += got.json["rows"]
+        following = got.json["next"] or ""
+        assert ("link" in got.headers) == bool(following)
+    return rows
+
+
+def test_jobs_come_once_page_by_page(client: Client, session: esjobs.Session) -> None:
+    window = "2025-06-01/2025-06-03"
+    stored = session.jobs(columns=["job_id", "end_time"], window=window).rows
+    rows = walked(client, f"/api/v1/jobs?limit=500&window={quote(window)}")
+    assert len(rows) == stored.num_rows > 1000
+    assert {row["job_id"] for row in rows} == set(stored.column("job_id").to_pylist())
+    ends = [datetime.fromisoformat(str(row["end_time"])) for row in rows]
+    assert ends == sorted(ends, reverse=True)
+
+
+def test_the_page_of_jobs_leads_through_all_of_them(client: Client, session: esjobs.Session) -> None:
+    (first, *_) = session.query("queue", ("jobs",)).rows.column("queue").to_pylist()
+    where = f"queue={first}"
+    text = client.get(f"/jobs?where={quote(where)}").text
+    (total,) = session.query((), ("jobs",), where=where).rows.column("jobs").to_pylist()
+    assert f"<h1>{total:,} jobs</h1>" in text
+    assert "Next page" in text
+
+
+def test_flags_and_factors_are_those_of_show(client: Client, session: esjobs.Session) -> None:
+    for name in ("flags", "factors"):
+        shown = session.tables.read(name, level="queue", type="all").rows.to_pylist()
+        rows = walked(client, f"/api/v1/{name}?level=queue&type=all&limit=50")
+        keys = ("name", "method", "run")
+        assert [[row[key] for key in keys] for row in rows] == [[row[key] for key in keys] for row in shown]
+        number = "deviation" if name == "flags" else "k"
+        assert [row[number] for row in rows] == [row[number] for row in shown]
+
+
+def test_groups_are_those_of_query(client: Client, session: esjobs.Session) -> None:
+    own = session.query(
+        "queue", ("jobs", "efficiency"), where="state=finished", sort="efficiency"
+    ).rows.to_pylist()
+    asked = "by=queue&metric=jobs&metric=efficiency&where=state%3Dfinished&sort=efficiency&limit=1000"
+    got = client.get(f"/api/v1/query?{asked}").json
+    assert got["rows"] == own
+    assert got["meta"]["total"] == len(own)
+    sites = client.get("/api/v1/sites?limit=1000").json["rows"]
+    assert sum(row["jobs"] for row in sites) == session.store.span().jobs
+
+
+def test_the_answer_of_the_form_says_how_to_get_it_elsewhere(client: Client, session: esjobs.Session) -> None:
+    text = client.get("/ask?by=queue&metric=efficiency&where=state%3Dfinished&top=3&order=ascending").text
+    assert "esjobs query --by queue --metric efficiency --where state=finished --top 3 --asc" in text
+    python = "session.query(['queue'], ['efficiency'], where=['state=finished'], descending=False, top=3)"
+    assert python in unescape(text)
+    answer = session.query(["queue"], ["efficiency"], where=["state=finished"], descending=False, top=3)
+    for row in answer.rows.to_pylist():
+        assert row["queue"] in text
+    for note in answer.notes:
+        assert note in text
+    wrong = client.get("/ask?by=beauty")
+    assert wrong.status == 400
+    assert "beauty" in wrong.text
+
+
+def test_formats_have_the_same_rows(client: Client) -> None:
+    where = "/api/v1/queues?limit=20"
+    rows = client.get(where).json["rows"]
+    for how in ({}, {"accept": "text/csv"}):
+        text = client.get(where if how else f"{where}&format=csv", **how).text
+        table = list(csv.DictReader(io.StringIO(text)))
+        assert [row["queue"] for row in table] == [row["queue"] for row in rows]
+        assert [float(row["efficiency"]) for row in table] == [row["efficiency"] for row in rows]
+    arrow = client.get(where, accept="application/vnd.apache.arrow.stream, */*;q=0.1")
+    assert pa.ipc.open_stream(arrow.body).read_all().to_pylist() == rows
+
+
+def test_today_is_what_the_tables_say(client: Client, session: esjobs.Session) -> None:
+    text = client.get("/").text
+    states = session.tables.flag_states(level="queue", type="all").rows.to_pylist()
+    names = [row["name"] for row in states if row["state"] == "open"]
+    assert names
+    for name in names:
+        assert f'<a href="/queue/{name}">{name}</a>' in text
+    (sentence,) = (
+        session.tables.fit_summaries(level="queue", type="all", method="gamma")
+        .rows.column("sentence")
+        .to_pylist()
+    )
+    assert sentence in text
+    run = session.runs.shown("flags")
+    assert run is not None
+    assert client.get("/health").json["run"] == run.run
