@@ -6,19 +6,17 @@ from datetime import date, datetime
 from typing import Any
 
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
-from esjobs.core.window import format_time
 from esjobs.flags.nights import watch
 from esjobs.flags.settings import WatchSettings
 from esjobs.flags.states import Note
 from esjobs.publish.publication import read_table, rows_table
+from esjobs.records.entered_notes import note_row, require_ahead
 from esjobs.records.names.spelling import as_stored
 from esjobs.schema.flags import FLAG_NOTES, FLAG_STATES, STANDING_OPEN
 from esjobs.store.base import JobStore
 
-LONGEST_TEXT = 4000  # Characters of a note
 _COLUMNS = ("level", "processing_type", "name", "site", "state", "night")
 
 
@@ -49,11 +47,7 @@ def acknowledge(
             "flags"
         )
     night = max(flag["night"] for flag in flags)
-    if until <= night:
-        raise UsageError(
-            f"an acknowledgement until {until} would have expired: the last night is {night}; use a later "
-            "date"
-        )
+    require_ahead(until, night)
     entry = _Entry("ack", by, until, text, processing_type)
     return _enter(store, entry, flags, settings, window_days, now)
 
@@ -100,29 +94,19 @@ def _enter(
     window_days: int,
     now: datetime,
 ) -> RunReport:
-    kind, until = entry.kind, entry.until
-    by, text = entry.by.strip(), entry.text.strip()
-    if not by:
-        raise UsageError("the author is missing; specify --who NAME (in Python: by)")
-    if len(text) > LONGEST_TEXT or len(by) > LONGEST_TEXT:
-        raise UsageError(f"a note has at most {LONGEST_TEXT:,} characters; this one has {len(text):,}")
-    if any("\ud800" <= character <= "\udfff" for character in by + text):
-        raise UsageError("the note is not valid UTF-8; type it again")
-    level, name = flags[0]["level"], flags[0]["name"]
+    kind = entry.kind
     kinds = {flag["processing_type"] for flag in flags}
-    of_kind = None if entry.processing_type is None else next(iter(kinds))
-    night = max(flag["night"] for flag in flags)
     facts = {
-        "level": level,
-        "processing_type": of_kind,
-        "name": name,
+        "level": flags[0]["level"],
+        "processing_type": None if entry.processing_type is None else next(iter(kinds)),
+        "name": flags[0]["name"],
         "kind": kind,
-        "entered_by": by,
-        "until": None if until is None else until.isoformat(),
-        "text": text,
-        "entered_at": format_time(now),
+        "entered_by": entry.by,
+        "until": entry.until,
+        "text": entry.text,
     }
-    note = Note(content_id(facts), level, of_kind, name, kind, by, until, text, now, night, store.account())
+    night = max(flag["night"] for flag in flags)
+    note = Note(**note_row(facts, night=night, account=store.account(), now=now))
     rows = rows_table(FLAG_NOTES, [asdict(note)])
     written = store.replace(FLAG_NOTES, note.note_id, rows.to_batches())
     report = watch(store, night, settings, window_days, entered=[note], also=[written])

@@ -5,13 +5,12 @@ from datetime import date, datetime
 
 import pyarrow as pa
 
-from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.identity import content_id
+from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import many
 from esjobs.core.query import Count, Days, NotIn, Query
 from esjobs.core.report import RunReport
-from esjobs.core.window import format_time
 from esjobs.publish.publication import read_table, rows_table
+from esjobs.records.entered_notes import note_row, require_ahead
 from esjobs.records.names.spelling import as_stored
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENTS, LASTING, TODAY_DAYS
@@ -63,24 +62,10 @@ def acknowledge(store: JobStore, site: str, *, until: date, by: str, text: str, 
         "no open incident of", [site], sorted({row["site"] for row in lasting}), how="esjobs today"
     )
     night = max(row["night"] for row in lasting)
-    if until <= night:
-        raise UsageError(
-            f"an acknowledgement until {until} would have expired: the last night is {night}; use a later "
-            "date"
-        )
-    if not by.strip():
-        raise UsageError("the author is missing; specify --who NAME (in Python: by)")
-    facts = {"level": "site", "name": name, "kind": "ack", "entered_by": by, "until": until.isoformat()}
-    note = content_id({**facts, "text": text, "entered_at": format_time(now)})
-    row = {
-        **facts,
-        "note_id": note,
-        "until": until,
-        "text": text,
-        "entered_at": now,
-        "night": night,
-        "account": store.account(),
-    }
+    require_ahead(until, night)
+    facts = {"level": "site", "name": name, "kind": "ack", "entered_by": by, "until": until, "text": text}
+    row = note_row(facts, night=night, account=store.account(), now=now)
+    note = row["note_id"]
     store.publish([store.replace(FLAG_NOTES, note, rows_table(FLAG_NOTES, [row]).to_batches())])
     return RunReport(
         "today ack",
