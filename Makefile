@@ -2,13 +2,14 @@
 # make test        everything that continuous integration runs
 # make test-fast   the same without real search servers
 # make test-all    the same, and the matrix of versions of search servers
+# make dist        what is published: wheel, sdist, bill of materials
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SPELLED := esjobs fitters dashboards scheduler docs benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 PYTEST := -n 2 --dist loadgroup --durations-file build/durations.txt
 
-.PHONY: demo test test-fast test-all lint docs clean
+.PHONY: demo test test-fast test-all lint docs dist lock clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -47,5 +48,24 @@ test-all: lint
 docs: $(VENV)/installed-test
 	$(BIN)/python -m docs.generate
 
+$(VENV)-release/installed: .ci/release.txt
+	$(PYTHON) -m venv $(VENV)-release
+	$(VENV)-release/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/release.txt
+	@touch $@
+
+# The bill is made of an environment that holds the wheel and what it needs, without extras or pip.
+dist: $(VENV)-release/installed
+	rm -rf dist build/product
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(VENV)-release/bin/python -m build --no-isolation
+	$(PYTHON) -m venv --without-pip build/product
+	$(VENV)-release/bin/uv pip install --quiet --python build/product/bin/python -c constraints.txt dist/*.whl
+	$(VENV)-release/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+		--output-file dist/esjobs.cdx.json build/product/bin/python
+
+lock: $(VENV)-release/installed
+	$(VENV)-release/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate -c constraints.txt -o deploy/requirements.lock \
+		--extra aws --extra mail --extra opensearch --extra plots --extra web pyproject.toml
+
 clean:
-	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-release demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

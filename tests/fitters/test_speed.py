@@ -58,22 +58,3 @@ def test_threads_of_the_linear_algebra_are_given_back() -> None:
         with pytest.raises(ValueError, match="inside"), one_blas_thread():
             raise ValueError("inside")
         assert now() == before
-
-
-def test_compiled_code_is_kept_between_processes(tmp_path: Path) -> None:
-    code = """
-import fitters
-columns = {"jobs": [5.0] * 4, "rel_var": [0.01] * 4}
-buckets = fitters.Buckets.from_columns([1, 1, 2, 2], ["A", "B"] * 2, [1.0, 2.0, 1.1, 2.1], **columns)
-fitters.fit_speed_factors(buckets)
-"""
-    kept = []
-    for _ in range(2):
-        subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-            check=True,
-        )
-        kept.append({path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb*")})
-    assert kept[0]
-    assert kept[1] == kept[0]
