@@ -32,8 +32,8 @@ def compiled(function: Kernel) -> Kernel:
 def cache_folder() -> Path | None:
     """Return the folder of compiled code; None where none is safe: then each process compiles.
 
-    It is ``$NUMBA_CACHE_DIR``, else ``esjobs/kernels-VERSION`` below ``$XDG_CACHE_HOME`` or ``~/.cache``, never
-    the installed package: that would leave files behind when the package is removed.
+    It is ``$NUMBA_CACHE_DIR``, else ``esjobs/kernels-VERSION`` below ``$XDG_CACHE_HOME`` or ``~/.cache``,
+    never the installed package: that would leave files behind when the package is removed.
     """
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(chosen)

@@ -1,11 +1,7 @@
 """A large grid, and what happens beside other work and between processes."""
 
 import gc
-import os
-import subprocess
-import sys
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
