@@ -76,6 +76,10 @@ class BlockedError(StoreError):
     """Index or cluster blocked for the operation; the block does not clear by itself."""
 
 
+class ReopenError(StoreError):
+    """Store that can do nothing more until it is opened again; committed data are safe."""
+
+
 class StoreBusyError(StoreError):
     """Store in use by another process, which the message names."""
 

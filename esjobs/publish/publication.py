@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import PublishedError, StoreError
+from esjobs.core.errors import PublishedError, ReopenError, StoreError
 from esjobs.core.query import Count, Filter, Query
 from esjobs.core.report import RunReport
 from esjobs.store.base import Change, JobStore
@@ -52,11 +52,12 @@ def finite(value: Any) -> float | None:
 def tidy(store: JobStore) -> None:
     """Sweep after a publication; failures are logged and left to the next sweep.
 
-    Raises :class:`PublishedError`, which a person must resolve.
+    Raises :class:`PublishedError`, which a person must resolve, and :class:`ReopenError`, after which nothing
+    else would work.
     """
     try:
         store.sweep()
-    except PublishedError:
+    except (PublishedError, ReopenError):
         raise
     except StoreError as error:
         _log.warning("cleanup of old rows failed; the next step retries it: %s", error)

@@ -3,125 +3,19 @@
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import esjobs
-from esjobs.api.session import Session
 from tests.messages import compare_text
-from tests.steps.grids import grid_jobs, write_jobs
-from tests.steps.victims import Action, finish, kill_after, start
-from tests.steps.visible import RESULTS, Contents, at, contents, same
-
-SPEED = np.arange(9.3, 21.0)
-
-
-def opened(store: Path) -> Session:
-    return esjobs.open(f"duckdb:{store}")
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A store before an action, and what it holds before and after it."""
-
-    store: Path
-    action: Action
-    before: Contents
-    after: Contents
-    seconds: float
-
-    def copy(self, folder: Path) -> Path:
-        return Path(shutil.copy(self.store, folder / "jobs.duckdb"))
-
-
-def scene(store: Path, action: Action, folder: Path) -> Scene:
-    with opened(store) as session:
-        before = contents(session)
-    undisturbed = Path(shutil.copy(store, folder / f"{action[0]}.duckdb"))
-    process = start(undisturbed, action)
-    began = time.perf_counter()
-    assert finish(process) == 0
-    seconds = time.perf_counter() - began
-    with opened(undisturbed) as session:
-        after = contents(session)
-    undisturbed.unlink()
-    return Scene(store, action, before, after, seconds)
-
-
-@pytest.fixture(scope="module")
-def scenes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Scene]:
-    """A store with jobs and results; then new and changed jobs come."""
-    folder = tmp_path_factory.mktemp("scenes")
-    rng = np.random.default_rng(1)
-    old = write_jobs(grid_jobs(rng, SPEED, SPEED), folder / "old.parquet")
-    changed = grid_jobs(rng, SPEED * 0.9, SPEED, jobs=100, days=4)
-    changed.loc[::50, "cores"] = -1
-    new = write_jobs(changed, folder / "new.parquet")
-    settled, loaded, twice = (folder / f"{name}.duckdb" for name in ("settled", "loaded", "twice"))
-    with opened(settled) as session:
-        session.ingest("jobs", old)
-        session.run()
-    with opened(Path(shutil.copy(settled, loaded))) as session:
-        load = session.ingest("jobs", new)
-        assert load.dropped
-    with opened(Path(shutil.copy(loaded, twice))) as session:
-        session.run("2018-08-10/2018-08-12")
-        session.run()
-    return {
-        "ingest": scene(settled, ("ingest", str(new)), folder),
-        "aggregate": scene(loaded, ("aggregate",), folder),
-        "run": scene(loaded, ("run",), folder),
-        "undo": scene(twice, ("undo", load.run), folder),
-        "prune": scene(twice, ("prune", "1"), folder),
-    }
-
-
-def assert_whole(scene: Scene, found: Contents) -> str:
-    """Every group of tables that changes together is as before or as after; where the jobs stand."""
-    before, after = scene.before, scene.after
-    jobs = at(found, before, after, ("jobs",))
-    at(found, before, after, ("buckets", "day_books"))
-    at(found, before, after, (*RESULTS, "steps"))
-    if scene.action[0] == "ingest":
-        complete = found["loads"][found["loads"]["state"] == "complete"].reset_index(drop=True)
-        if at({"loads": complete}, before, after, ("loads",)) == "after":
-            assert jobs == "after"
-            assert same(found["rejects"], after["rejects"])
-        else:
-            assert same(found["rejects"], before["rejects"])
-            assert len(found["loads"]) - len(complete) in (0, 1)
-    elif scene.action[0] == "undo":
-        at(found, before, after, ("loads", "rejects"))
-    else:
-        assert same(found["loads"], before["loads"])
-    return jobs
-
-
-def assert_again_completes(scene: Scene, store: Path) -> None:
-    """The same action once more gives what an undisturbed one gives, and leaves nothing behind."""
-    process = start(store, scene.action)
-    code = finish(process)
-    with opened(store) as session:
-        found = contents(session)
-        if scene.action[0] == "undo" and code != 0:  # it was done before the kill: there is no such load
-            code = 0
-            assert same(found["loads"], scene.after["loads"])
-        assert code == 0
-        for name, frame in scene.after.items():
-            # rows that the first attempt had put are unchanged for the second
-            left_out = ["unchanged"] if name == "loads" else []
-            assert same(found[name].drop(columns=left_out), frame.drop(columns=left_out)), name
-        session.store.sweep()
-        assert session.store.sweep() == 0
+from tests.steps.scenes import Scene, assert_again_completes, assert_whole, opened
+from tests.steps.victims import finish, kill_after, start
+from tests.steps.visible import RESULTS, contents, same
 
 
 @pytest.mark.parametrize(

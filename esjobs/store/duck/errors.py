@@ -5,7 +5,7 @@ import re
 import duckdb
 import pyarrow as pa
 
-from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
+from esjobs.core.errors import ReopenError, SchemaError, StoreBusyError, StoreError
 
 # Errors that DuckDB distinguishes by text: pattern, our error, remedy. Tried before the error's class.
 _WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
@@ -46,7 +46,7 @@ _CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
     (duckdb.TransactionException, StoreError, "run it again"),
     (duckdb.InterruptException, StoreError, "interrupted: run it again"),
     (duckdb.ConstraintException, StoreError, "each job requires job_id, queue and end_time"),
-    (duckdb.FatalException, StoreError, "open the store again; committed data are safe"),
+    (duckdb.FatalException, ReopenError, "open the store again; committed data are safe"),
     (duckdb.InternalException, StoreError, "an internal error of DuckDB; open the store again and report it"),
     (duckdb.IOException, StoreError, "check the file, its folder and the disk"),
     (duckdb.DataError, StoreError, "a value does not fit its column; check the rows"),
