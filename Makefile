@@ -2,6 +2,7 @@
 # make test        everything that continuous integration runs
 # make test-fast   the same without real search servers
 # make test-all    the same, and the matrix of versions of search servers
+# make fuzz        attacks on everything that reads what others wrote, for five minutes
 # make dist        what is published: wheel, sdist, bill of materials
 PYTHON ?= python3
 VENV   := .venv
@@ -9,7 +10,7 @@ BIN    := $(VENV)/bin
 SPELLED := esjobs fitters dashboards scheduler docs benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 PYTEST := -n 2 --dist loadgroup --durations-file build/durations.txt
 
-.PHONY: demo test test-fast test-all lint docs dist lock clean
+.PHONY: demo test test-fast test-all lint docs dist fuzz lock clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -61,6 +62,10 @@ dist: $(VENV)-release/installed
 	$(VENV)-release/bin/uv pip install --quiet --python build/product/bin/python -c constraints.txt dist/*.whl
 	$(VENV)-release/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
 		--output-file dist/esjobs.cdx.json build/product/bin/python
+
+# FUZZ="--minutes 60 --seed 7"
+fuzz: $(VENV)/installed-test
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 lock: $(VENV)-release/installed
 	$(VENV)-release/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

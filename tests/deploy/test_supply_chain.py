@@ -83,7 +83,7 @@ def test_each_package_has_a_licence_that_somebody_has_read() -> None:
         unknown = terms - set(LICENCES["allowed"]) - set(LICENCES["reasons"])
         assert not unknown, (name, unknown)
         if name not in ELSEWHERE:
-            declared = distribution(name).metadata.get("License-Expression", expression)
+            declared = distribution(name).metadata.json.get("license_expression", expression)
             assert declared == expression, name
 
 

@@ -127,6 +127,7 @@ def test_what_is_unusable_is_counted(session: Session, tmp_path: Path) -> None:
         f"4711,cpu_load,{BEGIN},NaN,,\n4711,cpu_load,{BEGIN + 10},2,,\n4711,cpu_load,{BEGIN + 10},3,,\n"
         f"4711,cpu_load,{BEGIN + 20},+Inf,,\n4711,cpu_load,{BEGIN + 30},4,,\n"
         f"4711,cpu_load,{BEGIN + 30}\n"
+        f'4711,"cpu_load,{BEGIN + 40},1,,\n'
     )
     report = load(session, tmp_path, text)
     assert refused(session) == {"no job id": 1, "unknown metric": 1, "unknown scope": 1}
@@ -138,6 +139,7 @@ def test_what_is_unusable_is_counted(session: Session, tmp_path: Path) -> None:
         "not numbers, stored as gaps: 2",
         "another one has, left out: 1",
         "another number of cells, ignored: 1",
+        "an unclosed quote, ignored: 1",
     ):
         assert what in told
 
@@ -202,6 +204,7 @@ def test_compressed_and_parquet_files(tmp_path: Path) -> None:
         b"PAR1 and no more",
         b"\xff\xfe\x00",
         b"\x1f\x8b broken",
+        HEADER.encode() + b"1,\xd7\n",
     ],
 )
 def test_a_damaged_file_loses_only_itself(session: Session, tmp_path: Path, data: bytes) -> None:

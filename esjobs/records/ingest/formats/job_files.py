@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import InputError
 from esjobs.core.fields import JOB_FIELDS, REQUIRED, Field
@@ -83,6 +86,46 @@ def text_of(data: bytes, file: Input) -> str:
         raise InputError(
             f"{file.name} is not UTF-8 text at byte {error.start}; convert it to UTF-8"
         ) from error
+
+
+def text_columns(data: bytes, file: Input, *, fold: bool = False) -> tuple[pa.Table, dict[str, int]]:
+    """CSV as columns of text, and lines that were ignored by the reason; ``fold``: names in lower case.
+
+    Raises :class:`InputError` for text that is not UTF-8 and for columns that appear twice.
+    """
+    # all of it: Arrow decodes a line of another length only to name it, and cannot say that it failed
+    header = text_of(data, file).partition("\n")[0].strip().split(",")
+    names = [name.strip().strip('"') for name in header]
+    if fold:
+        names = [name.lower() for name in names]
+    if twice := next((name for name in names if name and names.count(name) > 1), None):
+        raise InputError(f"{file.name}: column {twice} appears {names.count(twice)} times; keep one")
+    data, n_open = _without_open_quotes(data)
+    other_length: list[int] = []
+
+    def skip(row: pa_csv.InvalidRow) -> str:
+        other_length.append(row.actual_columns)
+        return "skip"
+
+    table = pa_csv.read_csv(
+        io.BytesIO(data),
+        read_options=pa_csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
+        parse_options=pa_csv.ParseOptions(invalid_row_handler=skip),
+        convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+    return table, {
+        "lines with another number of cells, ignored": len(other_length),
+        "lines with an unclosed quote, ignored": n_open,
+    }
+
+
+def _without_open_quotes(data: bytes) -> tuple[bytes, int]:
+    # a quote that does not end would swallow other lines
+    if b'"' not in data:
+        return data, 0
+    header, *lines = data.split(b"\n")
+    closed = [line for line in lines if not line.count(b'"') % 2]
+    return b"\n".join([header, *closed]), len(lines) - len(closed)
 
 
 def id_in(name: str) -> str | None:

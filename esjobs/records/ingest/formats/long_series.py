@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 import pyarrow.parquet
 
 from esjobs.core.errors import InputError, WindowError
@@ -81,20 +80,21 @@ class LongSeries:
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Yield the series of one job after another."""
         try:
-            rows = _rows(file, self.map)
-            yield from _jobs(rows, self.map, file, fill, self.default_source)
+            rows, ignored = _rows(file, self.map)
+            yield from _jobs(rows, ignored, self.map, file, fill, self.default_source)
         except (InputError, pa.ArrowInvalid, ValueError) as error:
             yield job_files.damaged(file, error, SERIES)
 
 
-def _rows(file: Input, series_map: SeriesMap) -> pa.Table:
+def _rows(file: Input, series_map: SeriesMap) -> tuple[pa.Table, Mapping[str, int]]:
     data = job_files.content(file)
+    ignored: Mapping[str, int] = {}
     if data[:4] == _PARQUET:
         table = _parquet(data, file)
     elif data.lstrip()[:1] == b"{":
         table = prometheus.samples(data, file, series_map.names("time")[0], series_map.names("value")[0])
     else:
-        table = _csv(data, file)
+        table, ignored = job_files.text_columns(data, file)
     if table.num_rows > MOST_ROWS:
         raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows; split it by job")
     lacking = [
@@ -105,7 +105,7 @@ def _rows(file: Input, series_map: SeriesMap) -> pa.Table:
             f"{file.name}: {', '.join(lacking)} missing in the header; expected {', '.join(REQUIRED)}, or a "
             "map of its columns (--map)"
         )
-    return table
+    return table, ignored
 
 
 def _parquet(data: bytes, file: Input) -> pa.Table:
@@ -116,34 +116,17 @@ def _parquet(data: bytes, file: Input) -> pa.Table:
         raise InputError(f"{file.name}: invalid Parquet ({reason}); write the file again") from error
 
 
-def _csv(data: bytes, file: Input) -> pa.Table:
-    header = job_files.text_of(data[: data.find(b"\n") + 1] or data, file).strip().split(",")
-    names = [name.strip().strip('"') for name in header]
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise InputError(f"{file.name}: column {twice} appears {names.count(twice)} times; keep one")
-    skipped: list[int] = []
-
-    def skip(row: object) -> str:
-        del row
-        skipped.append(1)
-        return "skip"
-
-    table = pa_csv.read_csv(
-        io.BytesIO(data),
-        read_options=pa_csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
-        parse_options=pa_csv.ParseOptions(invalid_row_handler=skip),
-        convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    )
-    return table.replace_schema_metadata({"skipped": str(len(skipped))})
-
-
 def _jobs(
-    rows: pa.Table, series_map: SeriesMap, file: Input, fill: Mapping[str, object], default_source: str
+    rows: pa.Table,
+    ignored: Mapping[str, int],
+    series_map: SeriesMap,
+    file: Input,
+    fill: Mapping[str, object],
+    default_source: str,
 ) -> Iterator[Parsed]:
     books = Books(file.name)
-    books.repair(
-        "lines with another number of cells, ignored", int((rows.schema.metadata or {}).get(b"skipped", 0))
-    )
+    for what, count in ignored.items():
+        books.repair(what, count)
     samples = _samples(rows, series_map, books)
     if not len(samples.times) and not books.rejects:
         raise InputError(f"{file.name} has no sample with a job, a metric and a time")

@@ -8,16 +8,14 @@ nothing and is left out. The job's id comes from a column, from the digits in th
 ``--set end_time=TIME`` says more.
 """
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
@@ -79,45 +77,14 @@ class SlurmProfile:
 
 
 def _table(file: Input) -> tuple[pa.Table, Mapping[str, int]]:
-    data = job_files.content(file)
-    skipped = 0
-
-    def skip(row: Any) -> str:
-        del row
-        nonlocal skipped
-        skipped += 1
-        return "skip"
-
-    header = job_files.text_of(data, file).partition("\n")[0].strip().split(",")
-    names = [name.strip().strip('"').lower() for name in header]
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise InputError(f"{file.name}: column {twice} appears {names.count(twice)} times; keep one")
-    lacking = [name for name in _WANTED if name not in names]
+    rows, omitted = job_files.text_columns(job_files.content(file), file, fold=True)
+    lacking = [name for name in _WANTED if name not in rows.column_names]
     if lacking:
         raise InputError(
             f"{file.name}: {', '.join(lacking)} missing in the header; expected the columns of a Slurm "
             "profile: Step,Node,Series,ElapsedTime,EpochTime,..."
         )
-    data, broken = _closed(data)
-    rows = pa_csv.read_csv(
-        io.BytesIO(data),
-        read_options=pa_csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
-        parse_options=pa_csv.ParseOptions(invalid_row_handler=skip),
-        convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    )
-    return rows, {
-        "lines with another number of cells, ignored": skipped,
-        "lines with an unclosed quote, ignored": broken,
-    }
-
-
-def _closed(data: bytes) -> tuple[bytes, int]:
-    # a quote that does not end would swallow other lines
-    if b'"' not in data:
-        return data, 0
-    header, *lines = data.split(b"\n")
-    closed = [line for line in lines if not line.count(b'"') % 2]
-    return b"\n".join([header, *closed]), len(lines) - len(closed)
+    return rows, omitted
 
 
 def _jobs(
