@@ -16,6 +16,8 @@ _HEAD = """# Command line
 {note}
 `esjobs COMMAND -h` prints the complete help. Options of `esjobs` itself stand before the command. An
 option in parentheses is one of the [common options](#common-options). {demo}
+`eval "$(_ESJOBS_COMPLETE=bash_source esjobs)"` completes commands, options and names of sites; `zsh_source`,
+`fish_source`.
 """
 _DEMO = f"The examples run on the demo, after `{DEMO}`."
 

@@ -23,7 +23,7 @@ def _ascending(days: tuple[int, ...]) -> tuple[int, ...]:
 def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
-    except (OSError, ValueError) as error:
+    except (KeyError, OSError, ValueError) as error:
         raise PydanticCustomError(
             "zone", "expected the name of a time zone, such as Europe/Zurich or UTC"
         ) from error

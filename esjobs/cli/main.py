@@ -20,9 +20,9 @@ from esjobs.cli.log_lines import JsonLines, LogLines
 from esjobs.cli.options import COMMON, Context, FiniteRange
 from esjobs.cli.registry import COMMANDS, GROUPS
 from esjobs.cli.start import OUT_OF_MEMORY, end, lacks_memory
+from esjobs.cli.version import version_options
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
-from esjobs.core.version import __version__
 from esjobs.store.files.sharing import share_with
 
 _GLOBAL = (
@@ -35,6 +35,7 @@ _GLOBAL = (
     "--wait",
     "--yes",
     "--quiet",
+    "--version",
 )
 
 PROGRAM = object()
@@ -147,7 +148,7 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="esjobs")
+@version_options
 @click.option(
     "--store",
     metavar="URL",

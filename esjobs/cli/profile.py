@@ -6,6 +6,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from esjobs.cli.complete import names_of
 from esjobs.cli.help import example
 from esjobs.cli.options import Context, format_option, out_option, window_option
 from esjobs.core.text import visible
@@ -60,7 +61,7 @@ def _write(
 
 @example("esjobs site ALDER-HEP", "esjobs site ALDER-HEP --out alder.html")
 @click.command()
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=names_of("queue", "site"))
 @format_option("table", "json", "html")
 @out_option
 @click.pass_obj
@@ -74,7 +75,7 @@ def site(obj: Context, name: str, form: str, out: str) -> None:
 
 @example("esjobs show factors --level cpu_model", "esjobs cpu CPU")
 @click.command()
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=names_of("cpu_model"))
 @format_option("table", "json", "html")
 @out_option
 @click.pass_obj

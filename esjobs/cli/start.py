@@ -115,7 +115,13 @@ def _run() -> None:
     from esjobs.cli.main import PROGRAM, main
 
     redact_tracebacks()
-    main(obj=PROGRAM, prog_name="esjobs")
+    try:
+        main(obj=PROGRAM, prog_name="esjobs")
+    except SystemExit as ended:
+        if "_ESJOBS_COMPLETE" in os.environ and isinstance(ended.code, int):
+            # DuckDB's destructors write to the terminal in which somebody completes a name
+            end(ended.code)
+        raise
 
 
 def _run_supervised(descriptors: str) -> NoReturn:

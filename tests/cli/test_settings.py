@@ -51,6 +51,8 @@ REFUSED = (
     ("cluster.timeout_s", "0"),
     ("cluster.retries", "-1"),
     ("cluster.retries", "1000000"),
+    ("nights.time_zone", '"Europe/Zurch"'),
+    ("nights.time_zone", '"../../etc/passwd"'),
     ("memory", '"0"'),
     ("memory", '"0GB"'),
     ("memory", '"-1GB"'),
