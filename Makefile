@@ -3,6 +3,7 @@
 # make test-fast   the same without real search servers
 # make test-all    the same, and the matrix of versions of search servers
 # make fuzz        attacks on everything that reads what others wrote, for five minutes
+# make site        the documentation as pages with search, in build/site
 # make dist        what is published: wheel, sdist, bill of materials
 PYTHON ?= python3
 VENV   := .venv
@@ -10,7 +11,7 @@ BIN    := $(VENV)/bin
 SPELLED := esjobs fitters dashboards scheduler docs benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 PYTEST := -n 2 --dist loadgroup --durations-file build/durations.txt
 
-.PHONY: demo test test-fast test-all lint docs dist fuzz lock clean
+.PHONY: demo test test-fast test-all lint docs site dist fuzz lock clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -53,6 +54,10 @@ $(VENV)-release/installed: .ci/release.txt
 	$(PYTHON) -m venv $(VENV)-release
 	$(VENV)-release/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/release.txt
 	@touch $@
+
+site: $(VENV)-release/installed
+	NO_MKDOCS_2_WARNING=1 $(VENV)-release/bin/mkdocs build --quiet -f deploy/mkdocs.yml
+	@echo "read it: python3 -m http.server --bind 127.0.0.1 --directory build/site"
 
 # The bill is made of an environment that holds the wheel and what it needs, without extras or pip.
 dist: $(VENV)-release/installed

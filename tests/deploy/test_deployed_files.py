@@ -118,3 +118,11 @@ def test_the_cron_job_is_one_unprivileged_night() -> None:
 def test_an_option_that_is_none_is_noticed() -> None:
     with pytest.raises(AssertionError, match="No such option"):
         command_of(["serve", "--forever"])
+
+
+def test_the_site_leads_to_every_page() -> None:
+    text = (DEPLOY / "mkdocs.yml").read_text()
+    named = set(re.findall(r": ([\w/-]+\.md)$", text, re.MULTILINE))
+    assert named - {"index.md", "more/CHANGELOG.md", "more/SECURITY.md"} == {
+        path.name for path in (ROOT / "docs").glob("*.md")
+    }
