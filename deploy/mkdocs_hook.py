@@ -1,4 +1,4 @@
-"""Pages of the repository beside ``docs``: the README as first page, and what pages link to, below ``more``."""
+"""Pages of the repository beside ``docs``: the README as first page; others that pages need in ``more``."""
 
 import os
 import re

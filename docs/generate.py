@@ -9,6 +9,7 @@ from dashboards.targets.saved_objects.digest import digest
 from docs.cli_page import cli_page
 from docs.fields_page import fields_page
 from docs.jobs_page import jobs_page
+from docs.man_page import man_page
 from docs.rules_page import rules_page
 from docs.settings_page import settings_page
 from docs.tables_page import tables_page
@@ -29,7 +30,8 @@ _PAGES = {
 
 def pages() -> dict[str, str]:
     """Return the content of every generated page by the name of its file."""
-    return {name: page(_NOTE) for name, page in _PAGES.items()}
+    made = {name: page(_NOTE) for name, page in _PAGES.items()}
+    return {**made, "esjobs.1": man_page(made["cli.md"])}
 
 
 def objects() -> dict[str, str]:

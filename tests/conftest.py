@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import esjobs
 from esjobs import Settings
@@ -16,6 +17,10 @@ from esjobs.cli.demo import demonstrate
 from esjobs.core import redact
 
 pytest_plugins = ["tests.durations", "tests.messages", "tests.servers.plugin"]
+
+# on a busy machine the first example alone may take seconds
+settings.register_profile("esjobs", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("esjobs")
 
 SHARED_DATA = Path(__file__).parents[1].parent / "shared" / "data"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

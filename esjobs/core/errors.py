@@ -9,6 +9,7 @@
     ├── NoJobsError             nothing is stored in the window; names the nearest stored span
     ├── StoreError              the store refused or failed
     │   ├── BlockedError        an index or the cluster is blocked, until somebody lifts the block
+    │   ├── ReopenError         the store can do nothing more until it is opened again
     │   ├── StoreBusyError      another process holds the store
     │   ├── ReadOnlyError       a store that was opened for reading was asked to write
     │   ├── PartialAnswerError  a cluster answered for a part of what was asked
