@@ -7,14 +7,10 @@ from esjobs.core.version import __version__
 
 
 def man_page(markdown: str) -> str:
-    """Return roff of a page of the command line; its table of contents and note are left out.
+    r"""Return roff of a page of the command line; its table of contents and note are left out.
 
-    >>> print(man_page("note\\n## Global options\\n\\n- `--store URL`: Where.\\n").split("GLOBAL")[1])
-     OPTIONS
-    .TP
-    .B "\\-\\-store URL"
-    Where.
-    <BLANKLINE>
+    >>> print(*man_page("note\n## Options\n- `--store URL`: Where.\n").splitlines()[-4:], sep="|")
+    .SH OPTIONS|.TP|.B "\-\-store URL"|Where.
     """
     head = [
         f'.TH ESJOBS 1 "" "esjobs {__version__}"',
