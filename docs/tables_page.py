@@ -52,7 +52,8 @@ def tables_page(note: str) -> str:
     lines += [_definition(common[name], {}) for name in sorted(common)]
     defined: dict[Field, str] = {}
     for capability, tables in OF_CAPABILITY.items():
-        lines.append(f"\n## {capability}")
+        if tables:
+            lines.append(f"\n## {capability}")
         for table in tables:
             lines += _section(table, common, defined)
             defined = {**{_bare(each): table.name for each in table.columns}, **defined}

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -14,6 +14,7 @@ from esjobs.core.errors import BooksError, ClockError, EsjobsError, InputError, 
 from esjobs.entry import open as open_session
 from esjobs.pop.settings import TalpSettings
 from esjobs.settings import Settings
+from esjobs.web.beside import web_beside
 from scheduler.calendar import Calendar
 from scheduler.condition import Condition, condition
 from scheduler.endpoint import Endpoint
@@ -28,6 +29,7 @@ from scheduler.settings import NightsSettings
 from scheduler.witnesses import last_complete_day
 
 _log = logging.getLogger(__name__)
+_WEB_EVERY = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
@@ -142,11 +144,12 @@ def serve_nights(settings: Settings) -> None:
     following = calendar.next_after(system_clock())
     _log.info("nights of %s; next trigger at %s", settings.location, following)
     periodic = _periodic_tasks(settings, metrics)
-    if chosen.listen == "nothing":
-        serve(service, calendar, periodic)
-        return
-    with Endpoint(chosen.host, chosen.port, metrics, service.health) as endpoint:
-        _log.info("metrics and health at http://%s:%d", *endpoint.address)
+    with web_beside(settings) as web, ExitStack() as stack:
+        if web is not None:
+            periodic.append(PeriodicTask("web", _WEB_EVERY, web.tend, system_clock, metrics))
+        if chosen.listen != "nothing":
+            endpoint = stack.enter_context(Endpoint(chosen.host, chosen.port, metrics, service.health))
+            _log.info("metrics and health at http://%s:%d", *endpoint.address)
         serve(service, calendar, periodic)
 
 

@@ -35,6 +35,7 @@ NAMES = (
     "runs",
     "nights",
     "notifications",
+    "web",
 )
 """Capabilities, in the order in which people read of them; ``esjobs.capabilities`` has an object for each.
 

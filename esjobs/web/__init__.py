@@ -6,5 +6,9 @@ table    every address with its handler, parameters and readers
 pages    handlers of pages for people
 api      handlers of rows for programs; ``openapi`` describes them
 shield   limits and headers around everything
-app      all of it as one application; ``server`` listens
+app      all of it as one application; ``server`` listens, ``beside`` in a process beside the nights
 """
+
+from esjobs.core.capability import Capability, Lazy
+
+CAPABILITY = Capability("web", sections=(("web", Lazy("esjobs.web.settings:WebSettings")),))

@@ -1,0 +1,68 @@
+"""Pages in a process beside the nights: whatever readers do to it, the nights go on."""
+
+import logging
+import multiprocessing
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+
+from esjobs.core.errors import EsjobsError
+from esjobs.settings import Settings
+from esjobs.web.settings import WebSettings
+
+_log = logging.getLogger(__name__)
+_END_S = 10
+
+
+class WebBeside:
+    """A process that serves pages; :meth:`tend` starts it again where it has ended."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._process: BaseProcess | None = None
+
+    def tend(self) -> None:
+        """Start the process if there is none. Raises :class:`EsjobsError` where the last one ended."""
+        ended = self._process is not None and not self._process.is_alive()
+        code = self._process.exitcode if self._process is not None else None
+        if self._process is None or ended:
+            # not forked: threads of the store do not survive a fork
+            self._process = multiprocessing.get_context("spawn").Process(
+                target=_serve, args=(self._settings,), name="web", daemon=True
+            )
+            self._process.start()
+        if ended:
+            raise EsjobsError(f"pages over HTTP ended with code {code} and were started again; see the log")
+
+    def end(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.join(_END_S)
+            if self._process.is_alive():
+                self._process.kill()
+
+
+@contextmanager
+def web_beside(settings: Settings) -> Iterator[WebBeside | None]:
+    """Yield the process of the settings, None without ``web.listen``; it ends with the context."""
+    if not settings.section(WebSettings).listen:
+        yield None
+        return
+    beside = WebBeside(settings)
+    try:
+        yield beside
+    finally:
+        beside.end()
+
+
+def _serve(settings: Settings) -> None:
+    from esjobs.web.server import serve
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s web: %(message)s")
+    chosen = settings.section(WebSettings)
+    try:
+        serve(settings, chosen.listen, chosen.hosts, public=chosen.public, ready=_log.info)
+    except EsjobsError as error:
+        _log.error("%s", error)
+        raise SystemExit(1) from None

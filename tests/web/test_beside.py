@@ -1,0 +1,63 @@
+"""Pages beside the nights: a process of its own that comes again and goes with the service."""
+
+import os
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from esjobs.core.errors import EsjobsError
+from esjobs.entry import load
+from esjobs.web.beside import web_beside
+from tests.messages import raised
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until_open(port: int, seconds: float = 60) -> str:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as answer:
+                return str(answer.read().decode())
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.2)
+    raise AssertionError("nobody answers")
+
+
+def webs(process: int) -> list[int]:
+    """Processes below one that listen."""
+    children = psutil.Process(process).children(recursive=True)
+    return [each.pid for each in children if any(one.status == "LISTEN" for one in each.net_connections())]
+
+
+@pytest.mark.slow
+def test_pages_come_again_and_end_with_the_service(demo_folder: Path, tmp_path: Path) -> None:
+    port = free_port()
+    config = tmp_path / "esjobs.toml"
+    config.write_text(f'[web]\nlisten = "127.0.0.1:{port}"\n')
+    settings = load(config, f"duckdb:{demo_folder / 'demo.duckdb'}")
+    with web_beside(settings) as web:
+        assert web is not None
+        web.tend()
+        assert "</html>" in until_open(port)
+        (listening,) = webs(os.getpid())
+        web.tend()
+        assert webs(os.getpid()) == [listening]
+        os.kill(listening, signal.SIGKILL)
+        while psutil.Process(listening).status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.05)
+        with raised(EsjobsError):
+            web.tend()
+        assert "</html>" in until_open(port)
+        (again,) = webs(os.getpid())
+    assert not psutil.pid_exists(again)
