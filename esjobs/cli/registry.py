@@ -51,6 +51,11 @@ _QUERY = (
         "profile:project",
         "Profile one project: hours, scores, ranking, issues with hints, jobs to look at.",
     ),
+    CommandEntry(
+        "task",
+        "what_if:task_command",
+        "Profile one task: queues that ran it, CPU time against expected, failures, stragglers.",
+    ),
     CommandEntry("jobs", "jobs:jobs", "List the stored jobs that match the conditions."),
     CommandEntry(
         "compare", "results:compare", "Compare two runs: changed verdicts and factors, in standard errors."

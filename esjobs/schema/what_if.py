@@ -2,11 +2,26 @@
 
 from esjobs.core.tables import Table
 
-MOVE_FILES = (
-    *("cpu_s_low_68", "cpu_s_high_68", "job_cpu_s_low", "job_cpu_s_high", "wall_s_low", "wall_s_high"),
-    *("cores", "efficiency", "events_per_job", "n_queues", "n_jobs_left_out", "observed_cpu_s"),
-    *("mem_per_core_p50_b", "mem_per_core_p95_b", "waiting_p50_s", "waiting_p95_s"),
+AT_QUEUE = {
+    "mem_per_core_p50_b": "median:mem_per_core_b",
+    "mem_per_core_p95_b": "p95:mem_per_core_b",
+    "waiting_p50_s": "waiting_median_s",
+    "waiting_p95_s": "waiting_p95_s",
+}
+"""Columns about memory and waiting of the jobs of a queue, and their metrics."""
+
+MOVE_NUMBERS = (
+    *("cpu_s", "cpu_s_low", "cpu_s_high", "wall_s", "wall_s_low", "wall_s_high", "cpu_s_from"),
+    *("cpu_s_low_68", "cpu_s_high_68", "job_cpu_s", "job_cpu_s_low", "job_cpu_s_high", "observed_cpu_s"),
+    *("efficiency", "events_per_job"),
 )
-"""Columns of a move that files have and the terminal omits; its notes are about them."""
+"""Numbers of a move beside them."""
+
+NOT_SHOWN = (
+    *("core_class", "from", "to", "n_jobs_left_out", "n_queues", "mem_per_core_p50_b", "mem_per_core_max_b"),
+    *("cpu_s_low_68", "cpu_s_high_68", "job_cpu_s", "job_cpu_s_low", "job_cpu_s_high", "events_per_job"),
+    *("measured_low", "measured_high"),
+)
+"""Columns that files have and the terminal omits."""
 
 TABLES: tuple[Table, ...] = ()

@@ -2,64 +2,40 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from esjobs.core.errors import UsageError
 from esjobs.core.query import In
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.finding import run_of_everything
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
+from esjobs.records.names.spelling import accepted
 from esjobs.records.tasks.keys import TaskKeys
-from esjobs.records.tasks.solved import job_variance
+from esjobs.records.tasks.solved import KnownOfTasks, job_variance
 from esjobs.records.tasks.sums import read_sums
-from esjobs.schema.speed import FACTORS, FITS, SPEED, TASK_RESULTS
+from esjobs.schema.speed import FITS, SPEED
 from esjobs.store.base import JobStore
 
 MIN_JOBS = 5
-"""Jobs of a cell that tells something of its task."""
+"""Jobs of a cell that count for the level of its task."""
 
-_PRIOR_JOBS = 4.0  # jobs that the scatter of a kind counts like, when that of a cell is drawn to it
-UNKNOWN_COST = "start-up time unknown"
+_PRIOR_JOBS = 4.0  # weight of the scatter of a kind, to which that of a cell is drawn
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class TaskUnit:
-    """Result of a run for a task unit: start-up time in events per job, its error, decision and reason.
-
-    ``rho``: None if unknown. ``corrected``: true if the run took it out.
-    """
-
-    rho: float | None = None
-    rho_err: float = 0.0
-    corrected: bool = False
-    decision: str = "kept"
-    reason: str | None = None
-
-    @property
-    def mixed(self) -> bool:
-        """True if the sums of the unit mix kinds of work."""
-        return self.decision in ("mixed task", "split")
-
-    @property
-    def clear(self) -> bool:
-        """True if the run used the unit."""
-        return not self.mixed and self.decision != UNKNOWN_COST
-
-
-@dataclass(frozen=True)
 class Cells:
-    """One entry per task unit and queue of the window of a run.
+    """One entry per task unit and queue in the window of a run.
 
-    ``unit``: number in ``keys``; ``queue``: in ``queues``. ``sums``: by ``SUMS`` of buckets. ``rho``:
-    start-up time in events per job; ``job_var``: relative variance of a job's CPU time, drawn to that of its
-    kind. ``ln_k``: by queue; NaN outside the largest component. ``cost_factor``: of rho, by queue.
-    ``sigma_type``: what a queue does to all tasks of a type, 0 unless estimated.
+    ``unit``: number in ``keys``; ``queue``: in ``queues``. ``sums``: by ``SUMS`` of buckets. ``job_var``:
+    relative variance of the CPU time of a job. ``rho``: start-up time by unit, in events per job; 0 where the
+    run corrects none. ``aside``: by unit, decision of the run not to use it, else "". ``ln_k``: by queue; NaN
+    outside the largest component. ``sigma_type``: relative, what a queue does to all tasks of a type.
     """
 
     run: StoredRun
@@ -68,11 +44,10 @@ class Cells:
     unit: IntArray
     queue: IntArray
     sums: Mapping[str, FloatArray]
-    units: Mapping[int, TaskUnit]
-    rho: FloatArray
     job_var: FloatArray
+    rho: FloatArray
+    aside: npt.NDArray[np.object_]
     ln_k: FloatArray
-    cost_factor: FloatArray
     sigma_type: float
 
     @property
@@ -82,104 +57,90 @@ class Cells:
 
     @property
     def ln_cost(self) -> FloatArray:
-        """ln(CPU seconds per event, start-up time included in the events)."""
+        """ln(CPU seconds per event), with the start-up time counted as events."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(self.sums["cpu_s"] / (self.sums["events"] + self.rho * self.n_jobs))
+            return np.log(self.sums["cpu_s"] / (self.sums["events"] + self.rho[self.unit] * self.n_jobs))
 
-    def of_task(self, task: str) -> list[int]:
-        """Return the units of a task, most jobs first; empty for an unknown one."""
-        found = np.flatnonzero(self.keys.task_id == task).tolist()
-        return sorted(found, key=lambda unit: -float(self.n_jobs[self.unit == unit].sum()))
+    def number(self, queue: str) -> int:
+        """Return the number of a queue; :class:`UsageError` if it has no job in the window."""
+        if queue in self.queues:
+            return self.queues.index(queue)
+        hint = accepted(queue, self.queues, "esjobs show factors --level queue")
+        raise UsageError(f"no job of queue '{queue}' entered the buckets of {self.run.window}; {hint}")
 
-    def of_type(self, processing_type: str) -> list[int]:
-        """Return the units of a processing type."""
-        found: list[int] = np.flatnonzero(self.keys.processing_type == processing_type).tolist()
-        return found
-
-    def number(self, queue: str) -> int | None:
-        """Return the number of a queue; None if it has no job in the window."""
-        return self.queues.index(queue) if queue in self.queues else None
+    def units(self, task: str | None, processing_type: str | None = None) -> list[int]:
+        """Return the units of a task, most jobs first, or of a type; :class:`UsageError` for unknown ones."""
+        name, value = ("task_id", task) if task is not None else ("processing_type", processing_type)
+        found = np.flatnonzero(getattr(self.keys, name) == value).tolist()
+        if not found:
+            raise UsageError(f"no job of {name} '{value}' entered {self.run.title}; list: esjobs show tasks")
+        jobs = np.bincount(self.unit, self.n_jobs, len(self.keys))
+        return sorted(found, key=lambda unit: -float(jobs[unit]))
 
 
 def read_cells(store: JobStore) -> Cells:
     """Read the cells of the latest unrestricted run.
 
-    Cost: the buckets of its window, as a fit reads them, and three tables of the run. Raises
+    Cost: the buckets of its window, as a fit reads them, and four small reads of the run. Raises
     :class:`NoResultError` without a run.
     """
-    run = run_of_everything(store, SPEED, "fit", None)
+    run = run_of_everything(store, SPEED, "fit")
     rows = read_sums(store, run.window).levels["queue"]
-    stored = _stored_units(store, run)
-    numbers = rows.task.names.astype(np.int64)
-    units = {int(number): stored.get(rows.keys.parts(number)[:3], TaskUnit()) for number in numbers}
+    solved = KnownOfTasks.of_run(store, run)
+    keys = [(task, core_class, kind) for task, core_class, kind, _ in rows.keys.listed()]
+    rho = np.array([solved.rho.get(key, 0.0) for key in keys])
+    aside = np.empty(len(keys), np.object_)
+    aside[:] = [solved.aside.get(key, "") for key in keys]
     queues = tuple(str(name) for name in rows.name.names)
-    ln_k, factor, fit = _stored_queues(store, run, queues)
-    unit, queue = numbers[rows.task.codes], rows.name.codes.astype(np.int64)
-    by_name = fit.get("sigma_cost_kind") == "corrected"
-    taken = {
-        number: each.rho or 0.0 if each.corrected or (by_name and each.decision == "kept") else 0.0
-        for number, each in units.items()
-    }
-    rho = np.array([taken[int(number)] for number in unit]) * factor[queue]
-    job_var = _job_variances(rows.sums, rho, rows.keys.kinds()[unit])
-    estimated = fit.get("sigma_type_kind") == "estimated"
-    sigma_type = float(fit.get("sigma_type") or 0.0) if estimated else 0.0
+    k = solved.factors.get("queue", {})
+    ln_k = np.log([k.get(name, np.nan) for name in queues])
+    unit = rows.task.names.astype(np.int64)[rows.task.codes]
+    job_var = _job_variances(rows.sums, rho[unit], rows.keys.kinds()[unit])
+    where = [In("run", (run.run,)), In("level", ("queue",)), In("processing_type", (ALL_TYPES,))]
+    fits = read_table(store, FITS, where, ["method", "sigma_type"]).to_pylist()
+    sigma = next((row["sigma_type"] for row in fits if row["method"] == run.headline), None)
     return Cells(
-        *(run, rows.keys, queues, unit, queue, rows.sums, units, rho, job_var, ln_k, factor),
-        sigma_type=sigma_type,
+        *(run, rows.keys, queues, unit, rows.name.codes.astype(np.int64), rows.sums, job_var, rho, aside),
+        *(ln_k, sigma or 0.0),
     )
 
 
-def _stored_units(store: JobStore, run: StoredRun) -> dict[tuple[str | None, ...], TaskUnit]:
-    columns = ["task_id", "core_class", "task_type", "work_kind", "decision", "reason", "rho", "rho_err"]
-    rows = read_table(store, TASK_RESULTS, [In("run", (run.run,))], columns).to_pylist()
-    return {
-        (row["task_id"], row["core_class"], row["task_type"]): TaskUnit(
-            row["rho"],
-            row["rho_err"] or 0.0,
-            row["decision"] == "corrected",
-            row["decision"],
-            row["reason"],
-        )
-        # kinds of a split task have no sums of their own in the buckets
-        for row in sorted(rows, key=lambda row: row["work_kind"] is None)
-    }
+@dataclass(frozen=True)
+class Efficiencies:
+    """ln(CPU time over wall time x cores) by queue and kind of work, mean over ``n_tasks`` tasks.
+
+    ``scatter``: standard deviation between tasks of one queue and kind, pooled over all queues.
+    """
+
+    mean: FloatArray
+    n_tasks: FloatArray
+    scatter: float
+
+    def at(self, queue: int, kind: int) -> tuple[float, float] | None:
+        """Return the ln for a further task and its variance; None if the queue ran no such kind."""
+        number = float(self.n_tasks[queue, kind])
+        return (float(self.mean[queue, kind]), self.scatter**2 * (1.0 + 1.0 / number)) if number else None
 
 
-def _stored_queues(
-    store: JobStore, run: StoredRun, queues: tuple[str, ...]
-) -> tuple[FloatArray, FloatArray, Mapping[str, Any]]:
-    """Return ln k and the factor of the start-up time of each queue, and the row of the fit."""
-    where = [
-        In("run", (run.run,)),
-        In("level", ("queue",)),
-        In("processing_type", (ALL_TYPES,)),
-        In("method", (run.headline or "",)),
-    ]
-    columns = ["sigma_cost", "sigma_cost_kind", "sigma_type", "sigma_type_kind"]
-    rows = read_table(store, FITS, where, columns).to_pylist()
-    fit: Mapping[str, Any] = rows[0] if rows else {}
-    columns = ["name", "k", "component", "cost_factor", "cost_factor_err"]
-    factors = {row["name"]: row for row in read_table(store, FACTORS, where, columns).to_pylist()}
-    ln_k, factor = np.full(len(queues), np.nan), np.ones(len(queues))
-    scatter = fit.get("sigma_cost") if fit.get("sigma_cost_kind") == "corrected" else None
-    for position, name in enumerate(queues):
-        row = factors.get(name, {})
-        if row.get("component") == 0 and row["k"] is not None:
-            ln_k[position] = np.log(row["k"])
-        if scatter and row.get("cost_factor") and row["cost_factor_err"] is not None:
-            # drawn to the common value, as in the fit
-            weight = scatter**2 / (scatter**2 + row["cost_factor_err"] ** 2)
-            factor[position] = row["cost_factor"] ** weight
-    return ln_k, factor, fit
+def efficiencies(cells: Cells) -> Efficiencies:
+    """Return the efficiencies of all queues by ``cells.keys.kinds()``; tasks count equally."""
+    kinds = cells.keys.kinds()
+    shape = len(cells.queues), int(kinds.max(initial=0)) + 1
+    used = (cells.n_jobs >= MIN_JOBS) & (cells.sums["core_s"] > 0) & (cells.sums["cpu_s"] > 0)
+    value = np.log(cells.sums["cpu_s"][used] / cells.sums["core_s"][used])
+    group = cells.queue[used] * shape[1] + kinds[cells.unit[used]]
+    number = np.bincount(group, minlength=shape[0] * shape[1]).astype(np.float64)
+    mean = np.bincount(group, value, len(number)) / np.maximum(number, 1.0)
+    dof = max(float(np.maximum(number - 1.0, 0.0).sum()), 1.0)
+    scatter = float(np.sqrt(((value - mean[group]) ** 2).sum() / dof))
+    return Efficiencies(mean.reshape(shape), number.reshape(shape), scatter)
 
 
 def _job_variances(sums: Mapping[str, FloatArray], rho: FloatArray, kind: IntArray) -> FloatArray:
     own = job_variance(sums, sums["events"] + rho * sums["n_jobs"])
     dof = np.where(np.isfinite(own), sums["n_jobs"] - 1.0, 0.0)
     own = np.nan_to_num(own)
+    overall = (dof * own).sum() / max(dof.sum(), 1.0)
     total = np.bincount(kind, dof)
-    overall = float((dof * own).sum() / max(dof.sum(), 1.0))
-    of_kind = np.bincount(kind, dof * own) / np.where(total > 0, total, 1.0)
-    of_kind = np.where(total > 0, of_kind, overall)[kind]
-    return np.asarray((dof * own + _PRIOR_JOBS * of_kind) / (dof + _PRIOR_JOBS))
+    of_kind = np.where(total > 0, np.bincount(kind, dof * own) / np.where(total > 0, total, 1.0), overall)
+    return np.asarray((dof * own + _PRIOR_JOBS * of_kind[kind]) / (dof + _PRIOR_JOBS))

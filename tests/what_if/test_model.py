@@ -10,8 +10,8 @@ from esjobs.core.window import Window
 from esjobs.publish.stored import StoredRun
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.schema.speed import SPEED
-from esjobs.what_if.cells import UNKNOWN_COST, Cells, TaskUnit
-from esjobs.what_if.model import Model, _inverse, _laplacian, fit_model
+from esjobs.what_if.cells import Cells
+from esjobs.what_if.model import UNKNOWN_COST, _by_unit, _inverse, fit_model
 
 RUN = StoredRun(SPEED, "r", Window.parse("2025-06-01/2025-06-02"), {}, {}, datetime(2025, 6, 2, tzinfo=UTC))
 
@@ -42,11 +42,10 @@ def planted(seed: int, tau: float, *, queues: int = 12, tasks: int = 40, share: 
     }
     keys, _ = TaskKeys.of([(str(number), "single", "simul", None) for number in range(100, 100 + tasks)])
     names = tuple(f"Q{number:02d}" for number in range(queues))
-    units = {number: TaskUnit() for number in range(tasks)}
     job_var = np.full(unit.size, 0.09)
     cells = Cells(
-        *(RUN, keys, names, unit, queue, sums, units, np.zeros(unit.size), job_var),
-        *(np.zeros(queues), np.ones(queues), 0.0),
+        *(RUN, keys, names, unit, queue, sums, job_var, np.zeros(tasks)),
+        *(np.full(tasks, "", object), np.zeros(queues), 0.0),
     )
     ln_k, _, _ = least_squares(cells, 1 / (tau**2 + job_var / n))
     return replace(cells, ln_k=ln_k)
@@ -92,7 +91,7 @@ def test_a_task_is_taken_out_of_the_factors() -> None:
     ln_k, _, _ = least_squares(cells, weight)
     model = fit_model(replace(cells, ln_k=ln_k))
     unit, queue = 5, int(cells.queue[cells.unit == 5][1])
-    shift, covariance, _ = model._without(unit, np.zeros(len(cells.queues)))
+    shift, covariance, _ = model._without(unit)
     rest, full, _ = least_squares(cells, np.where(cells.unit == unit, 0.0, model.weight))
     exact = least_squares(cells, model.weight)[0]
     assert exact + shift - shift.mean() == pytest.approx(rest, abs=1e-3)
@@ -133,12 +132,12 @@ def test_a_stray_cell_moves_no_other_forecast_and_counts_in_the_check() -> None:
 
 def test_reasons_for_no_forecast() -> None:
     cells = planted(4, 0.05)
-    units = {**cells.units, 1: TaskUnit(decision="split", reason="two kinds of work")}
-    units[2] = TaskUnit(decision=UNKNOWN_COST, reason="few jobs")
+    aside = cells.aside.copy()
+    aside[[1, 2]] = "split", UNKNOWN_COST
     ln_k = cells.ln_k.copy()
     ln_k[11] = np.nan
-    model = fit_model(replace(cells, units=units, ln_k=ln_k))
-    assert model.forecast(1, 0, 100.0).reason == "two kinds of work"
+    model = fit_model(replace(cells, aside=aside, ln_k=ln_k))
+    assert model.forecast(1, 0, 100.0).reason == "split: its jobs are of several kinds"
     assert "no speed factor" in str(model.forecast(3, 11, 100.0).reason)
     assert UNKNOWN_COST in str(model.forecast(2, 0, 1000.0).reason)
     assert np.isnan(model.forecast(2, 0, 1000.0).ln_cpu_s)
@@ -148,7 +147,9 @@ def test_an_unknown_start_up_time_allows_jobs_of_equal_length() -> None:
     cells = planted(5, 0.05)
     mine = cells.unit == 2
     sums = {**cells.sums, "events": np.where(mine, 100 * cells.n_jobs, cells.sums["events"])}
-    cells = replace(cells, sums=sums, units={**cells.units, 2: TaskUnit(decision=UNKNOWN_COST)})
+    aside = cells.aside.copy()
+    aside[2] = UNKNOWN_COST
+    cells = replace(cells, sums=sums, aside=aside)
     model = fit_model(cells)
     assert (model.weight[mine] == 0).all()
     assert model.forecast(2, 0, 110.0).reason is None
@@ -169,7 +170,7 @@ def test_a_queue_that_one_task_links_has_no_forecast_of_it() -> None:
 
 def only(cells: Cells, kept: np.ndarray) -> Cells:
     sums = {name: values[kept] for name, values in cells.sums.items()}
-    columns = {name: getattr(cells, name)[kept] for name in ("unit", "queue", "rho", "job_var")}
+    columns = {name: getattr(cells, name)[kept] for name in ("unit", "queue", "job_var")}
     return replace(cells, sums=sums, **columns)
 
 
@@ -186,14 +187,15 @@ def test_intervals_are_widened_where_too_few_hold() -> None:
 
 
 def test_few_cells_assume_a_scatter() -> None:
-    model: Model = fit_model(only(planted(8, 0.05), np.arange(len(planted(8, 0.05).unit)) < 12))
-    assert model.tau_assumed
+    cells = planted(8, 0.05)
+    model = fit_model(only(cells, np.arange(len(cells.unit)) < 12))
+    assert model.tau == 0.10
     assert model.calibration.coverage_90 is None
     assert model.calibration.widened == 1.0
 
 
 def test_inverse_has_a_free_direction_per_component() -> None:
     cells = planted(9, 0.05)
-    covariance, null = _inverse(_laplacian(np.ones(len(cells.unit)), cells))
+    covariance, null = _inverse(_by_unit(np.ones(len(cells.unit)), cells))
     assert null.shape[1] == 1
     assert covariance.sum(axis=0) == pytest.approx(np.zeros(len(cells.queues)), abs=1e-9)
