@@ -58,7 +58,7 @@ def _answering(function: Callable[..., "Answer"]) -> Callable[..., None]:
 def move(session: "Session", **choice: Any) -> "Answer":
     """CPU time, wall time, memory and waiting of jobs of one queue at another one.
 
-    cpu_s: CPU time of all jobs with a 90 % interval. wall_s: mean wall time of a job. Files have all columns.
+    cpu_s: CPU time of all jobs with a 90 % interval. wall_s: mean wall time of a job.
     """
     return session.what_if.move(**choice)
 
@@ -96,10 +96,7 @@ def place_command(
 @click.argument("values", nargs=-1, required=True, metavar="QUEUE=X...")
 @_answering
 def declare(session: "Session", values: tuple[str, ...]) -> "Answer":
-    """Credit, share and rank of queues that would declare X per core.
-
-    Effects on what brokers send are not forecast.
-    """
+    """Credit, share and rank of queues that would declare X per core."""
     try:
         named = {text.rpartition("=")[0]: float(text.rpartition("=")[2]) for text in values}
     except ValueError as error:

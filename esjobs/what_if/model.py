@@ -99,12 +99,13 @@ class Model:
         level = float(weight @ (cells.ln_cost[used] + ln_k[cells.queue[used]]))
         own = float(self.tau**2 * (1.0 + (weight**2).sum()) + weight**2 @ statistical)
         common = max(float(direction @ covariance @ direction), 0.0)
+        at = cells.queue == queue
         wide = self.calibration.widened**2
         return Forecast(
             level - float(ln_k[queue]) + float(np.log(events_per_job + cells.rho[unit])),
             float(np.sqrt(wide * (common + own))),
             wide * own,
-            self._job_variance(unit, queue),
+            float(np.average(cells.job_var[at], weights=cells.n_jobs[at])),
             len(used),
             direction,
         )
@@ -126,12 +127,6 @@ class Model:
         if decision == UNKNOWN_COST and ratio > np.log(LARGEST_LENGTH_RATIO):
             return f"{UNKNOWN_COST}, and jobs elsewhere have other numbers of events"
         return None
-
-    def _job_variance(self, unit: int, queue: int) -> float:
-        cells = self.cells
-        mine = cells.queue == queue
-        mine = mine if mine.any() else cells.unit == unit
-        return float(np.average(cells.job_var[mine], weights=cells.n_jobs[mine]))
 
     def _without(self, unit: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Shift of ln k, covariance, and directions that nothing determines, without a unit."""

@@ -16,7 +16,7 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import accepted
 from esjobs.schema.what_if import AT_QUEUE, MOVE_NUMBERS
 from esjobs.store.base import JobStore
-from esjobs.what_if.cells import MIN_JOBS, Cells, Efficiencies, efficiencies, read_cells
+from esjobs.what_if.cells import MIN_JOBS, Cells, efficiencies, read_cells
 from esjobs.what_if.model import Forecast, Model, fit_model
 
 _SCHEMA = pa.schema(
@@ -64,9 +64,8 @@ def move(
     (:class:`~esjobs.what_if.model.Model`); of a task without its part in the factors, of a type with it.
     ``job_cpu_s_low``, ``job_cpu_s_high``: 90 % of single jobs. ``wall_s``: mean wall time of a job, by the
     target's own efficiency for the kind of work and the cores that the jobs have at the origin.
-    ``observed_cpu_s``: scaled from jobs of the task that the target did run; no part of the forecast. Memory
-    and waiting are those of the target's own jobs, of the type if it ran it. ``reason``: why there is no
-    forecast.
+    ``observed_cpu_s``: scaled from what the target ran of the task, which the forecast does not use. Memory
+    and waiting: of the target's jobs, of the type if it ran it. ``reason``: why there is no forecast.
 
     Cost: the buckets of the run, and three queries. Raises :class:`UsageError` for an unknown name,
     :class:`NoResultError` without a run.
@@ -79,31 +78,26 @@ def move(
     chosen = np.flatnonzero((cells.queue == source) & np.isin(cells.unit, units))
     if source == destination or not chosen.size:
         ran = {cells.queues[number] for number in cells.queue[np.isin(cells.unit, units)]} - {target}
-        raise UsageError(f"no jobs to move from '{origin}' to '{target}'; {accepted(origin, ran)}")
-    model, efficiency = fit_model(cells), efficiencies(cells)
-    cores = _cores(store, cells, origin)
+        hint = accepted(origin, ran, "esjobs query --by queue")
+        raise UsageError(f"no jobs to move from '{origin}' to '{target}'; {hint}")
     scale = 1.0 if jobs is None else jobs / float(cells.n_jobs[chosen].sum())
-    parts = [
-        _part(model, efficiency, int(cell), destination, scale, cores, without_task=task is not None)
-        for cell in chosen
-    ]
+    model, efficiency, cores = fit_model(cells), efficiencies(cells), _cores(store, cells, origin)
+    parts = []
+    for cell in chosen:
+        unit, n_jobs = int(cells.unit[cell]), float(cells.n_jobs[cell])
+        length, cpu_s = float(cells.sums["events"][cell]) / n_jobs, float(cells.sums["cpu_s"][cell])
+        forecast = model.forecast(unit, destination, length, without_task=task is not None)
+        at = efficiency.at(destination, int(cells.keys.kinds()[unit]))
+        of_class = 1.0 if cells.keys.core_class[unit] == "single" else cores
+        parts.append(_Part(unit, scale * n_jobs, length, scale * cpu_s, of_class, at, forecast))
     enough = cells.n_jobs >= MIN_JOBS
-    both = (cells.keys.task_id[cells.unit[enough & (cells.queue == each)]] for each in (source, destination))
-    fixed: dict[str, Any] = {
-        "task_id": task,
-        "processing_type": processing_type,
-        "from": origin,
-        "to": target,
-    }
-    fixed["n_common_tasks"] = len(set.intersection(*map(set, both)))
-    rows = [_row(model, destination, [part]) for part in parts] if task else [_row(model, destination, parts)]
-    table = pa.Table.from_pylist(
-        [
-            fixed | row | at_queue(store, cells, target, row.get("processing_type", processing_type))
-            for row in rows
-        ],
-        schema=_SCHEMA,
-    )
+    tasks = [set(cells.keys.task_id[cells.unit[enough & (cells.queue == q)]]) for q in (source, destination)]
+    fixed = {"task_id": task, "processing_type": processing_type, "from": origin, "to": target}
+    rows = []
+    for each in [[part] for part in parts] if task else [parts]:
+        row = fixed | {"n_common_tasks": len(tasks[0] & tasks[1])} | _row(model, destination, each)
+        rows.append(row | at_queue(store, cells, target, row["processing_type"]))
+    table = pa.Table.from_pylist(rows, schema=_SCHEMA)
     notes = [*(note for row in table.to_pylist() for note in _notes(row)), *model_notes(model)]
     title = f"{task or processing_type} from {origin} to {target}"
     return Answer(table, tuple(notes), title=title, run=cells.run, details=model)
@@ -131,38 +125,11 @@ def at_queue(store: JobStore, cells: Cells, queue: str, kind: str | None = None)
     return {name: rows[metric][0].as_py() for name, metric in AT_QUEUE.items()}
 
 
-def _part(
-    model: Model,
-    efficiency: Efficiencies,
-    cell: int,
-    target: int,
-    scale: float,
-    cores: float,
-    *,
-    without_task: bool,
-) -> _Part:
-    cells = model.cells
-    unit, jobs = int(cells.unit[cell]), float(cells.n_jobs[cell])
-    length = float(cells.sums["events"][cell]) / jobs
-    return _Part(
-        unit,
-        scale * jobs,
-        length,
-        scale * float(cells.sums["cpu_s"][cell]),
-        1.0 if cells.keys.core_class[unit] == "single" else cores,
-        efficiency.at(target, int(cells.keys.kinds()[unit])),
-        model.forecast(unit, target, length, without_task=without_task),
-    )
-
-
 def _row(model: Model, target: int, parts: Sequence[_Part]) -> dict[str, Any]:
     """Sum over the units of a row: errors of factors and of the type are common to them, the rest is not."""
     able = [part for part in parts if part.forecast.reason is None]
-    jobs = sum(part.n_jobs for part in able)
-    row: dict[str, Any] = {
-        "n_jobs": round(jobs),
-        "n_jobs_left_out": round(sum(p.n_jobs for p in parts) - jobs),
-    }
+    jobs, every = (sum(part.n_jobs for part in some) for some in (able, parts))
+    row: dict[str, Any] = {"n_jobs": round(jobs), "n_jobs_left_out": round(every - jobs)}
     if len(parts) == 1:
         row |= _of_unit(model.cells, target, parts[0])
     if not able:
@@ -200,9 +167,8 @@ def _interval(
 
 def _of_unit(cells: Cells, target: int, part: _Part) -> dict[str, Any]:
     """Columns that a single unit has: its key, what the target ran of it, and the interval of a job."""
-    row: dict[str, Any] = {
-        name: getattr(cells.keys, name)[part.unit] for name in ("core_class", "processing_type")
-    }
+    _, core_class, processing_type, _ = cells.keys.parts(part.unit)
+    row: dict[str, Any] = {"core_class": core_class, "processing_type": processing_type}
     existing = np.flatnonzero((cells.unit == part.unit) & (cells.queue == target))
     if existing.size:
         per_event = float(np.exp(cells.ln_cost[existing[0]]))

@@ -30,7 +30,7 @@ _METRICS = {
 _NUMBERS = ("work_h", "work_h_low", "work_h_high", "score", "efficiency", *_METRICS)
 _SCHEMA = pa.schema(
     [("rank", pa.int64()), ("queue", pa.string()), ("benchmark", pa.string())]
-    + [(name, pa.float64()) for name in _NUMBERS]
+    + [(name, pa.int64() if name == "n_jobs" else pa.float64()) for name in _NUMBERS]
 )
 
 

@@ -35,8 +35,10 @@ _JOBS = {
     "wall_max_s": "max:wall_s",
 }
 _NUMBERS = ("cpu_ratio", "cpu_ratio_low", "cpu_ratio_high", "errors", *_JOBS, "usual_failure_rate")
+_COUNTS = ("n_jobs", "failed")
 _SCHEMA = pa.schema(
-    [("queue", pa.string()), ("core_class", pa.string())] + [(n, pa.float64()) for n in _NUMBERS]
+    [("queue", pa.string()), ("core_class", pa.string())]
+    + [(name, pa.int64() if name in _COUNTS else pa.float64()) for name in _NUMBERS]
 )
 
 
