@@ -45,8 +45,8 @@ def _answering(function: Callable[..., "Answer"]) -> Callable[..., None]:
 
 
 @example(
-    "esjobs what-if move --task 22957682 --from YEW-HEP --to MYRTLE-LCG2_UCORE",
-    "esjobs what-if move --processing-type evgen --from YEW-HEP --to MYRTLE-LCG2_UCORE",
+    "esjobs what-if move --task 22957682 --from YEW-HEP --to BALSA-T2",
+    "esjobs what-if move --processing-type evgen --from YEW-HEP --to BALSA-T2",
 )
 @what_if.command()
 @click.option("--task", metavar="ID", help="Task to use.")

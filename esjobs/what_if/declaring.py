@@ -77,10 +77,10 @@ def declare(store: JobStore, measured: Measured, values: Mapping[str, float]) ->
             "credit_h_new": new[queue],
             **_measured(scores.get(queue)),
         }
-        row["share_new"], row["rank_new"] = _standing(queue, new, peers)
+        row["share_new"], row["rank_new"] = _share_and_rank(queue, new, peers)
         if declared[queue].corepower is not None:
             row |= {"credit_h": now[queue], "change_h": new[queue] - now[queue]}
-            row["share"], row["rank"] = _standing(queue, now, peers)
+            row["share"], row["rank"] = _share_and_rank(queue, now, peers)
         rows.append(row)
     notes = (
         f"core-hours of {run.window}; declared values at its end",
@@ -90,7 +90,7 @@ def declare(store: JobStore, measured: Measured, values: Mapping[str, float]) ->
     return Answer(table, notes, title="credit after other declarations", run=run)
 
 
-def _standing(queue: str, credit: Mapping[str, float], peers: list[str]) -> tuple[float | None, int]:
+def _share_and_rank(queue: str, credit: Mapping[str, float], peers: list[str]) -> tuple[float | None, int]:
     total = sum(credit[each] for each in peers)
     rank = 1 + sum(credit[each] > credit[queue] for each in peers)
     return (credit[queue] / total if total else None), rank

@@ -188,8 +188,8 @@ def _tau(squares: FloatArray, statistical: FloatArray) -> float:
 
 def _calibration(size: FloatArray) -> Calibration:
     widened = max(1.0, float(np.quantile(size, INTERVAL_LEVEL)) / HALF_WIDTH_90)
-    held = float((size <= 1.0).mean()), float((size <= HALF_WIDTH_90).mean())
-    return Calibration(len(size), *held, widened)
+    shares = float((size <= 1.0).mean()), float((size <= HALF_WIDTH_90).mean())
+    return Calibration(len(size), *shares, widened)
 
 
 def _by_unit(weight: FloatArray, cells: Cells) -> FloatArray:

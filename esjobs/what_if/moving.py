@@ -149,12 +149,12 @@ def _row(model: Model, target: int, parts: Sequence[_Part]) -> dict[str, Any]:
         **_interval("cpu_s", float(cpu_s.sum()), variance),
         **_interval("cpu_s", float(cpu_s.sum()), variance, 1.0, "_68"),
     }
-    known = [(part, part.efficiency) for part in able if part.efficiency is not None]
-    if len(known) < len(able):
+    rated = [(part, part.efficiency) for part in able if part.efficiency is not None]
+    if len(rated) < len(able):
         return row
-    core_s = np.array([part.cpu_s / np.exp(at[0]) for part, at in known])
+    core_s = np.array([part.cpu_s / np.exp(at[0]) for part, at in rated])
     wall = float((core_s / [part.cores for part in able]).sum() / jobs)
-    spread = variance + max(at[1] for _, at in known)
+    spread = variance + max(at[1] for _, at in rated)
     return row | {"efficiency": float(cpu_s.sum() / core_s.sum())} | _interval("wall_s", wall, spread)
 
 

@@ -36,8 +36,9 @@ def busy(demo: Session) -> tuple[str, str, str]:
 
 
 def sql(text: str, *values: object) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = duckdb.execute(text, [*values]).fetch_arrow_table().to_pylist()
-    return found
+    cursor = duckdb.execute(text, [*values])
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def test_a_task_that_both_queues_ran_is_forecast_within_its_interval(
