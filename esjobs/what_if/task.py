@@ -47,19 +47,21 @@ def task_story(store: JobStore, task: str) -> Answer:
 
     ``cpu_ratio``: CPU time over the forecast from all other queues that ran it, with its 90 % interval,
     ``errors``: how many standard errors it is off 1; null without a forecast. ``usual_failure_rate``: of all
-    jobs of the queue. Raises :class:`UsageError` for a task without jobs in the latest run. Cost: the buckets
-    of the run, two queries.
+    other jobs of the queue; null if it has none. Raises :class:`UsageError` for a task without jobs in the
+    latest run. Cost: the buckets of the run, two queries.
     """
     cells = read_cells(store)
     units, where = cells.units(task), [written("task_id", "=", [task])]
     model, window = fit_model(cells), cells.run.window
     jobs = query_jobs(store, ["queue"], [*_JOBS.values()], where=where, window=window).to_pylist()
-    usual = query_jobs(store, ["queue"], ["failure_rate"], window=window).to_pylist()
-    rates = {row["queue"]: row["failure_rate"] for row in usual}
+    every = query_jobs(store, ["queue"], ["jobs", "failed"], window=window).to_pylist()
+    of_queue = {row["queue"]: (row["jobs"], row["failed"] or 0) for row in every}
     rows = []
     for each in jobs:
-        base = {"queue": each["queue"], "usual_failure_rate": rates[each["queue"]]}
-        base |= {name: each[metric] for name, metric in _JOBS.items()}
+        n_jobs, failed = of_queue[each["queue"]]
+        base = {"queue": each["queue"], **{name: each[metric] for name, metric in _JOBS.items()}}
+        if n_jobs > each["jobs"]:
+            base["usual_failure_rate"] = (failed - (each["failed"] or 0)) / (n_jobs - each["jobs"])
         found = [] if each["queue"] not in cells.queues else _ratios(model, units, each["queue"])
         rows += [base | ratio for ratio in found or [{}]]
     notes = (_site_or_task(rows), *_stragglers(rows), *model_notes(model))
@@ -113,8 +115,8 @@ def _site_or_task(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _fails(row: Mapping[str, Any]) -> bool:
-    usual = row["usual_failure_rate"] or 0.0
-    return bool(row["failed"] >= _LEAST_FAILED and row["failure_rate"] > FAILS_MORE * usual)
+    usual = row.get("usual_failure_rate")
+    return usual is not None and row["failed"] >= _LEAST_FAILED and row["failure_rate"] > FAILS_MORE * usual
 
 
 def _stragglers(rows: Sequence[Mapping[str, Any]]) -> list[str]:

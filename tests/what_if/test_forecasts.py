@@ -281,6 +281,15 @@ def test_the_profile_of_a_task(demo: Session, demo_folder: Path, busy: tuple[str
         task,
     )
     expected = {row["queue"]: (row["n"], row["failed"], row["longest"]) for row in by_hand}
+    others = sql(
+        "SELECT queue, avg(CASE WHEN list_contains(?, state) THEN 1 ELSE 0 END) AS rate "
+        "FROM read_parquet(?) WHERE task_id IS DISTINCT FROM ? GROUP BY queue",
+        [*FAILED],
+        str(demo_folder / "jobs.parquet"),
+        task,
+    )
+    rates = {row["queue"]: row["rate"] for row in others}
+    assert all(row["usual_failure_rate"] == pytest.approx(rates[row["queue"]]) for row in rows)
     assert {row["queue"]: (row["n_jobs"], row["failed"], row["wall_max_s"]) for row in rows} == expected
     ratios = np.array([row["cpu_ratio"] for row in rows if row["cpu_ratio"] is not None])
     held = [row["cpu_ratio_low"] < 1 < row["cpu_ratio_high"] for row in rows if row["cpu_ratio"] is not None]
@@ -316,6 +325,8 @@ def test_site_or_task() -> None:
 def test_unknown_walls_and_rates_are_no_stragglers_and_no_failures() -> None:
     from esjobs.what_if.task import _site_or_task, _stragglers
 
+    only = story_row("A", failed=30, failure_rate=0.3, usual_failure_rate=None)
+    assert _site_or_task([only]).endswith("failures are as usual")
     row = story_row("A", failure_rate=None, wall_p50_s=None, wall_max_s=None, errors=None, cpu_ratio=None)
     assert _stragglers([row]) == []
     assert _site_or_task([row]).endswith("failures are as usual")
