@@ -55,18 +55,12 @@ def buy(store: JobStore, measured: Measured, prices: Path | None = None) -> Answ
     scores, machines = measured(store, run, "cpu_model"), _machines(store)
     where = [In("run", (run.run,)), In("level", ("cpu_model",)), In("processing_type", (ALL_TYPES,))]
     where.append(In("method", (run.headline or "",)))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for each in read_table(store, FACTORS, where, ["name", "k", "k_err", "component"]).to_pylist():
-        if each["k"] is None or each["component"] != 0:
-            continue
-        model, unit, score, error = each["name"], "k", each["k"], each["k_err"] / each["k"]
-        if model in scores:
-            found = scores[model]
-            unit, score, error = found.benchmark, found.score, float(np.hypot(found.own, found.line))
-        machine = machines.get(model, {}) | offers.get(model, {})
-        row = {"cpu_model": model, "unit": unit, "score": score, "score_err": score * error, **machine}
-        rows.append(row | _ratios(row, error))
-    rows.sort(key=lambda row: [row["unit"], *(-(row.get(name) or 0.0) for name in _ORDER)])
+        if each["k"] is not None and each["component"] == 0:
+            machine = machines.get(each["name"], {}) | offers.get(each["name"], {})
+            rows.append(_model(each, scores.get(each["name"]), machine))
+    rows.sort(key=_order)
     notes = [f"measured by {run.title}"]
     if missing := sorted(offers.keys() - {row["cpu_model"] for row in rows}):
         notes.append(f"left out, no comparable speed factor: {', '.join(missing)}")
@@ -77,7 +71,17 @@ def buy(store: JobStore, measured: Measured, prices: Path | None = None) -> Answ
     )
 
 
-_ORDER = ("score_per_eur", "work_per_kwh", "score")
+def _order(row: Mapping[str, Any]) -> list[Any]:
+    return [row["unit"], *(-(row.get(name) or 0.0) for name in ("score_per_eur", "work_per_kwh", "score"))]
+
+
+def _model(factor: Mapping[str, Any], measured: Any, machine: Mapping[str, float]) -> dict[str, Any]:
+    unit, score, error = "k", factor["k"], factor["k_err"] / factor["k"]
+    if measured is not None:
+        unit, score = measured.benchmark, measured.score
+        error = float(np.hypot(measured.own, measured.line))
+    row = {"cpu_model": factor["name"], "unit": unit, "score": score, "score_err": score * error, **machine}
+    return row | _ratios(row, error)
 
 
 def _ratios(row: Mapping[str, Any], error: float) -> dict[str, float]:
@@ -114,11 +118,12 @@ def _machines(store: JobStore) -> dict[str, dict[str, float]]:
     for row in read_table(store, REFERENCES, columns=["cpu_model", "cores", "power_w"]).to_pylist():
         if row["cores"]:
             listed[row["cpu_model"]].append(row)
-    machines: dict[str, dict[str, float]] = {}
-    for model, rows in listed.items():
-        powers = [row["power_w"] / row["cores"] for row in rows if (row["power_w"] or 0.0) > 0]
-        cores = {float(row["cores"]) for row in rows}
-        machines[model] = {"cores": cores.pop()} if len(cores) == 1 else {}
-        if powers and machines[model]:
-            machines[model]["power_w"] = float(np.mean(powers)) * machines[model]["cores"]
-    return machines
+    return {model: _machine(rows) for model, rows in listed.items()}
+
+
+def _machine(rows: list[dict[str, Any]]) -> dict[str, float]:
+    cores = {float(row["cores"]) for row in rows}
+    if len(cores) > 1:
+        return {}
+    powers = [row["power_w"] for row in rows if (row["power_w"] or 0.0) > 0]
+    return {"cores": cores.pop(), **({"power_w": float(np.mean(powers))} if powers else {})}

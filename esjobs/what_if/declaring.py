@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from esjobs.core.conditions import written
 from esjobs.core.errors import NoJobsError, UsageError
-from esjobs.core.numbers import core_h, many
+from esjobs.core.numbers import many
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90
@@ -55,32 +55,20 @@ def declare(store: JobStore, measured: Measured, values: Mapping[str, float]) ->
     run = run_of_everything(store, SPEED, "fit")
     jobs = query_jobs(store, ["queue"], ["core_h"], window=run.window).to_pylist()
     hours: dict[str, float] = {row["queue"]: row["core_h"] or 0.0 for row in jobs}
-    for queue, value in values.items():
-        if queue not in hours:
-            hint = accepted(queue, hours, "esjobs query --by queue")
-            raise UsageError(f"no job of queue '{queue}' in {run.window}; {hint}")
-        if not 0 < value < float("inf"):
-            raise UsageError(f"{queue}={value}: a score per core is a positive number")
+    _require_valid(values, hours, run.window)
     declared, scores = declared_values(store, run.window, "queue", hours), measured(store, run)
-    benchmark = {
-        queue: declared[queue].benchmark or (scores[queue].benchmark if queue in scores else None)
-        for queue in hours
-    }
+    benchmark = {queue: declared[queue].benchmark or _benchmark(scores.get(queue)) for queue in hours}
     now = {queue: each * (declared[queue].corepower or 0.0) for queue, each in hours.items()}
     new = now | {queue: hours[queue] * value for queue, value in values.items()}
     rows = []
     for queue, value in values.items():
-        peers = [each for each in hours if benchmark[each] == benchmark[queue]]
         row = {"queue": queue, "benchmark": benchmark[queue], "value": value, "core_h": hours[queue]}
-        row |= {
-            "declared": declared[queue].corepower,
-            "credit_h_new": new[queue],
-            **_measured(scores.get(queue)),
-        }
-        row["share_new"], row["rank_new"] = _share_and_rank(queue, new, peers)
-        if declared[queue].corepower is not None:
+        row |= {"declared": declared[queue].corepower, "credit_h_new": new[queue]}
+        row |= _measured(scores.get(queue))
+        row["share_new"], row["rank_new"] = _share_and_rank(queue, new, benchmark)
+        if row["declared"] is not None:
             row |= {"credit_h": now[queue], "change_h": new[queue] - now[queue]}
-            row["share"], row["rank"] = _share_and_rank(queue, now, peers)
+            row["share"], row["rank"] = _share_and_rank(queue, now, benchmark)
         rows.append(row)
     notes = (
         f"core-hours of {run.window}; declared values at its end",
@@ -90,10 +78,25 @@ def declare(store: JobStore, measured: Measured, values: Mapping[str, float]) ->
     return Answer(table, notes, title="credit after other declarations", run=run)
 
 
-def _share_and_rank(queue: str, credit: Mapping[str, float], peers: list[str]) -> tuple[float | None, int]:
-    total = sum(credit[each] for each in peers)
-    rank = 1 + sum(credit[each] > credit[queue] for each in peers)
-    return (credit[queue] / total if total else None), rank
+def _require_valid(values: Mapping[str, float], hours: Mapping[str, float], window: Window) -> None:
+    for queue, value in values.items():
+        if queue not in hours:
+            hint = accepted(queue, hours, "esjobs query --by queue")
+            raise UsageError(f"no job of queue '{queue}' in {window}; {hint}")
+        if not 0 < value < float("inf"):
+            raise UsageError(f"{queue}={value}: a score per core is a positive number")
+
+
+def _benchmark(score: Any) -> str | None:
+    return None if score is None else str(score.benchmark)
+
+
+def _share_and_rank(
+    queue: str, credit: Mapping[str, float], benchmark: Mapping[str, str | None]
+) -> tuple[float | None, int]:
+    peers = [value for name, value in credit.items() if benchmark[name] == benchmark[queue]]
+    share = credit[queue] / sum(peers) if sum(peers) else None
+    return share, 1 + sum(value > credit[queue] for value in peers)
 
 
 def _measured(score: Any) -> dict[str, float]:
@@ -122,14 +125,11 @@ def drain(store: JobStore, measured: Measured, site: str) -> Answer:
     ).to_pylist()
     total: dict[str | None, float] = defaultdict(float)
     mine: dict[tuple[str | None, str | None], list[dict[str, Any]]] = defaultdict(list)
-    unscored = 0.0
     for row in jobs:
-        hours, score = row["core_h"] or 0.0, scores.get(row["queue"])
         for kind in (row["processing_type"], ALL_TYPES):
-            total[kind] += hours
+            total[kind] += row["core_h"] or 0.0
             if sites.of(row["queue"]).name == site:
-                mine[kind, None if score is None else score.benchmark].append(row)
-                unscored += hours if score is None and kind == ALL_TYPES else 0.0
+                mine[kind, _benchmark(scores.get(row["queue"]))].append(row)
     if not mine:
         hint = accepted(site, {sites.of(row["queue"]).name for row in jobs}, "esjobs query --by site")
         raise NoJobsError(f"no finished job of site '{site}' in {window}; {hint}")
@@ -138,13 +138,12 @@ def drain(store: JobStore, measured: Measured, site: str) -> Answer:
         for (kind, benchmark), listed in mine.items()
     ]
     rows.sort(key=lambda row: (row["processing_type"] == ALL_TYPES, -row["core_h_per_day"]))
-    notes = [
-        f"medians over {many(window.days, 'day')} [{window}]; what other sites could take over is not counted"
-    ]
-    if unscored:
-        notes.append(f"{core_h(unscored)} are of queues without a measured score")
+    notes = (
+        f"medians over {many(window.days, 'day')} [{window}]; rows without a benchmark: no measured score",
+        "what other sites could take over is not counted",
+    )
     table = pa.Table.from_pylist(rows, schema=_DRAINED)
-    return Answer(table, tuple(notes), title=f"lost per day while {site} is drained", run=run)
+    return Answer(table, notes, title=f"lost per day while {site} is drained", run=run)
 
 
 def _lost(

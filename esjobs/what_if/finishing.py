@@ -1,5 +1,6 @@
 """Queues by the probability that they finish a task in time."""
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -54,34 +55,43 @@ def finish(store: JobStore, task: str, due: date, *, jobs: int | None = None, se
     rows: list[dict[str, Any]] = []
     for queue, name in enumerate(cells.queues):
         row: dict[str, Any] = {"queue": name, "p_done": None, "days_p50": None}
-        rows.append(row)
         at, forecast = efficiency.at(queue, kind), model.forecast(unit, queue, length)
         if at is None or name not in cores or forecast.reason is not None:
             row["reason"] = forecast.reason or f"no job of this kind of work in {SHARE_DAYS} days"
-            continue
-        rng = np.random.default_rng([seed, queue])
-        error = np.sqrt(forecast.error**2 + forecast.job_var / left + at[1])
-        need = left * np.exp(forecast.ln_cpu_s - at[0] + error * rng.normal(size=DRAWS))
-        needed = _days_needed(need, cores[name], rng)
-        if name in waits:
-            needed += np.interp(rng.random(DRAWS), _WAITS, waits[name]) / 86_400.0
-            row |= {"waiting_p50_s": waits[name][2], "waiting_p95_s": waits[name][4]}
-        middle = float(np.median(needed))
-        row |= {
-            "p_done": float((needed <= days).mean()),
-            "cores": float(np.median(cores[name][-BLOCK_DAYS:])),
-        }
-        row |= {"cpu_s": left * float(np.exp(forecast.ln_cpu_s))}
-        row["days_p50"] = middle if np.isfinite(middle) else None
-    rows.sort(key=lambda row: (-1.0 if row["p_done"] is None else row["p_done"], -(row["days_p50"] or 1e9)))
+        else:
+            rng = np.random.default_rng([seed, queue])
+            error = np.sqrt(forecast.error**2 + forecast.job_var / left + at[1])
+            need = left * np.exp(forecast.ln_cpu_s - at[0] + error * rng.normal(size=DRAWS))
+            row |= _chance(need, cores[name], waits.get(name), days, rng)
+            row["cpu_s"] = left * float(np.exp(forecast.ln_cpu_s))
+        rows.append(row)
+    rows.sort(key=_order)
     subject = f"{many(round(left), 'job')} of {cells.keys.readable(unit)}"
     notes = [
         f"{subject} from {start} to the end of {due}, with all cores that a queue gives to this kind of work"
     ]
     if others:
         notes.append(f"left out: {', '.join(cells.keys.readable(other) for other in others)}")
-    table = pa.Table.from_pylist(rows[::-1], schema=_SCHEMA)
+    table = pa.Table.from_pylist(rows, schema=_SCHEMA)
     return Answer(table, (*notes, *model_notes(model)), title=f"task {task} by {due}", run=cells.run)
+
+
+def _order(row: Mapping[str, Any]) -> tuple[float, float]:
+    never = float("inf")
+    return (never if row["p_done"] is None else -row["p_done"]), row["days_p50"] or never
+
+
+def _chance(
+    need: FloatArray, cores: FloatArray, waits: list[float] | None, days: int, rng: np.random.Generator
+) -> dict[str, float | None]:
+    """Return the columns of a queue that follow from drawn core-seconds; waiting of null counts as none."""
+    needed, row = _days_needed(need, cores, rng), {"cores": float(np.median(cores[-BLOCK_DAYS:]))}
+    if waits is not None:
+        needed += np.interp(rng.random(DRAWS), _WAITS, waits) / 86_400.0
+        row |= {"waiting_p50_s": waits[2], "waiting_p95_s": waits[4]}
+    middle = float(np.median(needed))
+    chances = {"p_done": float((needed <= days).mean()), "days_p50": middle if np.isfinite(middle) else None}
+    return row | chances
 
 
 def _days_needed(need: FloatArray, cores: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -16,7 +16,7 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import accepted
 from esjobs.schema.what_if import AT_QUEUE, MOVE_NUMBERS
 from esjobs.store.base import JobStore
-from esjobs.what_if.cells import MIN_JOBS, Cells, efficiencies, read_cells
+from esjobs.what_if.cells import MIN_JOBS, Cells, IntArray, efficiencies, read_cells
 from esjobs.what_if.model import Forecast, Model, fit_model
 
 _SCHEMA = pa.schema(
@@ -74,12 +74,7 @@ def move(
         raise UsageError("specify either a task or a processing type to move")
     cells = read_cells(store)
     source, destination = cells.number(origin), cells.number(target)
-    units = cells.units(task, processing_type)
-    chosen = np.flatnonzero((cells.queue == source) & np.isin(cells.unit, units))
-    if source == destination or not chosen.size:
-        ran = {cells.queues[number] for number in cells.queue[np.isin(cells.unit, units)]} - {target}
-        hint = accepted(origin, ran, "esjobs query --by queue")
-        raise UsageError(f"no jobs to move from '{origin}' to '{target}'; {hint}")
+    chosen = _chosen(cells, origin, target, cells.units(task, processing_type))
     scale = 1.0 if jobs is None else jobs / float(cells.n_jobs[chosen].sum())
     model, efficiency, cores = fit_model(cells), efficiencies(cells), _cores(store, cells, origin)
     parts = []
@@ -90,17 +85,38 @@ def move(
         at = efficiency.at(destination, int(cells.keys.kinds()[unit]))
         of_class = 1.0 if cells.keys.core_class[unit] == "single" else cores
         parts.append(_Part(unit, scale * n_jobs, length, scale * cpu_s, of_class, at, forecast))
-    enough = cells.n_jobs >= MIN_JOBS
-    tasks = [set(cells.keys.task_id[cells.unit[enough & (cells.queue == q)]]) for q in (source, destination)]
-    fixed = {"task_id": task, "processing_type": processing_type, "from": origin, "to": target}
+    fixed: dict[str, Any] = {
+        "task_id": task,
+        "processing_type": processing_type,
+        "from": origin,
+        "to": target,
+    }
+    fixed["n_common_tasks"] = _common_tasks(cells, source, destination)
     rows = []
-    for each in [[part] for part in parts] if task else [parts]:
-        row = fixed | {"n_common_tasks": len(tasks[0] & tasks[1])} | _row(model, destination, each)
+    for each in zip(parts) if task else [parts]:
+        row = fixed | _row(model, destination, each)
         rows.append(row | at_queue(store, cells, target, row["processing_type"]))
     table = pa.Table.from_pylist(rows, schema=_SCHEMA)
     notes = [*(note for row in table.to_pylist() for note in _notes(row)), *model_notes(model)]
     title = f"{task or processing_type} from {origin} to {target}"
     return Answer(table, tuple(notes), title=title, run=cells.run, details=model)
+
+
+def _chosen(cells: Cells, origin: str, target: str, units: list[int]) -> IntArray:
+    """Return the cells of units at the origin; :class:`UsageError` if it has none."""
+    mine = np.isin(cells.unit, units)
+    chosen = np.flatnonzero(mine & (cells.queue == cells.number(origin)))
+    if origin == target or not chosen.size:
+        ran = {cells.queues[number] for number in cells.queue[mine]} - {target}
+        hint = accepted(origin, ran, "esjobs query --by queue")
+        raise UsageError(f"no jobs to move from '{origin}' to '{target}'; {hint}")
+    return chosen
+
+
+def _common_tasks(cells: Cells, first: int, second: int) -> int:
+    enough = cells.n_jobs >= MIN_JOBS
+    tasks = (cells.keys.task_id[cells.unit[enough & (cells.queue == queue)]] for queue in (first, second))
+    return len(set.intersection(*map(set, tasks)))
 
 
 def model_notes(model: Model) -> Iterator[str]:
@@ -126,36 +142,52 @@ def at_queue(store: JobStore, cells: Cells, queue: str, kind: str | None = None)
 
 
 def _row(model: Model, target: int, parts: Sequence[_Part]) -> dict[str, Any]:
-    """Sum over the units of a row: errors of factors and of the type are common to them, the rest is not."""
+    """Sum over the units of a row, with the reason of the first one if none has a forecast."""
     able = [part for part in parts if part.forecast.reason is None]
-    jobs, every = (sum(part.n_jobs for part in some) for some in (able, parts))
+    jobs, every = (float(np.sum([part.n_jobs for part in some])) for some in (able, parts))
     row: dict[str, Any] = {"n_jobs": round(jobs), "n_jobs_left_out": round(every - jobs)}
     if len(parts) == 1:
         row |= _of_unit(model.cells, target, parts[0])
     if not able:
         return row | {"reason": parts[0].forecast.reason}
-    cpu_s = np.array([part.cpu_s for part in able])
-    shares = cpu_s / cpu_s.sum()
-    own = np.array([part.forecast.own + part.forecast.job_var / part.n_jobs for part in able])
-    if len(parts) == 1:
-        variance = float(own[0] + able[0].forecast.error ** 2 - able[0].forecast.own)
-    else:
-        directions = np.array([part.forecast.direction for part in able])
-        variance = model.common_variance(directions, shares) + float(shares**2 @ own)
-    row |= {
-        "n_queues": max(part.forecast.n_queues for part in able),
-        "events_per_job": sum(part.length * part.n_jobs for part in able) / jobs,
-        "cpu_s_from": sum(part.cpu_s_from for part in able),
-        **_interval("cpu_s", float(cpu_s.sum()), variance),
-        **_interval("cpu_s", float(cpu_s.sum()), variance, 1.0, "_68"),
+    cpu_s, variance = sum(part.cpu_s for part in able), _variance(model, able)
+    return row | {
+        **_interval("cpu_s", cpu_s, variance),
+        **_interval("cpu_s", cpu_s, variance, 1.0, "_68"),
+        **_others(able, jobs),
+        **_wall(able, variance),
     }
-    rated = [(part, part.efficiency) for part in able if part.efficiency is not None]
-    if len(rated) < len(able):
-        return row
+
+
+def _others(parts: Sequence[_Part], jobs: float) -> dict[str, float]:
+    return {
+        "n_queues": max(part.forecast.n_queues for part in parts),
+        "events_per_job": sum(part.length * part.n_jobs for part in parts) / jobs,
+        "cpu_s_from": sum(part.cpu_s_from for part in parts),
+    }
+
+
+def _variance(model: Model, parts: Sequence[_Part]) -> float:
+    """Relative variance of a sum: errors of factors and of the type are common to units, others are not."""
+    first = parts[0].forecast
+    if len(parts) == 1:
+        return first.error**2 + first.job_var / parts[0].n_jobs
+    cpu_s = np.array([part.cpu_s for part in parts])
+    shares = cpu_s / cpu_s.sum()
+    own = np.array([part.forecast.own + part.forecast.job_var / part.n_jobs for part in parts])
+    directions = np.array([part.forecast.direction for part in parts])
+    return model.common_variance(directions, shares) + float(shares**2 @ own)
+
+
+def _wall(parts: Sequence[_Part], variance: float) -> dict[str, float]:
+    """Efficiency and mean wall time of a job; empty where the target ran no such kind of work."""
+    rated = [(part, part.efficiency) for part in parts if part.efficiency is not None]
+    if len(rated) < len(parts):
+        return {}
     core_s = np.array([part.cpu_s / np.exp(at[0]) for part, at in rated])
-    wall = float((core_s / [part.cores for part in able]).sum() / jobs)
-    spread = variance + max(at[1] for _, at in rated)
-    return row | {"efficiency": float(cpu_s.sum() / core_s.sum())} | _interval("wall_s", wall, spread)
+    cores, jobs, cpu_s = np.array([(part.cores, part.n_jobs, part.cpu_s) for part in parts]).T
+    wall_s, widest = float((core_s / cores).sum() / jobs.sum()), max(at[1] for _, at in rated)
+    return {"efficiency": float(cpu_s.sum() / core_s.sum())} | _interval("wall_s", wall_s, variance + widest)
 
 
 def _interval(

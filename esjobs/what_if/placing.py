@@ -61,39 +61,44 @@ def place_cores(
     jobs = query_jobs(
         store, ["queue"], [*_METRICS.values()], where=where, window=cells.run.window
     ).to_pylist()
-    rows, small = [], 0
+    rows = []
     for each in jobs:
-        score = scores.get(each["queue"])
         mine = of_type & (np.array(cells.queues)[cells.queue] == each["queue"])
         core_s, cpu_s = cells.sums["core_s"][mine], float(cells.sums["cpu_s"][mine].sum())
-        if score is None or not core_s.sum():
-            continue
-        if memory_mb is not None and (each["max:mem_per_core_b"] or 0.0) < memory_mb * 1e6:
-            small += 1
-            continue
-        efficiency = cpu_s / float(core_s.sum())
-        error = float(np.hypot(score.own, scatter * np.linalg.norm(core_s) / core_s.sum()))
-        work, spread = cores * score.score * efficiency, float(np.exp(HALF_WIDTH_90 * error))
-        row = {"queue": each["queue"], "benchmark": score.benchmark, "score": score.score}
-        row |= {"work_h": work, "work_h_low": work / spread, "work_h_high": work * spread}
-        rows.append(
-            row | {"efficiency": efficiency} | {name: each[metric] for name, metric in _METRICS.items()}
-        )
-    rows.sort(key=lambda row: (row["benchmark"], -row["work_h"]))
-    ranked = [{"rank": _rank(row, rows), **row} for row in rows]
-    notes = [f"measured scores: {cells.run.title}", "queues of one rank cannot be separated"]
-    if ranked:
-        line = max(scores[row["queue"]].line for row in ranked)
-        notes.append(f"error of the line, common to all and not in the intervals: {exact_percent(line)}")
-    if small:
-        notes.append(f"{many(small, 'queue')} left out: no job there used so much memory per core")
-    if len(rows) + small < len(jobs):
-        left = many(len(jobs) - len(rows) - small, "queue")
-        notes.append(f"{left} left out: no measured score or efficiency")
-    title = f"work of {cores:,} cores per wall hour"
-    return Answer(pa.Table.from_pylist(ranked, schema=_SCHEMA), tuple(notes), title=title, run=cells.run)
+        if each["queue"] in scores and core_s.sum():
+            error = scatter * float(np.linalg.norm(core_s) / core_s.sum())
+            row = _work(cores, scores[each["queue"]], cpu_s / float(core_s.sum()), error)
+            rows.append(row | {"queue": each["queue"]} | {name: each[of] for name, of in _METRICS.items()})
+    least_b = 1e6 * (memory_mb or 0.0)
+    fitting = [row for row in rows if _memory(row) >= least_b]
+    table = pa.Table.from_pylist(_ranked(fitting), schema=_SCHEMA)
+    line = max((scores[row["queue"]].line for row in fitting), default=0.0)
+    notes = (
+        f"measured scores: {cells.run.title}",
+        "queues of one rank cannot be separated",
+        f"error of the line, common to all and not in the intervals: {exact_percent(line)}",
+        f"left out: {many(len(jobs) - len(rows), 'queue')} without a measured score or efficiency, "
+        f"{len(rows) - len(fitting)} where no job used so much memory per core",
+    )
+    return Answer(table, notes, title=f"work of {cores:,} cores per wall hour", run=cells.run)
 
 
-def _rank(row: Mapping[str, Any], rows: list[dict[str, Any]]) -> int:
-    peers = (each for each in rows if each["benchmark"] == row["benchmark"])
-    return 1 + sum(1 for each in peers if each["work_h_low"] > row["work_h_high"])
+def _work(cores: int, score: Any, efficiency: float, error: float) -> dict[str, Any]:
+    """Work per wall hour with its interval; ``error``: relative, of the efficiency."""
+    work = cores * score.score * efficiency
+    spread = float(np.exp(HALF_WIDTH_90 * np.hypot(score.own, error)))
+    interval = {"work_h": work, "work_h_low": work / spread, "work_h_high": work * spread}
+    return {"benchmark": score.benchmark, "score": score.score, "efficiency": efficiency, **interval}
+
+
+def _memory(row: Mapping[str, Any]) -> float:
+    return float(row["mem_per_core_max_b"] or 0.0)
+
+
+def _ranked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def rank(row: Mapping[str, Any]) -> int:
+        peers = (each for each in rows if each["benchmark"] == row["benchmark"])
+        return 1 + sum(1 for each in peers if each["work_h_low"] > row["work_h_high"])
+
+    ordered = sorted(rows, key=lambda row: (row["benchmark"], -row["work_h"]))
+    return [{"rank": rank(row), **row} for row in ordered]

@@ -99,19 +99,21 @@ def _ratios(model: Model, units: Sequence[int], queue: str) -> list[dict[str, An
 def _site_or_task(rows: Sequence[Mapping[str, Any]]) -> str:
     """Answer the question in a sentence: queues that stand out, or failures at most queues."""
     off = [row for row in rows if abs(row.get("errors") or 0.0) > SURE_ERRORS]
-    cpu = ", ".join(f"{row['queue']} {signed_percent(row['cpu_ratio'] - 1)}" for row in off)
+    listed = ", ".join(f"{row['queue']} {signed_percent(row['cpu_ratio'] - 1)}" for row in off)
+    cpu = f"site: CPU time is off at {listed}" if off else "CPU time is as expected at all compared queues"
+    return f"{_failures(rows)}; {cpu}"
+
+
+def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
     queues = list({row["queue"]: row for row in rows if row["failure_rate"] is not None}.values())
-    failing = [row for row in queues if _fails(row)]
-    text = f"site: CPU time is off at {cpu}" if cpu else "CPU time is as expected at all compared queues"
+    failing = list(filter(_fails, queues))
     if not failing:
-        return f"{text}; failures are as usual"
-    failed, n_jobs = (sum(row[name] for row in queues) for name in ("failed", "n_jobs"))
+        return "failures are as usual"
     if len(failing) > len(queues) / 2 and len(queues) > 1:
-        share = percent(failed / n_jobs)
-        shown = f"{len(failing)} of {len(queues)} queues"
-        return f"task: {share} of its jobs fail, more than usual at {shown}; {text}"
+        share = percent(sum(row["failed"] for row in queues) / sum(row["n_jobs"] for row in queues))
+        return f"task: {share} of its jobs fail, more than usual at {len(failing)} of {len(queues)} queues"
     listed = ", ".join(f"{row['queue']} ({percent(row['failure_rate'])})" for row in failing)
-    return f"site: more failures than usual at {listed}, not at most queues; {text}"
+    return f"site: more failures than usual at {listed}, not at most queues"
 
 
 def _fails(row: Mapping[str, Any]) -> bool:

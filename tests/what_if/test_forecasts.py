@@ -311,9 +311,9 @@ def test_site_or_task() -> None:
     from esjobs.what_if.task import _site_or_task, _stragglers
 
     quiet = [story_row(name) for name in "ABCD"]
-    assert _site_or_task(quiet).endswith("failures are as usual")
+    assert _site_or_task(quiet).startswith("failures are as usual")
     slow = [story_row("A", errors=5.0, cpu_ratio=1.4), *quiet[1:]]
-    assert _site_or_task(slow).startswith("site: CPU time is off at A +40 %")
+    assert _site_or_task(slow).endswith("site: CPU time is off at A +40 %")
     one = [story_row("A", failed=30, failure_rate=0.3), *quiet[1:]]
     assert _site_or_task(one).startswith("site: more failures than usual at A (30 %)")
     every = [story_row(name, failed=30, failure_rate=0.3) for name in "ABCD"]
@@ -326,10 +326,10 @@ def test_unknown_walls_and_rates_are_no_stragglers_and_no_failures() -> None:
     from esjobs.what_if.task import _site_or_task, _stragglers
 
     only = story_row("A", failed=30, failure_rate=0.3, usual_failure_rate=None)
-    assert _site_or_task([only]).endswith("failures are as usual")
+    assert _site_or_task([only]).startswith("failures are as usual")
     row = story_row("A", failure_rate=None, wall_p50_s=None, wall_max_s=None, errors=None, cpu_ratio=None)
     assert _stragglers([row]) == []
-    assert _site_or_task([row]).endswith("failures are as usual")
+    assert _site_or_task([row]).startswith("failures are as usual")
 
 
 def test_commands_print_rows_and_notes(demo_folder: Path, busy: tuple[str, str, str]) -> None:
