@@ -78,7 +78,7 @@ _FITTING = {*_RECORDS, "fitters", "fitters.layout"}
 """What a capability may import, beside itself; what nobody has named here yet follows it too."""
 
 FITTING = ("speed", "flags", "pop", "similar")
-OTHERS = ("scores", "issues", "provisioning", "noise", "delivered", "today")
+OTHERS = ("scores", "issues", "provisioning", "noise", "delivered", "today", "what_if")
 _CAPABILITIES = {f"esjobs.{each}" for each in (*FITTING, *OTHERS)} | {"esjobs.issues.detectors"}
 _BELOW_RENDER = {*_FITTING, "esjobs.settings", *_CAPABILITIES, "esjobs.records.demo"}
 _DASHBOARDS = {

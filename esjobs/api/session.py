@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from esjobs.render.profile.profile import Profile
     from esjobs.scores.facade import Scores
     from esjobs.similar.facade import Similar
+    from esjobs.what_if.facade import WhatIf
 
 
 class Session:
@@ -78,6 +79,9 @@ class Session:
     """Delivered work: ``s.delivered.work("site")``."""
     nights: "FacadeOf[Any]" = FacadeOf("nights")
     """Nightly runs: ``s.nights.tend()`` does what is due."""
+
+    if TYPE_CHECKING:  # an attribute of every capability exists; this one is declared for the types only
+        what_if: "FacadeOf[WhatIf]"
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ _type_option = click.option(
     "--processing-type",
     "kind",
     metavar="TYPE",
-    help="Processing type of the flag; default: all.",
+    help="Processing type: that of the flag; default: all.",
 )
 
 

@@ -9,8 +9,8 @@ from esjobs.cli.help import example
 from esjobs.cli.options import Context, dry_run_option, emit, rows_options
 
 _DATE = click.DateTime(formats=["%Y-%m-%d"])
-_first = click.option("--from", "first", type=_DATE, help="First night; default: the first recorded.")
-_last = click.option("--to", "last", type=_DATE, help="Last night; default: the last complete day.")
+_first = click.option("--from", "first", type=_DATE, help="From: first night; default: the first recorded.")
+_last = click.option("--to", "last", type=_DATE, help="To: last night; default: the last complete day.")
 
 
 def _day(time: datetime | None) -> date | None:

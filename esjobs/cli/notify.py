@@ -79,8 +79,8 @@ def send(obj: Context, night: datetime | None, retry: bool, form: str, out: str)
     metavar="STATE",
     help=f"States to list: {', '.join(STATES)}; repeat for more.",
 )
-@click.option("--from", "first", type=_DATE, help="First night; default: the first recorded.")
-@click.option("--to", "last", type=_DATE, help="Last night; default: the newest.")
+@click.option("--from", "first", type=_DATE, help="From: first night; default: the first recorded.")
+@click.option("--to", "last", type=_DATE, help="To: last night; default: the newest.")
 @rows_options
 @click.pass_obj
 def log(

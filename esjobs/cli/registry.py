@@ -51,6 +51,11 @@ _QUERY = (
         "profile:project",
         "Profile one project: hours, scores, ranking, issues with hints, jobs to look at.",
     ),
+    CommandEntry(
+        "task",
+        "what_if:task_command",
+        "Profile one task: queues that ran it, CPU time against expected, failures, stragglers.",
+    ),
     CommandEntry("jobs", "jobs:jobs", "List the stored jobs that match the conditions."),
     CommandEntry(
         "compare", "results:compare", "Compare two runs: changed verdicts and factors, in standard errors."
@@ -89,6 +94,11 @@ _QUERY = (
         "delivered",
         "delivered:delivered",
         "Delivered work in HS23-hours or HS06-hours, by the declared and the measured score.",
+    ),
+    CommandEntry(
+        "what-if",
+        "what_if:what_if",
+        "Forecast changes: move jobs, use free cores, declare, drain, buy.",
     ),
     CommandEntry(
         "export",

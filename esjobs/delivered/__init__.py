@@ -2,4 +2,8 @@
 
 from esjobs.core.capability import Capability, Lazy
 
-CAPABILITY = Capability("delivered", facade=Lazy("esjobs.delivered.facade:Delivered"))
+CAPABILITY = Capability(
+    "delivered",
+    facade=Lazy("esjobs.delivered.facade:Delivered"),
+    offers={"delivered.measured": Lazy("esjobs.delivered.scores:measured_scores")},
+)

@@ -40,11 +40,11 @@ def run_for(store: JobStore, window: Window) -> StoredRun | None:
     return latest_first(same)[0] if same else latest_run(store, SPEED)
 
 
-def measured_scores(store: JobStore, run: StoredRun) -> dict[str, Measured]:
-    """Return the measured scores of the queues of a run; queues without an estimate are absent."""
+def measured_scores(store: JobStore, run: StoredRun, level: str = "queue") -> dict[str, Measured]:
+    """Return the measured scores of the names of a run; names without an estimate are absent."""
     where = [
         In("run", (run.run,)),
-        In("level", ("queue",)),
+        In("level", (level,)),
         In("processing_type", (ALL_TYPES,)),
         In("method", (run.headline or "",)),
     ]

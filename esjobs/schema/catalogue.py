@@ -31,6 +31,7 @@ NAMES = (
     "noise",
     "provisioning",
     "delivered",
+    "what_if",
     "similar",
     "runs",
     "nights",

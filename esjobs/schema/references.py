@@ -42,6 +42,7 @@ REFERENCES = Table(
         column("remark", "text", "other information in the file"),
         column("source", "text", "source file"),
         column("imported_at", "time", "time of the import", "UTC"),
+        column("power_w", "number", "mean electric power of the machine under the benchmark", "W"),
     ),
     entered=True,
     made_by="reference import",

@@ -20,11 +20,14 @@ _Task = tuple[str | None, str | None, str | None]
 
 @dataclass(frozen=True)
 class KnownOfTasks:
-    """Results of a run: start-up times (in events), unusable tasks; factors and interaction by level."""
+    """Results of a run: start-up times (in events); factors and interaction by level.
+
+    ``aside``: decision about each task that cannot be used.
+    """
 
     run: StoredRun
     rho: Mapping[_Task, float]
-    aside: frozenset[_Task]
+    aside: Mapping[_Task, str]
     factors: Mapping[str, Mapping[str, float]]
     sigma_int: Mapping[str, float | None]
 
@@ -35,11 +38,11 @@ class KnownOfTasks:
         columns = ["task_id", "core_class", "task_type", "decision", "rho"]
         tasks = read_table(store, TASK_RESULTS, [mine], columns).to_pylist()
         rho: dict[_Task, float] = {}
-        aside: set[_Task] = set()
+        aside: dict[_Task, str] = {}
         for row in tasks:
             key = row["task_id"], row["core_class"], row["task_type"]
             if row["decision"] not in _USABLE:
-                aside.add(key)
+                aside[key] = row["decision"]
             elif row["decision"] == "corrected" and row["rho"] is not None:
                 rho[key] = row["rho"]
         of_all = [mine, In("processing_type", (ALL_TYPES,)), In("method", (run.headline or "",))]
@@ -50,7 +53,7 @@ class KnownOfTasks:
                 factors.setdefault(row["level"], {})[row["name"]] = row["k"]
         fits = read_table(store, FITS, of_all, ["level", "sigma_int"]).to_pylist()
         sigma_int = {row["level"]: row["sigma_int"] for row in fits}
-        return cls(run, rho, frozenset(aside), factors, sigma_int)
+        return cls(run, rho, aside, factors, sigma_int)
 
 
 def job_variance(sums: Mapping[str, FloatArray], effective: FloatArray) -> FloatArray:
