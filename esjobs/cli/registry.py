@@ -112,6 +112,7 @@ _PIPELINE = (
     CommandEntry(
         "reference", "declared:reference", "Import or remove published benchmark scores of CPU models."
     ),
+    CommandEntry("pledges", "delivered:pledges", "Import or remove pledges and sites of federations."),
     CommandEntry("run", "steps:run", "Run the whole pipeline for a window and publish its results together."),
     CommandEntry(
         "aggregate",

@@ -1,25 +1,65 @@
-"""Delivered work in a session: ``s.delivered``."""
-
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from esjobs.core.arguments import WindowLike, window_of
+from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
 from esjobs.records.answer import Answer
 from esjobs.records.context import Facade
+from esjobs.schema.delivered import FEDERATION_SITES, PLEDGES
+from esjobs.store.checks import writes
 
 
 class Delivered(Facade):
     """Delivered work: ``s.delivered.work(["site", "month"])``."""
 
     def work(
-        self, by: str | Sequence[str] = "site", *, window: WindowLike = None, where: str | Sequence[str] = ()
+        self,
+        by: str | Sequence[str] = "site",
+        *,
+        window: WindowLike = None,
+        where: str | Sequence[str] = (),
+        vo: str | None = None,
+        one_scale: bool = False,
     ) -> Answer:
         """Work delivered in a window (None: all jobs), in HS23-hours or HS06-hours, most core-hours first.
 
-        ``by``: site, queue, country, user, project, processing_type, cluster, source, month; one or more.
-        ``where``: conditions as in :meth:`Session.query`. See :func:`esjobs.delivered.work.delivered`.
+        ``by``: site, queue, country, user, project, processing_type, cluster, source, month, federation; one
+        or more. ``where``: conditions as in :meth:`Session.query`. ``vo``: VO of the jobs, whose pledges are
+        shown by federation. See :func:`esjobs.delivered.work.delivered`.
         """
         from esjobs.delivered.work import delivered
 
-        names = (by,) if isinstance(by, str) else tuple(by)
-        conditions = (where,) if isinstance(where, str) else tuple(where)
-        return delivered(self._context.store, names, window_of(window, self._context.clock), conditions)
+        span = window_of(window, self._context.clock)
+        return delivered(self._context.store, _names(by), span, _names(where), vo=vo, one_scale=one_scale)
+
+    @writes
+    def import_pledges(
+        self, file: str | Path, *, benchmark: str | None = None, year: int | None = None
+    ) -> RunReport:
+        """Import pledges and sites of federations: JSON of CRIC or REBUS, or a table in text.
+
+        ``benchmark``: HS06 or HS23, if the file does not name it; ``year``: pledge year of REBUS.
+        """
+        return self._import("pledges", file, benchmark=benchmark, year=year)
+
+    @writes
+    def remove_pledges(self, import_id: str) -> RunReport:
+        """Remove an import of pledges. Raises :class:`NoResultError` for an unknown import."""
+        return self._remove("pledges", (PLEDGES, FEDERATION_SITES), import_id)
+
+    def _import(self, form: str, file: str | Path, **options: Any) -> RunReport:
+        from esjobs.records.ingest.formats.sources import source
+        from esjobs.records.loading import import_table
+
+        return import_table(self._context, source(form), Path(file), options)
+
+    def _remove(self, form: str, tables: Sequence[Table], import_id: str) -> RunReport:
+        from esjobs.publish.imports import remove_import
+
+        return remove_import(self._context.store, tables, import_id, f"{form} remove")
+
+
+def _names(values: str | Sequence[str]) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else tuple(values)

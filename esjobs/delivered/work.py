@@ -12,6 +12,7 @@ from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import core_h, exact_percent, many
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
+from esjobs.delivered.pledges import Pledges, pledge_notes, pledged, read_pledges
 from esjobs.delivered.scores import Measured, measured_scores, pieces, run_for
 from esjobs.publish.stored import StoredRun
 from esjobs.records.answer import Answer
@@ -21,12 +22,16 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.delivered import BY
 from esjobs.store.base import JobStore
 
+_KEYS = ("queue", "state")
 _METRICS = ("jobs", "core_h", "cpu_h", "hs06_h")
 _NUMBERS = (
     *("core_h", "cpu_core_h", "useful_core_h", "failed_core_h", "declared_h", "measured_h", "measured_h_err"),
-    *("recorded_h", "gain_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h"),
+    *("recorded_h", "pledge_h", "of_pledge_percent"),
+    *("gain_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h"),
 )
+_ONE_SCALE = "HS06 = HS23"
 Row = Mapping[str, Any]
+Groups = dict[tuple[Any, ...], "_Sums"]
 
 
 @dataclass
@@ -50,7 +55,44 @@ class _Sums:
         return self.totals[name] if name in self.has else None
 
 
-def delivered(store: JobStore, by: Sequence[str], window: Window | None, where: Sequence[str] = ()) -> Answer:
+@dataclass(frozen=True)
+class _Question:
+    """Grouping of a question and what its groups are compared with.
+
+    ``one_scale``: HS06-hours and HS23-hours are added up, one to one.
+    """
+
+    by: tuple[str, ...]
+    window: Window
+    where: tuple[str, ...]
+    pledges: Pledges
+    one_scale: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the jobs: federations follow from sites, scores from queues."""
+        sites = ("site",) if "federation" in self.by else ()
+        return tuple(dict.fromkeys((*(name for name in self.by if name != "federation"), *sites, *_KEYS)))
+
+    def benchmark(self, name: str | None) -> str | None:
+        """Return the benchmark of a group."""
+        return _ONE_SCALE if self.one_scale and name is not None else name
+
+    @property
+    def compares(self) -> bool:
+        """True if its groups can have a pledge: it belongs to a federation and is not divided."""
+        return "federation" in self.by and set(self.by) <= {"federation", "site", "month"}
+
+
+def delivered(
+    store: JobStore,
+    by: Sequence[str],
+    window: Window | None,
+    where: Sequence[str] = (),
+    *,
+    vo: str | None = None,
+    one_scale: bool = False,
+) -> Answer:
     """Return delivered work per group and benchmark, most core-hours first.
 
     ``core_h``: wall time x cores; ``cpu_core_h``: CPU time; ``useful_core_h``: CPU time of finished jobs;
@@ -58,12 +100,15 @@ def delivered(store: JobStore, by: Sequence[str], window: Window | None, where: 
     queue declared at the time; ``measured_h``: core-hours x its measured score (the value at which its speed
     factor lies on the line of the others), ``measured_h_err`` its standard error: errors of queues are
     independent, that of the line is common to all. ``recorded_h``: sum of the records' own ``hs06_s``.
+    ``pledge_h``: pledge of the federation for the VO x hours; null for other groupings, and unless pledges
+    cover all of the window; of a site only by an imported fraction. ``of_pledge_percent``: declared_h of it.
     ``gain_h``: declared less measured, over the hours that have both. ``no_declared_core_h``,
     ``no_measured_core_h``: core-hours that a sum lacks. HS06 and HS23 are never added: a group has a row for
-    each. Source of the error: independent blocks plus a common factor, sum of squares.
+    each; ``one_scale`` adds them one to one, the factor of WLCG. Source of the error: independent blocks
+    plus a common factor, sum of squares.
 
     Cost: one grouped query per stretch of constant declared values, and the flags of one run. Raises
-    :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping.
+    :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping or VO.
     """
     unknown = [name for name in by if name not in BY]
     if unknown:
@@ -71,34 +116,36 @@ def delivered(store: JobStore, by: Sequence[str], window: Window | None, where: 
     span = window or stored_window(store)
     if span is None:
         raise NoJobsError("no jobs stored; load some: esjobs ingest")
+    pledges = read_pledges(store, span, vo) if "federation" in by else Pledges()
+    question = _Question(tuple(by), span, tuple(where), pledges, one_scale)
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
-    groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
-    for piece in pieces(store, span):
+    groups = _groups(store, question, measured)
+    if not groups:
+        query_jobs(store, [], ["jobs"], where=question.where, window=span)  # raises with the nearest span
+    compared = tuple(_compare(groups, question)) if question.compares else ()
+    table = _table(by, groups, measured)
+    notes = (*_notes(table, run), *compared)
+    return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)
+
+
+def _groups(store: JobStore, question: _Question, measured: Mapping[str, Measured]) -> Groups:
+    groups: Groups = defaultdict(_Sums)
+    for piece in pieces(store, question.window):
         try:
-            rows = _rows(store, by, piece, where)
+            table = query_jobs(store, question.keys, _METRICS, where=question.where, window=piece)
         except NoJobsError:
             continue
+        rows = table.to_pylist()
         declared = declared_values(store, piece, "queue", {row["queue"] for row in rows})
         for row in rows:
-            _add(groups, by, row, declared, measured)
-    if not groups:
-        query_jobs(store, [], ["jobs"], where=tuple(where), window=span)  # raises with the nearest span
-    table = _table(by, groups, measured)
-    return Answer(
-        table, tuple(_notes(table, run)), title=f"delivered work by {', '.join(by) or 'all'}", run=run
-    )
-
-
-def _rows(store: JobStore, by: Sequence[str], window: Window, where: Sequence[str]) -> list[dict[str, Any]]:
-    keys = tuple(dict.fromkeys((*by, "queue", "state")))
-    rows: list[dict[str, Any]] = query_jobs(store, keys, _METRICS, where=where, window=window).to_pylist()
-    return rows
+            _add(groups, question, row, declared, measured)
+    return groups
 
 
 def _add(
-    groups: dict[tuple[Any, ...], _Sums],
-    by: Sequence[str],
+    groups: Groups,
+    question: _Question,
     row: Row,
     declared: Mapping[str, Declared],
     measured: Mapping[str, Measured],
@@ -108,7 +155,9 @@ def _add(
     benchmark = of_queue.benchmark if of_queue is not None and value is not None else None
     if benchmark is None and score is not None:
         benchmark = score.benchmark
-    sums = groups[(*(row[name] for name in by), benchmark)]
+    if "federation" in question.by:
+        row = {**row, "federation": question.pledges.federation(row["site"])}
+    sums = groups[(*(row[name] for name in question.by), question.benchmark(benchmark))]
     hours = row["core_h"]
     sums.n_jobs += row["jobs"]
     sums.add("core_h", hours)
@@ -141,9 +190,7 @@ def _error(hours: Mapping[str, float], measured: Mapping[str, Measured]) -> floa
     return math.sqrt(own + common**2)
 
 
-def _table(
-    by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums], measured: Mapping[str, Measured]
-) -> pa.Table:
+def _table(by: Sequence[str], groups: Groups, measured: Mapping[str, Measured]) -> pa.Table:
     rows = []
     for key, sums in groups.items():
         row: dict[str, Any] = dict(zip((*by, "benchmark"), key, strict=True))
@@ -163,6 +210,26 @@ def _table(
         ]
     )
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _compare(groups: Groups, question: _Question) -> Iterator[str]:
+    """Put pledges beside the groups, add those of federations without jobs; yield notes."""
+    pledges = question.pledges
+    extra = () if question.where or "site" in question.by else tuple(pledges.of)
+    worked = {key for key, sums in groups.items() if sums.total("declared_h")}
+    idle = {key[:-1] for key in groups}
+    found = pledged(pledges, question.by, groups, question.window, question.benchmark, extra)
+    mixed = {key[:-1] for key in found for other in worked if other[:-1] == key[:-1] and other != key}
+    for key, hours in found.items():
+        # without jobs of this benchmark the sums of nothing are 0
+        sums = groups.setdefault(key, _Sums(has={"core_h", "declared_h"}))
+        sums.add("pledge_h", hours)
+        done = sums.total("declared_h")
+        if hours and done is not None and key[:-1] not in mixed:
+            sums.add("of_pledge_percent", 100 * done / hours)
+    at = question.by.index("federation")
+    without = {key[at] for key in found if key[:-1] not in idle}
+    yield from pledge_notes(pledges, {key[at] for key in mixed}, without, restricted=bool(question.where))
 
 
 def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:

@@ -1,11 +1,67 @@
-"""Words of delivered work; it is computed when asked and has no table."""
+"""Words of delivered work, and what people import to compare it with: pledges, watts, emission factors."""
 
-from esjobs.core.tables import Table
+from esjobs.core.tables import Table, column, columns
 
-BY = ("site", "queue", "country", "user", "project", "processing_type", "cluster", "source", "month")
+BY = (
+    *("site", "queue", "country", "user", "project", "processing_type", "cluster", "source", "month"),
+    "federation",
+)
 """Groupings of delivered work."""
 
 NOT_SHOWN = ("cpu_core_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h")
 """Columns that files have and the terminal omits; its notes say what sums lack."""
 
-TABLES: tuple[Table, ...] = ()
+_IMPORT_ID = column("import_id", "keyword", "hash of the imported file and options")
+_SOURCE = column("source", "text", "source file or table")
+_IMPORTED_AT = column("imported_at", "time", "time of the import", "UTC")
+_SITE_VALID_FROM = column("valid_from", "time", "start of validity; null: always", "UTC")
+
+PLEDGES = Table(
+    "pledges",
+    "computing capacity that federations pledged; the newest import counts",
+    "import_id",
+    (
+        _IMPORT_ID,
+        column("federation", "keyword", "federation of sites"),
+        column("accounting_name", "keyword", "its name in the accounting"),
+        column("country_code", "keyword", "country, ISO 3166 alpha-2"),
+        column("tier", "integer", "tier of WLCG"),
+        column("infrastructure", "keyword", "EGI or OSG"),
+        column("year", "integer", "pledge year, from 1 April"),
+        column("quarter", "integer", "1: April to June, ..., 4: January to March; null: complete year"),
+        column("vo", "keyword", "virtual organisation, lower case"),
+        column("benchmark", "keyword", "HS06 or HS23", values=("HS06", "HS23")),
+        column("cpu", "number", "pledged capacity; 0: pledged none", "benchmark"),
+        column("valid_from", "time", "start of the quarter or year", "UTC"),
+        _SOURCE,
+        _IMPORTED_AT,
+    ),
+    entered=True,
+    made_by="pledges import",
+    shown=columns("federation vo year quarter cpu benchmark tier country_code source import_id"),
+    order=columns("federation vo year quarter"),
+    key=columns("federation vo year quarter"),
+)
+
+FEDERATION_SITES = Table(
+    "federation_sites",
+    "sites of federations; the newest import counts",
+    "import_id",
+    (
+        _IMPORT_ID,
+        column("federation", "keyword", "federation of sites"),
+        column("site", "keyword", "site of the federation"),
+        column("vo", "keyword", "virtual organisation, lower case; null: all"),
+        column("fraction", "number", "share of the site in the pledge; null: not divided"),
+        _SITE_VALID_FROM,
+        _SOURCE,
+        _IMPORTED_AT,
+    ),
+    entered=True,
+    made_by="pledges import",
+    shown=columns("federation site vo fraction valid_from source import_id"),
+    order=columns("federation site vo valid_from"),
+    key=columns("federation site vo valid_from"),
+)
+
+TABLES = (PLEDGES, FEDERATION_SITES)

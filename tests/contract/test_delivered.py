@@ -1,0 +1,38 @@
+"""Delivered work against pledges is the same on every engine."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esjobs import Settings
+from esjobs.api.session import Session
+from esjobs.store.base import JobStore
+from tests.conftest import NOW, memory_session
+from tests.delivered.test_pledges import cric, fill, written
+
+pytestmark = pytest.mark.one_vendor
+
+WINDOW = "2026-03-01/2026-06-01"
+
+
+def answers(session: Session, folder: Path) -> list[list[dict[str, Any]]]:
+    fill(session, folder)
+    done = session.delivered.import_pledges(written(folder, {"a": cric()}))
+    session.delivered.import_pledges(written(folder, {"a": cric()}))
+    tables = [list(session.tables.read(name)) for name in ("pledges", "federation_sites")]
+    session.delivered.remove_pledges(done.run)
+    left = [list(session.tables.read(name)) for name in ("pledges", "federation_sites")]
+    return [*tables, *left, list(session.delivered.work(["federation", "month"], window=WINDOW))]
+
+
+def test_every_engine_answers_equally(store: JobStore, tmp_path: Path) -> None:
+    found = answers(Session(store, Settings(), clock=lambda: NOW), tmp_path)
+    with memory_session() as embedded:
+        expected = answers(embedded, tmp_path)
+    assert [len(rows) for rows in found] == [8, 6, 4, 3, 8]
+    assert found[:4] == expected[:4]
+    for row, other in zip(found[4], expected[4], strict=True):
+        for name, value in row.items():
+            same = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+            assert other[name] == same, name
