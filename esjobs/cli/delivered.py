@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esjobs.cli.declared import add_remove
 from esjobs.cli.help import example
 from esjobs.cli.options import (
     Context,
@@ -16,9 +17,11 @@ from esjobs.cli.options import (
     where_option,
     window_option,
 )
-from esjobs.schema.delivered import BY, NOT_SHOWN
+from esjobs.schema.delivered import BY, IMPORTED, KINDS_OF_FACTORS, NOT_SHOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from esjobs.api.session import Session
     from esjobs.core.report import RunReport
 
@@ -60,7 +63,7 @@ def delivered(
     declared_h, measured_h: core-hours times the score per core. gain_h: declared less measured, the credit
     that a wrong declared value gives. pledge_h: pledge of a federation times hours (esjobs pledges import).
     """
-    names = tuple(filter(None, (each.strip() for each in by.split(","))))
+    names = _split(by)
     with obj.session() as session:
         answer = session.delivered.work(names, window=window, where=where, vo=vo, one_scale=one_scale)
     rows = answer.rows.slice(0, top or None)
@@ -71,9 +74,57 @@ def delivered(
     say_notes(obj, answer.notes)
 
 
+@example("esjobs energy --by site,month", "esjobs energy --by cpu_model --factors direct")
+@click.command()
+@click.option(
+    "--by", default="site", show_default=True, metavar="FIELD[,FIELD]", help="Group by, also cpu_model."
+)
+@click.option(
+    "--factors", type=click.Choice(KINDS_OF_FACTORS), default="life_cycle", help="Kind of emission factors."
+)
+@top_option(0)
+@where_option
+@window_option
+@rows_options
+@click.pass_obj
+def energy(
+    obj: Context,
+    by: str,
+    factors: str,
+    top: int,
+    where: tuple[str, ...],
+    window: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """Energy and carbon of jobs, by the watts per core of their CPU models.
+
+    Watts come from esjobs power import, else esjobs reference import hepix-hs23, else 4.9 W are assumed;
+    emission factors from esjobs emissions import.
+    """
+    with obj.session() as session:
+        answer = session.delivered.energy(_split(by), window=window, where=where, factors=factors)
+    emit(answer.rows.slice(0, top or None), form, out, title=answer.title)
+    say_notes(obj, answer.notes)
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip() for each in names.split(","))))
+
+
 @click.group(cls=click.Group)
 def pledges() -> None:
     """Import or remove pledges and sites of federations."""
+
+
+@click.group(cls=click.Group)
+def power() -> None:
+    """Import or remove watts per core and PUE of sites."""
+
+
+@click.group(cls=click.Group)
+def emissions() -> None:
+    """Import or remove emission factors of electricity."""
 
 
 @example("esjobs pledges import cric-federations.json", "esjobs pledges import rebus.json --year 2020")
@@ -91,10 +142,30 @@ def import_pledges(session: "Session", file: str, benchmark: str | None, year: i
     return session.delivered.import_pledges(file, benchmark=benchmark, year=year)
 
 
-@example("esjobs show pledges", "esjobs pledges remove IMPORT")
-@pledges.command("remove")
-@click.argument("import_id", metavar="IMPORT")
-@step(rows=False)
-def remove_pledges(session: "Session", import_id: str) -> "RunReport":
-    """Remove one import (list them: esjobs show pledges)."""
-    return session.delivered.remove_pledges(import_id)
+@example("esjobs power import power.csv")
+@power.command("import")
+@click.argument("file", metavar="FILE")
+@step(rows=False, create=True, late=True)
+def import_power(session: "Session", file: str) -> "RunReport":
+    """Import a CSV table: site, cpu_model, smt, watts_per_core, pue, valid_from; empty names mean all."""
+    return session.delivered.import_power(file)
+
+
+@example("esjobs emissions import carbon-intensity-electricity.csv")
+@emissions.command("import")
+@click.argument("file", metavar="FILE")
+@step(rows=False, create=True, late=True)
+def import_emissions(session: "Session", file: str) -> "RunReport":
+    """Import emission factors: CSV of Our World in Data or Electricity Maps, or a table.
+
+    Columns of tables: country_code, year, month, g_per_kwh, kind (life_cycle or direct).
+    """
+    return session.delivered.import_emissions(file)
+
+
+def _remover(form: str) -> "Callable[[Session, str], RunReport]":
+    return lambda session, load: session.delivered.remove(form, load)
+
+
+for _group in (pledges, power, emissions):
+    add_remove(_group, IMPORTED[str(_group.name)][0].name, _remover(str(_group.name)))

@@ -91,6 +91,9 @@ _QUERY = (
         "Delivered work in HS23-hours or HS06-hours, by the declared and the measured score.",
     ),
     CommandEntry(
+        "energy", "delivered:energy", "Energy and carbon of jobs, by the watts per core of their CPU models."
+    ),
+    CommandEntry(
         "export",
         "results:export",
         "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",
@@ -113,6 +116,8 @@ _PIPELINE = (
         "reference", "declared:reference", "Import or remove published benchmark scores of CPU models."
     ),
     CommandEntry("pledges", "delivered:pledges", "Import or remove pledges and sites of federations."),
+    CommandEntry("power", "delivered:power", "Import or remove watts per core and PUE of sites."),
+    CommandEntry("emissions", "delivered:emissions", "Import or remove emission factors of electricity."),
     CommandEntry("run", "steps:run", "Run the whole pipeline for a window and publish its results together."),
     CommandEntry(
         "aggregate",

@@ -4,10 +4,9 @@ from typing import Any
 
 from esjobs.core.arguments import WindowLike, window_of
 from esjobs.core.report import RunReport
-from esjobs.core.tables import Table
 from esjobs.records.answer import Answer
 from esjobs.records.context import Facade
-from esjobs.schema.delivered import FEDERATION_SITES, PLEDGES
+from esjobs.schema.delivered import IMPORTED
 from esjobs.store.checks import writes
 
 
@@ -34,6 +33,24 @@ class Delivered(Facade):
         span = window_of(window, self._context.clock)
         return delivered(self._context.store, _names(by), span, _names(where), vo=vo, one_scale=one_scale)
 
+    def energy(
+        self,
+        by: str | Sequence[str] = "site",
+        *,
+        window: WindowLike = None,
+        where: str | Sequence[str] = (),
+        factors: str = "life_cycle",
+    ) -> Answer:
+        """Energy and carbon of jobs in a window (None: all), most energy first.
+
+        ``by``: as for :meth:`work`, and cpu_model; not federation. ``factors``: life_cycle or direct. See
+        :func:`esjobs.delivered.energy.energy`.
+        """
+        from esjobs.delivered.energy import energy
+
+        span = window_of(window, self._context.clock)
+        return energy(self._context.store, _names(by), span, _names(where), kind=factors)
+
     @writes
     def import_pledges(
         self, file: str | Path, *, benchmark: str | None = None, year: int | None = None
@@ -45,20 +62,27 @@ class Delivered(Facade):
         return self._import("pledges", file, benchmark=benchmark, year=year)
 
     @writes
-    def remove_pledges(self, import_id: str) -> RunReport:
-        """Remove an import of pledges. Raises :class:`NoResultError` for an unknown import."""
-        return self._remove("pledges", (PLEDGES, FEDERATION_SITES), import_id)
+    def import_power(self, file: str | Path) -> RunReport:
+        """Import watts per core and PUE of sites and CPU models from a table in text."""
+        return self._import("power", file)
+
+    @writes
+    def import_emissions(self, file: str | Path) -> RunReport:
+        """Import emission factors of electricity: CSV of OWID or Electricity Maps, or our own."""
+        return self._import("emissions", file)
+
+    @writes
+    def remove(self, form: str, import_id: str) -> RunReport:
+        """Remove an import of ``pledges``, ``power`` or ``emissions``; :class:`NoResultError` if unknown."""
+        from esjobs.publish.imports import remove_import
+
+        return remove_import(self._context.store, IMPORTED[form], import_id, f"{form} remove")
 
     def _import(self, form: str, file: str | Path, **options: Any) -> RunReport:
         from esjobs.records.ingest.formats.sources import source
         from esjobs.records.loading import import_table
 
         return import_table(self._context, source(form), Path(file), options)
-
-    def _remove(self, form: str, tables: Sequence[Table], import_id: str) -> RunReport:
-        from esjobs.publish.imports import remove_import
-
-        return remove_import(self._context.store, tables, import_id, f"{form} remove")
 
 
 def _names(values: str | Sequence[str]) -> tuple[str, ...]:

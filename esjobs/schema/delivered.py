@@ -8,6 +8,9 @@ BY = (
 )
 """Groupings of delivered work."""
 
+ENERGY_BY = (*BY[:-1], "cpu_model")
+"""Groupings of energy."""
+
 NOT_SHOWN = ("cpu_core_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h")
 """Columns that files have and the terminal omits; its notes say what sums lack."""
 
@@ -64,4 +67,52 @@ FEDERATION_SITES = Table(
     key=columns("federation site vo valid_from"),
 )
 
-TABLES = (PLEDGES, FEDERATION_SITES)
+POWER = Table(
+    "power",
+    "watts per core and PUE of sites; the newest import counts",
+    "import_id",
+    (
+        _IMPORT_ID,
+        column("site", "keyword", "site; null: all"),
+        column("cpu_model", "keyword", "canonical CPU model; null: all"),
+        column("smt", "boolean", "true with two threads per core; null: either"),
+        column("watts_per_core", "number", "power of a job slot at full load", "W"),
+        column("pue", "number", "power of the centre over that of its computers; null: not stated"),
+        _SITE_VALID_FROM,
+        _SOURCE,
+        _IMPORTED_AT,
+    ),
+    entered=True,
+    made_by="power import",
+    order=columns("site cpu_model smt valid_from"),
+    key=columns("site cpu_model smt valid_from"),
+)
+
+KINDS_OF_FACTORS = ("life_cycle", "direct")
+"""Emission factors with and without construction and fuel supply; never mixed."""
+
+EMISSION_FACTORS = Table(
+    "emission_factors",
+    "carbon intensity of electricity; the newest import counts",
+    "import_id",
+    (
+        _IMPORT_ID,
+        column("zone", "keyword", "country or zone of the grid"),
+        column("country_code", "keyword", "country, ISO 3166 alpha-2; null: part of a country"),
+        column("year", "integer", "calendar year"),
+        column("month", "integer", "month; null: mean of the year"),
+        column("g_per_kwh", "number", "emitted CO2 equivalent", "g/kWh"),
+        column("kind", "keyword", "life_cycle or direct", values=KINDS_OF_FACTORS),
+        column("licence", "text", "licence of the data"),
+        _SOURCE,
+        _IMPORTED_AT,
+    ),
+    entered=True,
+    made_by="emissions import",
+    order=columns("country_code zone kind year month"),
+    key=columns("zone kind year month"),
+)
+
+TABLES = (PLEDGES, FEDERATION_SITES, POWER, EMISSION_FACTORS)
+IMPORTED = {"pledges": (PLEDGES, FEDERATION_SITES), "power": (POWER,), "emissions": (EMISSION_FACTORS,)}
+"""Tables that each import fills."""

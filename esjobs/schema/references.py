@@ -42,6 +42,8 @@ REFERENCES = Table(
         column("remark", "text", "other information in the file"),
         column("source", "text", "source file"),
         column("imported_at", "time", "time of the import", "UTC"),
+        column("power_w", "number", "power of the machine at full load", "W"),
+        column("watts_per_core", "number", "power_w / cores", "W"),
     ),
     entered=True,
     made_by="reference import",

@@ -21,7 +21,7 @@ def answers(session: Session, folder: Path) -> list[list[dict[str, Any]]]:
     done = session.delivered.import_pledges(written(folder, {"a": cric()}))
     session.delivered.import_pledges(written(folder, {"a": cric()}))
     tables = [list(session.tables.read(name)) for name in ("pledges", "federation_sites")]
-    session.delivered.remove_pledges(done.run)
+    session.delivered.remove("pledges", done.run)
     left = [list(session.tables.read(name)) for name in ("pledges", "federation_sites")]
     return [*tables, *left, list(session.delivered.work(["federation", "month"], window=WINDOW))]
 

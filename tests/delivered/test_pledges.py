@@ -161,14 +161,14 @@ def test_unknown_benchmarks_and_imports(session: Session, tmp_path: Path) -> Non
     with raised(InputError):
         session.delivered.import_pledges(written(tmp_path, {"a": cric()}), benchmark="SI2K")
     with raised(NoResultError):
-        session.delivered.remove_pledges("nothing")
+        session.delivered.remove("pledges", "nothing")
 
 
 def test_an_import_can_be_repeated_replaced_and_removed(session: Session, tmp_path: Path) -> None:
     first = session.delivered.import_pledges(written(tmp_path, {"a": cric()}))
     again = session.delivered.import_pledges(written(tmp_path, {"a": cric()}, "renamed.json"))
     assert (first.run, len(rows(session, "pledges"))) == (again.run, 4)
-    assert session.delivered.remove_pledges(first.run).rows_in == 7
+    assert session.delivered.remove("pledges", first.run).rows_in == 7
     assert rows(session, "pledges") == rows(session, "federation_sites") == []
 
 

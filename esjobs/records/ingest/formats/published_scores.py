@@ -59,7 +59,14 @@ def _hs23_row(row: Mapping[str, str]) -> Mapping[str, Any]:
         "first_measured": _moment("first_date", row.get("first_date", "")),
         "last_measured": _moment("last_date", row.get("last_date", "")),
         "remark": "; ".join(remarks) or None,
+        "power_w": _power(row.get("electric_power_mean", "")),
     }
+
+
+def _power(text: str) -> float | None:
+    watts = number("electric_power_mean", text)
+    # probes in a slice of a machine write 0
+    return watts if watts is not None and watts > 0 else None
 
 
 def _moment(name: str, text: str) -> datetime | None:

@@ -127,6 +127,7 @@ def _completed(columns: Mapping[str, Any], path: Path) -> dict[str, Any]:
         "value_per_core": per_core,
         "ambiguous": model.virtual,
         "source": row["source"] or path.name,
+        "watts_per_core": row["power_w"] / cores if row["power_w"] and cores else None,
     }
     return row
 

@@ -1,0 +1,300 @@
+"""Energy of groups of jobs by the watts per core of their CPU models, and the carbon that it emitted."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from operator import itemgetter
+from statistics import median
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.numbers import exact_percent
+from esjobs.core.query import In
+from esjobs.core.states import FINISHED
+from esjobs.core.window import Window
+from esjobs.delivered.pledges import newest
+from esjobs.delivered.scores import Measured, measured_scores, parts, run_for
+from esjobs.publish.publication import read_table
+from esjobs.records.answer import Answer
+from esjobs.records.declared.values import stored_window
+from esjobs.records.jobs.query import query_jobs
+from esjobs.records.names.countries import country_code
+from esjobs.schema.delivered import EMISSION_FACTORS, ENERGY_BY, KINDS_OF_FACTORS, POWER
+from esjobs.schema.references import REFERENCES
+from esjobs.store.base import JobStore
+
+Source = Literal["own", "model_smt", "model", "assumed"]
+SOURCES: tuple[Source, ...] = ("own", "model_smt", "model", "assumed")
+"""Origins of watts per core, best first: imported, the CPU model with the SMT state of the job, the CPU model
+with any, none of them."""
+ASSUMED_W, ASSUMED_ERROR = 4.9, 0.36
+"""Median watts per logical core of the 40 CPU models of HEPiX that have any, and their scatter in ln."""
+TABLE_ERROR, PROBE_ERROR = 0.10, 0.15
+"""Scatter in ln between machines of a CPU model: measured by sites, and by probes inside jobs."""
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+_KEYS = ("queue", "site", "country", "cpu_model", "smt", "month", "state")
+_NUMBERS = (
+    *("core_h", "energy_kwh", "energy_kwh_err", "gco2e", "wh_per_event", "g_per_event"),
+    *("wh_per_hs23_h", "g_per_hs23_h"),
+    *(f"{source}_frac" for source in SOURCES),
+    *("older_factor_kwh", "no_factor_kwh"),
+)
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Watts:
+    """Watts per core; ``error``: standard error of ln, common to all jobs of the same ``origin``."""
+
+    value: float
+    error: float
+    source: Source
+    origin: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Power:
+    """Watts and PUE: imported ``rows``, and ``models``: (CPU model, SMT or "any") -> watts and error."""
+
+    rows: Sequence[Row] = ()
+    models: Mapping[tuple[str, object], tuple[float, float]] = field(default_factory=dict)
+
+    def watts(self, site: str | None, model: str | None, smt: bool | None, at: datetime) -> Watts:
+        """Return the watts per core of a job: imported, else of its CPU model, else assumed."""
+        row = self._best("watts_per_core", site, model, smt, at)
+        if row is not None:
+            origin = ("own", row["site"], row["cpu_model"], row["smt"])
+            return Watts(row["watts_per_core"], TABLE_ERROR, "own", origin)
+        sources: tuple[tuple[Source, object], ...] = (("model_smt", smt), ("model", "any"))
+        for source, state in sources:
+            found = self.models.get((model or "", state))
+            if found is not None and state is not None:
+                return Watts(*found, source, (model, state))
+        return Watts(ASSUMED_W, ASSUMED_ERROR, "assumed", (model,))
+
+    def pue(self, site: str | None, at: datetime) -> float | None:
+        """Return the imported PUE of a site, None without one."""
+        row = self._best("pue", site, None, None, at)
+        return None if row is None else float(row["pue"])
+
+    def _best(
+        self, column: str, site: str | None, model: str | None, smt: object, at: datetime
+    ) -> Row | None:
+        wanted = {"site": site and site.lower(), "cpu_model": model, "smt": smt}
+        fitting = [row for row in self.rows if row[column] is not None and _is_fit(row, wanted, at)]
+        # the most specific row, of those the newest
+        rank = [((*(row[name] is not None for name in wanted), row["valid_from"]), row) for row in fitting]
+        return max(rank, key=itemgetter(0), default=(None, None))[1]
+
+
+def _is_fit(row: Row, wanted: Row, at: datetime) -> bool:
+    return row["valid_from"] <= at and all(row[name] in (None, value) for name, value in wanted.items())
+
+
+def read_power(store: JobStore) -> Power:
+    """Return what tables say of watts: imported ones, and reference tables of CPU models; two reads."""
+    rows = [
+        {**row, "site": row["site"] and row["site"].lower(), "valid_from": row["valid_from"] or _LONG_AGO}
+        for row in read_table(store, POWER).to_pylist()
+    ]
+    columns = ["cpu_model", "smt", "watts_per_core", "measured_by"]
+    measured = [
+        row for row in read_table(store, REFERENCES, columns=columns).to_pylist() if row["watts_per_core"]
+    ]
+    return Power(newest(POWER, rows), model_watts(measured))
+
+
+def model_watts(rows: Iterable[Row]) -> dict[tuple[str, object], tuple[float, float]]:
+    """Return the median watts per core and their error by CPU model and SMT state, and of "any" state.
+
+    Machines that a site measured count before probes.
+    """
+    groups: dict[tuple[str, object], dict[bool, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        for state in (row["smt"], "any"):
+            groups[row["cpu_model"], state][row["measured_by"] is not None].append(row["watts_per_core"])
+    return {
+        key: (median(by_site[True]), TABLE_ERROR) if by_site[True] else (median(by_site[False]), PROBE_ERROR)
+        for key, by_site in groups.items()
+    }
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Emission factors of one kind in g/kWh by country code, year, and month or None."""
+
+    values: Mapping[tuple[str, int, int | None], float] = field(default_factory=dict)
+
+    def of(self, country: str | None, year: int, month: int) -> tuple[float, bool] | None:
+        """Return the factor of a month and if it is an earlier year's: month, year, newest earlier year."""
+        code = country and country_code(country)
+        if not code:
+            return None
+        for key in ((code, year, month), (code, year, None)):
+            if key in self.values:
+                return self.values[key], False
+        earlier = [
+            of for (of_code, of, no_month) in self.values if of_code == code and of < year and not no_month
+        ]
+        return (self.values[code, max(earlier), None], True) if earlier else None
+
+
+def read_factors(store: JobStore, kind: str) -> Factors:
+    """Return the emission factors of a kind; one read. Raises :class:`UsageError` for an unknown kind."""
+    if kind not in KINDS_OF_FACTORS:
+        raise UsageError(f"unknown kind of factors '{kind}'; use {' or '.join(KINDS_OF_FACTORS)}")
+    rows = read_table(store, EMISSION_FACTORS, [In("kind", (kind,))]).to_pylist()
+    of_countries = [row for row in newest(EMISSION_FACTORS, rows) if row["country_code"]]
+    of_countries.sort(key=lambda row: row["imported_at"])
+    return Factors(
+        {(row["country_code"], row["year"], row["month"]): row["g_per_kwh"] for row in of_countries}
+    )
+
+
+# -- sums ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sums:
+    """Sums of one group; ``of_events``, ``of_hs23``: energy in kWh, carbon in g, and events or hours."""
+
+    n_jobs: int = 0
+    core_h: float = 0.0
+    gco2e: float = 0.0
+    blocks: dict[tuple[object, ...], tuple[float, float]] = field(default_factory=dict)
+    sources: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    factors: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    of_events: list[float] = field(default_factory=lambda: [0.0] * 3)
+    of_hs23: list[float] = field(default_factory=lambda: [0.0] * 3)
+
+    def row(self) -> dict[str, float | int | None]:
+        """Return the columns of the group."""
+        energy = sum(kwh for kwh, _ in self.blocks.values())
+        missing, older = self.factors["none"], self.factors["older"]
+        return {
+            "n_jobs": self.n_jobs,
+            "core_h": self.core_h or None,
+            "energy_kwh": energy or None,
+            "energy_kwh_err": math.hypot(*(kwh * error for kwh, error in self.blocks.values())) or None,
+            "gco2e": self.gco2e if energy > missing else None,
+            **_per("event", self.of_events, complete=not missing),
+            **_per("hs23_h", self.of_hs23, complete=not missing),
+            **{f"{name}_frac": self.sources[name] / energy if energy else None for name in SOURCES},
+            "older_factor_kwh": older or None,
+            "no_factor_kwh": missing or None,
+        }
+
+
+def _per(unit: str, sums: Sequence[float], *, complete: bool) -> dict[str, float | None]:
+    kwh, grams, number = sums
+    return {
+        f"wh_per_{unit}": 1000 * kwh / number if number else None,
+        f"g_per_{unit}": grams / number if number and complete else None,
+    }
+
+
+def energy(
+    store: JobStore,
+    by: Sequence[str],
+    window: Window | None,
+    where: Sequence[str] = (),
+    *,
+    kind: str = "life_cycle",
+) -> Answer:
+    """Return energy and carbon per group, most energy first.
+
+    ``energy_kwh`` = sum of core_h x watts per core x PUE / 1000: wall time, because an idle core draws power,
+    too. Watts: the site's imported ones, else those of the CPU model in reference tables, else 4.9;
+    ``..._frac`` is the share of the energy by source. ``energy_kwh_err``: the error of watts is common to a
+    CPU model, those of several add in squares. ``gco2e``: energy x the emission factor of country and month,
+    else of the year, else of the newest earlier year (``older_factor_kwh``), else left out
+    (``no_factor_kwh``). ``wh_per_event``: energy of all jobs, failed ones too, per event of finished ones.
+    ``wh_per_hs23_h``: per measured HS23-hour, of queues with a measured score. Carbon per unit is null unless
+    all energy has a factor.
+
+    Cost: one grouped query per stretch of constant watts and PUE. Raises :class:`NoJobsError` without jobs,
+    :class:`UsageError` for an unknown grouping or kind.
+    """
+    unknown = [name for name in by if name not in ENERGY_BY]
+    if unknown:
+        raise UsageError(f"energy has no grouping '{unknown[0]}'; use {', '.join(ENERGY_BY)}")
+    span = window or stored_window(store)
+    if span is None:
+        raise NoJobsError("no jobs stored; load some: esjobs ingest")
+    power, factors = read_power(store), read_factors(store, kind)
+    run = run_for(store, span)
+    measured = {} if run is None else measured_scores(store, run)
+    groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
+    keys = tuple(dict.fromkeys((*by, *_KEYS)))
+    metrics, conditions = ("jobs", "core_h", "events"), tuple(where)
+    with_pue = False
+    for part in parts(span, (row["valid_from"] for row in power.rows)):
+        try:
+            rows = query_jobs(store, keys, metrics, where=conditions, window=part).to_pylist()
+        except NoJobsError:
+            continue
+        for row in rows:
+            pue = power.pue(row["site"], part.start)
+            with_pue = with_pue or pue is not None
+            watts = power.watts(row["site"], row["cpu_model"], row["smt"], part.start)
+            sums = groups[tuple(row[name] for name in by)]
+            _add(sums, row, watts, pue or 1.0, factors, measured.get(row["queue"]))
+    if not groups:
+        query_jobs(store, [], ["jobs"], where=conditions, window=span)  # raises with the nearest span
+    table = _table(by, groups)
+    notes = tuple(_notes(table, kind, with_pue=with_pue))
+    return Answer(table, notes, title=f"energy by {', '.join(by) or 'all'}", run=run)
+
+
+def _add(sums: _Sums, row: Row, watts: Watts, pue: float, factors: Factors, score: Measured | None) -> None:
+    sums.n_jobs += row["jobs"]
+    core_h = row["core_h"]
+    if core_h is None:
+        return
+    kwh = core_h * watts.value * pue / 1000
+    sums.core_h += core_h
+    sums.blocks[watts.origin] = sums.blocks.get(watts.origin, (0.0, 0.0))[0] + kwh, watts.error
+    sums.sources[watts.source] += kwh
+    factor = factors.of(row["country"], int(row["month"][:4]), int(row["month"][5:]))
+    grams, older = factor or (0.0, False)
+    sums.factors["none" if factor is None else "older" if older else "exact"] += kwh
+    sums.gco2e += kwh * grams
+    events = row["events"] if row["state"] in FINISHED else None
+    _add_to(sums.of_events, kwh, kwh * grams, events or 0.0)
+    if score is not None and score.benchmark == "HS23":
+        _add_to(sums.of_hs23, kwh, kwh * grams, core_h * score.score)
+
+
+def _add_to(sums: list[float], *values: float) -> None:
+    sums[:] = [total + value for total, value in zip(sums, values, strict=True)]
+
+
+def _table(by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums]) -> pa.Table:
+    rows = [dict(zip(by, key, strict=True)) | sums.row() for key, sums in groups.items()]
+    rows.sort(key=lambda row: (-(row["energy_kwh"] or 0.0), *(str(row[name]) for name in by)))
+    names = [(name, pa.string()) for name in by]
+    columns = [*names, *((name, pa.float64()) for name in _NUMBERS), ("n_jobs", pa.int64())]
+    return pa.Table.from_pylist(rows, schema=pa.schema(columns))
+
+
+def _notes(table: pa.Table, kind: str, *, with_pue: bool) -> Iterator[str]:
+    rows = table.to_pylist()
+    total = sum(row["energy_kwh"] or 0.0 for row in rows)
+    if not with_pue:
+        yield "power of computers only (PUE 1); import PUE: esjobs power import"
+    if not total:
+        return
+    assumed = sum((row["assumed_frac"] or 0.0) * (row["energy_kwh"] or 0.0) for row in rows)
+    if assumed:
+        yield f"{exact_percent(assumed / total)} of the energy assumes {ASSUMED_W} W per core"
+    missing, older = (sum(row[name] or 0.0 for row in rows) for name in ("no_factor_kwh", "older_factor_kwh"))
+    if missing:
+        yield f"{exact_percent(missing / total)} of the energy has no emission factor; gco2e excludes it"
+    if older:
+        yield f"{exact_percent(older / total)} of the energy uses the factor of an earlier year"
+    if missing < total:
+        yield f"emission factors: {kind}"
