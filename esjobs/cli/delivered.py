@@ -18,6 +18,7 @@ from esjobs.cli.options import (
     window_option,
 )
 from esjobs.schema.delivered import BY, IMPORTED, KINDS_OF_FACTORS, NOT_SHOWN
+from esjobs.store.files.destination import writing_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     "esjobs delivered --by country,month",
     "esjobs delivered --by user --where queue=POPLAR-LCG2",
     "esjobs delivered --by federation,month --vo atlas",
+    "esjobs delivered --against accounting --window 2026-10",
 )
 @click.command()
 @click.option(
@@ -41,6 +43,12 @@ if TYPE_CHECKING:
     help=f"Group by: {', '.join(BY)}.",
 )
 @click.option("--vo", metavar="NAME", help="VO of the jobs, whose pledges are shown by federation.")
+@click.option(
+    "--against",
+    type=click.Choice(["accounting"]),
+    help="Compare months and sites with accounting (esjobs ingest apel); gives reasons of differences.",
+)
+@click.option("--apel", is_flag=True, help="Write sums of months as APEL summaries, for sites to compare.")
 @click.option("--one-scale", is_flag=True, help="Add HS06-hours and HS23-hours one to one, as WLCG does.")
 @top_option(0)
 @where_option
@@ -51,6 +59,8 @@ def delivered(
     obj: Context,
     by: str,
     vo: str | None,
+    against: str | None,
+    apel: bool,
     one_scale: bool,
     top: int,
     where: tuple[str, ...],
@@ -64,8 +74,15 @@ def delivered(
     that a wrong declared value gives. pledge_h: pledge of a federation times hours (esjobs pledges import).
     """
     names = _split(by)
+    if apel:
+        with obj.session() as session, writing_text(out) as stream:
+            stream.write(session.delivered.apel(window=window, where=where, vo=vo))
+        return
     with obj.session() as session:
-        answer = session.delivered.work(names, window=window, where=where, vo=vo, one_scale=one_scale)
+        if against is not None:
+            answer = session.delivered.against_accounting(window=window, where=where, vo=vo)
+        else:
+            answer = session.delivered.work(names, window=window, where=where, vo=vo, one_scale=one_scale)
     rows = answer.rows.slice(0, top or None)
     if format_of(form, out) == "table":
         hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, "pledge_h", "of_pledge_percent")

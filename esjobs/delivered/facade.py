@@ -51,6 +51,27 @@ class Delivered(Facade):
         span = window_of(window, self._context.clock)
         return energy(self._context.store, _names(by), span, _names(where), kind=factors)
 
+    def against_accounting(
+        self, *, window: WindowLike = None, where: str | Sequence[str] = (), vo: str | None = None
+    ) -> Answer:
+        """Jobs against the stored accounting of their sites by month, with a reason for each difference.
+
+        ``vo``: messages of this VO. See :func:`esjobs.delivered.accounting.compare`.
+        """
+        from esjobs.delivered.accounting import compare
+
+        span = window_of(window, self._context.clock)
+        return compare(self._context.store, span, _names(where), vo=vo)
+
+    def apel(
+        self, *, window: WindowLike = None, where: str | Sequence[str] = (), vo: str | None = None
+    ) -> str:
+        """Sums of the jobs of whole months as APEL's text, for a site to compare with its own; never sent."""
+        from esjobs.delivered.accounting import apel_text
+
+        span = window_of(window, self._context.clock)
+        return apel_text(self._context.store, span, _names(where), vo=vo)
+
     @writes
     def import_pledges(
         self, file: str | Path, *, benchmark: str | None = None, year: int | None = None

@@ -162,7 +162,7 @@ def pledged(
     """
     at = by.index("federation")
     places = {key[:-1] for key in keys if key[at] is not None}
-    months = list(_months(window)) if "month" in by else [""]
+    months = list(months_of(window)) if "month" in by else [""]
     for federation in extra:
         values = [{"federation": federation, "month": month} for month in months]
         places |= {tuple(each[name] for name in by) for each in values}
@@ -178,7 +178,8 @@ def pledged(
     return dict(found)
 
 
-def _months(window: Window) -> Iterator[str]:
+def months_of(window: Window) -> Iterator[str]:
+    """Yield the months that a window touches, as 2026-04."""
     day = window.start.replace(day=1)
     while day < window.end:
         yield f"{day:%Y-%m}"

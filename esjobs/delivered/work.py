@@ -56,7 +56,7 @@ class _Sums:
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
     """Grouping of a question and what its groups are compared with.
 
     ``one_scale``: HS06-hours and HS23-hours are added up, one to one.
@@ -64,8 +64,8 @@ class _Question:
 
     by: tuple[str, ...]
     window: Window
-    where: tuple[str, ...]
-    pledges: Pledges
+    where: tuple[str, ...] = ()
+    pledges: Pledges = field(default_factory=Pledges)
     one_scale: bool = False
 
     @property
@@ -117,10 +117,10 @@ def delivered(
     if span is None:
         raise NoJobsError("no jobs stored; load some: esjobs ingest")
     pledges = read_pledges(store, span, vo) if "federation" in by else Pledges()
-    question = _Question(tuple(by), span, tuple(where), pledges, one_scale)
+    question = Question(tuple(by), span, tuple(where), pledges, one_scale)
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
-    groups = _groups(store, question, measured)
+    groups = groups_of(store, question, measured)
     if not groups:
         query_jobs(store, [], ["jobs"], where=question.where, window=span)  # raises with the nearest span
     compared = tuple(_compare(groups, question)) if question.compares else ()
@@ -129,7 +129,8 @@ def delivered(
     return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)
 
 
-def _groups(store: JobStore, question: _Question, measured: Mapping[str, Measured]) -> Groups:
+def groups_of(store: JobStore, question: Question, measured: Mapping[str, Measured]) -> Groups:
+    """Return the sums of each group: values of the grouping, then the benchmark."""
     groups: Groups = defaultdict(_Sums)
     for piece in pieces(store, question.window):
         try:
@@ -145,7 +146,7 @@ def _groups(store: JobStore, question: _Question, measured: Mapping[str, Measure
 
 def _add(
     groups: Groups,
-    question: _Question,
+    question: Question,
     row: Row,
     declared: Mapping[str, Declared],
     measured: Mapping[str, Measured],
@@ -212,7 +213,7 @@ def _table(by: Sequence[str], groups: Groups, measured: Mapping[str, Measured]) 
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _compare(groups: Groups, question: _Question) -> Iterator[str]:
+def _compare(groups: Groups, question: Question) -> Iterator[str]:
     """Put pledges beside the groups, add those of federations without jobs; yield notes."""
     pledges = question.pledges
     extra = () if question.where or "site" in question.by else tuple(pledges.of)
