@@ -9,8 +9,6 @@ from esjobs.cli.options import form_and_file, step
 from esjobs.core.words import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from esjobs.api.session import Session
     from esjobs.core.report import RunReport
 
@@ -62,17 +60,18 @@ def import_references(session: "Session", arguments: tuple[str, ...]) -> "RunRep
     return session.declared.import_references(file, form=form)
 
 
-def add_remove(group: click.Group, table: str, remove: "Callable[[Session, str], RunReport]") -> None:
-    """Add the command that removes one import, which ``remove`` does."""
+def _add_remove(group: click.Group, remove: str, table: str) -> None:
+    """Add the command that removes one import, which method ``remove`` of the facade does."""
 
     @step(rows=False)
     def function(session: "Session", import_id: str) -> "RunReport":
-        return remove(session, import_id)
+        report: RunReport = getattr(session.declared, remove)(import_id)
+        return report
 
     command = click.argument("import_id", metavar="IMPORT")(function)
     examples = example(f"esjobs show {table}", f"esjobs {group.name} remove IMPORT")
     examples(group.command("remove", help=f"Remove one import (list them: esjobs show {table}).")(command))
 
 
-add_remove(corepower, "corepower", lambda session, load: session.declared.remove(load))
-add_remove(reference, "references", lambda session, load: session.declared.remove_references(load))
+_add_remove(corepower, "remove", "corepower")
+_add_remove(reference, "remove_references", "references")

@@ -115,9 +115,6 @@ _PIPELINE = (
     CommandEntry(
         "reference", "declared:reference", "Import or remove published benchmark scores of CPU models."
     ),
-    CommandEntry("pledges", "delivered:pledges", "Import or remove pledges and sites of federations."),
-    CommandEntry("power", "delivered:power", "Import or remove watts per core and PUE of sites."),
-    CommandEntry("emissions", "delivered:emissions", "Import or remove emission factors of electricity."),
     CommandEntry("run", "steps:run", "Run the whole pipeline for a window and publish its results together."),
     CommandEntry(
         "aggregate",

@@ -36,6 +36,7 @@ ASSUMED_W, ASSUMED_ERROR = 4.9, 0.36
 TABLE_ERROR, PROBE_ERROR = 0.10, 0.15
 """Scatter in ln between machines of a CPU model: measured by sites, and by probes inside jobs."""
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+_OF_POWER = ("site", "cpu_model", "smt")
 _KEYS = ("queue", "site", "country", "cpu_model", "smt", "month", "state")
 _NUMBERS = (
     *("core_h", "energy_kwh", "energy_kwh_err", "gco2e", "wh_per_event", "g_per_event"),
@@ -61,65 +62,55 @@ class Power:
     """Watts and PUE: imported ``rows``, and ``models``: (CPU model, SMT or "any") -> watts and error."""
 
     rows: Sequence[Row] = ()
-    models: Mapping[tuple[str, object], tuple[float, float]] = field(default_factory=dict)
+    models: Mapping[tuple[str | None, object], tuple[float, float]] = field(default_factory=dict)
 
-    def watts(self, site: str | None, model: str | None, smt: bool | None, at: datetime) -> Watts:
-        """Return the watts per core of a job: imported, else of its CPU model, else assumed."""
-        row = self._best("watts_per_core", site, model, smt, at)
+    def watts(self, job: Row, at: datetime) -> Watts:
+        """Return the watts per core of jobs with site, cpu_model and smt: imported, of the model, assumed."""
+        row, model, smt = self.best("watts_per_core", job, at), job["cpu_model"], job["smt"]
         if row is not None:
-            origin = ("own", row["site"], row["cpu_model"], row["smt"])
-            return Watts(row["watts_per_core"], TABLE_ERROR, "own", origin)
-        sources: tuple[tuple[Source, object], ...] = (("model_smt", smt), ("model", "any"))
-        for source, state in sources:
-            found = self.models.get((model or "", state))
-            if found is not None and state is not None:
-                return Watts(*found, source, (model, state))
+            return Watts(row["watts_per_core"], TABLE_ERROR, "own", tuple(row[name] for name in _OF_POWER))
+        if smt is not None and (model, smt) in self.models:
+            return Watts(*self.models[model, smt], "model_smt", (model, smt))
+        if (model, "any") in self.models:
+            return Watts(*self.models[model, "any"], "model", (model,))
         return Watts(ASSUMED_W, ASSUMED_ERROR, "assumed", (model,))
 
-    def pue(self, site: str | None, at: datetime) -> float | None:
-        """Return the imported PUE of a site, None without one."""
-        row = self._best("pue", site, None, None, at)
-        return None if row is None else float(row["pue"])
-
-    def _best(
-        self, column: str, site: str | None, model: str | None, smt: object, at: datetime
-    ) -> Row | None:
-        wanted = {"site": site and site.lower(), "cpu_model": model, "smt": smt}
-        fitting = [row for row in self.rows if row[column] is not None and _is_fit(row, wanted, at)]
-        # the most specific row, of those the newest
-        rank = [((*(row[name] is not None for name in wanted), row["valid_from"]), row) for row in fitting]
-        return max(rank, key=itemgetter(0), default=(None, None))[1]
-
-
-def _is_fit(row: Row, wanted: Row, at: datetime) -> bool:
-    return row["valid_from"] <= at and all(row[name] in (None, value) for name, value in wanted.items())
+    def best(self, column: str, job: Row, at: datetime) -> Row | None:
+        """Return the imported row with a value that fits best: the most specific, of those the newest."""
+        wanted = [(job["site"] or "").lower(), job["cpu_model"], job["smt"]]
+        ranked = [
+            ([value is not None for value in has] + [row["valid_from"]], row)
+            for row in self.rows
+            if row[column] is not None and row["valid_from"] <= at
+            for has in [[row[name] for name in _OF_POWER]]
+            if all(value in (None, of_job) for value, of_job in zip(has, wanted, strict=True))
+        ]
+        return max(ranked, key=itemgetter(0), default=(None, None))[1]
 
 
 def read_power(store: JobStore) -> Power:
-    """Return what tables say of watts: imported ones, and reference tables of CPU models; two reads."""
+    """Return imported watts and PUE, and the watts of CPU models in reference tables; two reads."""
     rows = [
         {**row, "site": row["site"] and row["site"].lower(), "valid_from": row["valid_from"] or _LONG_AGO}
         for row in read_table(store, POWER).to_pylist()
     ]
     columns = ["cpu_model", "smt", "watts_per_core", "measured_by"]
-    measured = [
-        row for row in read_table(store, REFERENCES, columns=columns).to_pylist() if row["watts_per_core"]
-    ]
-    return Power(newest(POWER, rows), model_watts(measured))
+    measured = read_table(store, REFERENCES, columns=columns).to_pylist()
+    return Power(newest(POWER, rows), model_watts(row for row in measured if row["watts_per_core"]))
 
 
-def model_watts(rows: Iterable[Row]) -> dict[tuple[str, object], tuple[float, float]]:
+def model_watts(rows: Iterable[Row]) -> dict[tuple[str | None, object], tuple[float, float]]:
     """Return the median watts per core and their error by CPU model and SMT state, and of "any" state.
 
     Machines that a site measured count before probes.
     """
-    groups: dict[tuple[str, object], dict[bool, list[float]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[tuple[str | None, object], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for row in rows:
         for state in (row["smt"], "any"):
-            groups[row["cpu_model"], state][row["measured_by"] is not None].append(row["watts_per_core"])
+            groups[row["cpu_model"], state][row["measured_by"] is None].append(row["watts_per_core"])
     return {
-        key: (median(by_site[True]), TABLE_ERROR) if by_site[True] else (median(by_site[False]), PROBE_ERROR)
-        for key, by_site in groups.items()
+        key: (median(by_site), TABLE_ERROR) if by_site else (median(probes), PROBE_ERROR)
+        for key, (by_site, probes) in groups.items()
     }
 
 
@@ -130,17 +121,16 @@ class Factors:
     values: Mapping[tuple[str, int, int | None], float] = field(default_factory=dict)
 
     def of(self, country: str | None, year: int, month: int) -> tuple[float, bool] | None:
-        """Return the factor of a month and if it is an earlier year's: month, year, newest earlier year."""
-        code = country and country_code(country)
-        if not code:
+        """Return a factor, and if it is an earlier year's: of the month, year, newest earlier year."""
+        code = country_code(country or "")
+        if code is None:
             return None
-        for key in ((code, year, month), (code, year, None)):
+        years = [of for (of_code, of, of_month) in self.values if (of_code, of_month) == (code, None)]
+        earlier = max((of for of in years if of < year), default=0)
+        for key in ((code, year, month), (code, year, None), (code, earlier, None)):
             if key in self.values:
-                return self.values[key], False
-        earlier = [
-            of for (of_code, of, no_month) in self.values if of_code == code and of < year and not no_month
-        ]
-        return (self.values[code, max(earlier), None], True) if earlier else None
+                return self.values[key], key[1] < year
+        return None
 
 
 def read_factors(store: JobStore, kind: str) -> Factors:
@@ -148,11 +138,8 @@ def read_factors(store: JobStore, kind: str) -> Factors:
     if kind not in KINDS_OF_FACTORS:
         raise UsageError(f"unknown kind of factors '{kind}'; use {' or '.join(KINDS_OF_FACTORS)}")
     rows = read_table(store, EMISSION_FACTORS, [In("kind", (kind,))]).to_pylist()
-    of_countries = [row for row in newest(EMISSION_FACTORS, rows) if row["country_code"]]
-    of_countries.sort(key=lambda row: row["imported_at"])
-    return Factors(
-        {(row["country_code"], row["year"], row["month"]): row["g_per_kwh"] for row in of_countries}
-    )
+    rows = sorted((row for row in rows if row["country_code"]), key=itemgetter("imported_at"))
+    return Factors({(row["country_code"], row["year"], row["month"]): row["g_per_kwh"] for row in rows})
 
 
 # -- sums ------------------------------------------------------------------------------------------------
@@ -174,27 +161,21 @@ class _Sums:
     def row(self) -> dict[str, float | int | None]:
         """Return the columns of the group."""
         energy = sum(kwh for kwh, _ in self.blocks.values())
-        missing, older = self.factors["none"], self.factors["older"]
-        return {
+        missing = self.factors["none"]
+        row: dict[str, float | int | None] = {
             "n_jobs": self.n_jobs,
             "core_h": self.core_h or None,
             "energy_kwh": energy or None,
             "energy_kwh_err": math.hypot(*(kwh * error for kwh, error in self.blocks.values())) or None,
             "gco2e": self.gco2e if energy > missing else None,
-            **_per("event", self.of_events, complete=not missing),
-            **_per("hs23_h", self.of_hs23, complete=not missing),
-            **{f"{name}_frac": self.sources[name] / energy if energy else None for name in SOURCES},
-            "older_factor_kwh": older or None,
+            "older_factor_kwh": self.factors["older"] or None,
             "no_factor_kwh": missing or None,
+            **{f"{name}_frac": self.sources[name] / energy if energy else None for name in SOURCES},
         }
-
-
-def _per(unit: str, sums: Sequence[float], *, complete: bool) -> dict[str, float | None]:
-    kwh, grams, number = sums
-    return {
-        f"wh_per_{unit}": 1000 * kwh / number if number else None,
-        f"g_per_{unit}": grams / number if number and complete else None,
-    }
+        for unit, (kwh, grams, number) in (("event", self.of_events), ("hs23_h", self.of_hs23)):
+            row[f"wh_per_{unit}"] = 1000 * kwh / number if number else None
+            row[f"g_per_{unit}"] = grams / number if number and not missing else None
+        return row
 
 
 def energy(
@@ -238,11 +219,11 @@ def energy(
         except NoJobsError:
             continue
         for row in rows:
-            pue = power.pue(row["site"], part.start)
-            with_pue = with_pue or pue is not None
-            watts = power.watts(row["site"], row["cpu_model"], row["smt"], part.start)
+            stated = power.best("pue", row, part.start)
+            with_pue = with_pue or stated is not None
+            pue = 1.0 if stated is None else stated["pue"]
             sums = groups[tuple(row[name] for name in by)]
-            _add(sums, row, watts, pue or 1.0, factors, measured.get(row["queue"]))
+            _add(sums, row, power.watts(row, part.start), pue, factors, measured.get(row["queue"]))
     if not groups:
         query_jobs(store, [], ["jobs"], where=conditions, window=span)  # raises with the nearest span
     table = _table(by, groups)
@@ -282,19 +263,16 @@ def _table(by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums]) -> pa.Tab
 
 
 def _notes(table: pa.Table, kind: str, *, with_pue: bool) -> Iterator[str]:
-    rows = table.to_pylist()
-    total = sum(row["energy_kwh"] or 0.0 for row in rows)
+    yield f"emission factors: {kind}"
     if not with_pue:
-        yield "power of computers only (PUE 1); import PUE: esjobs power import"
-    if not total:
-        return
-    assumed = sum((row["assumed_frac"] or 0.0) * (row["energy_kwh"] or 0.0) for row in rows)
-    if assumed:
-        yield f"{exact_percent(assumed / total)} of the energy assumes {ASSUMED_W} W per core"
-    missing, older = (sum(row[name] or 0.0 for row in rows) for name in ("no_factor_kwh", "older_factor_kwh"))
-    if missing:
-        yield f"{exact_percent(missing / total)} of the energy has no emission factor; gco2e excludes it"
-    if older:
-        yield f"{exact_percent(older / total)} of the energy uses the factor of an earlier year"
-    if missing < total:
-        yield f"emission factors: {kind}"
+        yield "power of computers only (PUE 1); import PUE: esjobs ingest power"
+    rows = [row for row in table.to_pylist() if row["energy_kwh"]]
+    total = sum(row["energy_kwh"] for row in rows)
+    parts_of_it = (
+        (sum(row["assumed_frac"] * row["energy_kwh"] for row in rows), f"assumes {ASSUMED_W} W per core"),
+        (sum(row["no_factor_kwh"] or 0.0 for row in rows), "has no emission factor; gco2e excludes it"),
+        (sum(row["older_factor_kwh"] or 0.0 for row in rows), "uses the factor of an earlier year"),
+    )
+    for kwh, what in parts_of_it:
+        if kwh:
+            yield f"{exact_percent(kwh / total)} of the energy {what}"

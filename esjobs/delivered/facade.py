@@ -1,13 +1,8 @@
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from esjobs.core.arguments import WindowLike, window_of
-from esjobs.core.report import RunReport
 from esjobs.records.answer import Answer
 from esjobs.records.context import Facade
-from esjobs.schema.delivered import IMPORTED
-from esjobs.store.checks import writes
 
 
 class Delivered(Facade):
@@ -71,39 +66,6 @@ class Delivered(Facade):
 
         span = window_of(window, self._context.clock)
         return apel_text(self._context.store, span, _names(where), vo=vo)
-
-    @writes
-    def import_pledges(
-        self, file: str | Path, *, benchmark: str | None = None, year: int | None = None
-    ) -> RunReport:
-        """Import pledges and sites of federations: JSON of CRIC or REBUS, or a table in text.
-
-        ``benchmark``: HS06 or HS23, if the file does not name it; ``year``: pledge year of REBUS.
-        """
-        return self._import("pledges", file, benchmark=benchmark, year=year)
-
-    @writes
-    def import_power(self, file: str | Path) -> RunReport:
-        """Import watts per core and PUE of sites and CPU models from a table in text."""
-        return self._import("power", file)
-
-    @writes
-    def import_emissions(self, file: str | Path) -> RunReport:
-        """Import emission factors of electricity: CSV of OWID or Electricity Maps, or our own."""
-        return self._import("emissions", file)
-
-    @writes
-    def remove(self, form: str, import_id: str) -> RunReport:
-        """Remove an import of ``pledges``, ``power`` or ``emissions``; :class:`NoResultError` if unknown."""
-        from esjobs.publish.imports import remove_import
-
-        return remove_import(self._context.store, IMPORTED[form], import_id, f"{form} remove")
-
-    def _import(self, form: str, file: str | Path, **options: Any) -> RunReport:
-        from esjobs.records.ingest.formats.sources import source
-        from esjobs.records.loading import import_table
-
-        return import_table(self._context, source(form), Path(file), options)
 
 
 def _names(values: str | Sequence[str]) -> tuple[str, ...]:

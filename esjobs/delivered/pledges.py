@@ -201,7 +201,7 @@ def pledge_notes(
     ``mixed``: federations with work in a benchmark other than the pledge's; ``without``: those without jobs.
     """
     if not pledges.vos:
-        yield "no pledges in the window; import them: esjobs pledges import"
+        yield "no pledges in the window; import them: esjobs ingest pledges"
     elif pledges.vo is None:
         yield f"pledges of {', '.join(pledges.vos)}: choose the VO of these jobs with --vo; pledge_h is empty"
     elif restricted:

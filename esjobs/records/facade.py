@@ -90,7 +90,7 @@ class Declared(Facade):
         """Remove an import of declared values. Raises :class:`NoResultError` for an unknown import."""
         from esjobs.publish.imports import remove_import
 
-        return remove_import(self._context.store, [COREPOWER], import_id, "corepower remove")
+        return remove_import(self._context.store, COREPOWER, import_id, "corepower remove")
 
     @writes
     def import_references(self, file: str | Path, *, form: str) -> RunReport:
@@ -109,4 +109,4 @@ class Declared(Facade):
         """Remove an import of reference scores. Raises :class:`NoResultError` for an unknown import."""
         from esjobs.publish.imports import remove_import
 
-        return remove_import(self._context.store, [REFERENCES], import_id, "reference remove")
+        return remove_import(self._context.store, REFERENCES, import_id, "reference remove")

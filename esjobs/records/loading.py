@@ -1,7 +1,6 @@
 """A load of files: read, stored, and what capabilities do after it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -33,14 +32,3 @@ def load_files(
         progress=context.progress,
     )
     return report if dry_run else context.ingested(report)
-
-
-def import_table(context: Context, source: Source, file: Path, options: Mapping[str, object]) -> RunReport:
-    """Import a small table that people keep; importing the same file again replaces its own rows only.
-
-    ``options``: those that are None count as omitted. Raises :class:`InputError` for another format; then
-    nothing is stored.
-    """
-    fill = {name: value for name, value in options.items() if value is not None}
-    report = ingest(context.opener, source, [file], fill, now=context.clock())
-    return replace(report, step=f"{source.name} import")

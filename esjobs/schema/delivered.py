@@ -14,35 +14,38 @@ ENERGY_BY = (*BY[:-1], "cpu_model")
 NOT_SHOWN = ("cpu_core_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h")
 """Columns that files have and the terminal omits; its notes say what sums lack."""
 
-_IMPORT_ID = column("import_id", "keyword", "hash of the imported file and options")
-_SOURCE = column("source", "text", "source file or table")
-_IMPORTED_AT = column("imported_at", "time", "time of the import", "UTC")
+KINDS_OF_FACTORS = ("life_cycle", "direct")
+"""Emission factors with and without construction and fuel supply; never mixed."""
+
+_FEDERATION = column("federation", "keyword", "federation of sites")
+_COUNTRY = column("country_code", "keyword", "country, ISO 3166 alpha-2")
 _SITE_VALID_FROM = column("valid_from", "time", "start of validity; null: always", "UTC")
+_OF_IMPORT = (
+    column("source", "text", "source file or table"),
+    column("import_id", "keyword", "hash of the imported file and options"),
+    column("imported_at", "time", "time of the import", "UTC"),
+)
 
 PLEDGES = Table(
     "pledges",
     "computing capacity that federations pledged; the newest import counts",
     "import_id",
     (
-        _IMPORT_ID,
-        column("federation", "keyword", "federation of sites"),
-        column("accounting_name", "keyword", "its name in the accounting"),
-        column("country_code", "keyword", "country, ISO 3166 alpha-2"),
-        column("tier", "integer", "tier of WLCG"),
-        column("infrastructure", "keyword", "EGI or OSG"),
+        _FEDERATION,
+        column("vo", "keyword", "virtual organisation, lower case"),
         column("year", "integer", "pledge year, from 1 April"),
         column("quarter", "integer", "1: April to June, ..., 4: January to March; null: complete year"),
-        column("vo", "keyword", "virtual organisation, lower case"),
-        column("benchmark", "keyword", "HS06 or HS23", values=("HS06", "HS23")),
         column("cpu", "number", "pledged capacity; 0: pledged none", "benchmark"),
+        column("benchmark", "keyword", "HS06 or HS23", values=("HS06", "HS23")),
         column("valid_from", "time", "start of the quarter or year", "UTC"),
-        _SOURCE,
-        _IMPORTED_AT,
+        column("tier", "integer", "tier of WLCG"),
+        _COUNTRY,
+        column("accounting_name", "keyword", "name of the federation in the accounting"),
+        column("infrastructure", "keyword", "EGI or OSG"),
+        *_OF_IMPORT,
     ),
     entered=True,
-    made_by="pledges import",
-    shown=columns("federation vo year quarter cpu benchmark tier country_code source import_id"),
-    order=columns("federation vo year quarter"),
+    made_by="ingest pledges",
     key=columns("federation vo year quarter"),
 )
 
@@ -51,19 +54,15 @@ FEDERATION_SITES = Table(
     "sites of federations; the newest import counts",
     "import_id",
     (
-        _IMPORT_ID,
-        column("federation", "keyword", "federation of sites"),
+        _FEDERATION,
         column("site", "keyword", "site of the federation"),
         column("vo", "keyword", "virtual organisation, lower case; null: all"),
         column("fraction", "number", "share of the site in the pledge; null: not divided"),
         _SITE_VALID_FROM,
-        _SOURCE,
-        _IMPORTED_AT,
+        *_OF_IMPORT,
     ),
     entered=True,
-    made_by="pledges import",
-    shown=columns("federation site vo fraction valid_from source import_id"),
-    order=columns("federation site vo valid_from"),
+    made_by="ingest pledges",
     key=columns("federation site vo valid_from"),
 )
 
@@ -72,47 +71,36 @@ POWER = Table(
     "watts per core and PUE of sites; the newest import counts",
     "import_id",
     (
-        _IMPORT_ID,
         column("site", "keyword", "site; null: all"),
         column("cpu_model", "keyword", "canonical CPU model; null: all"),
         column("smt", "boolean", "true with two threads per core; null: either"),
         column("watts_per_core", "number", "power of a job slot at full load", "W"),
         column("pue", "number", "power of the centre over that of its computers; null: not stated"),
         _SITE_VALID_FROM,
-        _SOURCE,
-        _IMPORTED_AT,
+        *_OF_IMPORT,
     ),
     entered=True,
-    made_by="power import",
-    order=columns("site cpu_model smt valid_from"),
+    made_by="ingest power",
     key=columns("site cpu_model smt valid_from"),
 )
-
-KINDS_OF_FACTORS = ("life_cycle", "direct")
-"""Emission factors with and without construction and fuel supply; never mixed."""
 
 EMISSION_FACTORS = Table(
     "emission_factors",
     "carbon intensity of electricity; the newest import counts",
     "import_id",
     (
-        _IMPORT_ID,
         column("zone", "keyword", "country or zone of the grid"),
-        column("country_code", "keyword", "country, ISO 3166 alpha-2; null: part of a country"),
+        _COUNTRY,
         column("year", "integer", "calendar year"),
         column("month", "integer", "month; null: mean of the year"),
-        column("g_per_kwh", "number", "emitted CO2 equivalent", "g/kWh"),
         column("kind", "keyword", "life_cycle or direct", values=KINDS_OF_FACTORS),
+        column("g_per_kwh", "number", "emitted CO2 equivalent", "g/kWh"),
         column("licence", "text", "licence of the data"),
-        _SOURCE,
-        _IMPORTED_AT,
+        *_OF_IMPORT,
     ),
     entered=True,
-    made_by="emissions import",
-    order=columns("country_code zone kind year month"),
+    made_by="ingest emissions",
     key=columns("zone kind year month"),
 )
 
 TABLES = (PLEDGES, FEDERATION_SITES, POWER, EMISSION_FACTORS)
-IMPORTED = {"pledges": (PLEDGES, FEDERATION_SITES), "power": (POWER,), "emissions": (EMISSION_FACTORS,)}
-"""Tables that each import fills."""

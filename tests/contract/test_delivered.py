@@ -18,10 +18,10 @@ WINDOW = "2026-03-01/2026-06-01"
 
 def answers(session: Session, folder: Path) -> list[list[dict[str, Any]]]:
     fill(session, folder)
-    done = session.delivered.import_pledges(written(folder, {"a": cric()}))
-    session.delivered.import_pledges(written(folder, {"a": cric()}))
+    done = session.ingest("pledges", written(folder, {"a": cric()}))
+    session.ingest("pledges", written(folder, {"a": cric()}))
     tables = [list(session.tables.read(name)) for name in ("pledges", "federation_sites")]
-    session.delivered.remove("pledges", done.run)
+    session.undo(done.run)
     left = [list(session.tables.read(name)) for name in ("pledges", "federation_sites")]
     return [*tables, *left, list(session.delivered.work(["federation", "month"], window=WINDOW))]
 

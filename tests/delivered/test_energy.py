@@ -41,7 +41,7 @@ SCORES = f"""CPU,SMT enabled,Threads/core,Ncores,# Meas,Score,Site,electric_powe
 
 
 def test_owid(session: Session, tmp_path: Path) -> None:
-    report = session.delivered.import_emissions(written(tmp_path, OWID, "owid.csv"))
+    report = session.ingest("emissions", written(tmp_path, OWID, "owid.csv"))
     assert (report.rows_in, report.rows_out) == (6, 3)
     assert report.dropped == {"not a country": 2, "not a number": 1}
     found = {(row["country_code"], row["year"]): row for row in session.tables.read("emission_factors")}
@@ -52,7 +52,7 @@ def test_owid(session: Session, tmp_path: Path) -> None:
 def test_hours_of_electricity_maps_become_months(session: Session, tmp_path: Path) -> None:
     hours = [f"2025-0{1 + n // 3}-01 0{n % 3}:00:00,France,France,FR,{n},{2 * n},90,x" for n in range(6)]
     text = MAPS + "\n".join([*hours, "2025-01-02 00:00:00,Italy,North,IT-NO,7,,9,x", "soon,F,F,FR,1,2,3,x"])
-    report = session.delivered.import_emissions(written(tmp_path, text, "maps.csv"))
+    report = session.ingest("emissions", written(tmp_path, text, "maps.csv"))
     assert (report.rows_in, report.rows_out) == (16, 5)
     assert report.dropped == {"averaged into its month": 8, "missing value": 1, "bad time": 2}
     found = {
@@ -66,7 +66,7 @@ def test_hours_of_electricity_maps_become_months(session: Session, tmp_path: Pat
 
 def test_years_of_electricity_maps_stay_years(session: Session, tmp_path: Path) -> None:
     text = MAPS + "\n".join(f"{year}-01-01 00:00:00,F,F,FR,1,2,3,x" for year in (2023, 2024))
-    session.delivered.import_emissions(written(tmp_path, text, "maps.csv"))
+    session.ingest("emissions", written(tmp_path, text, "maps.csv"))
     assert [row["month"] for row in session.tables.read("emission_factors")] == [None] * 4
 
 
@@ -81,7 +81,7 @@ def test_years_of_electricity_maps_stay_years(session: Session, tmp_path: Path) 
 )
 def test_broken_factors(session: Session, tmp_path: Path, text: str) -> None:
     try:
-        report = session.delivered.import_emissions(written(tmp_path, text, "bad.csv"))
+        report = session.ingest("emissions", written(tmp_path, text, "bad.csv"))
     except InputError as error:
         compare_text(str(error))
         return
@@ -91,12 +91,12 @@ def test_broken_factors(session: Session, tmp_path: Path, text: str) -> None:
 
 def test_broken_watts(session: Session, tmp_path: Path) -> None:
     text = "site,cpu_model,smt,watts_per_core,pue\nA,,,,\nA,UNKNOWN,,3,\nA,,perhaps,3,\nA,,,,0.9\nA,,,0,\n"
-    report = session.delivered.import_power(written(tmp_path, text, "power.csv"))
+    report = session.ingest("power", written(tmp_path, text, "power.csv"))
     assert report.dropped == {"missing value": 1, "no CPU model": 1, "bad text": 1, "out of range": 2}
     with raised(InputError):
-        session.delivered.import_power(written(tmp_path, "site,watts\nA,3\n", "power.csv"))
+        session.ingest("power", written(tmp_path, "site,watts\nA,3\n", "power.csv"))
     with raised(NoResultError):
-        session.delivered.remove("power", "nothing")
+        session.undo("nothing")
 
 
 def test_month_year_newest_earlier_year_or_none() -> None:
@@ -160,10 +160,10 @@ def fill(session: Session, folder: Path) -> None:
     session.declared.import_values(written(folder, table, "corepower.csv"))
     session.declared.import_references(written(folder, SCORES, "scores.csv"), form="hepix-hs23")
     power = f"site,cpu_model,watts_per_core,pue,valid_from\nSITE-F,{XEON},{OWN},,2026-02-01\nSite-D,,,1.25,\n"
-    session.delivered.import_power(written(folder, power, "power.csv"))
-    session.delivered.import_emissions(written(folder, OWID, "owid.csv"))
+    session.ingest("power", written(folder, power, "power.csv"))
+    session.ingest("emissions", written(folder, OWID, "owid.csv"))
     own = "country_code,year,month,g_per_kwh,kind\nFR,2026,1,30.5,life_cycle\nFR,2026,,99,direct\n"
-    session.delivered.import_emissions(written(folder, own, "own.csv"))
+    session.ingest("emissions", written(folder, own, "own.csv"))
 
 
 BY_HAND = """
@@ -254,8 +254,8 @@ def test_energy_per_measured_hour(session: Session, tmp_path: Path, monkeypatch:
 def test_a_later_table_replaces_rows_of_the_same_key(session: Session, tmp_path: Path) -> None:
     fill(session, tmp_path)
     later = Session(session.store, session.settings, clock=lambda: datetime(2026, 6, 1, tzinfo=UTC))
-    done = later.delivered.import_power(written(tmp_path, "site,pue\nsite-d,1.5\n", "later.csv"))
+    done = later.ingest("power", written(tmp_path, "site,pue\nsite-d,1.5\n", "later.csv"))
     one = {row["site"]: row["energy_kwh"] for row in later.delivered.energy("site")}
-    later.delivered.remove("power", done.run)
+    later.undo(done.run)
     other = {row["site"]: row["energy_kwh"] for row in later.delivered.energy("site")}
     assert one["Site-D"] == pytest.approx(other["Site-D"] * 1.5 / 1.25)

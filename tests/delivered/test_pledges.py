@@ -56,7 +56,7 @@ def rows(session: Session, table: str) -> list[dict[str, Any]]:
 def test_cric(session: Session, tmp_path: Path) -> None:
     other = cric(name="CH-CERN", rcsites=["CERN-PROD"], vos=["atlas", "cms"], tier_level=0)
     other["pledges"] = {"2024": {"Q4": {"atlas": {"CPU": 0}, "cms": {"Disk": 5}, "lhcb": {"CPU": "many"}}}}
-    report = session.delivered.import_pledges(written(tmp_path, {"a": cric(), "b": other}))
+    report = session.ingest("pledges", written(tmp_path, {"a": cric(), "b": other}))
     assert (report.rows_in, report.rows_out) == (4 + 3 + 3 + 2, 4 + 3 + 1 + 2)
     assert report.dropped == {"no CPU pledge": 1, "not a number": 1}
     pledges = rows(session, "pledges")
@@ -84,8 +84,8 @@ def test_rebus(session: Session, tmp_path: Path) -> None:
     disk = {**row, "PledgeType": "Disk", "PledgeUnit": "Tbytes"}
     file = written(tmp_path, [row, disk])
     with raised(InputError):
-        session.delivered.import_pledges(file)
-    report = session.delivered.import_pledges(file, year=2020)
+        session.ingest("pledges", file)
+    report = session.ingest("pledges", file, fill={"year": 2020})
     assert (report.rows_in, report.rows_out) == (8, 3)
     assert report.dropped == {"not CPU": 4, "no CPU pledge": 1}
     found = {row["vo"]: row for row in rows(session, "pledges")}
@@ -111,7 +111,7 @@ A;2026;3;;5;HS23
 A;2026;3;atlas;5;SI2K
 ;2026;3;atlas;5;HS23
 """
-    report = session.delivered.import_pledges(written(tmp_path, text, "p.csv"))
+    report = session.ingest("pledges", written(tmp_path, text, "p.csv"))
     assert (report.rows_in, report.rows_out) == (11, 1)
     assert report.dropped == {
         "repeated": 1,
@@ -149,7 +149,7 @@ def test_broken_files_end_in_one_line_or_in_refused_rows(
     session: Session, tmp_path: Path, content: str
 ) -> None:
     try:
-        report = session.delivered.import_pledges(written(tmp_path, content))
+        report = session.ingest("pledges", written(tmp_path, content))
     except InputError as error:
         compare_text(str(error))
         return
@@ -159,16 +159,16 @@ def test_broken_files_end_in_one_line_or_in_refused_rows(
 
 def test_unknown_benchmarks_and_imports(session: Session, tmp_path: Path) -> None:
     with raised(InputError):
-        session.delivered.import_pledges(written(tmp_path, {"a": cric()}), benchmark="SI2K")
+        session.ingest("pledges", written(tmp_path, {"a": cric()}), fill={"benchmark": "SI2K"})
     with raised(NoResultError):
-        session.delivered.remove("pledges", "nothing")
+        session.undo("nothing")
 
 
 def test_an_import_can_be_repeated_replaced_and_removed(session: Session, tmp_path: Path) -> None:
-    first = session.delivered.import_pledges(written(tmp_path, {"a": cric()}))
-    again = session.delivered.import_pledges(written(tmp_path, {"a": cric()}, "renamed.json"))
+    first = session.ingest("pledges", written(tmp_path, {"a": cric()}))
+    again = session.ingest("pledges", written(tmp_path, {"a": cric()}, "renamed.json"))
     assert (first.run, len(rows(session, "pledges"))) == (again.run, 4)
-    assert session.delivered.remove("pledges", first.run).rows_in == 7
+    assert session.undo(first.run).rows_in == 7
     assert rows(session, "pledges") == rows(session, "federation_sites") == []
 
 
@@ -253,9 +253,9 @@ def fill(session: Session, folder: Path, benchmark: str = "HS23") -> None:
     session.declared.import_values(table)
     lines = [f"{name},{year},{quarter},atlas,{cpu},HS23" for name, year, quarter, cpu in PLEDGED]
     text = "\n".join(["federation,year,quarter,vo,cpu,benchmark", *lines])
-    session.delivered.import_pledges(written(folder, text, "pledges.csv"))
+    session.ingest("pledges", written(folder, text, "pledges.csv"))
     text = "federation,site,vo,fraction\nEast,site-a,atlas,0.25\nEast,Site-B,,\nWest,Site-C,atlas,\n"
-    session.delivered.import_pledges(written(folder, text, "sites.csv"))
+    session.ingest("pledges", written(folder, text, "sites.csv"))
 
 
 BY_HAND = """
@@ -347,8 +347,8 @@ def test_benchmarks_are_compared_only_on_request(session: Session, tmp_path: Pat
 def test_pledges_of_several_vos_need_a_choice(session: Session, tmp_path: Path) -> None:
     fill(session, tmp_path)
     text = "federation,year,vo,cpu,benchmark\nEast,2026,cms,7,HS23\n"
-    session.delivered.import_pledges(written(tmp_path, text, "cms.csv"))
-    session.delivered.import_pledges(written(tmp_path, "federation,site,vo\nSouth,site-a,cms\n", "south.csv"))
+    session.ingest("pledges", written(tmp_path, text, "cms.csv"))
+    session.ingest("pledges", written(tmp_path, "federation,site,vo\nSouth,site-a,cms\n", "south.csv"))
     answer = session.delivered.work("federation", window="2026-04")
     assert all(row["pledge_h"] is None for row in answer)
     assert any("--vo" in note for note in answer.notes)
@@ -365,8 +365,8 @@ def test_the_newest_import_counts(session: Session, tmp_path: Path) -> None:
     fill(session, tmp_path)
     later = Session(session.store, session.settings, clock=lambda: datetime(2026, 6, 1, tzinfo=UTC))
     text = "federation,year,quarter,vo,cpu,benchmark\nEast,2026,1,atlas,90,HS23\n"
-    later.delivered.import_pledges(written(tmp_path, text, "new.csv"))
-    later.delivered.import_pledges(written(tmp_path, "federation,site\nWest,SITE-A\n", "moved.csv"))
+    later.ingest("pledges", written(tmp_path, text, "new.csv"))
+    later.ingest("pledges", written(tmp_path, "federation,site\nWest,SITE-A\n", "moved.csv"))
     rows = {row["federation"]: row for row in session.delivered.work("federation", window="2026-04")}
     assert rows["East"]["pledge_h"] == 90 * 24 * 30
     assert rows["West"]["n_jobs"] == 2

@@ -37,7 +37,7 @@ class EnteredRow:
     number: int
     table: Table
     text: str
-    typed: Callable[[], Mapping[str, Any]]
+    typed: Callable[[], dict[str, Any]]
 
 
 Rows = Callable[[str, Path, Mapping[str, Any]], Iterator[EnteredRow]]
@@ -46,14 +46,19 @@ Rows = Callable[[str, Path, Mapping[str, Any]], Iterator[EnteredRow]]
 
 @dataclass(frozen=True)
 class EnteredTables:
-    """A source of entered tables; ``what``: its contents in messages, ``notes``: sentences about the rows."""
+    """A source of entered tables.
+
+    ``what``: its contents in messages; ``notes``: sentences about the rows of a table; ``finished``: adds
+    columns that rest on several rows.
+    """
 
     name: str
     what: str
     tables: tuple[Table, ...]
     rows: Rows
     settable: tuple[Field, ...] = ()
-    notes: Callable[[Sequence[Mapping[str, Any]]], Iterator[str]] | None = None
+    notes: Callable[[Sequence[Mapping[str, Any]]], Iterator[str]] = lambda _: iter(())
+    finished: Callable[[Sequence[dict[str, Any]]], None] = lambda _: None
     default_source: str = "entered"
     most: ClassVar[int] = LARGEST
 
@@ -68,11 +73,11 @@ class EnteredTables:
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         path = file if isinstance(file, Path) else Path(file.name)
         refusals = Refusals(file.name, listed=sys.maxsize)
-        rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
         seen: dict[tuple[object, ...], Mapping[str, Any]] = {}
         for row in self.rows(text_of(file, path, self.what), path, fill):
             try:
-                typed = {"source": path.name, **row.typed()}
+                typed = {"source": path.name} | row.typed()
                 _require_new(typed, row.table, seen)
             except RowError as error:
                 refusals.refuse(error, row.number, row.text)
@@ -83,8 +88,9 @@ class EnteredTables:
             raise InputError(f"{path} has no rows; expected {self.what}")
         for table in self.tables:
             if found := rows[table.name]:
-                notes = self.notes(found) if self.notes is not None else ()
-                yield Parsed.of(found, rejects, (f"{path.name}: {note}" for note in notes), table)
+                self.finished(found)
+                notes = (f"{path.name}: {note}" for note in self.notes(found))
+                yield Parsed.of(found, rejects, notes, table)
                 rejects = ()
         if rejects:
             yield Parsed.of((), rejects, (), self.tables[0])
@@ -94,15 +100,13 @@ def _require_new(
     row: Mapping[str, Any], table: Table, seen: dict[tuple[object, ...], Mapping[str, Any]]
 ) -> None:
     names = given_schema(table).names
-    earlier = seen.setdefault((table.name, *(row.get(name) for name in table.key)), row)
-    if earlier is row:
+    earlier = seen.setdefault((table.name, *(row.get(name) for name in table.key or names)), row)
+    if all(row.get(name) == earlier.get(name) for name in names):
+        if earlier is not row:
+            raise RowError(REPEATED, "", "repeats an earlier row")
         return
-    equal = all(row.get(name) == earlier.get(name) for name in names)
-    raise RowError(
-        REPEATED if equal else CONTRADICTS,
-        "",
-        f"an earlier row has the same {', '.join(table.key)}; accepted: one row of each",
-    )
+    detail = f"an earlier row has the same {', '.join(table.key)}; accepted: one row of each"
+    raise RowError(CONTRADICTS, "", detail)
 
 
 def document(text: str, path: Path, expected: str) -> Any:
@@ -172,27 +176,30 @@ def require_cells(row: Mapping[str, str]) -> None:
         raise RowError("wrong number of columns", "", "more cells than columns; quote text with separators")
 
 
+def refused(number: int, table: Table, text: object, error: RowError) -> EnteredRow:
+    """Return a row of a file that cannot be used."""
+
+    def refuse() -> dict[str, Any]:
+        raise error
+
+    return EnteredRow(number, table, str(text), refuse)
+
+
 def name_in(row: Mapping[str, Any], name: str, *, required: bool = False) -> str | None:
     """Return a name without surrounding blanks, None if it is empty; :class:`RowError` if unusable."""
     value = row.get(name)
-    if value is not None and not isinstance(value, str):
-        raise RowError(BAD_TEXT, name, f"{name} is {str(value)[:_SHOWN]!r}; accepted: a text")
-    text = (value or "").strip()
+    text = value.strip() if isinstance(value, str) else "" if value is None else "\0"
     if "\0" in text or len(text) > _LONGEST:
-        raise RowError(BAD_TEXT, name, f"{name} is too long or contains NUL; accepted: a shorter text")
+        raise RowError(BAD_TEXT, name, f"{name} is {str(value)[:_SHOWN]!r}; accepted: a short text")
     if required and not text:
         raise RowError(MISSING, name, f"{name} is empty; accepted: a name")
     return text or None
 
 
-def amount_in(
-    row: Mapping[str, Any], name: str, most: float, *, least: float = 0.0, required: bool = False
-) -> float | None:
+def amount_in(row: Mapping[str, Any], name: str, most: float, least: float = 0.0) -> float | None:
     """Return a number within bounds, None if it is empty; :class:`RowError` for anything else."""
     value = row.get(name)
     if value is None or (isinstance(value, str) and value.strip().lower() in ("", "-", "null")):
-        if required:
-            raise RowError(MISSING, name, f"{name} is empty; accepted: a number")
         return None
     try:
         number = math.nan if isinstance(value, bool) else float(value)
@@ -205,29 +212,26 @@ def amount_in(
     return number
 
 
-def whole_in(
-    row: Mapping[str, Any], name: str, least: int, most: int, *, required: bool = False
-) -> int | None:
+def whole_in(row: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
     """Return a whole number within bounds, None if it is empty; :class:`RowError` for anything else."""
-    number = amount_in(row, name, most, least=least, required=required)
+    number = amount_in(row, name, most, least)
     if number is not None and number != int(number):
         raise RowError(NO_NUMBER, name, f"{name} is {number:g}; accepted: a whole number")
     return None if number is None else int(number)
 
 
-def year_in(row: Mapping[str, Any], name: str = "year") -> int:
-    """Return a year; :class:`RowError` without one."""
-    year = whole_in(row, name, FIRST_YEAR, LAST_YEAR, required=True)
-    assert year is not None, "required"  # noqa: S101
+def year_in(row: Mapping[str, Any]) -> int:
+    """Return the year; :class:`RowError` without one."""
+    year = whole_in(row, "year", FIRST_YEAR, LAST_YEAR)
+    if year is None:
+        raise RowError(MISSING, "year", "year is empty; accepted: a year")
     return year
 
 
 def time_in(row: Mapping[str, Any], name: str) -> datetime | None:
     """Return a UTC time, None if it is empty; :class:`RowError` if it is not one."""
     text = name_in(row, name)
-    if text is None:
-        return None
     try:
-        return parse_time(text)
+        return None if text is None else parse_time(text)
     except WindowError:
-        raise RowError("bad time", name, f"{name} is '{text[:_SHOWN]}'; accepted: 2026-04-01") from None
+        raise RowError("bad time", name, f"{name} is {text!r:.60}; accepted: 2026-04-01") from None

@@ -5,15 +5,16 @@ next. CRIC names no unit; from pledge year 2023 on its numbers are HS23, before 
 pledge, 0 is a pledge of nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from esjobs.core.errors import InputError
 from esjobs.core.tables import column
-from esjobs.records.ingest.base import FIRST_YEAR, LAST_YEAR, RowError
+from esjobs.records.ingest.base import RowError
 from esjobs.records.ingest.formats.declared_values import BENCHMARKS
 from esjobs.records.ingest.formats.entered_tables import (
     EnteredRow,
@@ -21,6 +22,7 @@ from esjobs.records.ingest.formats.entered_tables import (
     amount_in,
     document,
     name_in,
+    refused,
     require_cells,
     require_columns,
     table_rows,
@@ -52,7 +54,7 @@ def _rows(text: str, path: Path, options: Mapping[str, Any]) -> Iterator[Entered
     rebus = any(isinstance(each, dict) and "PledgeType" in each for each in listed)
     for number, each in enumerate(listed, 1):
         if not isinstance(each, dict):
-            yield _refused(number, each, "not a federation", EXPECTED)
+            yield refused(number, PLEDGES, each, RowError("not a federation", "", f"accepted: {EXPECTED}"))
         elif rebus:
             yield from _rebus(number, each, options)
         else:
@@ -64,37 +66,26 @@ def _federations(content: Mapping[str, Any]) -> list[Any]:
     return [content] if "pledges" in content else list(content.values())
 
 
-def _refused(number: int, value: object, reason: str, accepted: str) -> EnteredRow:
-    def refuse() -> Mapping[str, Any]:
-        raise RowError(reason, "", f"{str(value)[:60]!r}; accepted: {accepted}")
-
-    return EnteredRow(number, PLEDGES, str(value), refuse)
-
-
 # -- CRIC ------------------------------------------------------------------------------------------------
 
 
 def _cric(number: int, of: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[EnteredRow]:
-    sites, vos = of.get("rcsites") or [], of.get("vos") or [None]
+    name, sites, vos = of.get("name"), of.get("rcsites") or [], of.get("vos") or [None]
     if not isinstance(sites, list) or not isinstance(vos, list):
-        yield _refused(number, sites, "not a list", "lists rcsites and vos")
-        sites = []
-    for site in sites:
-        for vo in vos:
-            typed = partial(_site, {"federation": of.get("name"), "site": site, "vo": vo})
-            yield EnteredRow(number, FEDERATION_SITES, f"{of.get('name')} {site} {vo}", typed)
-    pledges = of.get("pledges")
-    if not pledges:
-        yield _refused(number, of.get("name"), NO_PLEDGE, "a member pledges")
-        return
-    for path, cell in _leaves(pledges, 3):
+        yield refused(number, FEDERATION_SITES, sites, RowError("not a list", "rcsites", "accepted: names"))
+        sites, vos = [], []
+    for site, vo in product(sites, vos):
+        typed = partial(_site, {"federation": name, "site": site, "vo": vo})
+        yield EnteredRow(number, FEDERATION_SITES, f"{name} {site} {vo}", typed)
+    for path, cell in _leaves(of.get("pledges"), 3):
         if len(path) < 3 or not isinstance(cell, dict):
-            yield _refused(number, cell, "not a pledge", "pledges by year, quarter and VO")
+            error = RowError(NO_PLEDGE, "pledges", "accepted: CPU by year, quarter and VO")
+            yield refused(number, PLEDGES, f"{name} {cell}", error)
             continue
         year, quarter, vo = path
-        facts = {**of, "federation": of.get("name"), "year": year, "vo": vo, "cpu": cell.get("CPU")}
+        facts = {**of, "federation": name, "year": year, "vo": vo, "cpu": cell.get("CPU")}
         facts |= {"quarter": quarter.upper().removeprefix("Q"), "tier": of.get("tier_level")}
-        yield EnteredRow(number, PLEDGES, f"{of.get('name')} {path}", partial(_pledge, facts, options))
+        yield EnteredRow(number, PLEDGES, f"{name} {path}", partial(_pledge, facts, options))
 
 
 def _leaves(value: Any, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -111,28 +102,24 @@ def _leaves(value: Any, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _rebus(number: int, row: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[EnteredRow]:
-    unit = str(row.get("PledgeUnit", "")).strip().lower()
     year = row.get("Year", options.get("year"))
     if year is None:
-        raise InputError("REBUS names no pledge year; add --year 2020 (the year of its April)")
+        raise InputError("REBUS names no pledge year; add --set year=2020 (the year of its April)")
     for vo in _REBUS_VOS:
+        text = f"{row.get('Federation')} {row.get('PledgeType')} {vo}"
+        if row.get("PledgeType") != "CPU":
+            yield refused(number, PLEDGES, text, RowError(NOT_CPU, "PledgeType", "only CPU is stored"))
+            continue
         facts = {
             "federation": row.get("Federation"),
             "country_code": row.get("Country"),
-            "tier": str(row.get("Tier", "")).strip().lower().removeprefix("tier") or None,
+            "tier": str(row.get("Tier", "")).lower().removeprefix("tier"),
             "year": year,
             "vo": vo,
             "cpu": row.get(vo),
-            "benchmark": _UNITS.get(unit),
+            "benchmark": row.get("PledgeUnit"),
         }
-        typed = partial(_rebus_pledge, row.get("PledgeType"), facts, options)
-        yield EnteredRow(number, PLEDGES, f"{row.get('Federation')} {vo}", typed)
-
-
-def _rebus_pledge(kind: object, facts: Mapping[str, Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
-    if str(kind).strip().upper() != "CPU":
-        raise RowError(NOT_CPU, "PledgeType", f"{str(kind)[:60]!r}; only pledges of CPU are stored")
-    return _pledge(facts, options)
+        yield EnteredRow(number, PLEDGES, text, partial(_pledge, facts, options))
 
 
 # -- tables in text --------------------------------------------------------------------------------------
@@ -150,7 +137,7 @@ def _table(text: str, path: Path, options: Mapping[str, Any]) -> Iterator[Entere
         yield EnteredRow(number, PLEDGES, ",".join(row.values()), partial(_pledge, row, options))
 
 
-def _site(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _site(row: Mapping[str, Any]) -> dict[str, Any]:
     require_cells(row)
     vo = name_in(row, "vo")
     return {
@@ -162,7 +149,7 @@ def _site(row: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _pledge(row: Mapping[str, Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
+def _pledge(row: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     require_cells(row)
     federation = name_in(row, "federation", required=True)
     cpu = amount_in(row, "cpu", _MOST)
@@ -207,19 +194,6 @@ def quarter_start(year: int, quarter: int) -> datetime:
     return datetime(year + later, month + 1, 1, tzinfo=UTC)
 
 
-def _notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    federations = len({row["federation"] for row in rows})
-    if "cpu" not in rows[0]:
-        yield f"{len({row['site'] for row in rows})} sites of {federations} federations"
-        return
-    years = sorted({row["year"] for row in rows})
-    vos, units = ({row[name] for row in rows} for name in ("vo", "benchmark"))
-    yield (
-        f"pledges of {federations} federations, pledge years {years[0]} to "
-        f"{years[-1]}, {', '.join(sorted(vos))}, in {' and '.join(sorted(units))}"
-    )
-
-
 PLEDGE_TABLES = EnteredTables(
     "pledges",
     "pledges",
@@ -227,8 +201,7 @@ PLEDGE_TABLES = EnteredTables(
     _rows,
     (
         column("benchmark", "text", "HS06 or HS23; CRIC's default: HS23 from pledge year 2023 on"),
-        column("year", "integer", f"pledge year of REBUS, {FIRST_YEAR} to {LAST_YEAR}"),
+        column("year", "integer", "pledge year of REBUS: the year of its April"),
     ),
-    _notes,
 )
 """The format ``pledges``."""

@@ -5,18 +5,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from esjobs.core.errors import InputError
 from esjobs.records.ingest.base import FALSE, TRUE, RowError
 from esjobs.records.ingest.formats.entered_tables import (
     BAD_TEXT,
     MISSING,
+    REPEATED,
     EnteredRow,
     EnteredTables,
     amount_in,
     name_in,
+    refused,
     require_cells,
     require_columns,
     table_rows,
@@ -38,13 +40,12 @@ _TIME = "datetime (utc)"
 
 def _power_rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[EnteredRow]:
     header, rows = table_rows(text, path)
-    if not {"watts_per_core", "pue"} & set(header):
-        require_columns(header, ("watts_per_core",), path, "watts per core")
+    require_columns(header, () if "pue" in header else ("watts_per_core",), path, "watts per core")
     for number, row in rows:
         yield EnteredRow(number, POWER, ",".join(row.values()), partial(_power, row))
 
 
-def _power(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _power(row: Mapping[str, Any]) -> dict[str, Any]:
     require_cells(row)
     raw, smt = name_in(row, "cpu_model"), (name_in(row, "smt") or "").lower()
     model = resolve(raw) if raw else None
@@ -52,8 +53,8 @@ def _power(row: Mapping[str, Any]) -> Mapping[str, Any]:
         raise RowError("no CPU model", "cpu_model", f"'{raw[:60]}' does not name a CPU model")
     if smt not in ("", *TRUE, *FALSE):
         raise RowError(BAD_TEXT, "smt", f"smt is '{smt[:60]}'; accepted: true, false, or an empty cell")
-    watts = amount_in(row, "watts_per_core", _MOST_WATTS, least=0.01)
-    pue = amount_in(row, "pue", _MOST_PUE, least=1.0)
+    watts = amount_in(row, "watts_per_core", _MOST_WATTS, 0.01)
+    pue = amount_in(row, "pue", _MOST_PUE, 1.0)
     if watts is None and pue is None:
         raise RowError(MISSING, "watts_per_core", "neither watts_per_core nor pue; accepted: one of them")
     return {
@@ -88,7 +89,7 @@ def _factor_rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[Entere
         yield EnteredRow(number, EMISSION_FACTORS, ",".join(row.values()), typed)
 
 
-def _factor(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _factor(row: Mapping[str, Any]) -> dict[str, Any]:
     require_cells(row)
     country, kind = name_in(row, "country_code"), name_in(row, "kind", required=True)
     code = country and country_code(country)
@@ -96,18 +97,21 @@ def _factor(row: Mapping[str, Any]) -> Mapping[str, Any]:
         raise RowError(NO_COUNTRY, "country_code", f"'{country[:60]}'; accepted: a country of ISO 3166")
     if kind not in KINDS_OF_FACTORS:
         raise RowError(BAD_TEXT, "kind", f"kind is '{kind}'; accepted: {' or '.join(KINDS_OF_FACTORS)}")
+    grams = amount_in(row, "g_per_kwh", _MOST_G)
+    if grams is None:
+        raise RowError(MISSING, "g_per_kwh", "g_per_kwh is empty; accepted: a number")
     return {
         "zone": name_in(row, "zone", required=code is None) or code,
         "country_code": code,
         "year": year_in(row),
         "month": whole_in(row, "month", 1, 12),
-        "g_per_kwh": amount_in(row, "g_per_kwh", _MOST_G, required=True),
+        "g_per_kwh": grams,
         "kind": kind,
         "licence": name_in(row, "licence"),
     }
 
 
-def _of_owid(row: Mapping[str, Any], column: str) -> Mapping[str, Any]:
+def _of_owid(row: Mapping[str, Any], column: str) -> dict[str, Any]:
     # the world and other regions have no code, or one that begins with OWID_
     code = name_in(row, "code")
     if code is None or country_code(code) is None:
@@ -121,50 +125,31 @@ def _of_owid(row: Mapping[str, Any], column: str) -> Mapping[str, Any]:
 def _of_maps(
     header: Sequence[str], rows: Iterator[tuple[int, dict[str, str]]], path: Path
 ) -> Iterator[EnteredRow]:
-    """Yield the monthly means of Electricity Maps; a file with one time per zone and year has yearly ones."""
-    kinds = {
-        name: "direct" if m[1] == "direct" else "life_cycle" for name in header if (m := _MAPS.match(name))
-    }
-    if not kinds:
-        raise InputError(f"{path}, line 1: no column 'Carbon intensity gCO2eq/kWh (Life cycle)'")
+    """Yield monthly means of Electricity Maps, or years of a file with one 1 January per zone and year."""
+    kinds = [(name, "direct" if "direct" in name else "life_cycle") for name in header if _MAPS.match(name)]
     require_columns(header, ("zone id",), path, "Electricity Maps")
-    values: dict[tuple[str, str, datetime], list[tuple[int, float]]] = defaultdict(list)
-    for number, row in rows:
-        for column, kind in kinds.items():
-            try:
-                zone, moment, grams = _of_time(row, column)
-            except RowError as error:
-                yield EnteredRow(number, EMISSION_FACTORS, ",".join(row.values()), partial(_raise, error))
-                continue
-            values[zone, kind, moment].append((number, grams))
+    values: dict[tuple[str, str, datetime], tuple[int, float]] = {}
+    for (number, row), (column, kind) in product(rows, kinds):
+        try:
+            require_cells(row)
+            at, grams = time_in(row, _TIME), amount_in(row, column, _MOST_G)
+            if at is None or grams is None:
+                raise RowError(MISSING, column, "no time or no carbon intensity")
+            if values.setdefault((row["zone id"], kind, at), (number, grams))[0] != number:
+                raise RowError(REPEATED, _TIME, "an earlier row has the same zone and time")
+        except RowError as error:
+            yield refused(number, EMISSION_FACTORS, ",".join(row.values()), error)
+    years = {(zone, kind, at.year) for zone, kind, at in values if (at.month, at.day) == (1, 1)}
     months: dict[tuple[str, str, int, int | None], list[tuple[int, float]]] = defaultdict(list)
-    yearly = len({(zone, kind, at.year) for zone, kind, at in values}) == len(values)
-    yearly = yearly and all((at.month, at.day) == (1, 1) for _, _, at in values)
-    for (zone, kind, at), found in values.items():
-        months[zone, kind, at.year, None if yearly else at.month] += found
+    for (zone, kind, at), value in values.items():
+        months[zone, kind, at.year, None if len(years) == len(values) else at.month].append(value)
     for (zone, kind, year, month), found in months.items():
         facts = {"zone": zone, "kind": kind, "year": year, "month": month, "licence": "ODbL"}
         facts["country_code"] = zone if len(zone) == 2 and country_code(zone) else None
         facts["g_per_kwh"] = sum(grams for _, grams in found) / len(found)
         yield EnteredRow(found[0][0], EMISSION_FACTORS, zone, partial(_factor, facts))
         for number, _ in found[1:]:
-            yield EnteredRow(number, EMISSION_FACTORS, zone, partial(_raise, _MERGED))
-
-
-_MERGED = RowError(AVERAGED, "", "the month has the mean of its rows")
-
-
-def _of_time(row: Mapping[str, str], column: str) -> tuple[str, datetime, float]:
-    require_cells(row)
-    zone, moment = name_in(row, "zone id", required=True), time_in(row, _TIME)
-    grams = amount_in(row, column, _MOST_G, required=True)
-    if moment is None or zone is None or grams is None:
-        raise RowError(MISSING, _TIME, f"{_TIME} is empty; accepted: a time")
-    return zone, moment, grams
-
-
-def _raise(error: RowError) -> Mapping[str, Any]:
-    raise error
+            yield refused(number, EMISSION_FACTORS, zone, RowError(AVERAGED, "", "the month has the mean"))
 
 
 EMISSION_TABLE = EnteredTables("emissions", "emission factors", (EMISSION_FACTORS,), _factor_rows)

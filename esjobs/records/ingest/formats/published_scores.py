@@ -18,14 +18,14 @@ from typing import Any
 
 from esjobs.core.errors import InputError
 from esjobs.records.ingest.base import RowError
+from esjobs.records.ingest.formats.entered_tables import NO_NUMBER
 from esjobs.records.ingest.formats.reference_scores import (
-    NO_NUMBER,
     NO_VALUE,
     Line,
-    ReferenceScores,
     cells,
     count,
     number,
+    reference_scores,
     score,
 )
 
@@ -79,7 +79,7 @@ def _moment(name: str, text: str) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-HEPIX_HS23 = ReferenceScores("hepix-hs23", _hs23_lines)
+HEPIX_HS23 = reference_scores("hepix-hs23", _hs23_lines)
 """The format ``hepix-hs23``."""
 
 
@@ -141,7 +141,7 @@ def _beginning(named: Mapping[str, str], begin: str) -> str:
     return next((value for name, value in named.items() if name.startswith(begin)), "")
 
 
-HEPIX_HS06 = ReferenceScores("hepix-hs06", _hs06_lines)
+HEPIX_HS06 = reference_scores("hepix-hs06", _hs06_lines)
 """The format ``hepix-hs06``."""
 
 
@@ -189,8 +189,8 @@ def _factor(path: Path, fit: str, row: Mapping[str, str]) -> Mapping[str, Any]:
     }
 
 
-ATLAS_HS06 = ReferenceScores("atlas-hs06", _atlas_lines)
+ATLAS_HS06 = reference_scores("atlas-hs06", _atlas_lines)
 """The format ``atlas-hs06``."""
 
-ATLAS_FACTORS = ReferenceScores("atlas-factors", _factor_lines)
+ATLAS_FACTORS = reference_scores("atlas-factors", _factor_lines)
 """The format ``atlas-factors``."""
