@@ -38,9 +38,9 @@ from esjobs.store.files.destination import writing_text
 @click.option(
     "--against",
     type=click.Choice(["accounting"]),
-    help="Compare months and sites with accounting (esjobs ingest apel); gives reasons of differences.",
+    help="Compare by month and site, with causes of differences.",
 )
-@click.option("--apel", is_flag=True, help="Write sums of months as APEL summaries, for sites to compare.")
+@click.option("--apel", is_flag=True, help="Write APEL summaries of months, for sites to compare.")
 @click.option("--one-scale", is_flag=True, help="Add HS06-hours and HS23-hours one to one, as WLCG does.")
 @top_option(0)
 @where_option
@@ -82,7 +82,7 @@ def delivered(
     say_notes(obj, answer.notes)
 
 
-@example("esjobs energy --by site,month", "esjobs energy --by cpu_model --factors direct")
+@example("esjobs energy --by site,month")
 @click.command()
 @click.option(
     "--by", default="site", show_default=True, metavar="FIELD[,FIELD]", help="Group by, also cpu_model."
@@ -98,8 +98,8 @@ def delivered(
 def energy(obj: Context, /, by: str, top: int, form: str, out: str, **of: Any) -> None:
     """Energy and carbon of jobs, by the watts per core of their CPU models.
 
-    Watts come from esjobs ingest power, else esjobs reference import hepix-hs23, else 4.9 W are assumed;
-    emission factors from esjobs ingest emissions.
+    Watts: esjobs ingest power, else esjobs reference import hepix-hs23, else 4.9 W; emission factors: esjobs
+    ingest emissions.
     """
     with obj.session() as session:
         answer = session.delivered.energy(_split(by), **of)

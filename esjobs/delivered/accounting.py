@@ -29,9 +29,16 @@ _BENCHMARKS = {"HS06": "hs06_wall_s", "HS23": "hs23_wall_s"}
 _NAMES_IN_APEL = {"HS06": "hepspec", "HS23": "HEPscore23"}
 # Beside these and the benchmark, equal rows are one sum published twice.
 _SAME_SUM = ("vo", "vo_group", "vo_role", "user", "submit_host", "infrastructure", "processors", "nodes")
-_NUMBERS = (
-    *("core_h", "accounted_core_h", "ratio", "cpu_core_h", "accounted_cpu_h"),
-    *("score", "accounted_score", "score_ratio"),
+_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("month", "site")),
+        *((name, pa.int64()) for name in ("jobs", "accounted_jobs")),
+        *((name, pa.float64()) for name in ("core_h", "accounted_core_h", "ratio")),
+        *(("reason", pa.string()), ("cpu_core_h", pa.float64()), ("accounted_cpu_h", pa.float64())),
+        ("benchmark", pa.string()),
+        *((name, pa.float64()) for name in ("score", "accounted_score", "score_ratio")),
+        ("score_reason", pa.string()),
+    ]
 )
 Row = Mapping[str, Any]
 
@@ -68,9 +75,7 @@ def compare(
     rows = read_table(store, ACCOUNTING, [months]).to_pylist()
     rows = [row for row in rows if vo is None or (row["vo"] or "").lower() == vo.lower()]
     if not rows:
-        raise NoResultError(
-            f"no accounting{f' of {vo}' if vo else ''} in {span}; load it: esjobs ingest apel"
-        )
+        raise NoResultError(f"no accounting of {vo or 'any VO'} in {span}; load it: esjobs ingest apel")
     pairs: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
     names: dict[str, str] = {}
     for row in rows:
@@ -80,21 +85,9 @@ def compare(
     _add_jobs(store, span, where, pairs, names)
     values = _declared_ever(store, span)
     found = [_compared(month, names[site], pair, values[site]) for (month, site), pair in pairs.items()]
-    found.sort(
-        key=lambda row: (-abs((row["accounted_core_h"] or 0.0) - (row["core_h"] or 0.0)), row["month"])
-    )
-    texts = ("month", "site", "reason", "benchmark", "score_reason")
-    columns = [
-        ("jobs", pa.int64()),
-        ("accounted_jobs", pa.int64()),
-        *((name, pa.float64()) for name in _NUMBERS),
-    ]
-    schema = pa.schema(
-        [*((name, pa.string()) for name in texts[:2]), *columns, *((name, pa.string()) for name in texts[2:])]
-    )
-    return Answer(
-        pa.Table.from_pylist(found, schema=schema), (f"months {span}",), title="jobs against accounting"
-    )
+    found.sort(key=lambda row: -abs((row["accounted_core_h"] or 0.0) - (row["core_h"] or 0.0)))
+    table = pa.Table.from_pylist(found, schema=_SCHEMA)
+    return Answer(table, (f"months {span}",), title="jobs against accounting")
 
 
 def whole_months(store: JobStore, window: Window | None) -> Window:
@@ -124,9 +117,8 @@ def _add_jobs(
     # a day more on both sides: messages may follow another clock
     wider = Window(span.start - timedelta(days=1), span.end + timedelta(days=1))
     by_site: dict[str, dict[date, tuple[float, float]]] = defaultdict(dict)
-    for row in query_jobs(
-        store, ["site", "day"], ["core_h", "wall_h"], where=where, window=wider
-    ).to_pylist():
+    days = query_jobs(store, ["site", "day"], ["core_h", "wall_h"], where=where, window=wider)
+    for row in days.to_pylist():
         by_site[row["site"].lower()][row["day"]] = row["core_h"] or 0.0, row["wall_h"] or 0.0
     for (_, site), pair in pairs.items():
         pair.days = by_site[site]

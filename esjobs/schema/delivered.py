@@ -28,13 +28,13 @@ _OF_IMPORT = (
 
 PLEDGES = Table(
     "pledges",
-    "computing capacity that federations pledged; the newest import counts",
+    "capacity that federations pledged; the newest import counts",
     "import_id",
     (
         _FEDERATION,
         column("vo", "keyword", "virtual organisation, lower case"),
         column("year", "integer", "pledge year, from 1 April"),
-        column("quarter", "integer", "1: April to June, ..., 4: January to March; null: complete year"),
+        column("quarter", "integer", "1: April to June; null: complete year"),
         column("cpu", "number", "pledged capacity; 0: pledged none", "benchmark"),
         column("benchmark", "keyword", "HS06 or HS23", values=("HS06", "HS23")),
         column("valid_from", "time", "start of the quarter or year", "UTC"),
@@ -51,7 +51,7 @@ PLEDGES = Table(
 
 FEDERATION_SITES = Table(
     "federation_sites",
-    "sites of federations; the newest import counts",
+    "sites of federations",
     "import_id",
     (
         _FEDERATION,
@@ -68,14 +68,14 @@ FEDERATION_SITES = Table(
 
 POWER = Table(
     "power",
-    "watts per core and PUE of sites; the newest import counts",
+    "watts per core and PUE of sites",
     "import_id",
     (
         column("site", "keyword", "site; null: all"),
         column("cpu_model", "keyword", "canonical CPU model; null: all"),
         column("smt", "boolean", "true with two threads per core; null: either"),
         column("watts_per_core", "number", "power of a job slot at full load", "W"),
-        column("pue", "number", "power of the centre over that of its computers; null: not stated"),
+        column("pue", "number", "power of the centre over that of its computers"),
         _SITE_VALID_FROM,
         *_OF_IMPORT,
     ),
@@ -86,7 +86,7 @@ POWER = Table(
 
 EMISSION_FACTORS = Table(
     "emission_factors",
-    "carbon intensity of electricity; the newest import counts",
+    "carbon intensity of electricity",
     "import_id",
     (
         column("zone", "keyword", "country or zone of the grid"),

@@ -1,4 +1,4 @@
-"""Delivered work against pledges is the same on every engine."""
+"""Delivered work against pledges, and energy, are the same on every engine."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
+from tests.delivered import test_energy
 from tests.delivered.test_pledges import cric, fill, written
 
 pytestmark = pytest.mark.one_vendor
@@ -36,3 +37,16 @@ def test_every_engine_answers_equally(store: JobStore, tmp_path: Path) -> None:
         for name, value in row.items():
             same = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
             assert other[name] == same, name
+
+
+def test_energy_is_the_same(store: JobStore, tmp_path: Path) -> None:
+    session = Session(store, Settings(), clock=lambda: NOW)
+    test_energy.fill(session, tmp_path)
+    found = list(session.delivered.energy(["site", "month"]))
+    with memory_session() as embedded:
+        test_energy.fill(embedded, tmp_path)
+        expected = list(embedded.delivered.energy(["site", "month"]))
+    assert len(found) == len(expected) == 5
+    for row, other in zip(found, expected, strict=True):
+        for name, value in row.items():
+            assert other[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value)

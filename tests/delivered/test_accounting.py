@@ -68,7 +68,7 @@ def sums(
 
 
 SAME = (sums(8, 280, 28), sums(1, 280, 28))
-HALF = {"EarliestEndTime": 1769940000, "LatestEndTime": 1771023600}  # 1 to 13 February
+HALF: dict[str, Any] = {"EarliestEndTime": 1769940000, "LatestEndTime": 1771023600}  # 1 to 13 February
 PLANTS: dict[str, tuple[str | None, str | None, tuple[dict[str, Any], ...]]] = {
     "equal": (None, None, SAME),
     "half": ("month edge", None, (sums(8, 130, 13, **HALF), sums(1, 130, 13, **HALF))),
