@@ -34,14 +34,14 @@ from esjobs.store.files.destination import writing_text
     metavar="FIELD[,FIELD]",
     help=f"Group by: {', '.join(BY)}.",
 )
-@click.option("--vo", metavar="NAME", help="VO of the jobs, whose pledges are shown by federation.")
+@click.option("--vo", metavar="NAME", help="VO whose pledges or accounting to use.")
 @click.option(
     "--against",
     type=click.Choice(["accounting"]),
     help="Compare by month and site, with causes of differences.",
 )
 @click.option("--apel", is_flag=True, help="Write APEL summaries of months, for sites to compare.")
-@click.option("--one-scale", is_flag=True, help="Add HS06-hours and HS23-hours one to one, as WLCG does.")
+@click.option("--one-scale", is_flag=True, help="Add HS06-hours and HS23-hours one to one.")
 @top_option(0)
 @where_option
 @window_option

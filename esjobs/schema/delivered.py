@@ -40,7 +40,7 @@ PLEDGES = Table(
         column("valid_from", "time", "start of the quarter or year", "UTC"),
         column("tier", "integer", "tier of WLCG"),
         _COUNTRY,
-        column("accounting_name", "keyword", "name of the federation in the accounting"),
+        column("accounting_name", "keyword", "its name in the accounting"),
         column("infrastructure", "keyword", "EGI or OSG"),
         *_OF_IMPORT,
     ),
