@@ -24,7 +24,7 @@ from esjobs.store.files.destination import writing_text
     "esjobs delivered --by country,month",
     "esjobs delivered --by user --where queue=POPLAR-LCG2",
     "esjobs delivered --by federation,month --vo atlas",
-    "esjobs delivered --against accounting --window 2026-10",
+    "esjobs delivered --against accounting",
 )
 @click.command()
 @click.option(
