@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from esjobs.core.errors import NoJobsError, NoResultError
+from esjobs.core.errors import NoResultError
 from esjobs.core.query import Days, In
 from esjobs.core.window import Window
 from esjobs.delivered.pledges import months_of
-from esjobs.delivered.work import Question, delivered, groups_of
+from esjobs.delivered.work import Question, delivered, groups_of, span_of
 from esjobs.publish.publication import read_table
 from esjobs.records.answer import Answer
-from esjobs.records.declared.values import known_sites, stored_window
+from esjobs.records.declared.values import known_sites
 from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.accounting import ACCOUNTING, UNDECLARED
 from esjobs.schema.declared import COREPOWER
@@ -56,6 +56,10 @@ class _Pair:
         """Return the sum of a column in seconds of the messages, in hours; missing values count as none."""
         return sum(row[column] or 0.0 for row in (self.rows if rows is None else rows)) / _HOUR_S
 
+    def wall_h(self, month: str) -> float:
+        """Return the wall hours of the jobs of the month."""
+        return sum(wall for day, (_, wall) in self.days.items() if f"{day:%Y-%m}" == month)
+
 
 def compare(
     store: JobStore, window: Window | None, where: Sequence[str] = (), *, vo: str | None = None
@@ -71,31 +75,35 @@ def compare(
     accounting of the months, :class:`NoJobsError` without jobs.
     """
     span = whole_months(store, window)
-    months = Days("month", span.start.date(), span.end.date() - timedelta(days=1))
-    rows = read_table(store, ACCOUNTING, [months]).to_pylist()
-    rows = [row for row in rows if vo is None or (row["vo"] or "").lower() == vo.lower()]
-    if not rows:
-        raise NoResultError(f"no accounting of {vo or 'any VO'} in {span}; load it: esjobs ingest apel")
     pairs: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
     names: dict[str, str] = {}
-    for row in rows:
-        if row["site"] is not None:
-            names.setdefault(row["site"].lower(), row["site"])
-            pairs[f"{row['month']:%Y-%m}", row["site"].lower()].rows.append(row)
+    for row in _messages(store, span, vo):
+        names.setdefault(row["site"].lower(), row["site"])
+        pairs[f"{row['month']:%Y-%m}", row["site"].lower()].rows.append(row)
     _add_jobs(store, span, where, pairs, names)
     values = _declared_ever(store, span)
     found = [_compared(month, names[site], pair, values[site]) for (month, site), pair in pairs.items()]
-    found.sort(key=lambda row: -abs((row["accounted_core_h"] or 0.0) - (row["core_h"] or 0.0)))
+    found.sort(key=_difference, reverse=True)
     table = pa.Table.from_pylist(found, schema=_SCHEMA)
     return Answer(table, (f"months {span}",), title="jobs against accounting")
 
 
+def _messages(store: JobStore, span: Window, vo: str | None) -> list[Row]:
+    months = Days("month", span.start.date(), span.end.date() - timedelta(days=1))
+    of_months = read_table(store, ACCOUNTING, [months]).to_pylist()
+    rows = [row for row in of_months if vo is None or (row["vo"] or "").lower() == vo.lower()]
+    if not rows:
+        raise NoResultError(f"no accounting of {vo or 'any VO'} in {span}; load it: esjobs ingest apel")
+    return [row for row in rows if row["site"] is not None]
+
+
+def _difference(row: Row) -> float:
+    return abs(float(row["accounted_core_h"] or 0.0) - float(row["core_h"] or 0.0))
+
+
 def whole_months(store: JobStore, window: Window | None) -> Window:
     """Return the whole months that a window touches, None: all jobs; :class:`NoJobsError` without jobs."""
-    span = window or stored_window(store)
-    if span is None:
-        raise NoJobsError("no jobs stored; load some: esjobs ingest")
-    months = list(months_of(span))
+    months = list(months_of(span_of(store, window)))
     return Window.parse(f"{months[0]}/{months[-1]}")
 
 
@@ -168,31 +176,37 @@ def reason(difference: float, of: float, effects: Iterator[tuple[str, float]]) -
 
 def causes(month: str, pair: _Pair) -> Iterator[tuple[str, float]]:
     """Yield what may set accounting apart from jobs, and the core-hours by which it would be above them."""
-    ours, wall = (
-        pair.jobs["core_h"],
-        sum(wall for day, (_, wall) in pair.days.items() if f"{day:%Y-%m}" == month),
-    )
-    accounted, rows = pair.hours("core_s"), pair.rows
-    first, last = ([row[name] for row in rows if row[name]] for name in ("first_end", "last_end"))
-    if first and last:
-        span = (min(first).date(), max(last).date())
-        inside = sum(hours for day, (hours, _) in pair.days.items() if span[0] <= day <= span[1])
-        yield "month edge", inside - ours
+    ours, accounted, rows = pair.jobs["core_h"], pair.hours("core_s"), pair.rows
+    wall = pair.wall_h(month)
+    yield "month edge", _within_edges(pair) - ours
     if all((row["processors"] or 1) == 1 for row in rows):
         yield "wall not x cores", wall - ours
     yield "wall multiplied by site", accounted - pair.hours("wall_s", [row for row in rows if row["core_s"]])
+    yield from _causes_of_jobs(pair, ours, accounted)
+    yield "label doubled", _doubled(rows) / _HOUR_S
+    yield "zero wall", -pair.hours("cpu_s", [row for row in rows if not row["wall_s"]])
+    without = pair.hours("wall_s", [row for row in rows if row["core_s"] is None])
+    yield "cores missing", -without * ours / wall
+
+
+def _within_edges(pair: _Pair) -> float:
+    """Return the core-hours of jobs between the first and the last day of the messages."""
+    first, last = ([row[name] for row in pair.rows if row[name]] for name in ("first_end", "last_end"))
+    if not first or not last:
+        return pair.jobs["core_h"]
+    span = (min(first).date(), max(last).date())
+    return sum(hours for day, (hours, _) in pair.days.items() if span[0] <= day <= span[1])
+
+
+def _causes_of_jobs(pair: _Pair, ours: float, accounted: float) -> Iterator[tuple[str, float]]:
     of_vo: dict[object, float] = defaultdict(float)
-    for row in rows:
+    for row in pair.rows:
         of_vo[row["vo"]] += (row["core_s"] or 0.0) / _HOUR_S
     yield "other VO/local jobs", accounted - max(of_vo.values())
     if pair.jobs["cpu_core_h"]:
         # the payloads' CPU time is in both, the pilots' waiting only in that of the batch system
         yield "pilot vs payload", accounted - pair.hours("cpu_s") * ours / pair.jobs["cpu_core_h"]
     yield "failed/closed not counted", -pair.jobs["failed_core_h"]
-    yield "label doubled", _doubled(rows) / _HOUR_S
-    yield "zero wall", -pair.hours("cpu_s", [row for row in rows if not row["wall_s"]])
-    without = [row for row in rows if row["core_s"] is None]
-    yield "cores missing", -pair.hours("wall_s", without) * ours / wall if wall else 0.0
 
 
 def _doubled(rows: Sequence[Row]) -> float:
@@ -206,26 +220,27 @@ def _doubled(rows: Sequence[Row]) -> float:
 
 def _scores(pair: _Pair, values: Sequence[float]) -> dict[str, Any]:
     """Return the comparison of scores per core in the benchmark that both sides have the most of."""
-    both = [name for name in pair.scores if pair.hours(_BENCHMARKS[name]) and pair.scores[name][1]]
+    both = [name for name in pair.scores if pair.scores[name][1] and pair.hours(_BENCHMARKS[name])]
     if not both:
         return {}
     benchmark = max(both, key=lambda name: pair.scores[name][1])
-    column = _BENCHMARKS[benchmark]
+    return {"benchmark": benchmark, **_score(pair, benchmark, values)}
+
+
+def _score(pair: _Pair, benchmark: str, values: Sequence[float]) -> dict[str, Any]:
+    column, (work, of_h) = _BENCHMARKS[benchmark], pair.scores[benchmark]
+    ours = work / of_h
     rows = [row for row in pair.rows if row[column] is not None and row["core_s"]]
-    core_h = pair.hours("core_s", rows)
-    theirs = sum(row[column] * row["processors"] for row in rows) / _HOUR_S / core_h if core_h else 0.0
-    declared_h, of_h = pair.scores[benchmark]
-    ours = declared_h / of_h
-    default_h = pair.hours("core_s", [row for row in rows if row["declared"] is False])
-
-    def effects() -> Iterator[tuple[str, float]]:
-        yield "default factor 12", (UNDECLARED - ours) * default_h / core_h
-        nearest = min(values, key=lambda value: abs(value - theirs), default=ours)
-        yield "score valid from", nearest - ours
-
-    why = reason(theirs - ours, ours, effects()) if theirs else None
-    facts = {"benchmark": benchmark, "score": ours, "accounted_score": theirs or None}
-    return {**facts, "score_ratio": theirs / ours if theirs else None, "score_reason": why}
+    core_s = sum(row["core_s"] for row in rows)
+    if not core_s:
+        return {"score": ours}
+    theirs = sum(row[column] * row["processors"] for row in rows) / core_s
+    default = sum(row["core_s"] for row in rows if row["declared"] is False) / core_s
+    nearest = min(values, key=lambda value: abs(value - theirs), default=ours)
+    effects = (("default factor 12", (UNDECLARED - ours) * default), ("score valid from", nearest - ours))
+    why = reason(theirs - ours, ours, iter(effects))
+    ratio = theirs / ours
+    return {"score": ours, "accounted_score": theirs, "score_ratio": ratio, "score_reason": why}
 
 
 def apel_text(

@@ -10,17 +10,18 @@ from statistics import median
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.errors import UsageError
 from esjobs.core.numbers import exact_percent
 from esjobs.core.query import In
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
 from esjobs.delivered.pledges import newest
 from esjobs.delivered.scores import Measured, measured_scores, parts, run_for
+from esjobs.delivered.work import require_groupings, rows_in, span_of
 from esjobs.publish.publication import read_table
 from esjobs.records.answer import Answer
-from esjobs.records.declared.values import stored_window
 from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.countries import country_code
 from esjobs.schema.delivered import EMISSION_FACTORS, ENERGY_BY, KINDS_OF_FACTORS, POWER
@@ -74,6 +75,11 @@ class Power:
         if (model, "any") in self.models:
             return Watts(*self.models[model, "any"], "model", (model,))
         return Watts(ASSUMED_W, ASSUMED_ERROR, "assumed", (model,))
+
+    def pue(self, job: Row, at: datetime) -> float:
+        """Return the imported PUE of the site, 1 without one."""
+        row = self.best("pue", job, at)
+        return 1.0 if row is None else float(row["pue"])
 
     def best(self, column: str, job: Row, at: datetime) -> Row | None:
         """Return the imported row with a value that fits best: the most specific, of those the newest."""
@@ -162,20 +168,33 @@ class _Sums:
         """Return the columns of the group."""
         energy = sum(kwh for kwh, _ in self.blocks.values())
         missing = self.factors["none"]
-        row: dict[str, float | int | None] = {
-            "n_jobs": self.n_jobs,
-            "core_h": self.core_h or None,
-            "energy_kwh": energy or None,
-            "energy_kwh_err": math.hypot(*(kwh * error for kwh, error in self.blocks.values())) or None,
-            "gco2e": self.gco2e if energy > missing else None,
-            "older_factor_kwh": self.factors["older"] or None,
-            "no_factor_kwh": missing or None,
-            **{f"{name}_frac": self.sources[name] / energy if energy else None for name in SOURCES},
+        sums = {
+            "core_h": self.core_h,
+            "energy_kwh": energy,
+            "energy_kwh_err": math.hypot(*(kwh * error for kwh, error in self.blocks.values())),
+            "older_factor_kwh": self.factors["older"],
+            "no_factor_kwh": missing,
         }
-        for unit, (kwh, grams, number) in (("event", self.of_events), ("hs23_h", self.of_hs23)):
-            row[f"wh_per_{unit}"] = 1000 * kwh / number if number else None
-            row[f"g_per_{unit}"] = grams / number if number and not missing else None
-        return row
+        return {
+            "n_jobs": self.n_jobs,
+            **{name: value or None for name, value in sums.items()},
+            "gco2e": self.gco2e if energy > missing else None,
+            **{f"{name}_frac": _ratio(self.sources[name], energy) for name in SOURCES},
+            **_per("event", self.of_events, complete=not missing),
+            **_per("hs23_h", self.of_hs23, complete=not missing),
+        }
+
+
+def _per(unit: str, sums: Sequence[float], *, complete: bool) -> dict[str, float | None]:
+    kwh, grams, number = sums
+    return {
+        f"wh_per_{unit}": _ratio(1000 * kwh, number),
+        f"g_per_{unit}": _ratio(grams, number) if complete else None,
+    }
+
+
+def _ratio(part: float, of: float) -> float | None:
+    return part / of if of else None
 
 
 def energy(
@@ -200,43 +219,32 @@ def energy(
     Cost: one grouped query per stretch of constant watts and PUE. Raises :class:`NoJobsError` without jobs,
     :class:`UsageError` for an unknown grouping or kind.
     """
-    unknown = [name for name in by if name not in ENERGY_BY]
-    if unknown:
-        raise UsageError(f"energy has no grouping '{unknown[0]}'; use {', '.join(ENERGY_BY)}")
-    span = window or stored_window(store)
-    if span is None:
-        raise NoJobsError("no jobs stored; load some: esjobs ingest")
+    require_groupings("energy", by, ENERGY_BY)
+    span, conditions = span_of(store, window), tuple(where)
     power, factors = read_power(store), read_factors(store, kind)
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
     groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
     keys = tuple(dict.fromkeys((*by, *_KEYS)))
-    metrics, conditions = ("jobs", "core_h", "events"), tuple(where)
-    with_pue = False
     for part in parts(span, (row["valid_from"] for row in power.rows)):
-        try:
-            rows = query_jobs(store, keys, metrics, where=conditions, window=part).to_pylist()
-        except NoJobsError:
-            continue
-        for row in rows:
-            stated = power.best("pue", row, part.start)
-            with_pue = with_pue or stated is not None
-            pue = 1.0 if stated is None else stated["pue"]
+        for row in rows_in(store, keys, ("jobs", "core_h", "events"), conditions, part):
+            watts = power.watts(row, part.start)
+            score = measured.get(row["queue"])
             sums = groups[tuple(row[name] for name in by)]
-            _add(sums, row, power.watts(row, part.start), pue, factors, measured.get(row["queue"]))
+            _add(sums, row, watts.value * power.pue(row, part.start), watts, factors, score)
     if not groups:
         query_jobs(store, [], ["jobs"], where=conditions, window=span)  # raises with the nearest span
     table = _table(by, groups)
-    notes = tuple(_notes(table, kind, with_pue=with_pue))
+    notes = tuple(_notes(table, kind, power))
     return Answer(table, notes, title=f"energy by {', '.join(by) or 'all'}", run=run)
 
 
-def _add(sums: _Sums, row: Row, watts: Watts, pue: float, factors: Factors, score: Measured | None) -> None:
+def _add(sums: _Sums, row: Row, value: float, watts: Watts, factors: Factors, score: Measured | None) -> None:
     sums.n_jobs += row["jobs"]
     core_h = row["core_h"]
     if core_h is None:
         return
-    kwh = core_h * watts.value * pue / 1000
+    kwh = core_h * value / 1000
     sums.core_h += core_h
     sums.blocks[watts.origin] = sums.blocks.get(watts.origin, (0.0, 0.0))[0] + kwh, watts.error
     sums.sources[watts.source] += kwh
@@ -262,17 +270,16 @@ def _table(by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums]) -> pa.Tab
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
 
 
-def _notes(table: pa.Table, kind: str, *, with_pue: bool) -> Iterator[str]:
+def _notes(table: pa.Table, kind: str, power: Power) -> Iterator[str]:
     yield f"emission factors: {kind}"
-    if not with_pue:
+    if not any(row["pue"] for row in power.rows):
         yield "power of computers only (PUE 1); import PUE: esjobs ingest power"
-    rows = [row for row in table.to_pylist() if row["energy_kwh"]]
-    total = sum(row["energy_kwh"] for row in rows)
-    parts_of_it = (
-        (sum(row["assumed_frac"] * row["energy_kwh"] for row in rows), f"assumes {ASSUMED_W} W per core"),
-        (sum(row["no_factor_kwh"] or 0.0 for row in rows), "has no emission factor; gco2e excludes it"),
-        (sum(row["older_factor_kwh"] or 0.0 for row in rows), "uses the factor of an earlier year"),
-    )
-    for kwh, what in parts_of_it:
-        if kwh:
-            yield f"{exact_percent(kwh / total)} of the energy {what}"
+    energy = table["energy_kwh"]
+    parts_of_it = {
+        f"assumes {ASSUMED_W} W per core": pc.multiply(table["assumed_frac"], energy),
+        "has no emission factor; gco2e excludes it": table["no_factor_kwh"],
+        "uses the factor of an earlier year": table["older_factor_kwh"],
+    }
+    for what, column in parts_of_it.items():
+        if kwh := pc.sum(column).as_py():
+            yield f"{exact_percent(kwh / pc.sum(energy).as_py())} of the energy {what}"

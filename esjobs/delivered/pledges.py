@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 from esjobs.core.errors import UsageError
@@ -48,6 +49,10 @@ class Pledges:
     def federation(self, site: str | None) -> str | None:
         """Return the federation of a site; None without one, and if it is in several."""
         return None if site is None else self.federations.get(site.lower())
+
+    def fraction(self, federation: str, site: str | None) -> float:
+        """Return the share of a site in the pledge of its federation, 1 for None, 0 if it is not divided."""
+        return 1.0 if site is None else self.fractions.get((federation, site.lower()), 0.0)
 
     def hours(self, federation: str, window: Window) -> dict[str, float] | None:
         """Return the pledged hours of a window by benchmark; None unless pledges cover all of the window.
@@ -95,19 +100,25 @@ def read_pledges(store: JobStore, window: Window, vo: str | None) -> Pledges:
     years = In("year", tuple(range(first, last + 1)))
     rows = newest(PLEDGES, read_table(store, PLEDGES, [years]).to_pylist())
     vos = tuple(sorted({row["vo"] for row in rows}))
-    chosen = (vos[0] if len(vos) == 1 else None) if vo is None else vo.lower()
-    if vo is not None and vos and chosen not in vos:
-        raise UsageError(f"no pledges of '{vo}' in {window}; use one of: {', '.join(vos)}")
+    chosen = _chosen(vo, vos, window)
     sites = _sites(read_table(store, FEDERATION_SITES).to_pylist(), window, chosen)
-    federations = {site: next(iter(of)) for site, of in sites.items() if len(of) == 1}
+    single = {site: next(iter(of.items())) for site, of in sites.items() if len(of) == 1}
     return Pledges(
         chosen,
         vos,
-        _of_federations([row for row in rows if row["vo"] == chosen]),
-        federations,
-        frozenset(site for site, of in sites.items() if len(of) > 1),
-        {(federations[site], site): share for site in federations for share in sites[site].values() if share},
+        _of_federations(row for row in rows if row["vo"] == chosen),
+        {site: federation for site, (federation, _) in single.items()},
+        frozenset(sites) - frozenset(single),
+        {(federation, site): share for site, (federation, share) in single.items() if share},
     )
+
+
+def _chosen(vo: str | None, vos: Sequence[str], window: Window) -> str | None:
+    if vo is None:
+        return vos[0] if len(vos) == 1 else None
+    if vos and vo.lower() not in vos:
+        raise UsageError(f"no pledges of '{vo}' in {window}; use one of: {', '.join(vos)}")
+    return vo.lower()
 
 
 def _of_federations(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[Pledge, ...]]:
@@ -162,16 +173,12 @@ def pledged(
     """
     at = by.index("federation")
     places = {key[:-1] for key in keys if key[at] is not None}
-    months = list(months_of(window)) if "month" in by else [""]
-    for federation in extra:
-        values = [{"federation": federation, "month": month} for month in months]
-        places |= {tuple(each[name] for name in by) for each in values}
+    for federation, month in product(extra, months_of(window) if "month" in by else [""]):
+        places.add(tuple({"federation": federation, "month": month}[name] for name in by))
     found: dict[tuple[Any, ...], float] = defaultdict(float)
     for place in places:
         group = dict(zip(by, place, strict=True))
-        fraction = 1.0
-        if "site" in by:
-            fraction = pledges.fractions.get((group["federation"], group["site"].lower()), 0.0)
+        fraction = pledges.fraction(group["federation"], group.get("site"))
         hours = pledges.hours(group["federation"], _part(window, group.get("month"))) if fraction else None
         for benchmark, value in (hours or {}).items():
             found[(*place, renamed(benchmark))] += fraction * value

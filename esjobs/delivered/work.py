@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,12 +110,8 @@ def delivered(
     Cost: one grouped query per stretch of constant declared values, and the flags of one run. Raises
     :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping or VO.
     """
-    unknown = [name for name in by if name not in BY]
-    if unknown:
-        raise UsageError(f"delivered work has no grouping '{unknown[0]}'; use {', '.join(BY)}")
-    span = window or stored_window(store)
-    if span is None:
-        raise NoJobsError("no jobs stored; load some: esjobs ingest")
+    require_groupings("delivered work", by, BY)
+    span = span_of(store, window)
     pledges = read_pledges(store, span, vo) if "federation" in by else Pledges()
     question = Question(tuple(by), span, tuple(where), pledges, one_scale)
     run = run_for(store, span)
@@ -129,15 +125,37 @@ def delivered(
     return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)
 
 
+def require_groupings(what: str, by: Sequence[str], allowed: Sequence[str]) -> None:
+    """Raise :class:`UsageError` for an unknown grouping."""
+    for name in by:
+        if name not in allowed:
+            raise UsageError(f"{what} has no grouping '{name}'; use {', '.join(allowed)}")
+
+
+def span_of(store: JobStore, window: Window | None) -> Window:
+    """Return a window, None: the days of all jobs; :class:`NoJobsError` without jobs."""
+    span = window or stored_window(store)
+    if span is None:
+        raise NoJobsError("no jobs stored; load some: esjobs ingest")
+    return span
+
+
+def rows_in(
+    store: JobStore, keys: Sequence[str], metrics: Sequence[str], where: Sequence[str], part: Window
+) -> list[dict[str, Any]]:
+    """Return groups of jobs in a part of a window, none without jobs."""
+    try:
+        rows: list[dict[str, Any]] = query_jobs(store, keys, metrics, where=where, window=part).to_pylist()
+    except NoJobsError:
+        return []
+    return rows
+
+
 def groups_of(store: JobStore, question: Question, measured: Mapping[str, Measured]) -> Groups:
     """Return the sums of each group: values of the grouping, then the benchmark."""
     groups: Groups = defaultdict(_Sums)
     for piece in pieces(store, question.window):
-        try:
-            table = query_jobs(store, question.keys, _METRICS, where=question.where, window=piece)
-        except NoJobsError:
-            continue
-        rows = table.to_pylist()
+        rows = rows_in(store, question.keys, _METRICS, question.where, piece)
         declared = declared_values(store, piece, "queue", {row["queue"] for row in rows})
         for row in rows:
             _add(groups, question, row, declared, measured)
@@ -160,14 +178,7 @@ def _add(
         row = {**row, "federation": question.pledges.federation(row["site"])}
     sums = groups[(*(row[name] for name in question.by), question.benchmark(benchmark))]
     hours = row["core_h"]
-    sums.n_jobs += row["jobs"]
-    sums.add("core_h", hours)
-    sums.add("cpu_core_h", row["cpu_h"])
-    sums.add("recorded_h", row["hs06_h"])
-    if row["state"] in FINISHED:
-        sums.add("useful_core_h", row["cpu_h"])
-    if row["state"] in FAILED:
-        sums.add("failed_core_h", hours)
+    _add_used(sums, row)
     if hours is None:
         return
     fits = score is not None and score.benchmark == benchmark
@@ -182,6 +193,17 @@ def _add(
     if value is not None:
         sums.compared[row["queue"]] += hours * score.score
         sums.add("gain_h", hours * (value - score.score))
+
+
+def _add_used(sums: _Sums, row: Row) -> None:
+    sums.n_jobs += row["jobs"]
+    sums.add("core_h", row["core_h"])
+    sums.add("cpu_core_h", row["cpu_h"])
+    sums.add("recorded_h", row["hs06_h"])
+    if row["state"] in FINISHED:
+        sums.add("useful_core_h", row["cpu_h"])
+    if row["state"] in FAILED:
+        sums.add("failed_core_h", row["core_h"])
 
 
 def _error(hours: Mapping[str, float], measured: Mapping[str, Measured]) -> float:
@@ -213,24 +235,35 @@ def _table(by: Sequence[str], groups: Groups, measured: Mapping[str, Measured]) 
     return pa.Table.from_pylist(rows, schema=schema)
 
 
+def _percent(part: float | None, of: float) -> float | None:
+    return None if part is None else 100 * part / of
+
+
+def _others(key: tuple[Any, ...], keys: Iterable[tuple[Any, ...]]) -> bool:
+    return any(other[:-1] == key[:-1] and other != key for other in keys)
+
+
 def _compare(groups: Groups, question: Question) -> Iterator[str]:
     """Put pledges beside the groups, add those of federations without jobs; yield notes."""
-    pledges = question.pledges
+    pledges, at = question.pledges, question.by.index("federation")
     extra = () if question.where or "site" in question.by else tuple(pledges.of)
+    with_jobs = {key[:-1] for key in groups}
     worked = {key for key, sums in groups.items() if sums.total("declared_h")}
-    idle = {key[:-1] for key in groups}
-    found = pledged(pledges, question.by, groups, question.window, question.benchmark, extra)
-    mixed = {key[:-1] for key in found for other in worked if other[:-1] == key[:-1] and other != key}
-    for key, hours in found.items():
+    mixed: set[str] = set()
+    without: set[str] = set()
+    for key, hours in pledged(
+        pledges, question.by, groups, question.window, question.benchmark, extra
+    ).items():
         # without jobs of this benchmark the sums of nothing are 0
         sums = groups.setdefault(key, _Sums(has={"core_h", "declared_h"}))
         sums.add("pledge_h", hours)
-        done = sums.total("declared_h")
-        if hours and done is not None and key[:-1] not in mixed:
-            sums.add("of_pledge_percent", 100 * done / hours)
-    at = question.by.index("federation")
-    without = {key[at] for key in found if key[:-1] not in idle}
-    yield from pledge_notes(pledges, {key[at] for key in mixed}, without, restricted=bool(question.where))
+        if _others(key, worked):
+            mixed.add(key[at])
+        elif hours:
+            sums.add("of_pledge_percent", _percent(sums.total("declared_h"), hours))
+        if key[:-1] not in with_jobs:
+            without.add(key[at])
+    yield from pledge_notes(pledges, mixed, without, restricted=bool(question.where))
 
 
 def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:

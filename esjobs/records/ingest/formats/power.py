@@ -139,6 +139,10 @@ def _of_maps(
                 raise RowError(REPEATED, _TIME, "an earlier row has the same zone and time")
         except RowError as error:
             yield refused(number, EMISSION_FACTORS, ",".join(row.values()), error)
+    yield from _means(values)
+
+
+def _means(values: Mapping[tuple[str, str, datetime], tuple[int, float]]) -> Iterator[EnteredRow]:
     years = {(zone, kind, at.year) for zone, kind, at in values if (at.month, at.day) == (1, 1)}
     months: dict[tuple[str, str, int, int | None], list[tuple[int, float]]] = defaultdict(list)
     for (zone, kind, at), value in values.items():
