@@ -18,7 +18,7 @@ from esjobs.schema.delivered import FEDERATION_SITES, PLEDGES
 from esjobs.store.base import JobStore
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
-_HOUR_S = 3600.0
+_HOUR = timedelta(hours=1)
 _LISTED = 5  # Names in a note
 
 
@@ -60,18 +60,13 @@ class Pledges:
         Sum over days of capacity x 24 h x share of the day in the window; a pledge is constant in a quarter.
         """
         hours: dict[str, float] = defaultdict(float)
-        covered = 0.0
+        missing = window.end - window.start
         for pledge in self.of.get(federation, ()):
-            shared = _shared_h(pledge.interval, window)
-            if shared:
-                covered += shared
-                hours[pledge.benchmark] += pledge.cpu * shared
-        return dict(hours) if covered == _shared_h(window, window) else None
-
-
-def _shared_h(one: Window, other: Window) -> float:
-    seconds = (min(one.end, other.end) - max(one.start, other.start)).total_seconds()
-    return max(seconds, 0.0) / _HOUR_S
+            shared = min(pledge.interval.end, window.end) - max(pledge.interval.start, window.start)
+            if shared > timedelta(0):
+                missing -= shared
+                hours[pledge.benchmark] += pledge.cpu * (shared / _HOUR)
+        return None if missing else dict(hours)
 
 
 def pledge_quarter(day: datetime) -> tuple[int, int]:

@@ -214,6 +214,17 @@ def test_hours_are_the_sum_over_days(first: int, length: int, seed: int) -> None
     assert found["HS23"] == float(row[0])
 
 
+def test_a_window_of_odd_seconds_is_covered() -> None:
+    spans = [Window(quarter_start(2026, q), quarter_start(2026, q + 1)) for q in (1, 2, 3, 4)]
+    pledges = Pledges(of={"A": tuple(Pledge("HS23", 3.0, span) for span in spans)})
+    for seconds in (1, 7, 13, 3601):
+        start = spans[0].start + timedelta(seconds=seconds)
+        window = Window(start, spans[3].end - timedelta(seconds=seconds, microseconds=1))
+        found = pledges.hours("A", window)
+        assert found is not None
+        assert found["HS23"] == pytest.approx(3 * (window.end - window.start).total_seconds() / 3600)
+
+
 def test_a_window_beyond_the_pledges_has_none() -> None:
     pledge = Pledge("HS23", 10.0, Window.parse("2026-04-01/2026-07-01"))
     pledges = Pledges(of={"A": (pledge,)})
