@@ -175,7 +175,7 @@ def _pledge(row: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any
 
 def _benchmark(row: Mapping[str, Any], options: Mapping[str, Any], year: int) -> str:
     cric = "tier_level" in row or "rcsites" in row
-    text = options.get("benchmark") or name_in(row, "benchmark")
+    text = name_in(row, "benchmark") or options.get("benchmark")
     if text is None and cric:
         return "HS23" if year >= HS23_FROM else "HS06"
     found = _UNITS.get((text or "").lower())
