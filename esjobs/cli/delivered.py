@@ -1,4 +1,6 @@
-"""Command about delivered work."""
+"""Commands about delivered work and its energy."""
+
+from typing import Any
 
 import click
 
@@ -13,13 +15,16 @@ from esjobs.cli.options import (
     where_option,
     window_option,
 )
-from esjobs.schema.delivered import BY, NOT_SHOWN
+from esjobs.schema.delivered import BY, KINDS_OF_FACTORS, NOT_SHOWN
+from esjobs.store.files.destination import writing_text
 
 
 @example(
     "esjobs delivered --by site --top 5",
     "esjobs delivered --by country,month",
     "esjobs delivered --by user --where queue=POPLAR-LCG2",
+    "esjobs delivered --by federation,month --vo atlas",
+    "esjobs delivered --against accounting",
 )
 @click.command()
 @click.option(
@@ -29,24 +34,78 @@ from esjobs.schema.delivered import BY, NOT_SHOWN
     metavar="FIELD[,FIELD]",
     help=f"Group by: {', '.join(BY)}.",
 )
+@click.option("--vo", metavar="NAME", help="VO whose pledges or accounting to use.")
+@click.option(
+    "--against",
+    type=click.Choice(["accounting"]),
+    help="Compare by month and site, with causes of differences.",
+)
+@click.option("--apel", is_flag=True, help="Write APEL summaries of months, for sites to compare.")
+@click.option("--one-scale", is_flag=True, help="Add HS06-hours and HS23-hours one to one.")
 @top_option(0)
 @where_option
 @window_option
 @rows_options
 @click.pass_obj
 def delivered(
-    obj: Context, by: str, top: int, where: tuple[str, ...], window: str | None, form: str, out: str
+    obj: Context,
+    /,
+    by: str,
+    against: str | None,
+    apel: bool,
+    one_scale: bool,
+    top: int,
+    form: str,
+    out: str,
+    **of: Any,
 ) -> None:
     """Delivered work in HS23-hours or HS06-hours, by the declared and the measured score.
 
     declared_h, measured_h: core-hours times the score per core. gain_h: declared less measured, the credit
-    that a wrong declared value gives.
+    that a wrong declared value gives. pledge_h: pledge of a federation times hours (esjobs ingest pledges).
     """
-    names = tuple(filter(None, (each.strip() for each in by.split(","))))
+    names = _split(by)
+    if apel:
+        with obj.session() as session, writing_text(out) as stream:
+            stream.write(session.delivered.apel(**of))
+        return
     with obj.session() as session:
-        answer = session.delivered.work(names, window=window, where=where)
+        if against is not None:
+            answer = session.delivered.against_accounting(**of)
+        else:
+            answer = session.delivered.work(names, one_scale=one_scale, **of)
     rows = answer.rows.slice(0, top or None)
     if format_of(form, out) == "table":
-        rows = rows.drop_columns([name for name in rows.column_names if name in NOT_SHOWN])
+        hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, "pledge_h", "of_pledge_percent")
+        rows = rows.drop_columns([name for name in rows.column_names if name in hidden])
     emit(rows, form, out, title=answer.title)
     say_notes(obj, answer.notes)
+
+
+@example("esjobs energy --by site,month")
+@click.command()
+@click.option(
+    "--by", default="site", show_default=True, metavar="FIELD[,FIELD]", help="Group by, also cpu_model."
+)
+@click.option(
+    "--factors", type=click.Choice(KINDS_OF_FACTORS), default="life_cycle", help="Kind of emission factors."
+)
+@top_option(0)
+@where_option
+@window_option
+@rows_options
+@click.pass_obj
+def energy(obj: Context, /, by: str, top: int, form: str, out: str, **of: Any) -> None:
+    """Energy and carbon of jobs, by the watts per core of their CPU models.
+
+    Watts: esjobs ingest power, else esjobs reference import hepix-hs23, else 4.9 W; emission factors: esjobs
+    ingest emissions.
+    """
+    with obj.session() as session:
+        answer = session.delivered.energy(_split(by), **of)
+    emit(answer.rows.slice(0, top or None), form, out, title=answer.title)
+    say_notes(obj, answer.notes)
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip() for each in names.split(","))))

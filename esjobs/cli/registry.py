@@ -101,6 +101,9 @@ _QUERY = (
         "Forecast changes: move jobs, use free cores, declare, drain, buy.",
     ),
     CommandEntry(
+        "energy", "delivered:energy", "Energy and carbon of jobs, by the watts per core of their CPU models."
+    ),
+    CommandEntry(
         "export",
         "results:export",
         "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",

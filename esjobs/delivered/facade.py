@@ -1,5 +1,3 @@
-"""Delivered work in a session: ``s.delivered``."""
-
 from collections.abc import Sequence
 
 from esjobs.core.arguments import WindowLike, window_of
@@ -11,15 +9,64 @@ class Delivered(Facade):
     """Delivered work: ``s.delivered.work(["site", "month"])``."""
 
     def work(
-        self, by: str | Sequence[str] = "site", *, window: WindowLike = None, where: str | Sequence[str] = ()
+        self,
+        by: str | Sequence[str] = "site",
+        *,
+        window: WindowLike = None,
+        where: str | Sequence[str] = (),
+        vo: str | None = None,
+        one_scale: bool = False,
     ) -> Answer:
         """Work delivered in a window (None: all jobs), in HS23-hours or HS06-hours, most core-hours first.
 
-        ``by``: site, queue, country, user, project, processing_type, cluster, source, month; one or more.
-        ``where``: conditions as in :meth:`Session.query`. See :func:`esjobs.delivered.work.delivered`.
+        ``by``: site, queue, country, user, project, processing_type, cluster, source, month, federation; one
+        or more. ``where``: conditions as in :meth:`Session.query`. ``vo``: VO of the jobs, whose pledges are
+        shown by federation. See :func:`esjobs.delivered.work.delivered`.
         """
         from esjobs.delivered.work import delivered
 
-        names = (by,) if isinstance(by, str) else tuple(by)
-        conditions = (where,) if isinstance(where, str) else tuple(where)
-        return delivered(self._context.store, names, window_of(window, self._context.clock), conditions)
+        span = window_of(window, self._context.clock)
+        return delivered(self._context.store, _names(by), span, _names(where), vo=vo, one_scale=one_scale)
+
+    def energy(
+        self,
+        by: str | Sequence[str] = "site",
+        *,
+        window: WindowLike = None,
+        where: str | Sequence[str] = (),
+        factors: str = "life_cycle",
+    ) -> Answer:
+        """Energy and carbon of jobs in a window (None: all), most energy first.
+
+        ``by``: as for :meth:`work`, and cpu_model; not federation. ``factors``: life_cycle or direct. See
+        :func:`esjobs.delivered.energy.energy`.
+        """
+        from esjobs.delivered.energy import energy
+
+        span = window_of(window, self._context.clock)
+        return energy(self._context.store, _names(by), span, _names(where), kind=factors)
+
+    def against_accounting(
+        self, *, window: WindowLike = None, where: str | Sequence[str] = (), vo: str | None = None
+    ) -> Answer:
+        """Jobs against the stored accounting of their sites by month, with a reason for each difference.
+
+        ``vo``: messages of this VO. See :func:`esjobs.delivered.accounting.compare`.
+        """
+        from esjobs.delivered.accounting import compare
+
+        span = window_of(window, self._context.clock)
+        return compare(self._context.store, span, _names(where), vo=vo)
+
+    def apel(
+        self, *, window: WindowLike = None, where: str | Sequence[str] = (), vo: str | None = None
+    ) -> str:
+        """Sums of the jobs of whole months as APEL's text, for a site to compare with its own; never sent."""
+        from esjobs.delivered.accounting import apel_text
+
+        span = window_of(window, self._context.clock)
+        return apel_text(self._context.store, span, _names(where), vo=vo)
+
+
+def _names(values: str | Sequence[str]) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else tuple(values)

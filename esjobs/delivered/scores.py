@@ -1,7 +1,7 @@
 """Score per core of queues: declared at a time, and measured by a run of speed factors."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -68,8 +68,11 @@ def _measured(row: Mapping[str, object], line: Mapping[str, float]) -> Measured:
 def pieces(store: JobStore, window: Window) -> Iterator[Window]:
     """Yield the parts of a window within which no imported declared value changes."""
     rows = read_table(store, COREPOWER, [In("level", ("queue",))], ["valid_from"]).to_pylist()
-    days = {row["valid_from"] for row in rows if row["valid_from"] is not None}
-    changes = sorted(day for day in days if window.start < day < window.end)
-    edges: list[datetime] = [window.start, *changes, window.end]
-    for start, end in pairwise(edges):
+    yield from parts(window, (row["valid_from"] for row in rows))
+
+
+def parts(window: Window, changes: Iterable[datetime | None]) -> Iterator[Window]:
+    """Yield the parts of a window between the times at which a value changes."""
+    inside = sorted({moment for moment in changes if moment and window.start < moment < window.end})
+    for start, end in pairwise([window.start, *inside, window.end]):
         yield Window(start, end)

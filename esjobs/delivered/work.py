@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import core_h, exact_percent, many
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
+from esjobs.delivered.pledges import Pledges, pledge_notes, pledged, read_pledges
 from esjobs.delivered.scores import Measured, measured_scores, pieces, run_for
 from esjobs.publish.stored import StoredRun
 from esjobs.records.answer import Answer
@@ -21,12 +22,16 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.delivered import BY
 from esjobs.store.base import JobStore
 
+_KEYS = ("queue", "state")
 _METRICS = ("jobs", "core_h", "cpu_h", "hs06_h")
 _NUMBERS = (
     *("core_h", "cpu_core_h", "useful_core_h", "failed_core_h", "declared_h", "measured_h", "measured_h_err"),
-    *("recorded_h", "gain_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h"),
+    *("recorded_h", "pledge_h", "of_pledge_percent"),
+    *("gain_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h"),
 )
+_ONE_SCALE = "HS06 = HS23"
 Row = Mapping[str, Any]
+Groups = dict[tuple[Any, ...], "_Sums"]
 
 
 @dataclass
@@ -50,7 +55,44 @@ class _Sums:
         return self.totals[name] if name in self.has else None
 
 
-def delivered(store: JobStore, by: Sequence[str], window: Window | None, where: Sequence[str] = ()) -> Answer:
+@dataclass(frozen=True)
+class Question:
+    """Grouping of a question and what its groups are compared with.
+
+    ``one_scale``: HS06-hours and HS23-hours are added up, one to one.
+    """
+
+    by: tuple[str, ...]
+    window: Window
+    where: tuple[str, ...] = ()
+    pledges: Pledges = field(default_factory=Pledges)
+    one_scale: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the jobs: federations follow from sites, scores from queues."""
+        sites = ("site",) if "federation" in self.by else ()
+        return tuple(dict.fromkeys((*(name for name in self.by if name != "federation"), *sites, *_KEYS)))
+
+    def benchmark(self, name: str | None) -> str | None:
+        """Return the benchmark of a group."""
+        return _ONE_SCALE if self.one_scale and name is not None else name
+
+    @property
+    def compares(self) -> bool:
+        """True if its groups can have a pledge: it belongs to a federation and is not divided."""
+        return "federation" in self.by and set(self.by) <= {"federation", "site", "month"}
+
+
+def delivered(
+    store: JobStore,
+    by: Sequence[str],
+    window: Window | None,
+    where: Sequence[str] = (),
+    *,
+    vo: str | None = None,
+    one_scale: bool = False,
+) -> Answer:
     """Return delivered work per group and benchmark, most core-hours first.
 
     ``core_h``: wall time x cores; ``cpu_core_h``: CPU time; ``useful_core_h``: CPU time of finished jobs;
@@ -58,47 +100,71 @@ def delivered(store: JobStore, by: Sequence[str], window: Window | None, where: 
     queue declared at the time; ``measured_h``: core-hours x its measured score (the value at which its speed
     factor lies on the line of the others), ``measured_h_err`` its standard error: errors of queues are
     independent, that of the line is common to all. ``recorded_h``: sum of the records' own ``hs06_s``.
+    ``pledge_h``: pledge of the federation for the VO x hours; null for other groupings, and unless pledges
+    cover all of the window; of a site only by an imported fraction. ``of_pledge_percent``: declared_h of it.
     ``gain_h``: declared less measured, over the hours that have both. ``no_declared_core_h``,
     ``no_measured_core_h``: core-hours that a sum lacks. HS06 and HS23 are never added: a group has a row for
-    each. Source of the error: independent blocks plus a common factor, sum of squares.
+    each; ``one_scale`` adds them one to one, the factor of WLCG. Source of the error: independent blocks
+    plus a common factor, sum of squares.
 
     Cost: one grouped query per stretch of constant declared values, and the flags of one run. Raises
-    :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping.
+    :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping or VO.
     """
-    unknown = [name for name in by if name not in BY]
-    if unknown:
-        raise UsageError(f"delivered work has no grouping '{unknown[0]}'; use {', '.join(BY)}")
+    require_groupings("delivered work", by, BY)
+    span = span_of(store, window)
+    pledges = read_pledges(store, span, vo) if "federation" in by else Pledges()
+    question = Question(tuple(by), span, tuple(where), pledges, one_scale)
+    run = run_for(store, span)
+    measured = {} if run is None else measured_scores(store, run)
+    groups = groups_of(store, question, measured)
+    if not groups:
+        query_jobs(store, [], ["jobs"], where=question.where, window=span)  # raises with the nearest span
+    compared = tuple(_compare(groups, question)) if question.compares else ()
+    table = _table(by, groups, measured)
+    notes = (*_notes(table, run), *compared)
+    return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)
+
+
+def require_groupings(what: str, by: Sequence[str], allowed: Sequence[str]) -> None:
+    """Raise :class:`UsageError` for an unknown grouping."""
+    for name in by:
+        if name not in allowed:
+            raise UsageError(f"{what} has no grouping '{name}'; use {', '.join(allowed)}")
+
+
+def span_of(store: JobStore, window: Window | None) -> Window:
+    """Return a window, None: the days of all jobs; :class:`NoJobsError` without jobs."""
     span = window or stored_window(store)
     if span is None:
         raise NoJobsError("no jobs stored; load some: esjobs ingest")
-    run = run_for(store, span)
-    measured = {} if run is None else measured_scores(store, run)
-    groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
-    for piece in pieces(store, span):
-        try:
-            rows = _rows(store, by, piece, where)
-        except NoJobsError:
-            continue
-        declared = declared_values(store, piece, "queue", {row["queue"] for row in rows})
-        for row in rows:
-            _add(groups, by, row, declared, measured)
-    if not groups:
-        query_jobs(store, [], ["jobs"], where=tuple(where), window=span)  # raises with the nearest span
-    table = _table(by, groups, measured)
-    return Answer(
-        table, tuple(_notes(table, run)), title=f"delivered work by {', '.join(by) or 'all'}", run=run
-    )
+    return span
 
 
-def _rows(store: JobStore, by: Sequence[str], window: Window, where: Sequence[str]) -> list[dict[str, Any]]:
-    keys = tuple(dict.fromkeys((*by, "queue", "state")))
-    rows: list[dict[str, Any]] = query_jobs(store, keys, _METRICS, where=where, window=window).to_pylist()
+def rows_in(
+    store: JobStore, keys: Sequence[str], metrics: Sequence[str], where: Sequence[str], part: Window
+) -> list[dict[str, Any]]:
+    """Return groups of jobs in a part of a window, none without jobs."""
+    try:
+        rows: list[dict[str, Any]] = query_jobs(store, keys, metrics, where=where, window=part).to_pylist()
+    except NoJobsError:
+        return []
     return rows
 
 
+def groups_of(store: JobStore, question: Question, measured: Mapping[str, Measured]) -> Groups:
+    """Return the sums of each group: values of the grouping, then the benchmark."""
+    groups: Groups = defaultdict(_Sums)
+    for piece in pieces(store, question.window):
+        rows = rows_in(store, question.keys, _METRICS, question.where, piece)
+        declared = declared_values(store, piece, "queue", {row["queue"] for row in rows})
+        for row in rows:
+            _add(groups, question, row, declared, measured)
+    return groups
+
+
 def _add(
-    groups: dict[tuple[Any, ...], _Sums],
-    by: Sequence[str],
+    groups: Groups,
+    question: Question,
     row: Row,
     declared: Mapping[str, Declared],
     measured: Mapping[str, Measured],
@@ -108,16 +174,11 @@ def _add(
     benchmark = of_queue.benchmark if of_queue is not None and value is not None else None
     if benchmark is None and score is not None:
         benchmark = score.benchmark
-    sums = groups[(*(row[name] for name in by), benchmark)]
+    if "federation" in question.by:
+        row = {**row, "federation": question.pledges.federation(row["site"])}
+    sums = groups[(*(row[name] for name in question.by), question.benchmark(benchmark))]
     hours = row["core_h"]
-    sums.n_jobs += row["jobs"]
-    sums.add("core_h", hours)
-    sums.add("cpu_core_h", row["cpu_h"])
-    sums.add("recorded_h", row["hs06_h"])
-    if row["state"] in FINISHED:
-        sums.add("useful_core_h", row["cpu_h"])
-    if row["state"] in FAILED:
-        sums.add("failed_core_h", hours)
+    _add_used(sums, row)
     if hours is None:
         return
     fits = score is not None and score.benchmark == benchmark
@@ -134,6 +195,17 @@ def _add(
         sums.add("gain_h", hours * (value - score.score))
 
 
+def _add_used(sums: _Sums, row: Row) -> None:
+    sums.n_jobs += row["jobs"]
+    sums.add("core_h", row["core_h"])
+    sums.add("cpu_core_h", row["cpu_h"])
+    sums.add("recorded_h", row["hs06_h"])
+    if row["state"] in FINISHED:
+        sums.add("useful_core_h", row["cpu_h"])
+    if row["state"] in FAILED:
+        sums.add("failed_core_h", row["core_h"])
+
+
 def _error(hours: Mapping[str, float], measured: Mapping[str, Measured]) -> float:
     """Return the standard error of a sum over queues: their own errors, and the common one of the line."""
     own = sum((value * measured[queue].own) ** 2 for queue, value in hours.items())
@@ -141,9 +213,7 @@ def _error(hours: Mapping[str, float], measured: Mapping[str, Measured]) -> floa
     return math.sqrt(own + common**2)
 
 
-def _table(
-    by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums], measured: Mapping[str, Measured]
-) -> pa.Table:
+def _table(by: Sequence[str], groups: Groups, measured: Mapping[str, Measured]) -> pa.Table:
     rows = []
     for key, sums in groups.items():
         row: dict[str, Any] = dict(zip((*by, "benchmark"), key, strict=True))
@@ -163,6 +233,37 @@ def _table(
         ]
     )
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _percent(part: float | None, of: float) -> float | None:
+    return None if part is None else 100 * part / of
+
+
+def _others(key: tuple[Any, ...], keys: Iterable[tuple[Any, ...]]) -> bool:
+    return any(other[:-1] == key[:-1] and other != key for other in keys)
+
+
+def _compare(groups: Groups, question: Question) -> Iterator[str]:
+    """Put pledges beside the groups, add those of federations without jobs; yield notes."""
+    pledges, at = question.pledges, question.by.index("federation")
+    extra = () if question.where or "site" in question.by else tuple(pledges.of)
+    with_jobs = {key[:-1] for key in groups}
+    worked = {key for key, sums in groups.items() if sums.total("declared_h")}
+    mixed: set[str] = set()
+    without: set[str] = set()
+    for key, hours in pledged(
+        pledges, question.by, groups, question.window, question.benchmark, extra
+    ).items():
+        # without jobs of this benchmark the sums of nothing are 0
+        sums = groups.setdefault(key, _Sums(has={"core_h", "declared_h"}))
+        sums.add("pledge_h", hours)
+        if _others(key, worked):
+            mixed.add(key[at])
+        elif hours:
+            sums.add("of_pledge_percent", _percent(sums.total("declared_h"), hours))
+        if key[:-1] not in with_jobs:
+            without.add(key[at])
+    yield from pledge_notes(pledges, mixed, without, restricted=bool(question.where))
 
 
 def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:

@@ -176,8 +176,13 @@ def write_table(rows: pa.Table, stream: IO[str], *, title: str = "", prose: Coll
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     ]
     headings = [visible(name) for name in rows.column_names]
-    cells = [[cell_text(value) for value in record.values()] for record in _records(rows)]
+    cells = [[_shown(name, value) for name, value in record.items()] for record in _records(rows)]
     write_text_table(headings, cells, stream, numbers=numbers, prose=prose, title=visible(title))
+
+
+def _shown(name: str, value: object) -> str:
+    # 2026, not 2,026
+    return str(value) if name == "year" and value is not None else cell_text(value)
 
 
 def cell_text(value: object) -> str:

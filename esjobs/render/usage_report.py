@@ -1,4 +1,4 @@
-"""Usage of a centre or grid as one HTML page: hours, people, failures, waiting, scores, issues.
+"""Usage of a centre or grid as one HTML page: hours, people, failures, waiting, scores, issues, energy.
 
 It rests on job records alone and needs no speed factors.
 """
@@ -14,8 +14,11 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import core_h, count, day_range, duration, many, percent
 from esjobs.core.text import visible
 from esjobs.core.window import Window, format_time
+from esjobs.delivered.energy import energy
+from esjobs.delivered.work import delivered
 from esjobs.issues.worklist import work_list
 from esjobs.publish.publication import finite
+from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
 from esjobs.render.person import ISSUE_COLUMNS
 from esjobs.render.profile_page import columns_of, curve
@@ -68,6 +71,8 @@ def usage_html(store: JobStore, window: Window) -> str:
         _names(store, window, "user", "Users"),
         _scores(store, window),
         _issues(store, window),
+        _delivered(store, window),
+        _energy(store, window),
     ]
     title = f"Usage, {day_range(window.start, window.end)}"
     source = f"{many(total['jobs'], 'job')} of {visible(store.capabilities().location)}"
@@ -192,3 +197,26 @@ def _issues(store: JobStore, window: Window) -> Part | None:
         return None
     rows = [{heading: row[name] for name, heading in ISSUE_COLUMNS} for row in found]
     return _table("Issues of jobs", rows, "Most lost node-hours first. Hours of issues of one job overlap.")
+
+
+def _delivered(store: JobStore, window: Window) -> Part | None:
+    """Return delivered work by federation, without any by site; None without declared values."""
+    answer = delivered(store, ("federation",), window)
+    if not any(row["federation"] for row in answer):
+        answer = delivered(store, ("site",), window)
+    if not any(row["declared_h"] for row in answer):
+        return None
+    names = (answer.rows.column_names[0], "benchmark", "core_h", "declared_h", "measured_h", "pledge_h")
+    return _of_answer("Delivered work", answer, (*names, "of_pledge_percent"))
+
+
+def _energy(store: JobStore, window: Window) -> Part | None:
+    """Return energy and carbon by site; None if no watts are measured."""
+    answer = energy(store, ("site",), window)
+    if all(row["assumed_frac"] in (None, 1.0) for row in answer):
+        return None
+    return _of_answer("Energy", answer, ("site", "energy_kwh", "energy_kwh_err", "gco2e", "assumed_frac"))
+
+
+def _of_answer(title: str, answer: Answer, names: Sequence[str]) -> Part:
+    return _table(title, answer.rows.select(names).slice(0, TOP).to_pylist(), "; ".join(answer.notes))

@@ -64,6 +64,8 @@ def test_a_value_counts_while_it_is_valid(filled: Session) -> None:
         "measured_h": None,
         "measured_h_err": None,
         "recorded_h": 100.0,
+        "pledge_h": None,
+        "of_pledge_percent": None,
         "gain_h": None,
         "gain_h_err": None,
         "no_declared_core_h": None,

@@ -7,6 +7,8 @@ import pytest
 
 from esjobs.api.session import Session
 from esjobs.core.errors import NoJobsError
+from tests.delivered import test_energy
+from tests.delivered.test_pledges import written
 
 HEADER = "source,job_id,queue,user,project,state,submit_time,start_time,end_time,wall_s,cores,queue_s,cpu_s"
 
@@ -89,3 +91,18 @@ def test_issues_and_scores_are_counted_where_they_exist(session: Session, tmp_pa
     after = text_of(session.report(usage=True).html)
     assert "Issues of jobs" not in before
     assert "Issues of jobs" in after
+
+
+def test_delivered_work_and_energy_of_a_month(session: Session, tmp_path: Path) -> None:
+    """Sections of federations with their pledge, and of measured watts; without imports neither."""
+    test_energy.fill(session, tmp_path)
+    page = session.report(usage="2026-01").html
+    assert "Delivered work" in page
+    assert "federation" not in page
+    assert "Energy" in page
+    text = "federation,year,vo,cpu,benchmark\nEast,2025,atlas,100,HS23\n"
+    session.ingest("pledges", written(tmp_path, text, "pledges.csv"))
+    session.ingest("pledges", written(tmp_path, "federation,site\nEast,Site-F\n", "sites.csv"))
+    page = session.report(usage="2026-01").html
+    assert "East" in page
+    assert "74,400" in page  # 100 HS23 x 31 x 24 h

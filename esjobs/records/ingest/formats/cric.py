@@ -1,6 +1,5 @@
 """Declared corepower as CRIC describes queues: one queue, a list of them, or a mapping by name, in JSON."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,34 +12,13 @@ from esjobs.records.ingest.formats.declared_values import (
     require_no_nul,
     score,
 )
-
-
-def _document(text: str, path: Path) -> Any:
-    try:
-        document = json.loads(text)
-        # json accepts half of a surrogate pair, which no store can write as UTF-8
-        if "\\ud" in text.lower():
-            json.dumps(document, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {error.lineno}: not JSON ({error.msg}); expected CRIC queues"
-        ) from error
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{path}: half of a surrogate pair in a text; accepted: complete characters"
-        ) from error
-    except RecursionError as error:
-        raise InputError(f"{path}: nested too deeply for a queue description of CRIC") from error
-    except ValueError as error:
-        raise InputError(f"{path}: invalid JSON ({error}); expected CRIC queues") from error
-    return document
+from esjobs.records.ingest.formats.entered_tables import document
 
 
 def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
-    document = _document(text, path)
-    queues = document
-    if isinstance(document, dict):
-        queues = [document] if "corepower" in document else list(document.values())
+    queues = content = document(text, path, "CRIC queues")
+    if isinstance(content, dict):
+        queues = [content] if "corepower" in content else list(content.values())
     if not isinstance(queues, list):
         raise InputError(f"{path}: expected a CRIC queue, a list of them, or a mapping by name")
     for number, queue in enumerate(queues, 1):

@@ -18,14 +18,14 @@ from typing import Any
 
 from esjobs.core.errors import InputError
 from esjobs.records.ingest.base import RowError
+from esjobs.records.ingest.formats.entered_tables import NO_NUMBER
 from esjobs.records.ingest.formats.reference_scores import (
-    NO_NUMBER,
     NO_VALUE,
     Line,
-    ReferenceScores,
     cells,
     count,
     number,
+    reference_scores,
     score,
 )
 
@@ -60,7 +60,14 @@ def _hs23_row(row: Mapping[str, str]) -> Mapping[str, Any]:
         "first_measured": _moment("first_date", row.get("first_date", "")),
         "last_measured": _moment("last_date", row.get("last_date", "")),
         "remark": "; ".join(remarks) or None,
+        "power_w": _power(row.get("electric_power_mean", "")),
     }
+
+
+def _power(text: str) -> float | None:
+    watts = number("electric_power_mean", text)
+    # probes in a slice of a machine write 0
+    return watts if watts is not None and watts > 0 else None
 
 
 def _moment(name: str, text: str) -> datetime | None:
@@ -73,7 +80,7 @@ def _moment(name: str, text: str) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-HEPIX_HS23 = ReferenceScores("hepix-hs23", _hs23_lines)
+HEPIX_HS23 = reference_scores("hepix-hs23", _hs23_lines)
 """The format ``hepix-hs23``."""
 
 
@@ -135,7 +142,7 @@ def _beginning(named: Mapping[str, str], begin: str) -> str:
     return next((value for name, value in named.items() if name.startswith(begin)), "")
 
 
-HEPIX_HS06 = ReferenceScores("hepix-hs06", _hs06_lines)
+HEPIX_HS06 = reference_scores("hepix-hs06", _hs06_lines)
 """The format ``hepix-hs06``."""
 
 
@@ -183,8 +190,8 @@ def _factor(path: Path, fit: str, row: Mapping[str, str]) -> Mapping[str, Any]:
     }
 
 
-ATLAS_HS06 = ReferenceScores("atlas-hs06", _atlas_lines)
+ATLAS_HS06 = reference_scores("atlas-hs06", _atlas_lines)
 """The format ``atlas-hs06``."""
 
-ATLAS_FACTORS = ReferenceScores("atlas-factors", _factor_lines)
+ATLAS_FACTORS = reference_scores("atlas-factors", _factor_lines)
 """The format ``atlas-factors``."""

@@ -7,28 +7,22 @@ in threads, clock, memory and settings, and nobody knows which of them a job ran
 import csv
 import io
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from esjobs.core.arrow import given_schema
-from esjobs.core.errors import InputError, UsageError
-from esjobs.core.fields import Field
-from esjobs.records.ingest.base import Parsed, RowError
-from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.small_files import LARGEST, text_of
-from esjobs.records.ingest.refusals import Refusals
+from esjobs.core.errors import InputError
+from esjobs.records.ingest.base import RowError
+from esjobs.records.ingest.formats.entered_tables import NO_NUMBER, OUT_OF_RANGE, EnteredRow, EnteredTables
 from esjobs.records.names.cpu_models import resolve
 from esjobs.schema.references import REFERENCES, SAME_SCORE
 
 NO_VALUE = "no score"
 NO_MODEL = "no CPU model"
-NO_NUMBER = "not a number"
-OUT_OF_RANGE = "out of range"
-REPEATED = "repeated"
 
 LARGEST_PER_CORE = 100.0
 """No core delivers more HS06 or HS23 than this; HEPiX's best are at 40."""
@@ -53,58 +47,28 @@ class Line:
     """Columns of the row; raises :class:`RowError`."""
 
 
-@dataclass(frozen=True)
-class ReferenceScores:
-    """A source of reference tables.
+def reference_scores(name: str, lines: Callable[[str, Path], Iterator[Line]]) -> EnteredTables:
+    """Return a source of reference tables.
 
     ``lines``: the rows of a text, :class:`InputError` for another format. Rows have ``cpu_raw`` and ``value``
     at least; model, score per core and range follow.
     """
 
-    name: str
-    lines: Callable[[str, Path], Iterator[Line]]
-    default_source: str = "references"
-    most: ClassVar[int] = LARGEST
-    settable: ClassVar[tuple[Field, ...]] = ()
+    def rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[EnteredRow]:
+        for line in lines(text, path):
+            yield EnteredRow(line.number, REFERENCES, line.text, partial(_completed, line.typed, path))
 
-    def load_facts(
-        self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
-    ) -> dict[str, object]:
-        """Return what names an import: bytes and form, whatever the file is called."""
-        del fill
-        if len(contents) > 1:
-            raise UsageError("reference tables are imported one file at a time")
-        return {"content": contents[0][1], "form": self.name}
-
-    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        del fill
-        path = file if isinstance(file, Path) else Path(file.name)
-        rows: list[dict[str, Any]] = []
-        refusals = Refusals(file.name, listed=sys.maxsize)
-        seen: set[tuple[object, ...]] = set()
-        for line in self.lines(text_of(file, path, "reference scores"), path):
-            try:
-                row = _completed(line.typed(), path)
-                if tuple(row.values()) in seen:
-                    raise RowError(REPEATED, "", "repeats an earlier row")
-            except RowError as error:
-                refusals.refuse(error, line.number, line.text)
-                continue
-            seen.add(tuple(row.values()))
-            rows.append(row)
-        rejects = refusals.take()
-        if not rows and not rejects:
-            raise InputError(f"{path} has no rows; check that it is a table of the form {self.name}")
-        ambiguous = len({row["cpu_model"] for row in rows if row["ambiguous"]})
-        models = len({row["cpu_model"] for row in rows})
-        note = (
-            f"{path.name}: {models} CPU models; {ambiguous} of them have several scores or a name completed "
-            "by esjobs"
-        )
-        yield Parsed.of(_with_ranges(rows), rejects, (note,) if rows else (), REFERENCES)
+    return EnteredTables(name, "reference scores", (REFERENCES,), rows, notes=_notes, finished=_with_ranges)
 
 
-def _completed(columns: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    ambiguous = len({row["cpu_model"] for row in rows if row["ambiguous"]})
+    models = len({row["cpu_model"] for row in rows})
+    yield f"{models} CPU models; {ambiguous} of them have several scores or a name completed by esjobs"
+
+
+def _completed(typed: Callable[[], Mapping[str, Any]], path: Path) -> dict[str, Any]:
+    columns = typed()
     raw = columns["cpu_raw"]
     model = resolve(raw)
     if model is None:
@@ -127,11 +91,12 @@ def _completed(columns: Mapping[str, Any], path: Path) -> dict[str, Any]:
         "value_per_core": per_core,
         "ambiguous": model.virtual,
         "source": row["source"] or path.name,
+        "watts_per_core": row["power_w"] / cores if row["power_w"] and cores else None,
     }
     return row
 
 
-def _with_ranges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_ranges(rows: Sequence[dict[str, Any]]) -> None:
     groups: dict[tuple[str, str, str | None], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         # fits of unlike scale are unlike benchmarks
@@ -147,7 +112,6 @@ def _with_ranges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "ambiguous": bool(apart or row["ambiguous"]),
                 "differ_in": differ if apart and differ else None,
             }
-    return rows
 
 
 def _range_of(group: Sequence[Mapping[str, Any]]) -> tuple[float, float, str]:

@@ -11,6 +11,8 @@ from esjobs.records.ingest.formats.cric import CRIC_QUEUES
 from esjobs.records.ingest.formats.long_series import LongSeries
 from esjobs.records.ingest.formats.panda import PandaSource
 from esjobs.records.ingest.formats.perf_stat import PerfStat
+from esjobs.records.ingest.formats.pledges import PLEDGE_TABLES
+from esjobs.records.ingest.formats.power import EMISSION_TABLE, POWER_TABLE
 from esjobs.records.ingest.formats.prmon import Prmon
 from esjobs.records.ingest.formats.published_scores import ATLAS_FACTORS, ATLAS_HS06, HEPIX_HS06, HEPIX_HS23
 from esjobs.records.ingest.formats.slurm import SLURM
@@ -38,6 +40,9 @@ SOURCES: tuple[Source, ...] = (
     PerfStat(),
     Talp(),
     *REFERENCE_SOURCES,
+    PLEDGE_TABLES,
+    POWER_TABLE,
+    EMISSION_TABLE,
 )
 """Every format that ``esjobs ingest`` reads."""
 

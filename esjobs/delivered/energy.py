@@ -1,0 +1,285 @@
+"""Energy of groups of jobs by the watts per core of their CPU models, and the carbon that it emitted."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from operator import itemgetter
+from statistics import median
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.errors import UsageError
+from esjobs.core.numbers import exact_percent
+from esjobs.core.query import In
+from esjobs.core.states import FINISHED
+from esjobs.core.window import Window
+from esjobs.delivered.pledges import newest
+from esjobs.delivered.scores import Measured, measured_scores, parts, run_for
+from esjobs.delivered.work import require_groupings, rows_in, span_of
+from esjobs.publish.publication import read_table
+from esjobs.records.answer import Answer
+from esjobs.records.jobs.query import query_jobs
+from esjobs.records.names.countries import country_code
+from esjobs.schema.delivered import EMISSION_FACTORS, ENERGY_BY, KINDS_OF_FACTORS, POWER
+from esjobs.schema.references import REFERENCES
+from esjobs.store.base import JobStore
+
+Source = Literal["own", "model_smt", "model", "assumed"]
+SOURCES: tuple[Source, ...] = ("own", "model_smt", "model", "assumed")
+"""Origins of watts per core, best first: imported, the CPU model with the SMT state of the job, the CPU model
+with any, none of them."""
+ASSUMED_W, ASSUMED_ERROR = 4.9, 0.36
+"""Median watts per logical core of the 40 CPU models of HEPiX that have any, and their scatter in ln."""
+TABLE_ERROR, PROBE_ERROR = 0.10, 0.15
+"""Scatter in ln between machines of a CPU model: measured by sites, and by probes inside jobs."""
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+_OF_POWER = ("site", "cpu_model", "smt")
+_KEYS = ("queue", "site", "country", "cpu_model", "smt", "month", "state")
+_NUMBERS = (
+    *("core_h", "energy_kwh", "energy_kwh_err", "gco2e", "wh_per_event", "g_per_event"),
+    *("wh_per_hs23_h", "g_per_hs23_h"),
+    *(f"{source}_frac" for source in SOURCES),
+    *("older_factor_kwh", "no_factor_kwh"),
+)
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Watts:
+    """Watts per core; ``error``: standard error of ln, common to all jobs of the same ``origin``."""
+
+    value: float
+    error: float
+    source: Source
+    origin: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Power:
+    """Watts and PUE: imported ``rows``, and ``models``: (CPU model, SMT or "any") -> watts and error."""
+
+    rows: Sequence[Row] = ()
+    models: Mapping[tuple[str | None, object], tuple[float, float]] = field(default_factory=dict)
+
+    def watts(self, job: Row, at: datetime) -> Watts:
+        """Return the watts per core of jobs with site, cpu_model and smt: imported, of the model, assumed."""
+        row, model, smt = self.best("watts_per_core", job, at), job["cpu_model"], job["smt"]
+        if row is not None:
+            return Watts(row["watts_per_core"], TABLE_ERROR, "own", tuple(row[name] for name in _OF_POWER))
+        if smt is not None and (model, smt) in self.models:
+            return Watts(*self.models[model, smt], "model_smt", (model, smt))
+        if (model, "any") in self.models:
+            return Watts(*self.models[model, "any"], "model", (model,))
+        return Watts(ASSUMED_W, ASSUMED_ERROR, "assumed", (model,))
+
+    def pue(self, job: Row, at: datetime) -> float:
+        """Return the imported PUE of the site, 1 without one."""
+        row = self.best("pue", job, at)
+        return 1.0 if row is None else float(row["pue"])
+
+    def best(self, column: str, job: Row, at: datetime) -> Row | None:
+        """Return the imported row with a value that fits best: the most specific, of those the newest."""
+        wanted = [(job["site"] or "").lower(), job["cpu_model"], job["smt"]]
+        ranked = [
+            ([value is not None for value in has] + [row["valid_from"]], row)
+            for row in self.rows
+            if row[column] is not None and row["valid_from"] <= at
+            for has in [[row[name] for name in _OF_POWER]]
+            if all(value in (None, of_job) for value, of_job in zip(has, wanted, strict=True))
+        ]
+        return max(ranked, key=itemgetter(0), default=(None, None))[1]
+
+
+def read_power(store: JobStore) -> Power:
+    """Return imported watts and PUE, and the watts of CPU models in reference tables; two reads."""
+    rows = [
+        {**row, "site": row["site"] and row["site"].lower(), "valid_from": row["valid_from"] or _LONG_AGO}
+        for row in read_table(store, POWER).to_pylist()
+    ]
+    columns = ["cpu_model", "smt", "watts_per_core", "measured_by"]
+    measured = read_table(store, REFERENCES, columns=columns).to_pylist()
+    return Power(newest(POWER, rows), model_watts(row for row in measured if row["watts_per_core"]))
+
+
+def model_watts(rows: Iterable[Row]) -> dict[tuple[str | None, object], tuple[float, float]]:
+    """Return the median watts per core and their error by CPU model and SMT state, and of "any" state.
+
+    Machines that a site measured count before probes.
+    """
+    groups: dict[tuple[str | None, object], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for row in rows:
+        for state in (row["smt"], "any"):
+            groups[row["cpu_model"], state][row["measured_by"] is None].append(row["watts_per_core"])
+    return {
+        key: (median(by_site), TABLE_ERROR) if by_site else (median(probes), PROBE_ERROR)
+        for key, (by_site, probes) in groups.items()
+    }
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Emission factors of one kind in g/kWh by country code, year, and month or None."""
+
+    values: Mapping[tuple[str, int, int | None], float] = field(default_factory=dict)
+
+    def of(self, country: str | None, year: int, month: int) -> tuple[float, bool] | None:
+        """Return a factor, and if it is an earlier year's: of the month, year, newest earlier year."""
+        code = country_code(country or "")
+        if code is None:
+            return None
+        years = [of for (of_code, of, of_month) in self.values if (of_code, of_month) == (code, None)]
+        earlier = max((of for of in years if of < year), default=0)
+        for key in ((code, year, month), (code, year, None), (code, earlier, None)):
+            if key in self.values:
+                return self.values[key], key[1] < year
+        return None
+
+
+def read_factors(store: JobStore, kind: str) -> Factors:
+    """Return the emission factors of a kind; one read. Raises :class:`UsageError` for an unknown kind."""
+    if kind not in KINDS_OF_FACTORS:
+        raise UsageError(f"unknown kind of factors '{kind}'; use {' or '.join(KINDS_OF_FACTORS)}")
+    rows = read_table(store, EMISSION_FACTORS, [In("kind", (kind,))]).to_pylist()
+    rows = sorted((row for row in rows if row["country_code"]), key=itemgetter("imported_at"))
+    return Factors({(row["country_code"], row["year"], row["month"]): row["g_per_kwh"] for row in rows})
+
+
+# -- sums ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sums:
+    """Sums of one group; ``of_events``, ``of_hs23``: energy in kWh, carbon in g, and events or hours."""
+
+    n_jobs: int = 0
+    core_h: float = 0.0
+    gco2e: float = 0.0
+    blocks: dict[tuple[object, ...], tuple[float, float]] = field(default_factory=dict)
+    sources: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    factors: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    of_events: list[float] = field(default_factory=lambda: [0.0] * 3)
+    of_hs23: list[float] = field(default_factory=lambda: [0.0] * 3)
+
+    def row(self) -> dict[str, float | int | None]:
+        """Return the columns of the group."""
+        energy = sum(kwh for kwh, _ in self.blocks.values())
+        missing = self.factors["none"]
+        sums = {
+            "core_h": self.core_h,
+            "energy_kwh": energy,
+            "energy_kwh_err": math.hypot(*(kwh * error for kwh, error in self.blocks.values())),
+            "older_factor_kwh": self.factors["older"],
+            "no_factor_kwh": missing,
+        }
+        return {
+            "n_jobs": self.n_jobs,
+            **{name: value or None for name, value in sums.items()},
+            "gco2e": self.gco2e if energy > missing else None,
+            **{f"{name}_frac": _ratio(self.sources[name], energy) for name in SOURCES},
+            **_per("event", self.of_events, complete=not missing),
+            **_per("hs23_h", self.of_hs23, complete=not missing),
+        }
+
+
+def _per(unit: str, sums: Sequence[float], *, complete: bool) -> dict[str, float | None]:
+    kwh, grams, number = sums
+    return {
+        f"wh_per_{unit}": _ratio(1000 * kwh, number),
+        f"g_per_{unit}": _ratio(grams, number) if complete else None,
+    }
+
+
+def _ratio(part: float, of: float) -> float | None:
+    return part / of if of else None
+
+
+def energy(
+    store: JobStore,
+    by: Sequence[str],
+    window: Window | None,
+    where: Sequence[str] = (),
+    *,
+    kind: str = "life_cycle",
+) -> Answer:
+    """Return energy and carbon per group, most energy first.
+
+    ``energy_kwh`` = sum of core_h x watts per core x PUE / 1000: wall time, because an idle core draws power,
+    too. Watts: the site's imported ones, else those of the CPU model in reference tables, else 4.9;
+    ``..._frac`` is the share of the energy by source. ``energy_kwh_err``: the error of watts is common to a
+    CPU model, those of several add in squares. ``gco2e``: energy x the emission factor of country and month,
+    else of the year, else of the newest earlier year (``older_factor_kwh``), else left out
+    (``no_factor_kwh``). ``wh_per_event``: energy of all jobs, failed ones too, per event of finished ones.
+    ``wh_per_hs23_h``: per measured HS23-hour, of queues with a measured score. Carbon per unit is null unless
+    all energy has a factor.
+
+    Cost: one grouped query per stretch of constant watts and PUE. Raises :class:`NoJobsError` without jobs,
+    :class:`UsageError` for an unknown grouping or kind.
+    """
+    require_groupings("energy", by, ENERGY_BY)
+    span, conditions = span_of(store, window), tuple(where)
+    power, factors = read_power(store), read_factors(store, kind)
+    run = run_for(store, span)
+    measured = {} if run is None else measured_scores(store, run)
+    groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
+    keys = tuple(dict.fromkeys((*by, *_KEYS)))
+    for part in parts(span, (row["valid_from"] for row in power.rows)):
+        for row in rows_in(store, keys, ("jobs", "core_h", "events"), conditions, part):
+            watts = power.watts(row, part.start)
+            score = measured.get(row["queue"])
+            sums = groups[tuple(row[name] for name in by)]
+            _add(sums, row, watts.value * power.pue(row, part.start), watts, factors, score)
+    if not groups:
+        query_jobs(store, [], ["jobs"], where=conditions, window=span)  # raises with the nearest span
+    table = _table(by, groups)
+    notes = tuple(_notes(table, kind, power))
+    return Answer(table, notes, title=f"energy by {', '.join(by) or 'all'}", run=run)
+
+
+def _add(sums: _Sums, row: Row, value: float, watts: Watts, factors: Factors, score: Measured | None) -> None:
+    sums.n_jobs += row["jobs"]
+    core_h = row["core_h"]
+    if core_h is None:
+        return
+    kwh = core_h * value / 1000
+    sums.core_h += core_h
+    sums.blocks[watts.origin] = sums.blocks.get(watts.origin, (0.0, 0.0))[0] + kwh, watts.error
+    sums.sources[watts.source] += kwh
+    factor = factors.of(row["country"], int(row["month"][:4]), int(row["month"][5:]))
+    grams, older = factor or (0.0, False)
+    sums.factors["none" if factor is None else "older" if older else "exact"] += kwh
+    sums.gco2e += kwh * grams
+    events = row["events"] if row["state"] in FINISHED else None
+    _add_to(sums.of_events, kwh, kwh * grams, events or 0.0)
+    if score is not None and score.benchmark == "HS23":
+        _add_to(sums.of_hs23, kwh, kwh * grams, core_h * score.score)
+
+
+def _add_to(sums: list[float], *values: float) -> None:
+    sums[:] = [total + value for total, value in zip(sums, values, strict=True)]
+
+
+def _table(by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums]) -> pa.Table:
+    rows = [dict(zip(by, key, strict=True)) | sums.row() for key, sums in groups.items()]
+    rows.sort(key=lambda row: (-(row["energy_kwh"] or 0.0), *(str(row[name]) for name in by)))
+    names = [(name, pa.string()) for name in by]
+    columns = [*names, *((name, pa.float64()) for name in _NUMBERS), ("n_jobs", pa.int64())]
+    return pa.Table.from_pylist(rows, schema=pa.schema(columns))
+
+
+def _notes(table: pa.Table, kind: str, power: Power) -> Iterator[str]:
+    yield f"emission factors: {kind}"
+    if not any(row["pue"] for row in power.rows):
+        yield "power of computers only (PUE 1); import PUE: esjobs ingest power"
+    energy = table["energy_kwh"]
+    parts_of_it = {
+        f"assumes {ASSUMED_W} W per core": pc.multiply(table["assumed_frac"], energy),
+        "has no emission factor; gco2e excludes it": table["no_factor_kwh"],
+        "uses the factor of an earlier year": table["older_factor_kwh"],
+    }
+    for what, column in parts_of_it.items():
+        if kwh := pc.sum(column).as_py():
+            yield f"{exact_percent(kwh / pc.sum(energy).as_py())} of the energy {what}"

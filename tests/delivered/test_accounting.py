@@ -1,0 +1,167 @@
+"""Jobs against accounting: planted differences find their reason; our APEL text is read back."""
+
+import csv
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esjobs.api.session import Session
+from esjobs.core.errors import NoJobsError, NoResultError
+from esjobs.delivered.accounting import UNEXPLAINED, reason
+from tests.delivered.test_pledges import written
+from tests.messages import raised
+
+HEADER = "source,job_id,queue,state,start_time,end_time,wall_s,cores,cpu_s"
+DAYS = range(1, 29)
+SCORE, HS06, HS23 = 11.5, "hepspec", "HEPscore23"
+
+
+def fill(session: Session, folder: Path) -> None:
+    """Each site: 28 days x (8 cores x 10 h, 1 core x 10 h); CPU 80 %; every fourth 8-core job fails."""
+    jobs = folder / "jobs.csv"
+    with jobs.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(HEADER.split(","))
+        for site in ("A", "B"):
+            for day in DAYS:
+                times = (f"2026-02-{day:02}T01:00:00Z", f"2026-02-{day:02}T11:00:00Z")
+                for cores in (8, 1):
+                    state = "failed" if cores == 8 and day % 4 == 0 else "finished"
+                    row = [site, state, *times, 36000, cores, round(0.8 * 36000 * cores)]
+                    writer.writerow(["grid", f"{site}{day}-{cores}", *row])
+    session.ingest("jobs", jobs)
+    lines = [
+        f"{site},{score},HS23,{since},{site}"
+        for site in "AB"
+        for score, since in ((9.25, "2020-01-01"), (SCORE, "2026-01-01"))
+    ]
+    table = "\n".join(["name,corepower,benchmark,valid_from,site", *lines])
+    session.declared.import_values(written(folder, table, "corepower.csv"))
+
+
+def message(*blocks: dict[str, Any]) -> str:
+    usual = {"Site": "a", "Month": 2, "Year": 2026, "VO": "atlas"}
+    text = "APEL-normalised-summary-message: v0.4\n"
+    for block in blocks:
+        text += "".join(f"{key}: {value}\n" for key, value in (usual | block).items()) + "%%\n"
+    return text
+
+
+def sums(
+    cores: int, wall_h: float, n_jobs: int, *, score: float = SCORE, label: str = "HEPscore23", **more: Any
+) -> dict[str, Any]:
+    """A block of jobs with 80 % CPU efficiency."""
+    wall = round(3600 * wall_h)
+    cpu = round(0.8 * wall * cores)
+    return {
+        "Processors": cores,
+        "WallDuration": wall,
+        "CpuDuration": cpu,
+        "NormalisedWallDuration": f"{{{label}: {round(wall * score)}}}",
+        "NormalisedCpuDuration": f"{{{label}: {round(cpu * score)}}}",
+        "NumberOfJobs": n_jobs,
+        **more,
+    }
+
+
+SAME = (sums(8, 280, 28), sums(1, 280, 28))
+HALF: dict[str, Any] = {"EarliestEndTime": 1769940000, "LatestEndTime": 1771023600}  # 1 to 13 February
+PLANTS: dict[str, tuple[str | None, str | None, tuple[dict[str, Any], ...]]] = {
+    "equal": (None, None, SAME),
+    "half": ("month edge", None, (sums(8, 130, 13, **HALF), sums(1, 130, 13, **HALF))),
+    "wall": ("wall not x cores", None, (sums(1, 560, 56),)),
+    "multiplied": ("wall multiplied by site", None, (sums(8, 8 * 280, 28), sums(1, 280, 28))),
+    "default": (
+        None,
+        "default factor 12",
+        tuple(sums(c, 280, 28, score=12.0, label=HS06) for c in (8, 1)),
+    ),
+    "others": ("other VO/local jobs", None, (*SAME, sums(1, 400, 9, VO="cms"), sums(1, 300, 9, VO="alice"))),
+    "pilots": (
+        "pilot vs payload",
+        None,
+        (sums(8, 350, 14, CpuDuration=round(0.8 * 280 * 8 * 3600)), SAME[1]),
+    ),
+    "failed": ("failed/closed not counted", None, (sums(8, 210, 21), SAME[1])),
+    "old score": (None, "score valid from", tuple(sums(c, 280, 28, score=9.25) for c in (8, 1))),
+    "doubled": (
+        "label doubled",
+        None,
+        (*(sums(8, 280, 28, label=label) for label in (HS06, HS23)), SAME[1]),
+    ),
+    "no cores": (
+        "cores missing",
+        None,
+        (sums(8, 140, 14), sums(1, 140, 14), {**sums(1, 280, 28), "Processors": 0}),
+    ),
+    "odd score": (None, UNEXPLAINED, tuple(sums(c, 280, 28, score=30.0) for c in (8, 1))),
+    "lost": (UNEXPLAINED, None, (sums(8, 30, 3), sums(1, 30, 3))),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_planted_differences(session: Session, tmp_path: Path, plant: str) -> None:
+    why, score_why, blocks = PLANTS[plant]
+    fill(session, tmp_path)
+    if plant == "default":
+        text = "name,corepower,benchmark,valid_from,site\nA,10.4,HS06,2026-01-15,A\n"
+        session.declared.import_values(written(tmp_path, text, "old.csv"))
+    session.ingest("apel", written(tmp_path, message(*blocks), "month.apel"))
+    rows = {row["site"]: row for row in session.delivered.against_accounting(window="2026-02")}
+    row = rows["a"]
+    wall = sum(each["WallDuration"] * each["Processors"] for each in blocks) / 3600
+    assert row["core_h"] == 28 * 90
+    assert row["accounted_core_h"] == pytest.approx(wall, rel=1e-12)
+    assert row["ratio"] == pytest.approx(wall / (28 * 90), rel=1e-12)
+    assert (row["reason"], row["score_reason"]) == (why, score_why)
+    assert (rows["B"]["accounted_core_h"], rows["B"]["ratio"], rows["B"]["reason"]) == (None, None, None)
+
+
+def test_a_vo_and_a_month_without_messages(session: Session, tmp_path: Path) -> None:
+    with raised(NoJobsError):
+        session.delivered.against_accounting()
+    fill(session, tmp_path)
+    session.ingest("apel", written(tmp_path, message(*SAME, sums(1, 70, 7, VO="cms")), "month.apel"))
+    (row,) = [row for row in session.delivered.against_accounting(vo="ATLAS") if row["site"] == "a"]
+    assert (row["ratio"], row["month"], row["accounted_jobs"]) == (1.0, "2026-02", 56)
+    with raised(NoResultError):
+        session.delivered.against_accounting(vo="lhcb")
+
+
+def test_the_first_cause_that_explains_half_wins() -> None:
+    effects = [("one", -3.0), ("two", 4.9), ("three", 15.0), ("four", 5.0)]
+    assert reason(10.0, 100.0, iter(effects)) == "three"
+    assert reason(10.0, 100.0, iter(effects[:2])) == UNEXPLAINED
+    assert reason(2.0, 100.0, iter(effects)) is None
+
+
+def test_our_text_is_read_back(session: Session, tmp_path: Path) -> None:
+    fill(session, tmp_path)
+    text = session.delivered.apel(window="2026-02", vo="atlas")
+    assert len(re.findall(r"^%%$", text, re.MULTILINE)) == 4
+    session.ingest("apel", written(tmp_path, text, "ours.apel"))
+    rows = [row for row in session.tables.read("accounting") if row["site"] == "A"]
+    assert {row["processors"]: row["core_s"] for row in rows} == {8: 28 * 8 * 36000, 1: 28 * 36000}
+    for row in rows:
+        assert row["month"] == date(2026, 2, 1)
+        assert row["hs23_per_core"] == pytest.approx(SCORE, rel=1e-6)
+        assert (row["n_jobs"], row["vo"], row["efficiency"]) == (28, "atlas", pytest.approx(0.8))
+    for row in session.delivered.against_accounting():
+        assert row["ratio"] == pytest.approx(1.0, rel=1e-6)
+        assert row["score_ratio"] == pytest.approx(1.0, rel=1e-6)
+        assert (row["reason"], row["score_reason"]) == (None, None)
+
+
+def test_real_accounting_is_compared(session: Session, tmp_path: Path, shared_data: Path) -> None:
+    """August 2016 of OSG beside a few jobs of AGLT2: the difference is not the jobs'."""
+    session.ingest("apel", shared_data / "osg-apel" / "2016-08.apel")
+    text = f"{HEADER}\ngrid,1,AGLT2,finished,2016-08-03T00:00:00Z,2016-08-03T10:00:00Z,36000,8,200000\n"
+    session.ingest("jobs", written(tmp_path, text, "jobs.csv"))
+    rows = list(session.delivered.against_accounting())
+    assert len(rows) == 50
+    (row,) = [row for row in rows if row["site"] == "AGLT2"]
+    assert row["ratio"] > 1000
+    assert row["reason"] is not None
