@@ -56,7 +56,6 @@ def _hs23_row(row: Mapping[str, str]) -> Mapping[str, Any]:
         "measured_by": row.get("Site") or None,
         "n_measurements": count("# Meas", row.get("# Meas", "")),
         "spread": number("Spread", row.get("Spread", "")),
-        "power_w": number("electric_power_mean", row.get("electric_power_mean", "")),
         "first_measured": _moment("first_date", row.get("first_date", "")),
         "last_measured": _moment("last_date", row.get("last_date", "")),
         "remark": "; ".join(remarks) or None,
