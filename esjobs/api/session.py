@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from esjobs.api.speed import DrawnSpeed
     from esjobs.api.tables import Tables
     from esjobs.delivered.facade import Delivered
+    from esjobs.errors.facade import Errors
     from esjobs.flags.facade import Flags
     from esjobs.issues.facade import Issues
     from esjobs.issues.one_job import JobStory
@@ -76,6 +77,8 @@ class Session:
     """Quality of provisioning: ``s.provisioning.waiting("queue")``."""
     delivered: "FacadeOf[Delivered]" = FacadeOf("delivered")
     """Delivered work: ``s.delivered.work("site")``."""
+    errors: "FacadeOf[Errors]" = FacadeOf("errors")
+    """Lost work by reason, and failing nodes: ``s.errors.lost("error")``."""
     nights: "FacadeOf[Any]" = FacadeOf("nights")
     """Nightly runs: ``s.nights.tend()`` does what is due."""
 

@@ -91,6 +91,11 @@ _QUERY = (
         "Delivered work in HS23-hours or HS06-hours, by the declared and the measured score.",
     ),
     CommandEntry(
+        "errors",
+        "errors:errors",
+        "Core-hours of jobs that did not finish, by reason: share, jobs, tasks, sites, who acts.",
+    ),
+    CommandEntry(
         "export",
         "results:export",
         "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",

@@ -31,6 +31,7 @@ NAMES = (
     "noise",
     "provisioning",
     "delivered",
+    "errors",
     "similar",
     "runs",
     "nights",
