@@ -96,6 +96,11 @@ _QUERY = (
         "Core-hours of jobs that did not finish, by reason: share, jobs, tasks, sites, who acts.",
     ),
     CommandEntry(
+        "nodes",
+        "errors:nodes",
+        "Nodes on which jobs fail more often than on others of the site with the same tasks.",
+    ),
+    CommandEntry(
         "export",
         "results:export",
         "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",

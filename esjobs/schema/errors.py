@@ -8,4 +8,10 @@ BY = ("error_category", "error")
 NOT_SHOWN = ("lost_core_h", "cancelled_core_h")
 """Columns of lost work that files have and the terminal omits."""
 
+BLACK_HOLE, FAILING = "black hole", "failing node"
+"""Kinds of nodes that are found: jobs fail fast and many, jobs fail."""
+
+NODE_NOT_SHOWN = ("node", "q_value")
+"""Columns of nodes that files have and the terminal omits."""
+
 TABLES: tuple[Table, ...] = ()

@@ -14,7 +14,6 @@ from esjobs.core.states import UNFINISHED
 from esjobs.records.errors.categories import load_table, parse_table, shipped
 from esjobs.records.errors.nodes import common_domain, node_name
 from esjobs.records.errors.primary import FAMILIES, batch_error, errors_of, panda_error
-from esjobs.settings import Settings
 from tests.messages import raised
 
 GOLDEN: tuple[tuple[str, dict[str, str | None], str], ...] = (
@@ -230,4 +229,3 @@ def test_a_table_in_the_settings_answers_queries(tmp_path: Path) -> None:
     with esjobs.open("duckdb::memory:") as session:
         session.ingest("jobs", jobs)
         assert session.query("error_category").rows.to_pylist() == [{"error_category": "system", "jobs": 1}]
-    assert Settings.model_fields
