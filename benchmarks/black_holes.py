@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from esjobs.core.words import HALF_WIDTH_90
 from esjobs.errors import black_holes
 from esjobs.errors.black_holes import Cells, Mask, judge
 
@@ -78,7 +79,7 @@ def three_steps(cells: Cells) -> Mask:
     """Our rule without its last step: a single task may make a node ill."""
     judged = judge(cells)
     share = judged.observed / np.maximum(judged.jobs, 1)
-    bound = judged.observed - 1.645 * np.sqrt(judged.scale * judged.observed * (1 - share))
+    bound = judged.observed - HALF_WIDTH_90 * np.sqrt(judged.scale * judged.observed * (1 - share))
     return (judged.q < 0.05) & (judged.observed >= 5) & (bound > 2 * judged.expected)
 
 

@@ -77,10 +77,12 @@ class Session:
     """Quality of provisioning: ``s.provisioning.waiting("queue")``."""
     delivered: "FacadeOf[Delivered]" = FacadeOf("delivered")
     """Delivered work: ``s.delivered.work("site")``."""
-    errors: "FacadeOf[Errors]" = FacadeOf("errors")
-    """Lost work by reason, and failing nodes: ``s.errors.lost("error")``."""
     nights: "FacadeOf[Any]" = FacadeOf("nights")
     """Nightly runs: ``s.nights.tend()`` does what is due."""
+    if TYPE_CHECKING:
+        # reached by __getattr__: completion offers thirty names at most
+        errors: "FacadeOf[Errors]"
+        """Lost work by reason, and failing nodes: ``s.errors.lost("error")``."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from esjobs.core.words import INTERVAL_LEVEL
+from esjobs.core.words import HALF_WIDTH_90, INTERVAL_LEVEL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,7 +27,6 @@ _OUTLYING = 4.0
 _TRIMMED = 0.9
 # mean of the lower 90 % of squared standard normals
 _OF_TRIMMED = 0.623
-_ONE_SIDED_95 = 1.645
 # so much of a job that is expected nowhere
 _NOTHING = 1e-9
 
@@ -98,7 +97,7 @@ def judge(cells: Cells) -> Judged:
     p = _tail(observed, expected, scale * total)
     q = stats.false_discovery_control(p) if len(p) else p
     share = observed / np.maximum(jobs, 1)
-    bound = observed - _ONE_SIDED_95 * np.sqrt(scale * observed * (1 - share))
+    bound = observed - HALF_WIDTH_90 * np.sqrt(scale * observed * (1 - share))
     found = (q < FALSE_DISCOVERIES) & (observed >= LEAST_FAILURES) & (bound > LEAST_RATIO * expected)
     found &= _without_its_worst_task(cells, rate, variance, scale)
     spread = scale * cells.by_node(cells.jobs * rate * (1 - rate)) / np.maximum(expected, _NOTHING)

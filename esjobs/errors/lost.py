@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from esjobs.core.conditions import written
+from esjobs.core.conditions import named, written
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import core_h, exact_percent
 from esjobs.core.states import UNFINISHED
@@ -95,14 +95,15 @@ def lost(
 def _unfinished(
     store: JobStore, by: Sequence[str], metrics: Sequence[str], where: Sequence[str], window: Window | None
 ) -> list[dict[str, Any]]:
+    # conditions on one field are alternatives, so that a second one on the state would widen the question
+    states = () if any(named(each) == "state" for each in where) else (UNFINISHED_JOBS,)
     try:
-        table = query_jobs(store, by, metrics, where=(*where, UNFINISHED_JOBS), window=window)
+        table = query_jobs(store, (*by, "state"), metrics, where=(*where, *states), window=window)
     except NoJobsError:
         # raises with the nearest span where there are no jobs at all
         query_jobs(store, (), ("jobs",), where=tuple(where), window=window)
         return []
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    return [row for row in table.to_pylist() if row["state"] in UNFINISHED]
 
 
 def _is_lost(error: str | None, table: ErrorTable) -> bool:

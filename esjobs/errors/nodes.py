@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core.conditions import written
+from esjobs.core.conditions import named, written
 from esjobs.core.errors import NoJobsError
 from esjobs.core.numbers import exact_percent
 from esjobs.core.states import FAILED, FINISHED
@@ -87,13 +87,15 @@ def failing_nodes(
     Cost: two grouped queries over sites, one per site (node x task), two per node that is found. Raises
     :class:`NoJobsError` without jobs.
     """
-    named = (*where, "node is present")
-    rates = query_jobs(store, ("site",), ("jobs", "failed"), where=named, window=window).to_pylist()
-    before = _rates_before(store, named, window)
+    present = (*where, "node is present")
+    rates = query_jobs(store, ("site",), ("jobs", "failed"), where=present, window=window).to_pylist()
+    before = _rates_before(store, present, window)
+    # conditions on one field are alternatives: that on one site replaces those on several
+    elsewhere = tuple(each for each in present if named(each) != "site")
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     for rate in rates:
-        at = (*named, written("site", "=", [str(rate["site"])]))
+        at = (*elsewhere, written("site", "=", [rate["site"]]))
         site = _site(query_jobs(store, _KEYS, _SUMS, where=at, window=window), table_of(store), servers)
         if site.ephemeral:
             notes.append(f"{rate['site']}: names of nodes change with every job, so nodes cannot be compared")

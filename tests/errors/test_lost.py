@@ -90,6 +90,8 @@ def test_failed_and_cancelled_hours_are_told_apart(session: Session, tmp_path: P
     assert (first["core_h"], first["lost_core_h"], first["cancelled_core_h"]) == (3.0, 2.0, 1.0)
     assert (first["share"], second["share"], second["error_category"]) == (1.0, None, "retried")
     assert session.errors.lost("error", site="A").rows.column("n_jobs").to_pylist() == [2]
+    only = session.errors.lost("error", site=["A", "B"], where="state=failed,finished").rows
+    assert only.select(["core_h", "sentence"]).to_pylist() == [{"core_h": 2.0, "sentence": "stage-in failed"}]
 
 
 def test_new_errors_are_absent_before_and_more_than_one_accident(session: Session, tmp_path: Path) -> None:

@@ -99,6 +99,8 @@ def test_a_node_that_fails_fast_and_takes_many_jobs_is_a_black_hole(
     assert row["cost_core_h"] == pytest.approx(lost * (1 - row["expected"] / row["failed"]))
     every = session.errors.nodes(queue="A", every=True).rows
     assert every.num_rows == 20
+    again = session.errors.nodes(site=["A", "B"]).rows
+    assert again.to_pylist() == [row]
     assert sum(every.column("failed").to_pylist()) == session.query((), ["failed"]).rows["failed"][0].as_py()
 
 

@@ -59,9 +59,12 @@ class ErrorTable:
         return next((name for low, high, name in self.ranges.get(family, ()) if low <= number <= high), None)
 
     def sentence(self, error: str) -> str:
-        """Return what a code means, else the sentence of its category."""
+        """Return what a code means, else the sentence of its category; a code by its family alone says so."""
         category = self.category(error)
-        return self.texts.get(error) or (category.sentence if category else "")
+        if error in self.texts or category is None:
+            return self.texts.get(error, "")
+        listed = error in self.codes or self._by_range(*_split(error)) is not None
+        return category.sentence if listed else f"{category.sentence} (Unlisted code, by its family.)"
 
     def over(self, below: "ErrorTable") -> "ErrorTable":
         """Return this table with everything of another one that it does not define."""
