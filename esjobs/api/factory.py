@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from esjobs.core.errors import SettingsError, StoreError, UsageError
 from esjobs.core.secret_file import SecretFile
-from esjobs.errors.settings import ErrorsSettings
-from esjobs.records.errors.categories import load_table, use_table
 from esjobs.schema.catalogue import TABLES
 from esjobs.settings import Settings, secret
 from esjobs.store.base import JobStore
@@ -56,14 +54,6 @@ def open_store(settings: Settings, *, create: bool = True, read_only: bool = Fal
     Raises :class:`UsageError` for an address of unknown kind, :class:`StoreError` when it cannot be opened.
     """
     require_address(settings)
-    store = _opened(settings, create=create, read_only=read_only)
-    table = settings.section(ErrorsSettings).table
-    if table is not None:
-        use_table(store, load_table(table))
-    return store
-
-
-def _opened(settings: Settings, *, create: bool, read_only: bool) -> JobStore:
     if _is_cluster(settings):
         return _open_cluster(settings, read_only)
     from esjobs.store.duck.store import DuckStore

@@ -1,5 +1,6 @@
 """Core-hours of jobs that did not finish, by their primary error or its category."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -82,7 +83,7 @@ def lost(
     table = table_of(store)
     total = sum(row["core_h"] or 0.0 for row in rows if _is_lost(row["error"], table))
     if new and window is not None:
-        fresh = _new_errors(store, rows, where, window)
+        fresh = _new_errors(store, {row["error"] for row in rows} - {None}, where, window)
         rows = [row for row in rows if row["error"] in fresh]
     answer = pa.Table.from_pylist(list(_ordered(rows, by, table, total)), schema=_SCHEMA)
     if by == "error_category":
@@ -145,35 +146,27 @@ def _row(name: str | None, group: _Group, by: str, table: ErrorTable) -> dict[st
     }
 
 
-def _new_errors(
-    store: JobStore, rows: Sequence[Mapping[str, Any]], where: Sequence[str], window: Window
-) -> set[str]:
-    """Return the errors of the window that the days before it lack, and that are more than one accident."""
-    n_jobs: dict[str, int] = {}
-    tasks: dict[str, set[str]] = {}
-    for row in rows:
-        if row["error"] is not None:
-            n_jobs[row["error"]] = n_jobs.get(row["error"], 0) + row["jobs"]
-            tasks.setdefault(row["error"], set()).add(row["task_id"])
+def _new_errors(store: JobStore, errors: set[str], where: Sequence[str], window: Window) -> set[str]:
+    """Return the errors that the days before the window lack, and that are more than one accident."""
     before = Window(window.start - timedelta(days=NEW_DAYS), window.start)
     try:
         earlier = query_jobs(store, ("error",), ("jobs",), where=tuple(where), window=before).to_pylist()
     except NoJobsError:
         earlier = []
-    seen = {row["error"] for row in earlier}
-    fresh = {error for error, jobs in n_jobs.items() if jobs >= NEW_JOBS and error not in seen}
-    narrow = {error for error in fresh if len(tasks[error] - {None}) < NEW_PLACES}
-    return fresh - narrow | _on_several_nodes(store, narrow, where, window)
-
-
-def _on_several_nodes(store: JobStore, errors: set[str], where: Sequence[str], window: Window) -> set[str]:
-    if not errors:
-        return set()
-    chosen = (*where, written("error", "=", sorted(errors)))
-    nodes: dict[str, set[str]] = {}
-    for row in _unfinished(store, ("error", "node"), ("jobs",), chosen, window):
-        nodes.setdefault(row["error"], set()).update({row["node"]} - {None})
-    return {error for error, names in nodes.items() if len(names) >= NEW_PLACES}
+    fresh = errors - {row["error"] for row in earlier}
+    if not fresh:
+        return fresh
+    chosen = (*where, written("error", "=", sorted(fresh)))
+    n_jobs, tasks, nodes = Counter[str](), defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for row in _unfinished(store, ("error", "task_id", "node"), ("jobs",), chosen, window):
+        n_jobs[row["error"]] += row["jobs"]
+        tasks[row["error"]] |= {row["task_id"]} - {None}
+        nodes[row["error"]] |= {row["node"]} - {None}
+    return {
+        error
+        for error in fresh
+        if n_jobs[error] >= NEW_JOBS and max(len(tasks[error]), len(nodes[error])) >= NEW_PLACES
+    }
 
 
 def _notes(answer: pa.Table, *, new: bool) -> Iterator[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import esjobs
@@ -14,6 +14,8 @@ from esjobs.core.states import UNFINISHED
 from esjobs.records.errors.categories import load_table, parse_table, shipped
 from esjobs.records.errors.nodes import common_domain, node_name
 from esjobs.records.errors.primary import FAMILIES, batch_error, errors_of, panda_error
+from esjobs.schema.catalogue import TABLES
+from esjobs.store.duck.store import DuckStore
 from tests.messages import raised
 
 GOLDEN: tuple[tuple[str, dict[str, str | None], str], ...] = (
@@ -67,6 +69,7 @@ def test_the_first_code_in_the_order_of_families_is_the_error(
     assert panda_error(state, codes) == error
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(UNFINISHED),
     st.dictionaries(
@@ -226,6 +229,12 @@ def test_a_table_in_the_settings_answers_queries(tmp_path: Path) -> None:
         session.ingest("jobs", jobs)
         assert session.query("error_category").rows.to_pylist() == [{"error_category": "weird", "jobs": 1}]
         assert session.errors.lost().rows.column("who").to_pylist() == ["us"]
+        with esjobs.open(DuckStore(None, tables=TABLES), settings=session.settings) as other:
+            other.ingest("jobs", jobs)
+            assert other.errors.lost().rows.column("who").to_pylist() == ["us"]
+    own.write_text("weird = 4", encoding="utf-8")
+    with raised(SettingsError):
+        esjobs.open("duckdb::memory:", config=config)
     with esjobs.open("duckdb::memory:") as session:
         session.ingest("jobs", jobs)
         assert session.query("error_category").rows.to_pylist() == [{"error_category": "system", "jobs": 1}]

@@ -19,7 +19,7 @@ OF_INCIDENT = "pilot:1361"
 OF_FAILING_NODE = "pilot:1377"
 """Error of the failed jobs that the failing node takes."""
 FAILING = "wn007"
-"""Failing node, at the site of :func:`failing_site`."""
+"""Failing node, at the largest site without the incident."""
 TAKEN = 0.4
 """The part of the failed jobs of its site that the failing node takes."""
 CODES = {
@@ -57,27 +57,20 @@ class Nodes:
     @classmethod
     def of(cls, queues: Sequence[QueueTruth], incident: Incident | None = None) -> "Nodes":
         """Return the nodes of queues; those of a site are shared by its queues, and grow with its size."""
-        sites = list(dict.fromkeys(queue.site for queue in queues))
-        shares = [sum(queue.share for queue in queues if queue.site == site) for site in sites]
-        sizes = [int(np.clip(round(share * _NODES_OF_GRID), _LEAST, _MOST)) for share in shares]
+        shares = dict.fromkeys((queue.site for queue in queues), 0.0)
+        for queue in queues:
+            shares[queue.site] += queue.share
+        sizes = np.clip(np.rint(np.array(list(shares.values())) * _NODES_OF_GRID), _LEAST, _MOST).astype(int)
         names = [
-            f"wn{n + 1:03d}.{site.lower()}.example"
-            for site, size in zip(sites, sizes, strict=True)
-            for n in range(size)
+            f"wn{number + 1:03d}.{site.lower()}.example"
+            for site, size in zip(shares, sizes, strict=True)
+            for number in range(size)
         ]
-        numbers = np.array(sizes)
-        first = np.concatenate([[0], np.cumsum(numbers)[:-1]])
-        at = np.array([sites.index(queue.site) for queue in queues])
-        failing = np.array([queue.site == failing_site(queues, incident) for queue in queues])
-        return cls(pa.array(names), first[at], numbers[at], failing)
-
-
-def failing_site(queues: Sequence[QueueTruth], incident: Incident | None) -> str:
-    """Return the site of the failing node: the largest one without the incident."""
-    sizes = dict.fromkeys((queue.site for queue in queues), 0.0)
-    for queue in queues:
-        sizes[queue.site] += queue.share
-    return max((site for site in sizes if incident is None or site != incident.site), key=sizes.__getitem__)
+        at = np.array([list(shares).index(queue.site) for queue in queues])
+        ill = None if incident is None else incident.site
+        largest = max((site for site in shares if site != ill), key=shares.__getitem__)
+        failing = np.array([queue.site == largest for queue in queues])
+        return cls(pa.array(names), (np.cumsum(sizes) - sizes)[at], sizes[at], failing)
 
 
 def coded(
