@@ -88,6 +88,7 @@ def test_a_state_that_names_the_reason_is_the_error() -> None:
     assert batch_error("failed", {"exit": "2:0"}) == "exit:2:0"
     assert batch_error("failed", {"exit": "0:0"}) == batch_error("failed", {"exit": None}) == "none:0"
     assert batch_error("failed", {}) is None
+    assert batch_error("failed", {"exit": "killed by ann"}) == "exit:unparsed"
 
 
 def test_jobs_that_finished_or_whose_state_is_unknown_have_no_error() -> None:

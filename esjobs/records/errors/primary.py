@@ -5,6 +5,7 @@ rules follow those of the BigPanDA monitor (``core/libs/error.py``), made total:
 error.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ NO_CODE = "none:0"
 
 _UNPARSED = "unparsed"
 _CLOSED = "closed"
+_EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
 # These only report that the payload failed; its own code says more.
 _CARRIERS = frozenset((1305, 1315, 1220))
 
@@ -115,7 +117,9 @@ def batch_error(state: str, codes: Mapping[str, str | None]) -> str | None:
         return f"state:{state}"
     if "exit" not in codes:
         return None
-    return NO_CODE if code is None or code in ("0", "0:0") else f"exit:{code}"
+    if code is None or code in ("0", "0:0"):
+        return NO_CODE
+    return f"exit:{code}" if _EXIT_CODE.fullmatch(code) else f"exit:{_UNPARSED}"
 
 
 def errors_of(states: pa.Array, codes: Mapping[str, pa.Array], rule: Rule = panda_error) -> pa.Array:
