@@ -95,6 +95,9 @@ def test_jobs_that_finished_or_whose_state_is_unknown_have_no_error() -> None:
     states = pa.array(["finished", None, "failed", "running", "failed"])
     codes = {"pilot": pa.array(["1099", "1099", "1099", "1099", "0"])}
     assert errors_of(states, codes).to_pylist() == [None, None, "pilot:1099", None, "none:0"]
+    hostile = {"pilot": pa.array(["a\x1fb"]), "trans": pa.array(["7"])}
+    assert errors_of(pa.array(["failed"]), hostile).to_pylist()[0].endswith(":unparsed")
+    assert errors_of(pa.array([], pa.string()), {"pilot": pa.array([], pa.string())}).to_pylist() == []
 
 
 def test_codes_have_the_categories_of_the_shipped_table() -> None:

@@ -6,10 +6,9 @@ error.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +25,8 @@ NO_CODE = "none:0"
 
 _UNPARSED = "unparsed"
 _CLOSED = "closed"
+# separates the codes of a job; a code that contains it is not a code
+_BETWEEN = "\x1f"
 _EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
 # These only report that the payload failed; its own code says more.
 _CARRIERS = frozenset((1305, 1315, 1220))
@@ -117,9 +118,9 @@ def batch_error(state: str, codes: Mapping[str, str | None]) -> str | None:
         return f"state:{state}"
     if "exit" not in codes:
         return None
-    if code is None or code in ("0", "0:0"):
+    if code in (None, "", "0", "0:0"):
         return NO_CODE
-    return f"exit:{code}" if _EXIT_CODE.fullmatch(code) else f"exit:{_UNPARSED}"
+    return f"exit:{code}" if _EXIT_CODE.fullmatch(str(code)) else f"exit:{_UNPARSED}"
 
 
 def errors_of(states: pa.Array, codes: Mapping[str, pa.Array], rule: Rule = panda_error) -> pa.Array:
@@ -128,16 +129,11 @@ def errors_of(states: pa.Array, codes: Mapping[str, pa.Array], rule: Rule = pand
     Each combination of codes is judged once.
     """
     chosen = pc.is_in(states, pa.array(UNFINISHED, pa.string()))
-    rows = np.flatnonzero(chosen.to_numpy(zero_copy_only=False))
-    columns = [column.take(pa.array(rows)).to_pylist() for column in (states, *codes.values())]
-    combinations = list(zip(*columns, strict=True))
-    judged = dict(_judged(set(combinations), tuple(codes), rule))
-    found = pa.array([judged[each] for each in combinations], pa.string())
+    columns = (column.filter(chosen).fill_null("") for column in (states, *codes.values()))
+    joined = pc.binary_join_element_wise(*columns, _BETWEEN).dictionary_encode()
+    judged = [
+        rule(state, dict(zip(codes, texts, strict=False)))
+        for state, *texts in (each.split(_BETWEEN) for each in joined.dictionary.to_pylist())
+    ]
+    found = pa.array(judged, pa.string()).take(joined.indices)
     return pc.replace_with_mask(pa.nulls(len(states), pa.string()), chosen, found)
-
-
-def _judged(
-    combinations: set[tuple[str, ...]], families: tuple[str, ...], rule: Rule
-) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    for each in combinations:
-        yield each, rule(each[0], dict(zip(families, each[1:], strict=True)))
