@@ -129,9 +129,9 @@ class RetentionSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     keep_newest: Number = 10
-    """Number of the newest runs to keep, whatever their days."""
+    """Newest runs to keep, whatever their days."""
     keep_daily: Number = 60
-    """Number of days, among those that runs reach, of which the latest run is kept."""
+    """Days, among those that runs reach, of which the latest run is kept."""
     keep_weekly: Number = 52
     """The same of weeks."""
     keep_monthly: Number = 120

@@ -65,20 +65,21 @@ _TABLES = ("esjobs.core", "esjobs.schema")
 _SAVED = ("dashboards.targets.saved_objects", "dashboards.targets.vegalite", "dashboards.spec", *_TABLES)
 
 _PUBLISH = {"esjobs.core", "esjobs.schema", "esjobs.store", "esjobs.publish"}
-_NAMED = {*_PUBLISH, "esjobs.records.names"}
+_NAMED = {*_PUBLISH, "esjobs.records.names", "esjobs.records.errors"}
 _PACKED = ("esjobs.records.series.packing", "esjobs.records.series.rows")
 _INGEST = ("esjobs.records.ingest", "esjobs.records.ingest.formats")
 _RECORDS = {
     *_PUBLISH,
     "esjobs.records",
     *(f"esjobs.records.{each}" for each in ("names", "declared", "references", "jobs", "tasks", "clusters")),
+    "esjobs.records.errors",
     *("esjobs.records.series", "esjobs.records.accounting", "esjobs.records.export", *_PACKED, *_INGEST),
 }
 _FITTING = {*_RECORDS, "fitters", "fitters.layout"}
 """What a capability may import, beside itself; what nobody has named here yet follows it too."""
 
 FITTING = ("speed", "flags", "pop", "similar")
-OTHERS = ("scores", "issues", "provisioning", "noise", "delivered", "today", "what_if")
+OTHERS = ("scores", "issues", "provisioning", "noise", "delivered", "errors", "today", "what_if")
 _CAPABILITIES = {f"esjobs.{each}" for each in (*FITTING, *OTHERS)} | {"esjobs.issues.detectors"}
 _BELOW_RENDER = {*_FITTING, "esjobs.settings", *_CAPABILITIES, "esjobs.records.demo"}
 _DASHBOARDS = {
@@ -95,12 +96,16 @@ ROOMS = {
     "esjobs.settings": {"esjobs.core", "esjobs.store", "esjobs.settings"},
     "esjobs.publish": _PUBLISH,
     "esjobs.records.names": {"esjobs.core", "esjobs.records.names"},
+    "esjobs.records.errors": {"esjobs.core", "esjobs.records.errors"},
     "esjobs.records.clusters": {"esjobs.core", "esjobs.records.clusters"},
     "esjobs.records.demo": {"esjobs.core", "esjobs.records.demo"},
     "esjobs.records.accounting": {"esjobs.core", "esjobs.schema", "esjobs.records.accounting"},
     "esjobs.records.series.packing": {"esjobs.core"},
     "esjobs.records.series.rows": {"esjobs.core", "esjobs.schema", "esjobs.records.series.packing"},
-    "esjobs.records.ingest.formats": {*_TABLES, "esjobs.records.names", *_PACKED, *_INGEST},
+    "esjobs.records.ingest.formats": {
+        *_TABLES,
+        *("esjobs.records.names", "esjobs.records.errors", *_PACKED, *_INGEST),
+    },
     "esjobs.records.ingest": {"esjobs.core", "esjobs.schema", "esjobs.records.ingest"},
     "esjobs.records.declared": {*_NAMED, "esjobs.records.declared"},
     "esjobs.records.references": {*_NAMED, "esjobs.records.references"},
@@ -182,7 +187,9 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.records.ingest.formats": {"numpy", "pyarrow", "msgspec"},
     **{
         f"esjobs.records.{each}": {"numpy", "pyarrow"}
-        for each in ("ingest", "names", "declared", "references", "series", "tasks", "export", "demo")
+        for each in (
+            *("ingest", "names", "errors", "declared", "references", "series", "tasks", "export", "demo"),
+        )
     },
     "esjobs.records.jobs": {"numpy", "pyarrow", "scipy"},
     "esjobs.records.series.packing": {"numpy", "pyarrow"},
@@ -192,6 +199,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.records": {"pandas", "pyarrow", "altair"},
     "esjobs.issues.detectors": {"numpy", "scipy"},
     "esjobs.noise": {"numpy", "pyarrow", "scipy"},
+    "esjobs.errors": {*_CALCULATING, "scipy"},
     "esjobs.provisioning": {*_CALCULATING, "scipy"},
     "esjobs.today": {*_CALCULATING, "scipy"},
     "esjobs.similar": {*_CALCULATING, "elftools", "gensim"},

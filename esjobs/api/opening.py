@@ -1,5 +1,7 @@
 """Opening of sessions: ``esjobs.open``."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -8,6 +10,8 @@ from esjobs.api.session import Session
 from esjobs.core.capability import Capability
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.text import kind_of
+from esjobs.errors.settings import ErrorsSettings
+from esjobs.records.errors.categories import load_table, use_table
 from esjobs.records.jobs.aggregate import Progress
 from esjobs.settings import Settings, load, with_sections
 from esjobs.store.base import JobStore, require_store
@@ -43,9 +47,25 @@ def open(  # noqa: A001  used as esjobs.open(...)
         settings = settings.model_copy(update={"store": store})
     session = partial(Session, settings=settings, read_only=read_only, progress=progress, clock=clock)
     if store is not None and not isinstance(store, str):
-        return session(require_store(store), called=kind_of(store))
-    opener = partial(open_store, settings, create=create, read_only=read_only)
+        return session(_classifying(settings, partial(require_store, store)), called=kind_of(store))
+    opener = partial(
+        _classifying, settings, partial(open_store, settings, create=create, read_only=read_only)
+    )
     if not late:
         return session(opener())
     require_address(settings)
     return session(None, opener=opener)
+
+
+def _classifying(settings: Settings, opener: Callable[[], JobStore]) -> JobStore:
+    """Open a store whose errors have the categories of the settings."""
+    path = None
+    with suppress(LookupError):
+        path = settings.section(ErrorsSettings).table
+    if path is None:
+        return opener()
+    # a wrong table must not leave a store open
+    table = load_table(path)
+    store = opener()
+    use_table(store, table)
+    return store

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from esjobs.api.speed import DrawnSpeed
     from esjobs.api.tables import Tables
     from esjobs.delivered.facade import Delivered
+    from esjobs.errors.facade import Errors
     from esjobs.flags.facade import Flags
     from esjobs.issues.facade import Issues
     from esjobs.issues.one_job import JobStory
@@ -79,6 +80,10 @@ class Session:
     """Delivered work: ``s.delivered.work("site")``."""
     nights: "FacadeOf[Any]" = FacadeOf("nights")
     """Nightly runs: ``s.nights.tend()`` does what is due."""
+    if TYPE_CHECKING:
+        # reached by __getattr__: completion offers thirty names at most
+        errors: "FacadeOf[Errors]"
+        """Lost work by reason, and failing nodes: ``s.errors.lost("error")``."""
 
     if TYPE_CHECKING:  # an attribute of every capability exists; this one is declared for the types only
         what_if: "FacadeOf[WhatIf]"

@@ -104,6 +104,16 @@ _QUERY = (
         "energy", "delivered:energy", "Energy and carbon of jobs, by the watts per core of their CPU models."
     ),
     CommandEntry(
+        "errors",
+        "errors:errors",
+        "Core-hours of jobs that did not finish, by reason: share, jobs, tasks, sites, who acts.",
+    ),
+    CommandEntry(
+        "nodes",
+        "errors:nodes",
+        "Nodes on which jobs fail more often than on others of the site with the same tasks.",
+    ),
+    CommandEntry(
         "export",
         "results:export",
         "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",

@@ -14,7 +14,7 @@ PERSONAL: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("user", "entered_by", "account", "acknowledged_by", "recipient", "address"), "user"),
         **dict.fromkeys(("project", "vo_group"), "project"),
-        **dict.fromkeys(("unit", "submit_host", "host"), "host"),
+        **dict.fromkeys(("unit", "submit_host", "host", "node"), "host"),
         **dict.fromkeys(
             ("transformation", "application", "executable", "path", "work_kind", "region"), "path"
         ),
@@ -39,8 +39,8 @@ KEPT = frozenset(
         # of jobs: where, what, how; queues and sites are public
         *columns("source job_id task_id queue site measured_by cpu_raw cpu_model processing_type state"),
         *columns(
-            "cluster subcluster exit_code country vo vo_role infrastructure benchmark core_class task_type "
-            "only_type"
+            "cluster subcluster exit_code error error_category country vo vo_role infrastructure benchmark "
+            "core_class task_type only_type"
         ),
         # of what was measured
         *columns("metric scope detector variant reason issues_variant score_cpu_reason score_mem_reason"),

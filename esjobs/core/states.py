@@ -26,5 +26,8 @@ CANCELLED = ("cancelled", "closed", "preempted")
 UNFINISHED_KINDS: Mapping[str, tuple[str, ...]] = {**FAILED_KINDS, "cancelled": CANCELLED}
 """Kinds of jobs that ended without having finished."""
 
+UNFINISHED = (*FAILED, *CANCELLED)
+"""States of jobs that ended without having finished."""
+
 ALL_STATES = (*FINISHED, *FAILED, *CANCELLED)
 """Every state that says how a job ended."""

@@ -19,4 +19,4 @@ class WatchSettings(BaseModel):
     absent_nights: Count = 7
     """After so many nights in a row without a comparison this is said once; a candidate is withdrawn."""
     replay_nights: Count = 23
-    """Nights that can be run again: so many are remembered one by one, and older ones are settled."""
+    """Nights that can be run again; older ones are settled."""

@@ -60,7 +60,7 @@ class TalpSettings(BaseModel):
     every_minutes: Count = 5
     """Minutes between collections by ``esjobs serve``."""
     settled_s: Number = 30
-    """Seconds without changes before a file is collected: it may still be being written."""
+    """Seconds without changes before a file is collected."""
     timeout_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 300.0
     """Timeout of one call of rsync."""
     rsync: tuple[Annotated[str, Field(min_length=1)], ...] = ("rsync", "-e", "ssh -o BatchMode=yes")

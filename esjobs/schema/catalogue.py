@@ -32,6 +32,7 @@ NAMES = (
     "provisioning",
     "delivered",
     "what_if",
+    "errors",
     "similar",
     "runs",
     "nights",

@@ -243,7 +243,16 @@ def test_what_is_no_key_file(store: Path, tmp_path: Path, key: Path) -> None:
 def test_every_column_is_told_apart() -> None:
     """A column that nobody has thought of is replaced; these are the ones that name somebody."""
     named = {known.name for known in JOB_FIELDS if kind_of_names(known)}
-    assert named == {"user", "project", "transformation", "application", "executable", "job_id", "task_id"}
+    assert named == {
+        "user",
+        "project",
+        "transformation",
+        "application",
+        "executable",
+        "job_id",
+        "task_id",
+        "node",
+    }
     for table in TABLES:
         unknown = {item.name for item in table.columns if kind_of_names(item) == item.name}
         assert unknown - {"user", "project", "host", "path"} <= {"file"}, (
@@ -263,6 +272,8 @@ def test_names_in_texts_that_stay_go(tmp_path: Path, key: Path, ending: str) -> 
         "project": "Doe-Group",
         "exit_code": "killed by mariasecret on nodesecret7",
         "state": "cancelled by mariasecret",
+        "error": "exit:secret of ann",
+        "node": "nodesecret7",
         "transformation": "python run_mariasecret.py",
         "application": "MariaSecret.exe",
         "processing_type": "mariasecret-test",

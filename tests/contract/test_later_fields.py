@@ -23,6 +23,8 @@ FULL: Row = {
     "exit_code": "0:15",
     "counters": COUNTERS,
     "executable": "/opt/gromacs/2024.1/bin/gmx_mpi",
+    "error": "pilot:1305",
+    "node": "wn042.site.tld",
 }
 NAMES = tuple(FULL)
 

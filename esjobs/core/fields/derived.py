@@ -36,6 +36,14 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         groupable=True,
         derived=Resolved("queue"),
     ),
+    Field(
+        "error_category",
+        "keyword",
+        "",
+        "category of the primary error, by the table of error codes",
+        groupable=True,
+        derived=Resolved("error"),
+    ),
     Field("core_s", "number", "core s", "wall-clock time x cores", derived=Quotient(("wall_s", "cores"))),
     Field(
         "cpu_s_per_event",

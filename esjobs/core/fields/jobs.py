@@ -89,6 +89,8 @@ JOB_FIELDS: tuple[Field, ...] = (
         bounded=True,
     ),
     _keyword("executable", "program file: its path or name"),
+    _keyword("error", "primary error of a job that did not finish, as FAMILY:CODE; missing: not recorded"),
+    _keyword("node", "worker node, without its slot; missing for jobs on several nodes"),
 )
 """Fields that a job record may carry, in the order in which they are stored and exported; new ones at the
 end."""

@@ -14,11 +14,11 @@ class DriftSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     days: Annotated[int, BeforeValidator(no_flag), Field(ge=10, le=366)] = 60
-    """Days up to the end of the window whose factors are looked at."""
+    """Days of factors before the window's end."""
     significance: Annotated[float, BeforeValidator(no_flag), Field(ge=3, le=20)] = 3.5
-    """Change over its error from which one is told; what false alarms each value costs: docs/method.md."""
+    """Reported changes exceed so many of their errors; false alarms: docs/method.md."""
     smallest: Annotated[float, BeforeValidator(no_flag), Field(ge=0, lt=1)] = 0.05
-    """Relative change that matters; told is one that is larger by two errors."""
+    """Relative change that matters; reported if larger by two errors."""
 
 
 def limits(settings: Sections) -> tuple[float, float]:

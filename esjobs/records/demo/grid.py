@@ -13,11 +13,12 @@ from esjobs.core.errors import UsageError
 from esjobs.core.freshness import OF_DEMO
 from esjobs.records.demo.course import Course, lived_through
 from esjobs.records.demo.ends import ended
+from esjobs.records.demo.errors import Nodes, coded
 from esjobs.records.demo.jobs import Hosts, batches, shift
 from esjobs.records.demo.monitored import monitored
 from esjobs.records.demo.queues import plan_models, plan_queues
 from esjobs.records.demo.tasks import MAX_LIFE_DAYS, Births, QueueArrays, births
-from esjobs.records.demo.truth import Declaration, PayloadTruth, Score, Truth, score
+from esjobs.records.demo.truth import Declaration, Incident, PayloadTruth, Score, Truth, score
 
 LAST_DAY = date(2025, 6, 30)
 """The last day that :meth:`Grid.days` gives; fixed, because nothing here asks the clock."""
@@ -91,21 +92,26 @@ class Grid:
         made = batches(self.seed, day, n_jobs, running, self._hosts, most)
         for number, batch in enumerate(made):
             # numbers of their own: everything else of a job is the same without
-            lived, counted, ends = (
-                np.random.default_rng([self.seed, stream, day.toordinal(), number]) for stream in (8, 5, 9)
+            lived, counted, ends, codes = (
+                np.random.default_rng([self.seed, stream, day.toordinal(), number])
+                for stream in (8, 5, 9, 10)
             )
             treated = batch if self.course is None else self._lived(batch, day, lived)
-            yield ended(monitored(treated, counted) if self.monitored else treated, ends)
+            finished = ended(monitored(treated, counted) if self.monitored else treated, ends)
+            yield coded(finished, codes, self._nodes, self._truth.queues, self._incident(day))
 
     def _lived(self, batch: pa.RecordBatch, day: date, rng: np.random.Generator) -> pa.RecordBatch:
-        incident = self._truth.incident
         return lived_through(
             batch,
             rng,
             efficiency=1.0 if self.course is None else self.course.efficiency(day),
-            incident=incident if incident is not None and incident.on(day) else None,
+            incident=self._incident(day),
             queues=self._truth.queues,
         )
+
+    def _incident(self, day: date) -> Incident | None:
+        incident = self._truth.incident
+        return incident if incident is not None and incident.on(day) else None
 
     def tasks(self, day: date) -> tuple[PayloadTruth, ...]:
         """Return the truth about the tasks born on a day; they live up to six days."""
@@ -167,6 +173,10 @@ class Grid:
     @cached_property
     def _hosts(self) -> Hosts:
         return Hosts.of(self._truth.queues, self._truth.cpu_models)
+
+    @cached_property
+    def _nodes(self) -> Nodes:
+        return Nodes.of(self._truth.queues, self._truth.incident)
 
     @cached_property
     def _queue_arrays(self) -> QueueArrays:

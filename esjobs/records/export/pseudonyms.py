@@ -35,6 +35,7 @@ _DIGITS = 20
 # Ids that are numbers, of arrays and parts too (``123_4``, ``12+0``), or hexadecimal: they name nobody.
 _NUMERIC = re.compile(r"[0-9A-Fa-f_+.:-]*")
 _EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
+_ERROR = re.compile(r"[a-z]+:(-?[0-9]+(:-?[0-9]+)?|[a-z_]{1,20})")
 _STATE = re.compile(r"[a-z][a-z_]{0,19}")
 # Characters; shorter names stand in other words by chance.
 _SHORTEST_PART = 4
@@ -143,6 +144,8 @@ class Pseudonyms:
     def _kept(self, column: str, text: str) -> str | None:
         if column == "exit_code":
             return text if _EXIT_CODE.fullmatch(text) else None
+        if column == "error":
+            return text if _ERROR.fullmatch(text) else None
         if column == "state":
             if text in END_STATES:
                 return text

@@ -43,5 +43,7 @@ SELECT
   "subcluster" AS "subcluster",
   "exit_code" AS "exit_code",
   "counters" AS "counters",
-  "executable" AS "executable"
+  "executable" AS "executable",
+  "error" AS "error",
+  "node" AS "node"
 FROM jobs

@@ -18,7 +18,9 @@ import pyarrow.csv as pa_csv
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import InputError
 from esjobs.core.fields import JOB_FIELDS, REQUIRED, Field
+from esjobs.core.states import UNFINISHED
 from esjobs.core.tables import Table
+from esjobs.records.errors.primary import batch_error
 from esjobs.records.ingest.base import EXCERPT, Parsed, Reject, RowError
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.opening import GZIP, reading
@@ -220,6 +222,9 @@ def job_piece(
     row |= {name: value for name, value in job.items() if value is not None}
     row.setdefault("source", default_source)
     row |= {"origin_file": file.name, "origin_line": 1}
+    if row.get("state") in UNFINISHED:
+        codes = {"exit": job["exit_code"]} if "exit_code" in job else {}
+        row.setdefault("error", batch_error(row["state"], codes))
     if row.get("counters") is not None:
         row["counters"] = sorted(row["counters"].items())
     error = _job_error(row)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from esjobs.records.errors.nodes import node_names
+from esjobs.records.errors.primary import errors_of
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.reading.batches import parse_file
 from esjobs.records.ingest.reading.inputs import Input
@@ -25,6 +27,16 @@ from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.validate import Context
 
 _KB = 1024.0
+_CODES = {
+    "pilot": "piloterrorcode",
+    "exe": "exeerrorcode",
+    "sup": "superrorcode",
+    "ddm": "ddmerrorcode",
+    "brokerage": "brokerageerrorcode",
+    "dispatcher": "jobdispatchererrorcode",
+    "taskbuffer": "taskbuffererrorcode",
+    "trans": "transexitcode",
+}
 _TASK_IN_NAME = re.compile(r"^job_records_(?:.*_)?(\d{6,})(?:\.|$)")
 
 
@@ -60,8 +72,10 @@ _COLUMNS = (
     column_of("input_b", "inputfilebytes"),
     column_of("output_b", "outputfilebytes"),
     column_of("failed_attempts", "failedattempt"),
+    column_of("node", "modificationhost"),
     Column("read_rate", ("iobytesreadrate",), "number", lenient=True),
     Column("write_rate", ("iobyteswriterate",), "number", lenient=True),
+    *(Column(f"code {family}", (name,), "keyword", lenient=True) for family, name in _CODES.items()),
 )
 
 
@@ -70,6 +84,11 @@ def _derive(values: dict[str, Values]) -> None:
     time_between(values, "queue_s", "submit_time", "start_time")
     _io_bytes(values, "read_b", "read_rate")
     _io_bytes(values, "written_b", "write_rate")
+    codes = {name: values[f"code {name}"].values for name in _CODES if f"code {name}" in values}
+    if codes and "state" in values:
+        values["error"] = Values(errors_of(values["state"].values, codes))
+    if "node" in values:
+        values["node"].values = node_names(values["node"].values)
 
 
 def _io_bytes(values: dict[str, Values], target: str, rate: str) -> None:

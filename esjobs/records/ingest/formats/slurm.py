@@ -29,6 +29,8 @@ import pyarrow.compute as pc
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.core.tables import column
+from esjobs.records.errors.nodes import node_names
+from esjobs.records.errors.primary import batch_error, errors_of
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import slurm_cells as cells
 from esjobs.records.ingest.formats.slurm_lines import (
@@ -55,6 +57,11 @@ def _derive(values: dict[str, Values]) -> None:
     if requested is not None and allocated is not None:
         unlisted = pc.and_(pc.equal(requested.values, 0), pc.greater(allocated.values, 0)).fill_null(False)
         requested.values = pc.if_else(unlisted, pa.scalar(None, pa.int64()), requested.values)
+    if "state" in values:
+        codes = {"exit": values["exit_code"].values} if "exit_code" in values else {}
+        values["error"] = Values(errors_of(values["state"].values, codes, batch_error))
+    if "node" in values:
+        values["node"].values = node_names(values["node"].values)
 
 
 LAYOUT = Layout(
@@ -84,6 +91,7 @@ LAYOUT = Layout(
         column_of("requested_gpus", "reqtres/gpu"),
         column_of("cluster", "cluster"),
         column_of("exit_code", "exitcode"),
+        column_of("node", "nodelist"),
         column_of("executable", "jobname/program"),
     ),
     trim=True,

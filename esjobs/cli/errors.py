@@ -1,0 +1,95 @@
+"""Commands about lost work and nodes."""
+
+import click
+
+from esjobs.cli.help import example
+from esjobs.cli.options import (
+    Context,
+    emit,
+    format_of,
+    rows_options,
+    say_notes,
+    top_option,
+    where_option,
+    window_option,
+)
+from esjobs.schema.errors import BY, NODE_NOT_SHOWN, NOT_SHOWN
+
+_site_option = click.option(
+    "--site", "sites", multiple=True, metavar="SITE", help="Site; repeat for several."
+)
+
+
+@example(
+    "esjobs errors --window 2025-06-16/2025-06-23",
+    "esjobs errors --by error --site POPLAR-LCG2 --top 10",
+    "esjobs errors --by error --new --window 2025-06-16/2025-06-23",
+)
+@click.command()
+@click.option("--by", type=click.Choice(BY), default=BY[0], show_default=True, help="Group by.")
+@_site_option
+@click.option("--new", is_flag=True, help="Errors that the 28 days before the window lack.")
+@top_option(0)
+@where_option
+@window_option
+@rows_options
+@click.pass_obj
+def errors(
+    obj: Context,
+    by: str,
+    sites: tuple[str, ...],
+    new: bool,
+    top: int,
+    where: tuple[str, ...],
+    window: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """Core-hours of jobs that did not finish, by reason: share, jobs, tasks, sites, who acts.
+
+    Each job counts under one error, its primary one.
+    """
+    with obj.session() as session:
+        answer = session.errors.lost(by, site=sites, window=window, where=where, new=new)
+    rows = answer.rows.slice(0, top or None)
+    if format_of(form, out) == "table":
+        rows = rows.drop_columns(NOT_SHOWN)
+    emit(rows, form, out, title=answer.title)
+    say_notes(obj, answer.notes)
+
+
+@example(
+    "esjobs nodes --window 2025-06-16/2025-06-23",
+    "esjobs nodes --site POPLAR-LCG2 --all",
+)
+@click.command()
+@_site_option
+@click.option("--queue", "queues", multiple=True, metavar="QUEUE", help="Queue; repeat for several.")
+@click.option("--all", "every", is_flag=True, help="All nodes, not only those that fail more often.")
+@top_option(0)
+@where_option
+@window_option
+@rows_options
+@click.pass_obj
+def nodes(
+    obj: Context,
+    sites: tuple[str, ...],
+    queues: tuple[str, ...],
+    every: bool,
+    top: int,
+    where: tuple[str, ...],
+    window: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """Nodes on which jobs fail more often than on others of the site with the same tasks.
+
+    A black hole fails fast and takes many jobs; cost_core_h is what it lost.
+    """
+    with obj.session() as session:
+        answer = session.errors.nodes(site=sites, queue=queues, window=window, where=where, every=every)
+    rows = answer.rows.slice(0, top or None)
+    if format_of(form, out) == "table":
+        rows = rows.drop_columns(NODE_NOT_SHOWN)
+    emit(rows, form, out, title=answer.title)
+    say_notes(obj, answer.notes)

@@ -1,0 +1,155 @@
+"""Nodes on which more jobs fail than on the other nodes of their site, task by task.
+
+The expected failures of a node are those of the same tasks on the other nodes, so that a node with difficult
+tasks is not accused. Failures of a node come in bursts: their variance is scaled by what the nodes show.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from esjobs.core.words import HALF_WIDTH_90, INTERVAL_LEVEL
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+FALSE_DISCOVERIES = 0.05
+"""Accepted share of false nodes among those that are found (Benjamini and Hochberg)."""
+LEAST_FAILURES = 5
+"""Failed jobs of a node that is found."""
+LEAST_RATIO = 2.0
+"""Failures over the expected ones of a node that is found, by the lower bound."""
+_WITHOUT_TASK_P, _WITHOUT_TASK_FAILURES = 0.01, 3
+_OUTLYING = 4.0
+_TRIMMED = 0.9
+# mean of the lower 90 % of squared standard normals
+_OF_TRIMMED = 0.623
+# so much of a job that is expected nowhere
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Jobs by node and task: indices of both from 0, jobs that finished or failed, and failed ones."""
+
+    node: Ints
+    task: Ints
+    jobs: Floats
+    failed: Floats
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.node.max(initial=-1)) + 1
+
+    def by_node(self, values: Floats) -> Floats:
+        """Return the sums of values over the cells of each node."""
+        return np.bincount(self.node, weights=values, minlength=self.n_nodes).astype(np.float64)
+
+    def by_task(self, values: Floats) -> Floats:
+        """Return, for each cell, the sum of values over all cells of its task."""
+        return np.bincount(self.task, weights=values).astype(np.float64)[self.task]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Nodes compared with the other nodes of their site; one entry per node.
+
+    ``observed`` and ``expected`` failures, ``low`` and ``high``: interval of their ratio (90 %), ``q``: the
+    chance of so many failures, corrected for the number of nodes (Benjamini and Hochberg), ``found``: by all
+    rules, ``scale``: variance over that of independent jobs.
+    """
+
+    jobs: Floats
+    observed: Floats
+    expected: Floats
+    low: Floats
+    high: Floats
+    q: Floats
+    found: Mask
+    scale: float
+
+
+def judge(cells: Cells) -> Judged:
+    """Compare the failures of each node with those of the same tasks on the other nodes.
+
+    1. Expected: the rate of the task on the other nodes, shrunk by half a job at the rate of the site.
+    2. Variance: binomial, scaled by the trimmed mean of z^2 over nodes; nodes beyond 4 leave the expectation
+    of the others. 3. Upper tail of a gamma distribution, 5 % false discoveries, at least 5 failures, twice
+    the expected ones by a lower bound. 4. Less strictly the same without the task that adds most: one broken
+    task is not a broken node. Measured: benchmarks/results/black_holes.md.
+    """
+    observed, jobs = cells.by_node(cells.failed), cells.by_node(cells.jobs)
+    kept = np.ones(len(cells.node), np.bool_)
+    for _ in range(2):
+        rate, variance = _expectation(cells, kept)
+        expected, total = cells.by_node(cells.jobs * rate), cells.by_node(variance)
+        z = (observed - expected) / np.sqrt(np.maximum(total, _NOTHING))
+        scale = _scale(z)
+        outlying = z / np.sqrt(scale) > _OUTLYING
+        kept = ~outlying[cells.node]
+    rate, variance = _expectation(cells, kept)
+    expected, total = cells.by_node(cells.jobs * rate), cells.by_node(variance)
+    scale = _scale((observed - expected) / np.sqrt(np.maximum(total, _NOTHING)))
+    p = _tail(observed, expected, scale * total)
+    q = stats.false_discovery_control(p) if len(p) else p
+    share = observed / np.maximum(jobs, 1)
+    bound = observed - HALF_WIDTH_90 * np.sqrt(scale * observed * (1 - share))
+    found = (q < FALSE_DISCOVERIES) & (observed >= LEAST_FAILURES) & (bound > LEAST_RATIO * expected)
+    found &= _without_its_worst_task(cells, rate, variance, scale)
+    spread = scale * cells.by_node(cells.jobs * rate * (1 - rate)) / np.maximum(expected, _NOTHING)
+    low, high = _interval(observed, expected, np.maximum(spread, _NOTHING))
+    return Judged(jobs, observed, expected, low, high, q, found, scale)
+
+
+def _expectation(cells: Cells, kept: Mask) -> tuple[Floats, Floats]:
+    """Return the expected failure rate of each cell, and the variance of its failures."""
+    jobs, failed = np.where(kept, cells.jobs, 0.0), np.where(kept, cells.failed, 0.0)
+    site = failed.sum() / max(jobs.sum(), 1.0)
+    others = cells.by_task(jobs) - jobs
+    rate = np.clip((cells.by_task(failed) - failed + 0.5 * site) / (others + 0.5), 0.0, 1.0)
+    variance = cells.jobs * rate * (1 - rate) * (1 + cells.jobs / np.maximum(others, 0.5))
+    return rate, variance
+
+
+def _scale(z: Floats) -> float:
+    """Return the variance of z over the expected one, at least 1; the largest tenth does not count."""
+    squares = np.sort(z**2)
+    lower = squares[: max(1, int(np.ceil(_TRIMMED * len(squares))))]
+    return max(1.0, float(lower.mean()) / _OF_TRIMMED) if len(squares) else 1.0
+
+
+def _tail(observed: Floats, expected: Floats, variance: Floats) -> Floats:
+    """Return the chance of at least so many failures, by a gamma distribution of that mean and variance."""
+    mean, spread = np.maximum(expected, _NOTHING), np.maximum(variance, _NOTHING)
+    tail = np.asarray(stats.gamma.sf(observed - 0.5, mean**2 / spread, scale=spread / mean), np.float64)
+    return np.where(observed > 0, tail, 1.0)
+
+
+def _without_its_worst_task(cells: Cells, rate: Floats, variance: Floats, scale: float) -> Mask:
+    """Return true for nodes that still fail without the task that adds most failures."""
+    expected = cells.jobs * rate
+    # the cell of each node with the largest excess comes last
+    order = np.lexsort((cells.failed - expected, cells.node))
+    last = np.append(cells.node[order][1:] != cells.node[order][:-1], True)[: len(order)]
+    rest = np.ones(len(order), np.bool_)
+    rest[order[last]] = False
+    observed, mean, total = (
+        cells.by_node(np.where(rest, values, 0.0)) for values in (cells.failed, expected, variance)
+    )
+    p = _tail(observed, mean, scale * total)
+    enough = (observed > LEAST_RATIO * mean) & (observed >= _WITHOUT_TASK_FAILURES)
+    return np.asarray((p < _WITHOUT_TASK_P) & enough, np.bool_)
+
+
+def _interval(observed: Floats, expected: Floats, spread: Floats) -> tuple[Floats, Floats]:
+    """Return the interval of observed over expected; ``spread``: variance over mean of the failures."""
+    tail = (1 - INTERVAL_LEVEL) / 2
+    factor = spread / np.maximum(expected, _NOTHING)
+    counts = observed / spread
+    low = np.where(observed > 0, stats.gamma.ppf(tail, np.maximum(counts, _NOTHING)), 0.0)
+    high = stats.gamma.ppf(1 - tail, counts + 1)
+    return low * factor, high * factor

@@ -1,0 +1,183 @@
+"""Core-hours of jobs that did not finish, by their primary error or its category."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.conditions import named, written
+from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.numbers import core_h, exact_percent
+from esjobs.core.states import UNFINISHED
+from esjobs.core.window import Window
+from esjobs.records.answer import Answer
+from esjobs.records.errors.categories import RETRIED, ErrorTable, table_of
+from esjobs.records.jobs.query import query_jobs
+from esjobs.schema.errors import BY
+from esjobs.store.base import JobStore
+
+NEW_DAYS = 28
+"""Days before a window in which a new error has no job."""
+NEW_JOBS, NEW_PLACES = 5, 2
+"""A new error has at least so many jobs, on at least so many tasks or nodes."""
+
+UNFINISHED_JOBS = written("state", "=", UNFINISHED)
+_HOURS = ("core_h", "lost_core_h", "cancelled_core_h")
+_SCHEMA = pa.schema(
+    [
+        *(("error", pa.string()), ("error_category", pa.string()), ("core_h", pa.float64())),
+        *(("share", pa.float64()), ("n_jobs", pa.int64()), ("n_tasks", pa.int64()), ("n_sites", pa.int64())),
+        *(("who", pa.string()), ("sentence", pa.string())),
+        *(("lost_core_h", pa.float64()), ("cancelled_core_h", pa.float64())),
+    ]
+)
+_NO_CODES = "The records have no error codes."
+
+
+@dataclass
+class _Group:
+    """Sums of one error, or of one category."""
+
+    n_jobs: int = 0
+    hours: dict[str, float] = field(default_factory=dict)
+    tasks: set[str] = field(default_factory=set)
+    sites: set[str] = field(default_factory=set)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add the jobs of one error, site and task; unknown hours stay unknown until others are known."""
+        self.n_jobs += row["jobs"]
+        for name in _HOURS:
+            if row[name] is not None:
+                self.hours[name] = self.hours.get(name, 0.0) + row[name]
+        self.tasks |= {row["task_id"]} - {None}
+        self.sites |= {row["site"]} - {None}
+
+
+def lost(
+    store: JobStore,
+    by: str,
+    window: Window | None,
+    where: Sequence[str] = (),
+    *,
+    new: bool = False,
+) -> Answer:
+    """Return the work lost by category or by error, most core-hours first.
+
+    ``core_h``: core-hours of all jobs that did not finish; of these ``lost_core_h`` failed and
+    ``cancelled_core_h`` were cancelled. ``share``: of all core-hours but those of the category ``retried``,
+    attempts that the system replaced; a job has one error, so that shares add up to 1. ``who`` acts on it.
+    ``new``: only errors without a job in the 28 days before the window, of at least 5 jobs in at least 2
+    tasks or on 2 nodes.
+
+    Cost: one grouped query (error x site x task), two more for ``new``. Raises :class:`NoJobsError` without
+    any jobs, :class:`UsageError` for another grouping or ``new`` without a window.
+    """
+    if by not in BY:
+        raise UsageError(f"lost work has no grouping '{by}'; use {' or '.join(BY)}")
+    if new and window is None:
+        raise UsageError("new errors are those of a window; specify one, such as 7d or 2025-W26")
+    rows = _unfinished(store, ("error", "site", "task_id"), ("jobs", *_HOURS), where, window)
+    table = table_of(store)
+    total = sum(row["core_h"] or 0.0 for row in rows if _is_lost(row["error"], table))
+    if new and window is not None:
+        fresh = _new_errors(store, {row["error"] for row in rows} - {None}, where, window)
+        rows = [row for row in rows if row["error"] in fresh]
+    answer = pa.Table.from_pylist(list(_ordered(rows, by, table, total)), schema=_SCHEMA)
+    if by == "error_category":
+        answer = answer.drop_columns(["error"])
+    return Answer(
+        answer, tuple(_notes(answer, new=new)), title=f"{'new errors' if new else 'lost work'} by {by}"
+    )
+
+
+def _unfinished(
+    store: JobStore, by: Sequence[str], metrics: Sequence[str], where: Sequence[str], window: Window | None
+) -> list[dict[str, Any]]:
+    # conditions on one field are alternatives, so that a second one on the state would widen the question
+    states = () if any(named(each) == "state" for each in where) else (UNFINISHED_JOBS,)
+    try:
+        table = query_jobs(store, (*by, "state"), metrics, where=(*where, *states), window=window)
+    except NoJobsError:
+        # raises with the nearest span where there are no jobs at all
+        query_jobs(store, (), ("jobs",), where=tuple(where), window=window)
+        return []
+    return [row for row in table.to_pylist() if row["state"] in UNFINISHED]
+
+
+def _is_lost(error: str | None, table: ErrorTable) -> bool:
+    category = table.category(error)
+    return category is None or category.name != RETRIED
+
+
+def _ordered(
+    rows: Sequence[Mapping[str, Any]], by: str, table: ErrorTable, total: float
+) -> Iterator[dict[str, Any]]:
+    groups: dict[str | None, _Group] = {}
+    for row in rows:
+        category = table.category(row["error"])
+        of_category = None if category is None else category.name
+        name = row["error"] if by == "error" else of_category
+        groups.setdefault(name, _Group()).add(row)
+    found = [_row(name, group, by, table) for name, group in groups.items()]
+    for row in sorted(found, key=lambda row: (-(row["core_h"] or 0.0), str(row[by]))):
+        counts = row["error_category"] != RETRIED and row["core_h"] is not None and total > 0
+        yield {**row, "share": row["core_h"] / total if counts else None}
+
+
+def _row(name: str | None, group: _Group, by: str, table: ErrorTable) -> dict[str, Any]:
+    category = table.category(name) if by == "error" else table.categories.get(name or "")
+    sentence = "" if category is None else category.sentence
+    if name is None:
+        sentence = _NO_CODES
+    elif by == "error":
+        sentence = table.sentence(name)
+    return {
+        "error": name if by == "error" else None,
+        "error_category": None if category is None else category.name,
+        **{hours: group.hours.get(hours) for hours in _HOURS},
+        "n_jobs": group.n_jobs,
+        "n_tasks": len(group.tasks),
+        "n_sites": len(group.sites),
+        "who": None if category is None else category.who,
+        "sentence": sentence,
+    }
+
+
+def _new_errors(store: JobStore, errors: set[str], where: Sequence[str], window: Window) -> set[str]:
+    """Return the errors that the days before the window lack, and that are more than one accident."""
+    before = Window(window.start - timedelta(days=NEW_DAYS), window.start)
+    try:
+        earlier = query_jobs(store, ("error",), ("jobs",), where=tuple(where), window=before).to_pylist()
+    except NoJobsError:
+        earlier = []
+    fresh = errors - {row["error"] for row in earlier}
+    if not fresh:
+        return fresh
+    chosen = (*where, written("error", "=", sorted(fresh)))
+    n_jobs, tasks, nodes = Counter[str](), defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for row in _unfinished(store, ("error", "task_id", "node"), ("jobs",), chosen, window):
+        n_jobs[row["error"]] += row["jobs"]
+        tasks[row["error"]] |= {row["task_id"]} - {None}
+        nodes[row["error"]] |= {row["node"]} - {None}
+    return {
+        error
+        for error in fresh
+        if n_jobs[error] >= NEW_JOBS and max(len(tasks[error]), len(nodes[error])) >= NEW_PLACES
+    }
+
+
+def _notes(answer: pa.Table, *, new: bool) -> Iterator[str]:
+    rows = answer.to_pylist()
+    if not rows:
+        yield "no new errors" if new else "all jobs finished, or their state is unknown"
+    total = sum(row["core_h"] or 0.0 for row in rows)
+    cancelled = sum(row["cancelled_core_h"] or 0.0 for row in rows)
+    if cancelled and total:
+        share = exact_percent(cancelled / total)
+        yield f"{core_h(cancelled)} of {core_h(total)} ({share}) are of cancelled jobs"
+    without = sum(row["n_jobs"] for row in rows if row["error_category"] is None)
+    if without:
+        yield f"{without:,} jobs have no error code; load their records with codes (docs/sources.md)"

@@ -1,0 +1,50 @@
+"""Names of worker nodes, as records of pilots and schedulers spell them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+import pyarrow as pa
+
+SERVER_HOSTS = ("aipanda*", "pandaserver*")
+"""Hosts of PanDA's server, which writes its own name when it ends a job itself."""
+
+# CERN renames its machines for the experiment: atlprd1-2-b6d1.cern.ch is b6d1.cern.ch.
+_RENAMED = re.compile(r"atlprd\d+-[^-.]+-([^.]+\.cern\.ch)")
+_LIST = re.compile(r"[\[\],\s]")
+
+
+def node_name(raw: str | None, servers: Sequence[str] = SERVER_HOSTS) -> str | None:
+    """Return the node in lower case, without its slot; None for a list of nodes and for a server.
+
+    Sources: pilot3 ``util/workernode.py``, panda-server ``srvcore/CoreUtils.py``.
+
+    >>> node_name("slot1_3@WN042.site.tld"), node_name("n[01-04]"), node_name("aipanda12.cern.ch")
+    ('wn042.site.tld', None, None)
+    """
+    if raw is None or _LIST.search(raw.strip()):
+        return None
+    name = raw.strip().rpartition("@")[2].lower().rstrip(".")
+    if not name or name == "none" or any(fnmatchcase(name, server) for server in servers):
+        return None
+    renamed = _RENAMED.fullmatch(name)
+    return renamed[1] if renamed else name
+
+
+def node_names(column: pa.Array) -> pa.Array:
+    """Return a column of cleaned names; each text is cleaned once."""
+    texts = column.dictionary_encode()
+    names = pa.array([node_name(text) for text in texts.dictionary.to_pylist()], pa.string())
+    return names.take(texts.indices)
+
+
+def common_domain(nodes: Iterable[str]) -> str:
+    """Return the domain that at least 90 % of the nodes share, with its dot; empty without one.
+
+    >>> common_domain(["a.site.tld", "b.site.tld"]), common_domain(["a", "b.site.tld"])
+    ('.site.tld', '')
+    """
+    domains = Counter(node.partition(".")[2] for node in nodes)
+    domain, n_nodes = max(domains.items(), key=lambda item: item[1], default=("", 0))
+    return f".{domain}" if domain and n_nodes >= 0.9 * domains.total() else ""
