@@ -21,7 +21,7 @@ BUDGET = {
     "CHANGELOG.md": 800,
     "docs/architecture.md": 1500,
     "docs/benchmarks.md": 300,
-    "docs/cli.md": 5500,
+    "docs/cli.md": 5800,
     "docs/coordinator.md": 2500,
     "docs/dashboards.md": 900,
     "docs/decisions": 2200,
@@ -47,7 +47,7 @@ BUDGET = {
     "docs/talp.md": 1300,
 }
 """Words of each page, and of the decisions together."""
-MOST_WORDS = 52_500
+MOST_WORDS = 53_600
 SLACK = 1.05
 
 
