@@ -109,7 +109,7 @@ def declare(session: "Session", values: tuple[str, ...]) -> "Answer":
 @click.argument("site")
 @_answering
 def drain(session: "Session", site: str) -> "Answer":
-    """Work per day that SITE would not deliver while it is drained: median of 28 days, by processing type."""
+    """Work per day that SITE would not deliver while it is drained: mean of 28 days, by processing type."""
     return session.what_if.drain(site)
 
 

@@ -178,7 +178,7 @@ class _Sums:
         return {
             "n_jobs": self.n_jobs,
             **{name: value or None for name, value in sums.items()},
-            "gco2e": self.gco2e if energy > missing else None,
+            "gco2e": self.gco2e if self.factors["exact"] or self.factors["older"] else None,
             **{f"{name}_frac": _ratio(self.sources[name], energy) for name in SOURCES},
             **_per("event", self.of_events, complete=not missing),
             **_per("hs23_h", self.of_hs23, complete=not missing),

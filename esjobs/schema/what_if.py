@@ -3,8 +3,8 @@
 from esjobs.core.tables import Table
 
 AT_QUEUE = {
-    "mem_per_core_p50_b": "median:mem_per_core_b",
-    "mem_per_core_p95_b": "p95:mem_per_core_b",
+    "mem_per_core_gb": "mem_per_core_gb",
+    "mem_per_core_p95_gb": "mem_per_core_p95_gb",
     "waiting_p50_s": "waiting_median_s",
     "waiting_p95_s": "waiting_p95_s",
 }
@@ -18,7 +18,7 @@ MOVE_NUMBERS = (
 """Numbers of a move beside them."""
 
 NOT_SHOWN = (
-    *("core_class", "from", "to", "n_jobs_left_out", "n_queues", "mem_per_core_p50_b", "mem_per_core_max_b"),
+    *("core_class", "from", "to", "n_jobs_left_out", "n_queues", "mem_per_core_gb", "mem_per_core_max_gb"),
     *("cpu_s_low_68", "cpu_s_high_68", "job_cpu_s", "job_cpu_s_low", "job_cpu_s_high", "events_per_job"),
     *("measured_low", "measured_high"),
 )

@@ -110,16 +110,16 @@ def _measured(score: Any) -> dict[str, float]:
 def drain(store: JobStore, measured: Measured, site: str) -> Answer:
     """Return the work per day that a site would not deliver while it is drained, by processing type.
 
-    ``core_h_per_day``: median of finished jobs over the last 28 days, days without any included;
-    ``work_h_per_day``: of the same times the measured scores, with its standard error; a row per benchmark
-    (null: no score). ``grid_share``: of the core-hours of that type at all sites. The type ``all`` is the
-    median of the sum. Raises :class:`NoJobsError` without such jobs. Cost: two queries, the flags of the run.
+    ``core_h_per_day``: mean of finished jobs over the last 28 days, days without any included, so that types
+    add up to ``all``; ``work_h_per_day``: of the same times the measured scores, with its standard error; a
+    row per benchmark (null: no score). ``grid_share``: of the core-hours of that type at all sites. Raises
+    :class:`NoJobsError` without such jobs. Cost: two queries, the flags of the run.
     """
     run, span = run_of_everything(store, SPEED, "fit"), stored_window(store)
     first = run.reach - timedelta(days=DRAIN_DAYS)
     window = Window(first if span is None else max(first, span.start), run.reach)
     sites, scores = known_sites(store, window), measured(store, run)
-    by = ["day", "queue", "processing_type"]
+    by = ["queue", "processing_type"]
     jobs = query_jobs(
         store, by, ["core_h"], where=[written("state", "=", FINISHED)], window=window
     ).to_pylist()
@@ -139,7 +139,7 @@ def drain(store: JobStore, measured: Measured, site: str) -> Answer:
     ]
     rows.sort(key=lambda row: (row["processing_type"] == ALL_TYPES, -row["core_h_per_day"]))
     notes = (
-        f"medians over {many(window.days, 'day')} [{window}]; rows without a benchmark: no measured score",
+        f"means over {many(window.days, 'day')} [{window}]; rows without a benchmark: no measured score",
         "what other sites could take over is not counted",
     )
     table = pa.Table.from_pylist(rows, schema=_DRAINED)
@@ -149,21 +149,19 @@ def drain(store: JobStore, measured: Measured, site: str) -> Answer:
 def _lost(
     rows: list[dict[str, Any]], scores: Mapping[str, Any], window: Window, total: float
 ) -> dict[str, float | None]:
-    hours, work = np.zeros(window.days), np.zeros(window.days)
+    hours = 0.0
     of_queue: dict[str, float] = defaultdict(float)
     for row in rows:
-        day, score = (row["day"] - window.first_day).days, scores.get(row["queue"])
-        hours[day] += row["core_h"] or 0.0
+        score = scores.get(row["queue"])
+        hours += row["core_h"] or 0.0
         if score is not None:
-            work[day] += (row["core_h"] or 0.0) * score.score
             of_queue[row["queue"]] += (row["core_h"] or 0.0) * score.score
-    lost: dict[str, float | None] = {"core_h_per_day": float(np.median(hours))}
-    lost["grid_share"] = float(hours.sum()) / total if total else None
-    if sum(of_queue.values()):
+    lost: dict[str, float | None] = {"core_h_per_day": hours / window.days}
+    lost["grid_share"] = hours / total if total else None
+    if work := sum(of_queue.values()):
         # own errors are independent, that of the line is common to all queues
         own = sum((value * scores[queue].own) ** 2 for queue, value in of_queue.items())
         common = sum(value * scores[queue].line for queue, value in of_queue.items())
-        lost["work_h_per_day"] = float(np.median(work))
-        error = float(np.sqrt(own + common**2)) / sum(of_queue.values())
-        lost["work_h_per_day_err"] = error * float(np.median(work))
+        lost["work_h_per_day"] = work / window.days
+        lost["work_h_per_day_err"] = float(np.sqrt(own + common**2)) / window.days
     return lost

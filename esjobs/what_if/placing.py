@@ -23,7 +23,7 @@ Relative errors: ``own`` of the name, ``line`` common to all.
 
 _METRICS = {
     **AT_QUEUE,
-    "mem_per_core_max_b": "max:mem_per_core_b",
+    "mem_per_core_max_gb": "mem_per_core_max_gb",
     "lost_share": "lost_share",
     "n_jobs": "jobs",
 }
@@ -69,8 +69,8 @@ def place_cores(
             error = scatter * float(np.linalg.norm(core_s) / core_s.sum())
             row = _work(cores, scores[each["queue"]], cpu_s / float(core_s.sum()), error)
             rows.append(row | {"queue": each["queue"]} | {name: each[of] for name, of in _METRICS.items()})
-    least_b = 1e6 * (memory_mb or 0.0)
-    fitting = [row for row in rows if _memory(row) >= least_b]
+    least_gb = (memory_mb or 0.0) / 1000
+    fitting = [row for row in rows if _memory(row) >= least_gb]
     table = pa.Table.from_pylist(_ranked(fitting), schema=_SCHEMA)
     line = max((scores[row["queue"]].line for row in fitting), default=0.0)
     notes = (
@@ -92,7 +92,7 @@ def _work(cores: int, score: Any, efficiency: float, error: float) -> dict[str, 
 
 
 def _memory(row: Mapping[str, Any]) -> float:
-    return float(row["mem_per_core_max_b"] or 0.0)
+    return float(row["mem_per_core_max_gb"] or 0.0)
 
 
 def _ranked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
