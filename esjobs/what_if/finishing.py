@@ -24,7 +24,7 @@ SHARE_DAYS = 28
 BLOCK_DAYS = 7
 DRAWS = 2000
 _HORIZON_DAYS = 364
-_WAITS = (0.05, 0.25, 0.5, 0.75, 0.95)
+_WAITS = (5, 25, 50, 75, 95)
 _NUMBERS = ("p_done", "days_p50", "cpu_s", "cores", "waiting_p50_s", "waiting_p95_s")
 _SCHEMA = pa.schema(
     [("queue", pa.string()), *((name, pa.float64()) for name in _NUMBERS), ("reason", pa.string())]
@@ -87,7 +87,7 @@ def _chance(
     """Return the columns of a queue that follow from drawn core-seconds; waiting of null counts as none."""
     needed, row = _days_needed(need, cores, rng), {"cores": float(np.median(cores[-BLOCK_DAYS:]))}
     if waits is not None:
-        needed += np.interp(rng.random(DRAWS), _WAITS, waits) / 86_400.0
+        needed += np.interp(100 * rng.random(DRAWS), _WAITS, waits) / 86_400.0
         row |= {"waiting_p50_s": waits[2], "waiting_p95_s": waits[4]}
     middle = float(np.median(needed))
     chances = {"p_done": float((needed <= days).mean()), "days_p50": middle if np.isfinite(middle) else None}
@@ -121,7 +121,7 @@ def _cores_by_day(store: JobStore, cells: Cells, unit: int) -> dict[str, FloatAr
 
 
 def _waits(store: JobStore, cells: Cells) -> dict[str, list[float]]:
-    metrics = [f"p{100 * each:.0f}:queue_s" for each in _WAITS]
+    metrics = [f"p{each}:queue_s" for each in _WAITS]
     try:
         rows = query_jobs(store, ["queue"], metrics, window=cells.run.window).to_pylist()
     except NoJobsError:

@@ -58,7 +58,7 @@ def filled(store: JobStore, tmp_path: Path) -> JobStore:
 
 def test_every_resolved_field_has_a_way(store: JobStore) -> None:
     resolved = {item.name for item in fields.DERIVED_FIELDS if isinstance(item.derived, fields.Resolved)}
-    assert resolved == {"country", "cpu_model", "site"}
+    assert resolved == {"country", "cpu_model", "error_category", "site"}
     assert set(resolvers(store, [item.name for item in fields.DERIVED_FIELDS], DAY)) == resolved
 
 
