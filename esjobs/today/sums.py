@@ -74,7 +74,7 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
     """
     found = store.day_fingerprints(window).to_pylist()
     jobs_of = {row["day"]: row["n_jobs"] for row in found}
-    prints = _marks(found)
+    prints = fingerprints_of_days(found)
     made = store.aggregate(
         Query(("day", "fingerprint"), (), where=(Days.of_window(window),), over=DAY_SUMS)
     ).table
@@ -92,12 +92,8 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
     return changes
 
 
-def fingerprints_of_days(store: JobStore, window: Window) -> dict[date, str]:
-    """Return what the sums of each day with jobs are known by: its jobs, and the columns of the sums."""
-    return _marks(store.day_fingerprints(window).to_pylist())
-
-
-def _marks(days: list[dict[str, Any]]) -> dict[date, str]:
+def fingerprints_of_days(days: list[dict[str, Any]]) -> dict[date, str]:
+    """Return what the sums of days are known by: the fingerprints of their jobs, and the columns of the sums."""
     return {row["day"]: content_id({"jobs": row["fingerprint"], "layout": DAY_SUMS.layout}) for row in days}
 
 

@@ -51,7 +51,7 @@ def of_buckets(session: Session) -> Mapping[date, str]:
 
 
 def of_day_sums(session: Session) -> Mapping[date, str]:
-    return esjobs.today.sums.fingerprints_of_days(session.store, WINDOW)
+    return esjobs.today.sums.fingerprints_of_days(session.store.day_fingerprints(WINDOW).to_pylist())
 
 
 STEPS: dict[str, tuple[object, Marks]] = {
