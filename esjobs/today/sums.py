@@ -93,7 +93,7 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
 
 
 def fingerprints_of_days(days: list[dict[str, Any]]) -> dict[date, str]:
-    """Return what the sums of days are known by: the fingerprints of their jobs, and the columns of the sums."""
+    """Return what the sums of days are known by: fingerprints of their jobs, and the columns of the sums."""
     return {row["day"]: content_id({"jobs": row["fingerprint"], "layout": DAY_SUMS.layout}) for row in days}
 
 
