@@ -15,7 +15,7 @@ from esjobs.cli.options import (
     where_option,
     window_option,
 )
-from esjobs.schema.delivered import BY, KINDS_OF_FACTORS, NOT_SHOWN
+from esjobs.schema.delivered import BY, ENERGY_BY, KINDS_OF_FACTORS, NOT_SHOWN
 from esjobs.store.files.destination import writing_text
 
 
@@ -61,13 +61,21 @@ def delivered(
 ) -> None:
     """Delivered work in HS23-hours or HS06-hours, by the declared and the measured score.
 
-    declared_h, measured_h: core-hours times the score per core. gain_h: declared less measured, the credit
-    that a wrong declared value gives. pledge_h: pledge of a federation times hours (esjobs ingest pledges).
+    declared_h, measured_h: core-hours times the score per core. gain_h: declared less measured over the
+    core-hours that have both, the credit that a wrong declared value gives. pledge_h: pledge of a federation
+    times hours (esjobs ingest pledges).
     """
     names = _split(by)
+    if apel or against is not None:
+        _require_months(by, top if apel else 0, "csv" if apel and form != "table" else "table", one_scale)
+    elif of["vo"] and "federation" not in names:
+        raise click.UsageError("--vo goes with --by federation, --against accounting and --apel")
     if apel:
-        with obj.session() as session, writing_text(out) as stream:
-            stream.write(session.delivered.apel(**of))
+        with obj.session() as session:
+            text, notes = session.delivered.apel(**of)
+        with writing_text(out) as stream:
+            stream.write(text)
+        say_notes(obj, notes)
         return
     with obj.session() as session:
         if against is not None:
@@ -85,7 +93,11 @@ def delivered(
 @example("esjobs energy --by site,month")
 @click.command()
 @click.option(
-    "--by", default="site", show_default=True, metavar="FIELD[,FIELD]", help="Group by, also cpu_model."
+    "--by",
+    default="site",
+    show_default=True,
+    metavar="FIELD[,FIELD]",
+    help=f"Group by: {', '.join(ENERGY_BY)}.",
 )
 @click.option(
     "--factors", type=click.Choice(KINDS_OF_FACTORS), default="life_cycle", help="Kind of emission factors."
@@ -105,6 +117,15 @@ def energy(obj: Context, /, by: str, top: int, form: str, out: str, **of: Any) -
         answer = session.delivered.energy(_split(by), **of)
     emit(answer.rows.slice(0, top or None), form, out, title=answer.title)
     say_notes(obj, answer.notes)
+
+
+def _require_months(by: str, top: int, form: str, one_scale: bool) -> None:
+    """Raise for options that sums by site and month do not have."""
+    if (by, top, form, one_scale) != ("site", 0, "table", False):
+        raise click.UsageError(
+            "--against and --apel compare sites by month: omit --by and --one-scale; --apel is text without "
+            "--format and --top"
+        )
 
 
 def _split(names: str) -> tuple[str, ...]:

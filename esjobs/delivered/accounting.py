@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.errors import NoResultError
+from esjobs.core.numbers import many
 from esjobs.core.query import Days, In
 from esjobs.core.window import Window
 from esjobs.delivered.pledges import months_of
@@ -156,6 +157,7 @@ def _compared(month: str, site: str, pair: _Pair, values: Sequence[float]) -> di
         "accounted_cpu_h": pair.hours("cpu_s") or None,
     }
     if not ours or not pair.rows:
+        row["reason"] = "no jobs stored" if pair.rows else "not in accounting"
         return row
     row["ratio"] = theirs / ours
     row["reason"] = reason(theirs - ours, ours, causes(month, pair))
@@ -245,17 +247,20 @@ def _score(pair: _Pair, benchmark: str, values: Sequence[float]) -> dict[str, An
 
 def apel_text(
     store: JobStore, window: Window | None, where: Sequence[str] = (), *, vo: str | None = None
-) -> str:
-    """Return the jobs of whole months as APEL's normalised summaries v0.4, for comparison; never sent.
+) -> tuple[str, tuple[str, ...]]:
+    """Return the jobs of whole months as APEL's normalised summaries v0.4, and notes; never sent.
 
     Wall-clock time is not multiplied by processors, normalised time is x the declared score. Jobs without
-    cores, CPU time or a declared score are left out, and the infrastructure says ``esjobs comparison``.
+    cores, CPU time or a declared score are left out, which a note counts; the infrastructure says ``esjobs
+    comparison``. Raises :class:`NoResultError` where nothing is left.
     """
     question = Question(("site", "month", "cores"), whole_months(store, window), tuple(where))
     blocks = []
+    left_out = 0
     for (site, month, cores, benchmark), sums in sorted(groups_of(store, question, {}).items(), key=str):
         core_h, cpu_h, work = (sums.total(name) for name in ("core_h", "cpu_core_h", "declared_h"))
         if not (cores and core_h and work) or cpu_h is None:
+            left_out += sums.n_jobs
             continue
         label, score = _NAMES_IN_APEL[benchmark], work / core_h
         wall_s, cpu_s = core_h / cores * _HOUR_S, cpu_h * _HOUR_S
@@ -275,4 +280,10 @@ def apel_text(
         blocks.append(
             "".join(f"{name}: {' '.join(str(value).split())}\n" for name, value in lines.items()) + "%%\n"
         )
-    return "APEL-normalised-summary-message: v0.4\n" + "".join(blocks)
+    if not blocks:
+        raise NoResultError(
+            f"no job in {question.window} has cores, CPU time and a declared score; declare scores: "
+            "esjobs corepower import"
+        )
+    notes = (f"left out: {many(left_out, 'job')} without cores, CPU time or a declared score",)
+    return "APEL-normalised-summary-message: v0.4\n" + "".join(blocks), notes if left_out else ()

@@ -274,6 +274,8 @@ def _notes(table: pa.Table, kind: str, power: Power) -> Iterator[str]:
     yield f"emission factors: {kind}"
     if not any(row["pue"] for row in power.rows):
         yield "power of computers only (PUE 1); import PUE: esjobs ingest power"
+    else:
+        yield "sites without an imported PUE count with PUE 1"
     energy = table["energy_kwh"]
     parts_of_it = {
         f"assumes {ASSUMED_W} W per core": pc.multiply(table["assumed_frac"], energy),

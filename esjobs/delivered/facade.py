@@ -60,8 +60,8 @@ class Delivered(Facade):
 
     def apel(
         self, *, window: WindowLike = None, where: str | Sequence[str] = (), vo: str | None = None
-    ) -> str:
-        """Sums of the jobs of whole months as APEL's text, for a site to compare with its own; never sent."""
+    ) -> tuple[str, tuple[str, ...]]:
+        """Sums of the jobs of whole months as APEL's text, for a site to compare with its own; and notes."""
         from esjobs.delivered.accounting import apel_text
 
         span = window_of(window, self._context.clock)

@@ -211,7 +211,10 @@ def pledge_notes(
     else:
         yield f"pledges of {pledges.vo}"
     if pledges.several:
-        yield f"{many(len(pledges.several), 'site')} in several federations count for none; choose a VO"
+        yield (
+            f"{many(len(pledges.several), 'site')} in several federations: work that cannot be divided "
+            "counts for none of them"
+        )
     if mixed:
         yield (
             f"{_listed(mixed)}: work and pledge in different benchmarks are not compared; --one-scale adds "

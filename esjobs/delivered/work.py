@@ -59,7 +59,8 @@ class _Sums:
 class Question:
     """Grouping of a question and what its groups are compared with.
 
-    ``one_scale``: HS06-hours and HS23-hours are added up, one to one.
+    ``one_scale``: HS06-hours and HS23-hours are added up, one to one. ``stored``: days of all jobs, outside
+    of which nothing is known of work.
     """
 
     by: tuple[str, ...]
@@ -67,6 +68,7 @@ class Question:
     where: tuple[str, ...] = ()
     pledges: Pledges = field(default_factory=Pledges)
     one_scale: bool = False
+    stored: Window | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -77,6 +79,14 @@ class Question:
     def benchmark(self, name: str | None) -> str | None:
         """Return the benchmark of a group."""
         return _ONE_SCALE if self.one_scale and name is not None else name
+
+    def knows(self, group: Row) -> bool:
+        """True if jobs are stored of the days of a group."""
+        month = group.get("month")
+        of_month = self.window if month is None else Window.parse(month)
+        return (
+            self.stored is not None and of_month.start < self.stored.end and self.stored.start < of_month.end
+        )
 
     @property
     def compares(self) -> bool:
@@ -113,7 +123,7 @@ def delivered(
     require_groupings("delivered work", by, BY)
     span = span_of(store, window)
     pledges = read_pledges(store, span, vo) if "federation" in by else Pledges()
-    question = Question(tuple(by), span, tuple(where), pledges, one_scale)
+    question = Question(tuple(by), span, tuple(where), pledges, one_scale, stored_window(store))
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
     groups = groups_of(store, question, measured)
@@ -247,7 +257,7 @@ def _compare(groups: Groups, question: Question) -> Iterator[str]:
     """Put pledges beside the groups, add those of federations without jobs; yield notes."""
     pledges, at = question.pledges, question.by.index("federation")
     extra = () if question.where or "site" in question.by else tuple(pledges.of)
-    with_jobs = {key[:-1] for key in groups}
+    with_jobs = {key[at] for key in groups}
     worked = {key for key, sums in groups.items() if sums.total("declared_h")}
     mixed: set[str] = set()
     without: set[str] = set()
@@ -255,13 +265,14 @@ def _compare(groups: Groups, question: Question) -> Iterator[str]:
         pledges, question.by, groups, question.window, question.benchmark, extra
     ).items():
         # without jobs of this benchmark the sums of nothing are 0
-        sums = groups.setdefault(key, _Sums(has={"core_h", "declared_h"}))
+        has = {"core_h", "declared_h"} if question.knows(dict(zip(question.by, key, strict=False))) else set()
+        sums = groups.setdefault(key, _Sums(has=has))
         sums.add("pledge_h", hours)
         if _others(key, worked):
             mixed.add(key[at])
-        elif hours:
+        elif hours and "declared_h" in sums.has:
             sums.add("of_pledge_percent", _percent(sums.total("declared_h"), hours))
-        if key[:-1] not in with_jobs:
+        if key[at] not in with_jobs:
             without.add(key[at])
     yield from pledge_notes(pledges, mixed, without, restricted=bool(question.where))
 

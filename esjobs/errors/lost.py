@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from esjobs.core.conditions import named, written
 from esjobs.core.errors import NoJobsError, UsageError
-from esjobs.core.numbers import core_h, exact_percent
+from esjobs.core.numbers import core_h, exact_percent, many
 from esjobs.core.states import UNFINISHED
 from esjobs.core.window import Window
 from esjobs.records.answer import Answer
@@ -72,8 +72,9 @@ def lost(
     ``new``: only errors without a job in the 28 days before the window, of at least 5 jobs in at least 2
     tasks or on 2 nodes.
 
-    Cost: one grouped query (error x site x task), two more for ``new``. Raises :class:`NoJobsError` without
-    any jobs, :class:`UsageError` for another grouping or ``new`` without a window.
+    Cost: one grouped query (error x site x task), one sum, two more for ``new``. Raises :class:`NoJobsError`
+    without any jobs, or any before the window for ``new``, :class:`UsageError` for another grouping, or
+    ``new`` without a window.
     """
     if by not in BY:
         raise UsageError(f"lost work has no grouping '{by}'; use {' or '.join(BY)}")
@@ -89,7 +90,9 @@ def lost(
     if by == "error_category":
         answer = answer.drop_columns(["error"])
     return Answer(
-        answer, tuple(_notes(answer, new=new)), title=f"{'new errors' if new else 'lost work'} by {by}"
+        answer,
+        (*_notes(answer, new=new), *_without_state(store, where, window)),
+        title=f"{'new errors' if new else 'lost work'} by {by}",
     )
 
 
@@ -105,6 +108,19 @@ def _unfinished(
         query_jobs(store, (), ("jobs",), where=tuple(where), window=window)
         return []
     return [row for row in table.to_pylist() if row["state"] in UNFINISHED]
+
+
+def _without_state(store: JobStore, where: Sequence[str], window: Window | None) -> Iterator[str]:
+    if any(named(each) == "state" for each in where):
+        return
+    unknown = (*where, "state is missing")
+    try:
+        (row,) = query_jobs(store, (), ("jobs", "core_h"), where=unknown, window=window).to_pylist()
+    except NoJobsError:
+        return
+    if row["jobs"]:
+        hours = "" if row["core_h"] is None else f", {core_h(row['core_h'])}"
+        yield f"not included: {many(row['jobs'], 'job')} of unknown state{hours}"
 
 
 def _is_lost(error: str | None, table: ErrorTable) -> bool:
@@ -139,8 +155,8 @@ def _row(name: str | None, group: _Group, by: str, table: ErrorTable) -> dict[st
         "error_category": None if category is None else category.name,
         **{hours: group.hours.get(hours) for hours in _HOURS},
         "n_jobs": group.n_jobs,
-        "n_tasks": len(group.tasks),
-        "n_sites": len(group.sites),
+        "n_tasks": len(group.tasks) or None,
+        "n_sites": len(group.sites) or None,
         "who": None if category is None else category.who,
         "sentence": sentence,
     }
@@ -151,8 +167,11 @@ def _new_errors(store: JobStore, errors: set[str], where: Sequence[str], window:
     before = Window(window.start - timedelta(days=NEW_DAYS), window.start)
     try:
         earlier = query_jobs(store, ("error",), ("jobs",), where=tuple(where), window=before).to_pylist()
-    except NoJobsError:
-        earlier = []
+    except NoJobsError as error:
+        raise NoJobsError(
+            f"no jobs in the {NEW_DAYS} days before {window}, so nothing shows which errors are new; use a "
+            "later window"
+        ) from error
     fresh = errors - {row["error"] for row in earlier}
     if not fresh:
         return fresh

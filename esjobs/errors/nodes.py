@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.conditions import named, written
-from esjobs.core.errors import NoJobsError
+from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import exact_percent
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
@@ -26,7 +26,7 @@ from esjobs.store.base import JobStore
 LEAST_TASK_JOBS = 20
 """Jobs of a task at a site; smaller tasks are compared by kind of work."""
 LEAST_NODE_JOBS = 2
-"""Names with at most so many jobs in the median change with every job."""
+"""Nodes with at most so many jobs in the median cannot be compared: containers, machines of a cloud."""
 _FAST, _MANY = 0.25, 2.0
 # a queue is ill from this rate on, at twice its past rate and so many standard errors
 _ILL_RATE, _ILL_RATIO, _ILL_ERRORS = 0.05, 2.0, 5.0
@@ -85,8 +85,10 @@ def failing_nodes(
     an empty ``kind`` where nothing is found. See :func:`esjobs.errors.black_holes.judge`.
 
     Cost: two grouped queries over sites, one per site (node x task), two per node that is found. Raises
-    :class:`NoJobsError` without jobs.
+    :class:`NoJobsError` without jobs, :class:`UsageError` for a condition on nodes.
     """
+    if any(named(each) == "node" for each in where):
+        raise UsageError("nodes are compared with the others of their site; use --site or --queue, or --all")
     present = (*where, "node is present")
     rates = query_jobs(store, ("site",), ("jobs", "failed"), where=present, window=window).to_pylist()
     before = _rates_before(store, present, window)
@@ -94,17 +96,21 @@ def failing_nodes(
     elsewhere = tuple(each for each in present if named(each) != "site")
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
+    n_compared = 0
     for rate in rates:
         at = (*elsewhere, written("site", "=", [rate["site"]]))
         site = _site(query_jobs(store, _KEYS, _SUMS, where=at, window=window), table_of(store), servers)
         if site.ephemeral:
-            notes.append(f"{rate['site']}: names of nodes change with every job, so nodes cannot be compared")
+            notes.append(
+                f"{rate['site']}: half of the nodes have at most {LEAST_NODE_JOBS} jobs: too few to compare"
+            )
             continue
+        n_compared += 1
         judged = judge(site.cells)
         if not judged.found.any():
             notes += _illness(rate, before.get(rate["site"]))
         rows += _rows(store, window, at, str(rate["site"]), site, judged, every=every)
-    if not rows:
+    if not rows and n_compared:
         notes.append("no node fails more often than the others of its site")
     rows.sort(key=lambda row: (-row["cost_core_h"], row["site"], row["node"]))
     return Answer(pa.Table.from_pylist(rows, schema=_SCHEMA), tuple(notes), title="failing nodes")
@@ -213,8 +219,8 @@ def _rows(
             **dict(zip(("ratio_low", "ratio_high"), ratio, strict=True)),
             "q_value": float(judged.q[number]),
             "cost_core_h": site.nodes[node].lost_core_h * beyond,
-            "sentence": f"{int(observed):,} of {int(judged.jobs[number]):,} jobs failed; as on other nodes: "
-            f"{expected:.1f}",
+            "sentence": f"{int(observed):,} of {int(judged.jobs[number]):,} jobs failed; at the rate of "
+            f"other nodes {expected:.1f} would have",
         }
 
 

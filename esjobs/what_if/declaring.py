@@ -23,6 +23,7 @@ from esjobs.schema.speed import SPEED
 from esjobs.store.base import JobStore
 from esjobs.what_if.placing import Measured
 
+_LARGEST_SCORE = 10_000
 DRAIN_DAYS = 28
 """Days before the drain whose median is what a day of it loses."""
 
@@ -83,8 +84,10 @@ def _require_valid(values: Mapping[str, float], hours: Mapping[str, float], wind
         if queue not in hours:
             hint = accepted(queue, hours, "esjobs query --by queue")
             raise UsageError(f"no job of queue '{queue}' in {window}; {hint}")
-        if not 0 < value < float("inf"):
-            raise UsageError(f"{queue}={value}: a score per core is a positive number")
+        if not 0 < value < _LARGEST_SCORE:
+            raise UsageError(
+                f"{queue}={value}: a score per core is a positive number below {_LARGEST_SCORE:,}"
+            )
 
 
 def _benchmark(score: Any) -> str | None:

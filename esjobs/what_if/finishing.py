@@ -37,7 +37,7 @@ def finish(store: JobStore, task: str, due: date, *, jobs: int | None = None, se
     Counted from the end of the run's data. ``jobs``: jobs left (None: as many as the task has had).
     ``p_done``: share of 2000 draws in which it is done. Drawn are CPU time (:class:`Model`), efficiency for
     the kind of work, cores that the queue gave to this kind (blocks of 7 of the last 28 days; the task is
-    taken to get them all) and the waiting of the first job. ``cores``: median of the last 7 days.
+    taken to get them all) and the waiting of the first job. ``cores``: mean of the 28 days.
     ``days_p50``: median time needed; null beyond a year. Raises :class:`UsageError` for an unknown task or a
     day that is over. Cost: the buckets of the run, two queries.
     """
@@ -85,7 +85,7 @@ def _chance(
     need: FloatArray, cores: FloatArray, waits: list[float] | None, days: int, rng: np.random.Generator
 ) -> dict[str, float | None]:
     """Return the columns of a queue that follow from drawn core-seconds; waiting of null counts as none."""
-    needed, row = _days_needed(need, cores, rng), {"cores": float(np.median(cores[-BLOCK_DAYS:]))}
+    needed, row = _days_needed(need, cores, rng), {"cores": float(np.mean(cores))}
     if waits is not None:
         needed += np.interp(100 * rng.random(DRAWS), _WAITS, waits) / 86_400.0
         row |= {"waiting_p50_s": waits[2], "waiting_p95_s": waits[4]}

@@ -71,7 +71,7 @@ def test_shares_add_up_and_sums_are_those_of_pandas(
         assert shares == pytest.approx(1.0 if total > 0 else 0.0)
     for row in by_error:
         own = bad[bad["error"] == (row["error"] or "")]
-        assert row["n_tasks"] == own.loc[own["task_id"] != "", "task_id"].nunique()
+        assert row["n_tasks"] == (own.loc[own["task_id"] != "", "task_id"].nunique() or None)
         assert row["n_sites"] == own["queue"].nunique()
         hours = own["core_h"].sum(min_count=1)
         assert np.float64(row["core_h"]) == pytest.approx(hours, nan_ok=True)
@@ -112,6 +112,8 @@ def test_new_errors_are_absent_before_and_more_than_one_accident(session: Sessio
     found = session.errors.lost("error", window="2025-W25", new=True)
     assert sorted(found.rows.column("error").to_pylist()) == ["pilot:1", "pilot:3", "pilot:6"]
     assert sum(row["share"] for row in found) == pytest.approx(23 / 45)
+    with pytest.raises(NoJobsError):
+        session.errors.lost("error", window="2025-05-01/2025-05-02", new=True)
     with pytest.raises(UsageError):
         session.errors.lost("error", new=True)
     with pytest.raises(UsageError):
@@ -126,3 +128,13 @@ def test_without_failures_the_answer_is_empty_and_without_jobs_an_error(
     assert (len(answer), len(answer.notes)) == (0, 1)
     with pytest.raises(NoJobsError):
         session.errors.lost(site="nowhere")
+
+
+def test_jobs_of_unknown_state_are_counted(session: Session, tmp_path: Path) -> None:
+    load(session, tmp_path, [("A", "1", "wn", "failed", "pilot:1", "2025-06-20", 3600, 1)])
+    path = tmp_path / "unknown.csv"
+    path.write_text("job_id,queue,end_time,wall_s,cores\nx,A,2025-06-20,7200,4\n")
+    session.ingest("jobs", path)
+    answer = session.errors.lost("error")
+    assert (len(answer), answer.rows["n_jobs"].to_pylist()) == (1, [1])
+    assert "1 job of unknown state" in answer.notes[-1]

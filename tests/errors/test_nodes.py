@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.black_holes import SCENARIOS, coverage, measure
 from esjobs.api.session import Session
-from esjobs.core.errors import NoJobsError
+from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.entry import open as open_session
 from esjobs.errors.black_holes import Cells, judge
 from esjobs.records.demo import errors as planted
@@ -116,7 +116,9 @@ def test_killed_and_retried_jobs_accuse_no_node(session: Session, tmp_path: Path
 def test_names_that_change_with_every_job_are_not_compared(session: Session, tmp_path: Path) -> None:
     fill(session, tmp_path, failing_wall_s=7200, per_node=2)
     answer = session.errors.nodes()
-    assert (len(answer), len(answer.notes)) == (0, 2)
+    assert (len(answer), len(answer.notes)) == (0, 1)
+    with pytest.raises(UsageError):
+        session.errors.nodes(where="node=wn1")
     with pytest.raises(NoJobsError):
         session.errors.nodes(site="nowhere")
 
