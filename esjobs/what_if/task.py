@@ -34,7 +34,7 @@ _JOBS = {
     "wall_p95_s": "p95:wall_s",
     "wall_max_s": "max:wall_s",
 }
-_NUMBERS = ("cpu_ratio", "cpu_ratio_low", "cpu_ratio_high", "errors", *_JOBS, "usual_failure_rate")
+_NUMBERS = ("cpu_ratio", "cpu_ratio_low", "cpu_ratio_high", "n_sigma", *_JOBS, "usual_failure_rate")
 _COUNTS = ("n_jobs", "failed")
 _SCHEMA = pa.schema(
     [("queue", pa.string()), ("core_class", pa.string())]
@@ -46,7 +46,7 @@ def task_story(store: JobStore, task: str) -> Answer:
     """Return a task by queue, most jobs first.
 
     ``cpu_ratio``: CPU time over the forecast from all other queues that ran it, with its 90 % interval,
-    ``errors``: how many standard errors it is off 1; null without a forecast. ``usual_failure_rate``: of all
+    ``n_sigma``: how many standard errors it is off 1; null without a forecast. ``usual_failure_rate``: of all
     other jobs of the queue; null if it has none. Raises :class:`UsageError` for a task without jobs in the
     latest run. Cost: the buckets of the run, two queries.
     """
@@ -91,14 +91,14 @@ def _ratios(model: Model, units: Sequence[int], queue: str) -> list[dict[str, An
             error = float(np.sqrt(forecast.error**2 + cells.job_var[mine[0]] / n_jobs))
             low, high = (float(np.exp(ln_ratio + side * HALF_WIDTH_90 * error)) for side in (-1, 1))
             row |= {"cpu_ratio": float(np.exp(ln_ratio)), "cpu_ratio_low": low, "cpu_ratio_high": high}
-            row["errors"] = ln_ratio / error
+            row["n_sigma"] = ln_ratio / error
         found.append(row)
     return found
 
 
 def _site_or_task(rows: Sequence[Mapping[str, Any]]) -> str:
     """Answer the question in a sentence: queues that stand out, or failures at most queues."""
-    off = [row for row in rows if abs(row.get("errors") or 0.0) > SURE_ERRORS]
+    off = [row for row in rows if abs(row.get("n_sigma") or 0.0) > SURE_ERRORS]
     listed = ", ".join(f"{row['queue']} {signed_percent(row['cpu_ratio'] - 1)}" for row in off)
     cpu = f"site: CPU time is off at {listed}" if off else "CPU time is as expected at all compared queues"
     return f"{_failures(rows)}; {cpu}"

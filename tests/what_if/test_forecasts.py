@@ -303,7 +303,7 @@ def test_the_profile_of_a_task(demo: Session, demo_folder: Path, busy: tuple[str
 
 def story_row(queue: str, **changes: Any) -> dict[str, Any]:
     base = {"queue": queue, "n_jobs": 100, "failed": 1, "failure_rate": 0.01, "usual_failure_rate": 0.01}
-    return base | {"errors": 0.5, "cpu_ratio": 1.02, "wall_p50_s": 100.0, "wall_max_s": 200.0} | changes
+    return base | {"n_sigma": 0.5, "cpu_ratio": 1.02, "wall_p50_s": 100.0, "wall_max_s": 200.0} | changes
 
 
 def test_site_or_task() -> None:
@@ -311,7 +311,7 @@ def test_site_or_task() -> None:
 
     quiet = [story_row(name) for name in "ABCD"]
     assert _site_or_task(quiet).startswith("failures are as usual")
-    slow = [story_row("A", errors=5.0, cpu_ratio=1.4), *quiet[1:]]
+    slow = [story_row("A", n_sigma=5.0, cpu_ratio=1.4), *quiet[1:]]
     assert _site_or_task(slow).endswith("site: CPU time is off at A +40 %")
     one = [story_row("A", failed=30, failure_rate=0.3), *quiet[1:]]
     assert _site_or_task(one).startswith("site: more failures than usual at A (30 %)")
@@ -326,7 +326,7 @@ def test_unknown_walls_and_rates_are_no_stragglers_and_no_failures() -> None:
 
     only = story_row("A", failed=30, failure_rate=0.3, usual_failure_rate=None)
     assert _site_or_task([only]).startswith("failures are as usual")
-    row = story_row("A", failure_rate=None, wall_p50_s=None, wall_max_s=None, errors=None, cpu_ratio=None)
+    row = story_row("A", failure_rate=None, wall_p50_s=None, wall_max_s=None, n_sigma=None, cpu_ratio=None)
     assert _stragglers([row]) == []
     assert _site_or_task([row]).startswith("failures are as usual")
 
