@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def compiled(function: Kernel) -> Kernel:
     """Compile a function at its first call and cache the code in :func:`cache_folder`."""
-    folder = cache_folder()
+    folder = _folder()
     if folder is None:
         return numba.njit(error_model="numpy", nogil=True)(function)  # type: ignore[no-any-return]
     with _caching_in(folder):
@@ -45,6 +46,10 @@ def cache_folder() -> Path | None:
         return folder if _only_ours(folder) and os.access(folder, os.W_OK) else None
     except (OSError, RuntimeError):
         return None
+
+
+# once a process: there are some thirty kernels, and a version is looked for in all installed packages
+_folder = cache(cache_folder)
 
 
 def _version() -> str:

@@ -84,9 +84,8 @@ class Session:
         # reached by __getattr__: completion offers thirty names at most
         errors: "FacadeOf[Errors]"
         """Lost work by reason, and failing nodes: ``s.errors.lost("error")``."""
-
-    if TYPE_CHECKING:  # an attribute of every capability exists; this one is declared for the types only
         what_if: "FacadeOf[WhatIf]"
+        """Forecasts of changes, and profiles of tasks: ``s.what_if.drain("SITE")``."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ MOST = 200
 
 
 def names_of(*levels: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return what completes names of levels (queue, site, cpu_model; all of them without any) in results.
+    """Return what completes names of levels (queue, site, cpu_model) in the latest results.
 
     Nothing is offered where there are no results, or where the store cannot be read: a shell that waits for
     the next letter is no place for errors.

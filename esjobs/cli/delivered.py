@@ -7,14 +7,14 @@ import click
 from esjobs.cli.help import example
 from esjobs.cli.options import (
     Context,
-    emit,
-    format_of,
+    emit_answer,
     rows_options,
     say_notes,
     top_option,
     where_option,
     window_option,
 )
+from esjobs.core.arguments import split
 from esjobs.schema.delivered import BY, ENERGY_BY, KINDS_OF_FACTORS, NOT_SHOWN
 from esjobs.store.files.destination import writing_text
 
@@ -65,10 +65,14 @@ def delivered(
     core-hours that have both, the credit that a wrong declared value gives. pledge_h: pledge of a federation
     times hours (esjobs ingest pledges).
     """
-    names = _split(by)
-    if apel or against is not None:
-        _require_months(by, top if apel else 0, "csv" if apel and form != "table" else "table", one_scale)
-    elif of["vo"] and "federation" not in names:
+    names = split(by)
+    of_months = apel or against is not None
+    if (of_months and (by != "site" or one_scale)) or (apel and (top or form != "table")):
+        raise click.UsageError(
+            "--against and --apel compare sites by month: omit --by and --one-scale; --apel is text without "
+            "--format and --top"
+        )
+    if not of_months and of["vo"] and "federation" not in names:
         raise click.UsageError("--vo goes with --by federation, --against accounting and --apel")
     if apel:
         with obj.session() as session:
@@ -82,12 +86,8 @@ def delivered(
             answer = session.delivered.against_accounting(**of)
         else:
             answer = session.delivered.work(names, one_scale=one_scale, **of)
-    rows = answer.rows.slice(0, top or None)
-    if format_of(form, out) == "table":
-        hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, "pledge_h", "of_pledge_percent")
-        rows = rows.drop_columns([name for name in rows.column_names if name in hidden])
-    emit(rows, form, out, title=answer.title)
-    say_notes(obj, answer.notes)
+    hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, "pledge_h", "of_pledge_percent")
+    emit_answer(obj, answer, form, out, top=top, hidden=hidden)
 
 
 @example("esjobs energy --by site,month")
@@ -114,19 +114,5 @@ def energy(obj: Context, /, by: str, top: int, form: str, out: str, **of: Any) -
     ingest emissions.
     """
     with obj.session() as session:
-        answer = session.delivered.energy(_split(by), **of)
-    emit(answer.rows.slice(0, top or None), form, out, title=answer.title)
-    say_notes(obj, answer.notes)
-
-
-def _require_months(by: str, top: int, form: str, one_scale: bool) -> None:
-    """Raise for options that sums by site and month do not have."""
-    if (by, top, form, one_scale) != ("site", 0, "table", False):
-        raise click.UsageError(
-            "--against and --apel compare sites by month: omit --by and --one-scale; --apel is text without "
-            "--format and --top"
-        )
-
-
-def _split(names: str) -> tuple[str, ...]:
-    return tuple(filter(None, (each.strip() for each in names.split(","))))
+        answer = session.delivered.energy(split(by), **of)
+    emit_answer(obj, answer, form, out, top=top)

@@ -3,16 +3,7 @@
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import (
-    Context,
-    emit,
-    format_of,
-    rows_options,
-    say_notes,
-    top_option,
-    where_option,
-    window_option,
-)
+from esjobs.cli.options import Context, emit_answer, rows_options, top_option, where_option, window_option
 from esjobs.schema.errors import BY, NODE_NOT_SHOWN, NOT_SHOWN
 
 _site_option = click.option(
@@ -51,11 +42,7 @@ def errors(
     """
     with obj.session() as session:
         answer = session.errors.lost(by, site=sites, window=window, where=where, new=new)
-    rows = answer.rows.slice(0, top or None)
-    if format_of(form, out) == "table":
-        rows = rows.drop_columns(NOT_SHOWN)
-    emit(rows, form, out, title=answer.title)
-    say_notes(obj, answer.notes)
+    emit_answer(obj, answer, form, out, top=top, hidden=NOT_SHOWN)
 
 
 @example(
@@ -88,8 +75,4 @@ def nodes(
     """
     with obj.session() as session:
         answer = session.errors.nodes(site=sites, queue=queues, window=window, where=where, every=every)
-    rows = answer.rows.slice(0, top or None)
-    if format_of(form, out) == "table":
-        rows = rows.drop_columns(NODE_NOT_SHOWN)
-    emit(rows, form, out, title=answer.title)
-    say_notes(obj, answer.notes)
+    emit_answer(obj, answer, form, out, top=top, hidden=NODE_NOT_SHOWN)

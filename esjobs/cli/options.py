@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from esjobs.api.session import Session
     from esjobs.core.report import RunReport
+    from esjobs.records.answer import Answer
     from esjobs.settings import Settings
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -330,6 +331,24 @@ def emit(
 
     spreadsheet = spreadsheet or click.get_current_context().meta.get(_SPREADSHEET, False)
     write_rows(rows, form, out, title=title, prose=prose, spreadsheet=spreadsheet)
+
+
+def emit_answer(
+    obj: Context,
+    answer: "Answer",
+    form: str,
+    out: str,
+    *,
+    top: int = 0,
+    hidden: Collection[str] = (),
+    prose: Collection[str] = (),
+) -> None:
+    """Print the first ``top`` rows of an answer (0: all) and its notes; terminals omit ``hidden`` columns."""
+    rows = answer.rows.slice(0, top or None)
+    if format_of(form, out) == "table":
+        rows = rows.drop_columns([name for name in rows.column_names if name in hidden])
+    emit(rows, form, out, title=answer.title, prose=prose)
+    say_notes(obj, answer.notes)
 
 
 def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, format_of, rows_options, say_notes, top_option
+from esjobs.cli.options import Context, emit_answer, rows_options, top_option
 from esjobs.schema.what_if import NOT_SHOWN
 
 if TYPE_CHECKING:
@@ -35,11 +35,7 @@ def _answering(function: Callable[..., "Answer"]) -> Callable[..., None]:
     def command(obj: Context, /, form: str, out: str, top: int = 0, **choice: Any) -> None:
         with obj.session() as session:
             answer = function(session, **choice)
-        rows = answer.rows.slice(0, top or None)
-        if format_of(form, out) == "table":
-            rows = rows.drop_columns([name for name in rows.column_names if name in NOT_SHOWN])
-        emit(rows, form, out, title=answer.title, prose=["reason"])
-        say_notes(obj, answer.notes)
+        emit_answer(obj, answer, form, out, top=top, hidden=NOT_SHOWN, prose=["reason"])
 
     return command
 

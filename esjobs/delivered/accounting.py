@@ -70,7 +70,8 @@ def compare(
     Months that the window touches count completely. ``ratio``: accounted core-hours (wall x processors) over
     those of jobs; ``score_ratio``: normalised per core-hour over the declared score, same benchmark.
     ``reason``, ``score_reason``: the first cause that explains at least half of a difference above 2 %, else
-    ``unexplained``; null without one side. Sites are matched in any case. ``vo``: messages of this VO only.
+    ``unexplained``; without one side ``reason`` names it. Sites are matched in any case. ``vo``: messages of
+    this VO only.
 
     Cost: the queries of delivered work, one by day, and two reads. Raises :class:`NoResultError` without
     accounting of the months, :class:`NoJobsError` without jobs.

@@ -25,7 +25,7 @@ from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.countries import country_code
 from esjobs.schema.delivered import EMISSION_FACTORS, ENERGY_BY, KINDS_OF_FACTORS, POWER
-from esjobs.schema.references import REFERENCES
+from esjobs.schema.references import POWER_ERROR, REFERENCES
 from esjobs.store.base import JobStore
 
 Source = Literal["own", "model_smt", "model", "assumed"]
@@ -34,8 +34,8 @@ SOURCES: tuple[Source, ...] = ("own", "model_smt", "model", "assumed")
 with any, none of them."""
 ASSUMED_W, ASSUMED_ERROR = 4.9, 0.36
 """Median watts per logical core of the 40 CPU models of HEPiX that have any, and their scatter in ln."""
-TABLE_ERROR, PROBE_ERROR = 0.10, 0.15
-"""Scatter in ln between machines of a CPU model: measured by sites, and by probes inside jobs."""
+PROBE_ERROR = 0.15
+"""Scatter in ln between machines of a CPU model whose power is measured by probes inside jobs."""
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 _OF_POWER = ("site", "cpu_model", "smt")
 _KEYS = ("queue", "site", "country", "cpu_model", "smt", "month", "state")
@@ -69,7 +69,7 @@ class Power:
         """Return the watts per core of jobs with site, cpu_model and smt: imported, of the model, assumed."""
         row, model, smt = self.best("watts_per_core", job, at), job["cpu_model"], job["smt"]
         if row is not None:
-            return Watts(row["watts_per_core"], TABLE_ERROR, "own", tuple(row[name] for name in _OF_POWER))
+            return Watts(row["watts_per_core"], POWER_ERROR, "own", tuple(row[name] for name in _OF_POWER))
         if smt is not None and (model, smt) in self.models:
             return Watts(*self.models[model, smt], "model_smt", (model, smt))
         if (model, "any") in self.models:
@@ -115,7 +115,7 @@ def model_watts(rows: Iterable[Row]) -> dict[tuple[str | None, object], tuple[fl
         for state in (row["smt"], "any"):
             groups[row["cpu_model"], state][row["measured_by"] is None].append(row["watts_per_core"])
     return {
-        key: (median(by_site), TABLE_ERROR) if by_site else (median(probes), PROBE_ERROR)
+        key: (median(by_site), POWER_ERROR) if by_site else (median(probes), PROBE_ERROR)
         for key, (by_site, probes) in groups.items()
     }
 

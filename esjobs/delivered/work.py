@@ -122,8 +122,10 @@ def delivered(
     """
     require_groupings("delivered work", by, BY)
     span = span_of(store, window)
-    pledges = read_pledges(store, span, vo) if "federation" in by else Pledges()
-    question = Question(tuple(by), span, tuple(where), pledges, one_scale, stored_window(store))
+    of_federations = "federation" in by
+    pledges = read_pledges(store, span, vo) if of_federations else Pledges()
+    stored = stored_window(store) if of_federations else None
+    question = Question(tuple(by), span, tuple(where), pledges, one_scale, stored)
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
     groups = groups_of(store, question, measured)

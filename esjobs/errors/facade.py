@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from esjobs.core.arguments import WindowLike, window_of
+from esjobs.core.arguments import WindowLike, listed, window_of
 from esjobs.core.conditions import written
 from esjobs.errors.settings import ErrorsSettings
 from esjobs.records.answer import Answer
@@ -28,7 +28,7 @@ class Errors(Facade):
         from esjobs.errors.lost import lost
 
         context = self._context
-        conditions = (*_texts(where), *_equal("site", site))
+        conditions = (*listed(where), *_equal("site", site))
         return lost(context.store, by, window_of(window, context.clock), conditions, new=new)
 
     def nodes(
@@ -47,16 +47,12 @@ class Errors(Facade):
         from esjobs.errors.nodes import failing_nodes
 
         context = self._context
-        conditions = (*_texts(where), *_equal("site", site), *_equal("queue", queue))
+        conditions = (*listed(where), *_equal("site", site), *_equal("queue", queue))
         servers = context.settings.section(ErrorsSettings).server_hosts
         span = window_of(window, context.clock)
         return failing_nodes(context.store, span, conditions, servers=servers, every=every)
 
 
-def _texts(where: str | Sequence[str]) -> tuple[str, ...]:
-    return (where,) if isinstance(where, str) else tuple(where)
-
-
 def _equal(field: str, names: str | Sequence[str]) -> tuple[str, ...]:
-    listed = _texts(names)
-    return (written(field, "=", listed),) if listed else ()
+    chosen = listed(names)
+    return (written(field, "=", chosen),) if chosen else ()

@@ -8,6 +8,9 @@ REFERENCE_BENCHMARKS = ("hs06", "hs23", "factor")
 SAME_SCORE = 0.02
 """Relative difference of two scores per core up to which they are one: so much runs of a machine scatter."""
 
+POWER_ERROR = 0.10
+"""Scatter in ln between the power per core of machines of one CPU model, as sites measure it."""
+
 REFERENCES = Table(
     "references",
     "published benchmark scores of CPU models, one row per measured machine",

@@ -23,16 +23,18 @@ class WebBeside:
 
     def tend(self) -> None:
         """Start the process if there is none. Raises :class:`EsjobsError` where the last one ended."""
-        ended = self._process is not None and not self._process.is_alive()
-        code = self._process.exitcode if self._process is not None else None
-        if self._process is None or ended:
-            # not forked: threads of the store do not survive a fork
-            self._process = multiprocessing.get_context("spawn").Process(
-                target=_serve, args=(self._settings,), name="web", daemon=True
+        before = self._process
+        if before is not None and before.is_alive():
+            return
+        # not forked: threads of the store do not survive a fork
+        self._process = multiprocessing.get_context("spawn").Process(
+            target=_serve, args=(self._settings,), name="web", daemon=True
+        )
+        self._process.start()
+        if before is not None:
+            raise EsjobsError(
+                f"pages over HTTP ended with code {before.exitcode} and were started again; see the log"
             )
-            self._process.start()
-        if ended:
-            raise EsjobsError(f"pages over HTTP ended with code {code} and were started again; see the log")
 
     def end(self) -> None:
         """End the process."""

@@ -17,13 +17,10 @@ from esjobs.records.answer import Answer
 from esjobs.records.ingest.formats.reference_scores import cells
 from esjobs.records.ingest.reading.small_files import text_of
 from esjobs.records.names.cpu_models import resolve_names
-from esjobs.schema.references import REFERENCES
+from esjobs.schema.references import POWER_ERROR, REFERENCES
 from esjobs.schema.speed import FACTORS, SPEED
 from esjobs.store.base import JobStore
 from esjobs.what_if.placing import Measured
-
-POWER_ERROR = 0.10
-"""Relative standard error of the power per core of a CPU model: machines with it differ by that."""
 
 _MACHINE = ("price", "cores", "power_w")
 _NUMBERS = (
