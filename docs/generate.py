@@ -6,6 +6,7 @@ Tests compare both with what is committed.
 from pathlib import Path
 
 from dashboards.targets.saved_objects.digest import digest
+from docs.alerts_page import alerts_page
 from docs.cli_page import cli_page
 from docs.fields_page import fields_page
 from docs.jobs_page import jobs_page
@@ -19,6 +20,7 @@ HERE = Path(__file__).parent
 OBJECTS = HERE.parent / "kibana_objects"
 _NOTE = "This page is generated from the code: `make docs`.\n"
 _PAGES = {
+    "alerts.md": alerts_page,
     "cli.md": cli_page,
     "fields.md": fields_page,
     "jobs_in_kibana.md": jobs_page,

@@ -10,9 +10,11 @@ from esjobs.core.query import In
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.finding import find_run
 from esjobs.publish.publication import read_table
+from esjobs.schema.notifications import NOTIFICATIONS, WAITING
 from esjobs.schema.speed import FITS, FLAGS, SPEED
 from esjobs.store.base import JobStore
-from scheduler.ledger import Ledger, Row
+from esjobs.store.lease import lease_age_s
+from scheduler.ledger import RUNNING_NIGHTS, Ledger, Row
 from scheduler.orders import pause_in_force
 
 
@@ -25,7 +27,9 @@ class Condition:
     night, ``in``, ``used`` and ``dropped``. ``open_flags``: of the latest run, ``confirmed`` and
     ``candidate``. ``fits``: by level, True if converged. ``last_end``: end of the newest job; ``stopped``:
     True if too long ago. ``paused``: by whom and since when triggers run no nights. ``future``: accounts of
-    nights not yet over, counted nowhere else.
+    nights not yet over, counted nowhere else. ``work``: sums over the newest night's steps, by column of
+    ``night_steps``. ``unsent``: messages that wait to be sent. ``lease_age_s``: seconds since the process that
+    runs nights renewed its lease; None if none does.
     """
 
     last_night: date | None = None
@@ -42,7 +46,16 @@ class Condition:
     stopped: bool = False
     paused: str | None = None
     future: tuple[date, ...] = ()
+    work: Mapping[str, float] = field(default_factory=dict)
+    unsent: int = 0
+    lease_age_s: float | None = None
 
+
+WORK = (
+    *("processor_s", "documents_read", "documents_written", "documents_deleted", "bytes_written"),
+    *("requests", "requests_failed"),
+)
+"""Columns of ``night_steps`` that are summed over a night."""
 
 _COUNTED = timedelta(days=60)  # Nights that are counted by state
 
@@ -61,11 +74,14 @@ def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
         stopped=stopped,
         paused=pause_in_force(store),
         future=tuple(ledger.future()),
+        unsent=read_table(store, NOTIFICATIONS, [In("state", WAITING)], ["notification"]).num_rows,
+        lease_age_s=lease_age_s(store, RUNNING_NIGHTS, now),
     )
     if not nights:
         return found
     last = nights[-1]
     done = next((row for row in reversed(nights) if row["state"] == "done"), {})
+    steps = ledger.steps(last["night"])
     return replace(
         found,
         last_night=last["night"],
@@ -73,7 +89,8 @@ def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
         last_reason=last["reason"],
         last_success=done.get("night"),
         last_success_at=done.get("finished"),
-        seconds={row["step"]: row["seconds"] or 0.0 for row in ledger.steps(last["night"])},
+        seconds={row["step"]: row["seconds"] or 0.0 for row in steps},
+        work={name: sum(row[name] or 0 for row in steps) for name in WORK},
         nights=Counter(row["state"] for row in nights),
         jobs=_jobs(last),
     )

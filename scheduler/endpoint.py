@@ -2,10 +2,6 @@
 
 A connection lasts a few seconds at most and takes one of a few slots. If all are taken, the oldest one is
 ended, so that a prompt request is answered during a flood. A few slots are reserved for this machine.
-
-A connection has a few seconds in all and one of a few slots. Where all are taken, the oldest one gives way,
-so that a question that is asked at once is answered in the middle of a flood. A few slots are for this
-machine alone.
 """
 
 import contextlib

@@ -13,6 +13,9 @@ from esjobs.store.base import Hide, JobStore
 
 Row = dict[str, Any]  # A row of the ledger, by columns
 
+RUNNING_NIGHTS = "running nights"
+"""Lease of the process that runs nights."""
+
 
 class Ledger:
     """Accounts of nights in a store. A night and its steps are written together, in one switch.

@@ -21,7 +21,7 @@ from esjobs.store.base import JobStore
 from esjobs.store.lease import Lease
 from scheduler.condition import Condition, condition
 from scheduler.files import lacking, names_night
-from scheduler.ledger import Ledger, Row, days_between
+from scheduler.ledger import RUNNING_NIGHTS, Ledger, Row, days_between
 from scheduler.night import NightRunner
 from scheduler.notifications.notifier import Notifier
 from scheduler.orders import enter, pause_in_force
@@ -206,7 +206,7 @@ class Nights:
             self._store,
             self._context.settings.location,
             self._clock,
-            what="running nights",
+            what=RUNNING_NIGHTS,
             request_s=_LONGEST_STEP_S,
             timer=self._retry.timer,
             pause=self._retry.pause,

@@ -4,12 +4,6 @@ Nights run in the serving thread, so that a signal ends them like any command. T
 ticks, at the times of the calendar. It follows the wall clock and remembers the next time, which a wrong
 clock may have put years ahead. So the serving thread also ticks every 30 s of a monotonic clock, and
 schedules anew when the clock was set. The calendar decides which ticks are triggers.
-
-Nights are run in the thread that serves, so that a signal ends them as it ends any command. The scheduler's
-own thread only ticks, at the times of the calendar. It goes by the wall clock and remembers the next time,
-which a clock that was wrong may have put years ahead. So the thread that serves also ticks by itself, every
-half minute of a count that no clock moves, and schedules anew when the clock was set. The calendar decides
-which ticks are triggers.
 """
 
 import contextlib

@@ -84,6 +84,11 @@ class NightsSettings(BaseModel):
     port: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=65_535)] = 9464
     """The port of that; 0: any that is free."""
 
+    metrics_file: str = ""
+    """File for node_exporter's textfile collector, named ``*.prom``; written after each trigger."""
+    push_to: str = ""
+    """Prometheus Pushgateway that gets the metrics after each trigger: ``https://HOST:9091``."""
+
     @model_validator(mode="after")
     def _headline_is_a_window(self) -> "NightsSettings":
         if self.headline not in self.windows:

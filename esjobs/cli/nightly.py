@@ -133,13 +133,33 @@ def require_files(settings: Settings, rows: Sequence[Row]) -> None:
         )
 
 
+def serve_once(settings: Settings) -> list[Row]:
+    """Run what is due, publish the metrics, and return the accounts of the nights."""
+    chosen = settings.section(NightsSettings)
+    calendar = Calendar(chosen.cron, chosen.time_zone)
+    metrics = _metrics(chosen)
+    ok = False
+    try:
+        rows, found = Trigger(settings).tend()
+        metrics.show(found)
+        ok = all(row["state"] != "failed" for row in rows)
+    finally:
+        now = system_clock()
+        metrics.triggered(now, calendar.next_after(now), ok=ok)
+    return rows
+
+
+def _metrics(chosen: NightsSettings) -> Metrics:
+    return Metrics(chosen.metrics_file, chosen.push_to)
+
+
 def serve_nights(settings: Settings) -> None:
     """Serve until the process is told to end. Raises :class:`EsjobsError` for settings that cannot work."""
     require_open_files()
     chosen = settings.section(NightsSettings)
     calendar = Calendar(chosen.cron, chosen.time_zone)
     trigger = Trigger(settings)
-    metrics = Metrics()
+    metrics = _metrics(chosen)
     service = Service(calendar, trigger, system_clock, metrics, look=trigger.look)
     following = calendar.next_after(system_clock())
     _log.info("nights of %s; next trigger at %s", settings.location, following)

@@ -29,10 +29,10 @@ def serve(obj: Context, once: bool, form: str, out: str) -> None:
     serves metrics and health. With --once: exit code 1 if a night failed, or if a source of nights.ingest had
     no file for the last day.
     """
-    from esjobs.cli.nightly import Trigger, require_files, serve_nights
+    from esjobs.cli.nightly import require_files, serve_nights, serve_once
 
     if once:
-        rows = Trigger(obj.settings()).tend()[0]
+        rows = serve_once(obj.settings())
         _show(rows, form, out)
         require_files(obj.settings(), rows)
     elif (form, out) != ("table", "-"):

@@ -81,6 +81,17 @@ class Timer(Protocol):
         """Return seconds since some moment."""
 
 
+def lease_age_s(values: NamedValues, what: str, now: datetime) -> float | None:
+    """Return the seconds since the holder of a lease renewed it, by its clock; None if nobody holds it."""
+    value = values.value(_key(what))
+    holding = None if value is None else Holding.read(value)
+    return None if holding is None else (now - datetime.fromisoformat(holding.renewed)).total_seconds()
+
+
+def _key(what: str) -> str:
+    return f"who is {what}"
+
+
 class Lease:
     """Lease kept as a named value of any store.
 
@@ -100,7 +111,7 @@ class Lease:
         timer: Timer = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._key = f"who is {what}"
+        self._key = _key(what)
         self._what = what
         self._values = values
         self._lasts_s = max(_LASTS_S, _RENEWED_S + 1.5 * request_s)

@@ -2,9 +2,6 @@
 
 A night is rewritten at once, and only under the lease. A row contains its message: every attempt, by any
 process, sends the same bytes under the same name.
-
-A night is rewritten at once, and only by who holds the right to send. What a row tells stands in it, so that
-a message that is tried again, by whatever process, is the same message under the same name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
