@@ -1,6 +1,7 @@
 """Page of the alerts, from the rules in ``deploy/prometheus/alerts.yaml``."""
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -8,9 +9,9 @@ _RULES = Path(__file__).parents[1] / "deploy" / "prometheus" / "alerts.yaml"
 _HEAD = """# Alerts
 
 {note}
-Load `deploy/prometheus/alerts.yaml` into Prometheus and `deploy/prometheus/grafana.json` into Grafana. Metrics come from
-`http://127.0.0.1:9464/metrics` of `esjobs serve`; with `serve --once` from the file `nights.metrics_file`, read by
-node_exporter, or from the Pushgateway at `nights.push_to`.
+Load `deploy/prometheus/alerts.yaml` into Prometheus and `deploy/prometheus/grafana.json` into Grafana. Metrics
+come from `http://127.0.0.1:9464/metrics` of `esjobs serve`; with `serve --once` from the file
+`nights.metrics_file`, read by node_exporter, or from the Pushgateway at `nights.push_to`.
 
 | alert | after | when | do |
 |---|---|---|---|
@@ -23,9 +24,8 @@ def alerts_page(note: str) -> str:
     return _HEAD.format(note=note) + "".join(_row(rule) for group in groups for rule in group["rules"])
 
 
-def _row(rule: dict[str, str | dict[str, str]]) -> str:
+def _row(rule: dict[str, Any]) -> str:
     notes = rule["annotations"]
-    assert isinstance(notes, dict)
     expression = str(rule["expr"]).replace("|", "\\|")
     summary = notes["summary"].removesuffix(".")
     return f"| `{rule['alert']}`: {summary} | {rule['for']} | `{expression}` | {notes['action']} |\n"

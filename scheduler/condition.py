@@ -28,8 +28,8 @@ class Condition:
     ``candidate``. ``fits``: by level, True if converged. ``last_end``: end of the newest job; ``stopped``:
     True if too long ago. ``paused``: by whom and since when triggers run no nights. ``future``: accounts of
     nights not yet over, counted nowhere else. ``work``: sums over the newest night's steps, by column of
-    ``night_steps``. ``unsent``: messages that wait to be sent. ``lease_age_s``: seconds since the process that
-    runs nights renewed its lease; None if none does.
+    ``night_steps``. ``unsent``: messages that wait to be sent. ``lease_age_s``: seconds since the process
+    that runs nights renewed its lease; None if none does.
     """
 
     last_night: date | None = None
