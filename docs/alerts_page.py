@@ -9,8 +9,8 @@ _RULES = Path(__file__).parents[1] / "deploy" / "prometheus" / "alerts.yaml"
 _HEAD = """# Alerts
 
 {note}
-Load `deploy/prometheus/alerts.yaml` into Prometheus and `deploy/prometheus/grafana.json` into Grafana. Metrics
-come from `http://127.0.0.1:9464/metrics` of `esjobs serve`; with `serve --once` from the file
+Load `deploy/prometheus/alerts.yaml` into Prometheus and `deploy/prometheus/grafana.json` into Grafana.
+Metrics come from `http://127.0.0.1:9464/metrics` of `esjobs serve`; with `serve --once` from the file
 `nights.metrics_file`, read by node_exporter, or from the Pushgateway at `nights.push_to`.
 
 | alert | after | when | do |
