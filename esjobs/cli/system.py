@@ -37,7 +37,7 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
         say(line)
 
 
-@example("esjobs setup --dry-run")
+@example("esjobs setup --dry-run", "esjobs setup --print terraform > esjobs.tf.json")
 @click.command()
 @dry_run_option
 @click.option("--repair", is_flag=True, help="Restore changed aliases from the record.")
@@ -48,13 +48,32 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
     help="Table with lost rows to start without (with --repair); repeat for more.",
 )
 @click.option("--dashboards", metavar="URL", help="Also import the dashboards into this server.")
+@click.option(
+    "--print",
+    "printed",
+    type=click.Choice(["role", "template", "terraform"]),
+    help="Print this for another tool to apply, as JSON; change nothing.",
+)
 @click.pass_obj
 def setup(
-    obj: Context, dry_run: bool, repair: bool, start_empty: tuple[str, ...], dashboards: str | None
+    obj: Context,
+    dry_run: bool,
+    repair: bool,
+    start_empty: tuple[str, ...],
+    dashboards: str | None,
+    printed: str | None,
 ) -> None:
     """Create missing indices and aliases on a cluster, and print the role esjobs needs."""
     if start_empty and not repair:
         raise click.UsageError("--start-empty requires --repair")
+    if printed is not None:
+        if dry_run or repair or dashboards is not None:
+            raise click.UsageError("--print changes nothing: omit --dry-run, --repair and --dashboards")
+        from esjobs.cli.provisioned import text_of
+
+        with obj.session(writes=True, create=True) as session:
+            click.echo(text_of(session.store.set_up(dry_run=True), printed))
+        return
     with obj.session(writes=True, create=True) as session:
         prepared = session.store.set_up(dry_run=dry_run, repair=repair, start_empty=start_empty)
     for line in prepared.done or ("nothing is missing",):

@@ -14,7 +14,7 @@ Promises that every store keeps, and the contract suite proves:
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Literal, Protocol, cast, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
 
@@ -136,10 +136,16 @@ class FieldState:
 
 @dataclass(frozen=True)
 class Preparation:
-    """Result of a set-up, or its plan: ``done``, a line each; ``role``: the least rights of a user."""
+    """Result of a set-up, or its plan.
 
-    done: tuple[str, ...]
-    role: str
+    ``done``: a line each. ``role``: the least rights of a user. ``templates``: index templates by name.
+    ``product``: elasticsearch or opensearch; empty for a file, as are role and templates.
+    """
+
+    done: tuple[str, ...] = ()
+    role: str = ""
+    templates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    product: str = ""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every engine for each test; of each vendor one version, with the mark ``every_version`` all of them.
 
     Versions differ in what they answer to queries and mappings: tests about these have the mark. What is
-    built upon the answers (loads, publication, leases) is ours and alike, as is what we refuse to ask: such
-    tests have the mark ``one_vendor``.
+    built upon the answers (loads, publication, leases) is ours and alike. Of these engines ``make test`` runs
+    some, see :mod:`tests.servers.plugin`.
     """
     for name, durable in (("engine", False), ("durable", True)):
         if name in metafunc.fixturenames:

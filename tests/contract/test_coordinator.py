@@ -21,8 +21,6 @@ from esjobs.store.base import JobStore
 from tests.contract.jobs import job, put
 from tests.messages import raised
 
-pytestmark = pytest.mark.one_vendor
-
 LAST = Window.of_days(LAST_DAY - timedelta(days=6), LAST_DAY)
 BEFORE = Window.of_days(LAST_DAY - timedelta(days=13), LAST_DAY - timedelta(days=7))
 FAILED = ("failed", "timeout", "out_of_memory", "node_fail")

@@ -12,8 +12,6 @@ from tests.conftest import NOW, memory_session
 from tests.delivered import test_energy
 from tests.delivered.test_pledges import cric, fill, written
 
-pytestmark = pytest.mark.one_vendor
-
 WINDOW = "2026-03-01/2026-06-01"
 
 

@@ -2,15 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.similar.test_programs import put_programs
-
-pytestmark = pytest.mark.one_vendor
 
 
 def test_every_engine_answers_alike(store: JobStore, tmp_path: Path) -> None:

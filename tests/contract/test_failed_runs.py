@@ -1,15 +1,11 @@
 """A run of which cleaning leaves nothing says so and leaves no run behind, on every engine."""
 
-import pytest
-
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
 from esjobs.store.base import JobStore
 from tests.contract.jobs import job, put
 from tests.messages import raised
-
-pytestmark = pytest.mark.one_vendor
 
 
 def test_all_jobs_dropped(store: JobStore) -> None:

@@ -20,8 +20,6 @@ from esjobs.store.duck.store import DuckStore
 from tests.contract.engines import Engine
 from tests.contract.jobs import hours, job, put
 
-pytestmark = pytest.mark.one_vendor
-
 NAME = "annabelle"
 OTHER = "annabelle-two"
 

@@ -20,8 +20,6 @@ from tests.contract.interrupted import factors, jobs
 from tests.contract.jobs import groups, visible
 from tests.forked import FORKED
 
-pytestmark = pytest.mark.one_vendor
-
 FEW = 500
 """Rows where the kill does not come while jobs are written; else so many as the engine writes in pieces."""
 

@@ -1,12 +1,8 @@
 """Fields that few records carry: kept by every engine, and nothing else moves by them."""
 
-import pytest
-
 from esjobs.core.query import Count, In, Query
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, batch, groups, job, put, selected
-
-pytestmark = pytest.mark.one_vendor
 
 COUNTERS = [("INST_RETIRED.ANY", 1.5e19), ('odd "name", é', 0.0), ("uops_issued.any", 3.0)]
 FULL: Row = {

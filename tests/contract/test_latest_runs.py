@@ -22,8 +22,6 @@ from esjobs.schema.speed import FACTORS, FLAGS
 from esjobs.store.base import JobStore
 from tests.contract.engines import Engine, Latest
 
-pytestmark = pytest.mark.one_vendor
-
 TRIAL = Kind("trial", (FACTORS, FLAGS))
 """Two steps, fit and flag; a row of theirs has the name of its run."""
 

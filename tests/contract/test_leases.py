@@ -12,8 +12,6 @@ from esjobs.store.lease import Holding, Lease
 from esjobs.store.process import Process
 from tests.messages import raised
 
-pytestmark = pytest.mark.one_vendor
-
 ELSEWHERE = Process("b0", "pid:[1]", 1, "7", "elsewhere")
 KEY = "who is working"
 

@@ -4,7 +4,6 @@ import dataclasses
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,8 +14,6 @@ from tests.contract.engines import Engine
 from tests.contract.jobs import Row, batch, hours, job, put, selected
 from tests.contract.model import Account, Loads
 from tests.messages import raised
-
-pytestmark = pytest.mark.one_vendor
 
 _ROW = st.builds(
     lambda job_id, source, hour, values: job(job_id, source=source, end_time=hours(hour), **values),

@@ -13,8 +13,6 @@ from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.contract.jobs import START, Row, job, put
 
-pytestmark = pytest.mark.one_vendor
-
 ERRORS = ["pilot:1099", "trans:65", "pilot:1235", "none:0", None, "taskbuffer:105"]
 
 

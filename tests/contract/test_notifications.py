@@ -27,8 +27,6 @@ from tests.scheduler.notifications.made_up import (
 )
 from tests.scheduler.notifications.servers import mail_server
 
-pytestmark = pytest.mark.one_vendor
-
 DAY = timedelta(days=1)
 
 

@@ -4,15 +4,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.issues.made_jobs import made_series, put_records, put_series, record
-
-pytestmark = pytest.mark.one_vendor
 
 HOSTILE = "o'\"*,=<b>&\\"
 

@@ -8,8 +8,6 @@ import pytest
 from esjobs.store.base import JobStore, PutCounts
 from tests.contract.jobs import Row, batch, hours, job, put, selected
 
-pytestmark = pytest.mark.one_vendor
-
 FIELDS = ("task_id", "events", "cores", "cpu_s", "user")
 BARE: Row = dict.fromkeys(FIELDS)
 

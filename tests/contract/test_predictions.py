@@ -9,8 +9,6 @@ from tests.conftest import memory_session
 from tests.issues.made_jobs import START
 from tests.similar.made_families import jobs_of, put_families
 
-pytestmark = pytest.mark.one_vendor
-
 WINDOW = f"{START:%Y-%m-%d}/2026-03-02"
 JOBS = [job for family in (0, 3) for job in (*jobs_of(family, 12), *jobs_of(family, 2, measured=False))]
 

@@ -18,8 +18,6 @@ from tests.contract.jobs import START, Row, job, put
 from tests.messages import raised
 from tests.noise.runs import recorded
 
-pytestmark = pytest.mark.one_vendor
-
 ON = date(2018, 8, 15)
 QUESTIONS = """centre = "{centre}"
 period = "2018-08-01/2018-09-01"

@@ -15,8 +15,6 @@ from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load
 
-pytestmark = pytest.mark.one_vendor
-
 EARLY, MIDDLE, LATE = "2018-08-10/2018-08-12", "2018-08-12/2018-08-14", "2018-08-14/2018-08-16"
 BEFORE = ["run_before", "verdict_before", "status_shown_before", "k_before", "corepower_before"]
 KEY = list(FLAGS.key)

@@ -16,8 +16,6 @@ from tests.contract.jobs import START, Row, job
 from tests.messages import raised
 from tests.scores.made_jobs import detected, made_jobs, put_all
 
-pytestmark = pytest.mark.one_vendor
-
 BY = ("user", "project", "queue", "application", "processing_type", "cpu_model")
 SCORES = ("score_cpu", "score_mem", "score_io", "cpu_efficiency", "sum")
 COLUMNS = ["name", "score", "coverage", "node_h", "n_jobs", "spread"]

@@ -23,8 +23,6 @@ from tests.contract.jobs import job, selected, visible
 from tests.contract.made_up import MADE_UP, NOTES, READINGS, WEATHER
 from tests.messages import raised
 
-pytestmark = pytest.mark.one_vendor
-
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLES = {table.name: table for table in (READINGS, WEATHER, NOTES, MADE_UP, LOADS)}
 

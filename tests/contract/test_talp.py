@@ -11,8 +11,6 @@ from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.pop.reports import as_report, minimal, put_job, real_reports, written
 
-pytestmark = pytest.mark.one_vendor
-
 TABLES = ("pop", "pop_orphans", "pop_scaling", "pop_changes", "pop_reports")
 
 

@@ -10,7 +10,6 @@ from esjobs.today.settings import TodaySettings
 from tests.conftest import memory_session
 from tests.today.grid_jobs import BAD_FROM, BAD_SITE, BAD_TO, day, jobs_of, put
 
-pytestmark = pytest.mark.one_vendor
 _KEYS = {
     DAY_SUMS: ("day", "queue", "task_id", "processing_type", "core_class", "outcome"),
     TODAY_DAYS: ("day", "site", "metric"),

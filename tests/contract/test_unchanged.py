@@ -7,8 +7,6 @@ from esjobs.store.base import JobStore, Undone
 from tests.contract.jobs import batch, hours, job, put, selected
 from tests.messages import raised
 
-pytestmark = pytest.mark.one_vendor
-
 
 @pytest.mark.parametrize("load", ["a", "another"])
 def test_a_row_that_says_nothing_new_is_counted_and_not_written(store: JobStore, load: str) -> None:

@@ -13,8 +13,6 @@ from esjobs.store.base import JobStore
 from tests.conftest import memory_session
 from tests.flags.verdict_nights import LONG, SETTINGS, VerdictNights, night, verdict
 
-pytestmark = pytest.mark.one_vendor
-
 NOW = datetime(2025, 3, 1, 9, tzinfo=UTC)
 BAD, GOOD = -0.35, 0.01
 HOSTILE = "Q'; DROP TABLE flags; -- \"é\\\t"

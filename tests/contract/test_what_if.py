@@ -13,8 +13,6 @@ from tests.conftest import NOW, memory_session
 
 KEYS = ("queue", "processing_type", "core_class", "cpu_model", "day")
 
-pytestmark = pytest.mark.one_vendor
-
 
 def forecasts(session: Session, jobs: Path) -> dict[str, list[dict[str, Any]]]:
     """Every forecast on a small grid, by name."""

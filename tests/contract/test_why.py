@@ -13,8 +13,6 @@ from esjobs.records.demo.grid import LAST_DAY, Grid
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 
-pytestmark = pytest.mark.one_vendor
-
 GRID = Grid(seed=3, jobs_per_day=400, n_queues=20, n_models=6)
 DAYS = 9
 WINDOW = Window.of_days(LAST_DAY - timedelta(days=DAYS - 1), LAST_DAY)

@@ -19,9 +19,10 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 SETTINGS = DEPLOY / "esjobs.toml"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
-MANIFESTS = [
-    part for path in DEPLOY.glob("kubernetes/*.yaml") for part in yaml.safe_load_all(path.read_text())
-]
+MANIFESTS = {
+    path.stem: {part["kind"]: part for part in yaml.safe_load_all(path.read_text())}
+    for path in DEPLOY.glob("kubernetes/*.yaml")
+}
 
 
 def command_of(arguments: list[str]) -> str:
@@ -88,22 +89,35 @@ def test_the_container_is_an_unprivileged_one() -> None:
     assert "constraints.txt" in text
 
 
-def containers(manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    pod = manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    found: list[dict[str, Any]] = pod["containers"]
-    return found
-
-
-def test_the_cron_job_is_one_unprivileged_night() -> None:
-    (manifest,) = MANIFESTS
-    assert (manifest["apiVersion"], manifest["kind"]) == ("batch/v1", "CronJob")
-    spec = manifest["spec"]
+def test_the_cron_job_is_a_night() -> None:
+    spec = MANIFESTS["night"]["CronJob"]["spec"]
     Calendar(spec["schedule"], spec["timeZone"])
     assert spec["concurrencyPolicy"] == "Forbid"
     pod = spec["jobTemplate"]["spec"]["template"]["spec"]
     assert pod["restartPolicy"] == "Never"
+    assert pod["containers"][0]["args"] == ["serve", "--once"]
+    require_unprivileged(pod)
+
+
+def test_the_deployment_is_one_service_that_its_probes_reach() -> None:
+    spec = MANIFESTS["service"]["Deployment"]["spec"]
+    assert spec["replicas"] == 1
+    assert spec["strategy"] == {"type": "Recreate"}
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["args"] == ["serve"]
+    assert {"name": "ESJOBS_NIGHTS__HOST", "value": "0.0.0.0"} in container["env"]
+    (port,) = container["ports"]
+    assert port["containerPort"] == NightsSettings().port
+    assert container["livenessProbe"]["httpGet"] == {"path": "/metrics", "port": port["name"]}
+    assert MANIFESTS["service"]["Service"]["spec"]["selector"] == spec["selector"]["matchLabels"]
+    require_unprivileged(pod)
+
+
+def require_unprivileged(pod: dict[str, Any]) -> None:
     assert pod["securityContext"]["runAsNonRoot"] is True
-    (container,) = containers(manifest)
+    assert pod["securityContext"]["runAsUser"] == 10001
+    (container,) = pod["containers"]
     assert command_of(container["args"]) == "serve"
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
@@ -112,7 +126,48 @@ def test_the_cron_job_is_one_unprivileged_night() -> None:
     # the image of the container file keeps its state there, and its user owns it
     paths = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
     assert paths["state"] in (DEPLOY / "Containerfile").read_text()
-    assert pod["securityContext"]["runAsUser"] == 10001
+
+
+def test_manifests_are_made_with_the_values_of_the_chart(tmp_path: Path) -> None:
+    values = yaml.safe_load((DEPLOY / "helm" / "esjobs" / "values.yaml").read_text())
+    for parts in MANIFESTS.values():
+        text = parts["ConfigMap"]["data"]["esjobs.toml"]
+        assert text == values["settings"]
+        file = tmp_path / "esjobs.toml"
+        file.write_text(text)
+        assert load(file).store.startswith("duckdb:/var/lib/esjobs/")
+        claim = parts["PersistentVolumeClaim"]["spec"]["resources"]["requests"]["storage"]
+        assert claim == values["state"]["size"]
+    containers = [
+        MANIFESTS["night"]["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0],
+        MANIFESTS["service"]["Deployment"]["spec"]["template"]["spec"]["containers"][0],
+    ]
+    assert {each["image"] for each in containers} == {values["image"]}
+    assert [each["resources"] for each in containers] == [values["resources"]] * 2
+
+
+def test_every_value_of_the_chart_is_used_and_every_used_one_exists() -> None:
+    chart = DEPLOY / "helm" / "esjobs"
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    texts = [path.read_text() for path in (chart / "templates").iterdir()]
+    used = {name for text in texts for name in re.findall(r"\.Values\.(\w+)", text)}
+    assert used == set(values)
+
+
+def test_the_role_of_ansible_installs_files_that_there_are() -> None:
+    role = DEPLOY / "ansible" / "roles" / "esjobs"
+    defaults = yaml.safe_load((role / "defaults" / "main.yaml").read_text())
+    for name in ("esjobs_lock", "esjobs_settings", "esjobs_units"):
+        assert (ROOT / defaults[name]).exists()
+    tasks = yaml.safe_load((role / "tasks" / "main.yaml").read_text())
+    (units,) = (task["loop"] for task in tasks if task["name"] == "Copy the units")
+    assert sorted(units) == sorted(path.name for path in (DEPLOY / "systemd").iterdir())
+    handlers = {task["name"] for task in yaml.safe_load((role / "handlers" / "main.yaml").read_text())}
+    assert {task["notify"] for task in tasks if "notify" in task} == handlers
+    used = set(re.findall(r"\besjobs_\w+", (role / "tasks" / "main.yaml").read_text()))
+    registered = {task["register"] for task in tasks if "register" in task}
+    template = set(re.findall(r"\besjobs_\w+", (role / "templates" / "environment.j2").read_text()))
+    assert used - registered | template == set(defaults)
 
 
 def test_an_option_that_is_none_is_noticed() -> None:

@@ -26,6 +26,8 @@ from tests.servers.pool import Servers
 from tests.servers.security import Role, Security
 from tests.servers.server import Server
 
+pytestmark = pytest.mark.every_version
+
 PREFIX = "esjobs"
 READER, OTHERS = "reading", "jobs-archive-*"
 VIEW = "jobs-view"

@@ -72,7 +72,7 @@ ONE_OF_EACH_VENDOR = pytest.mark.parametrize(
 )
 """For tests that draw: what is drawn from the same answers is the same."""
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.every_version]
 
 
 @pytest.fixture(scope="session", params=PRODUCTS)

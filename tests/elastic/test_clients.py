@@ -16,6 +16,8 @@ from esjobs.store.elastic.transport.elasticsearch_client import ElasticsearchClu
 from esjobs.store.elastic.transport.opensearch_client import OpenSearchCluster
 from tests.messages import raised
 
+pytestmark = pytest.mark.every_version
+
 META = elastic_transport.ApiResponseMeta(
     status=418, http_version="1.1", headers=elastic_transport.HttpHeaders(), duration=0.0,
     node=elastic_transport.NodeConfig("http", "localhost", 1),

@@ -19,6 +19,8 @@ from tests.elastic.foreign import CATALOGUE, make_index, plain
 from tests.elastic.test_archives import MAP, archive, write_archive
 from tests.servers.server import Server
 
+pytestmark = pytest.mark.every_version
+
 HS06 = Quantile("hs06_s", 0.95, "hs06 p95")
 EVENTS = Quantile("events", 0.5, "events median")
 CPU = Quantile("cpu_s", 0.75, "cpu p75")

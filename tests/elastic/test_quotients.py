@@ -22,6 +22,8 @@ from tests.elastic.answers import require_same, rows
 from tests.elastic.foreign import CATALOGUE, make_index, plain
 from tests.servers.server import Server
 
+pytestmark = pytest.mark.every_version
+
 CORES = (None, 0, 1, 3, 7, 8, 49)
 BOUNDS = (0.0, 0.1, 1e9 / 3, 2e9)
 MAPPING = {**CATALOGUE, "max_rss_b": {"type": "double"}}

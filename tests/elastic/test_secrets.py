@@ -21,6 +21,8 @@ from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Request, answers
 from tests.servers.server import Server
 
+pytestmark = pytest.mark.every_version
+
 BOTH = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
 SECRET = "xyzzy/plugh:w@rd-ü€"  # noqa: S105
 TOKEN = "dG9rZW46b2YtZXNqb2Jz"  # noqa: S105

@@ -1,10 +1,13 @@
 """What ``esjobs setup`` makes, and indices of other layouts."""
 
+import json
 from collections.abc import Iterable
 
 import pytest
 
-from esjobs.core.errors import SchemaError
+from esjobs.api.session import Session
+from esjobs.cli.provisioned import text_of
+from esjobs.core.errors import InputError, SchemaError
 from esjobs.core.tables import Table
 from esjobs.schema.catalogue import TABLES
 from esjobs.schema.jobs import BUCKETS
@@ -17,6 +20,8 @@ from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import hours, job, put, table_batch, visible
 from tests.messages import raised
 from tests.servers.server import Server
+
+pytestmark = pytest.mark.every_version
 
 
 def opened(server: Server, prefix: str, tables: Iterable[Table] = TABLES) -> ElasticStore:
@@ -121,3 +126,34 @@ def test_an_index_with_a_field_of_another_type_is_refused(server: Server, index_
     server.json("PUT", names.jobs_of("2018-08"), {"mappings": mappings, "aliases": aliases})
     with raised(SchemaError):
         put(opened(server, names.prefix), "a", job(1))
+
+
+def test_what_is_printed_is_what_is_set_up(server: Server, index_prefix: str) -> None:
+    """Role and templates for another tool are those of ``esjobs setup``; printing changes nothing."""
+    prefix = f"{index_prefix}own"
+    store = opened(server, prefix, [BUCKETS, FLAGS])
+    planned = store.set_up(dry_run=True)
+    assert server.json("GET", f"_resolve/index/{prefix}*")["indices"] == []
+    printed = json.loads(text_of(planned, "template"))
+    store.set_up()
+    stored = {
+        one["name"]: one["index_template"]
+        for one in server.json("GET", f"_index_template/{prefix}*")["index_templates"]
+    }
+    assert stored.keys() == printed.keys()
+    for name, body in printed.items():
+        assert stored[name]["index_patterns"] == body["index_patterns"]
+        assert stored[name]["priority"] == body["priority"]
+        # the server takes what is printed, as it stands
+        server.json("PUT", f"_index_template/{name}", body)
+    resources = json.loads(text_of(planned, "terraform"))["resource"]
+    (role,) = (kind["esjobs"] for name, kind in resources.items() if name.endswith("role"))
+    assert prefix in json.dumps(role)
+    (templates,) = (kind for name, kind in resources.items() if name.endswith("template"))
+    assert templates.keys() == printed.keys()
+    store.close()
+
+
+def test_a_file_has_no_role(session: Session) -> None:
+    with raised(InputError):
+        text_of(session.store.set_up(dry_run=True), "role")

@@ -20,6 +20,8 @@ from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
 
+pytestmark = pytest.mark.every_version
+
 BOTH = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
 CLIENT = "esjobs@example.org"
 

@@ -23,6 +23,8 @@ from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
 from tests.messages import raised
 from tests.servers.server import Server
 
+pytestmark = pytest.mark.every_version
+
 MAP = load_field_map("esjobs")
 BY_QUEUE = Query(("queue",), (Count(), Sum("cpu_s", "cpu_s")))
 

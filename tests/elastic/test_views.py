@@ -35,7 +35,7 @@ PANELS = [each for each in REPORT if each.view.table in {item.name for item in S
 DRAWN = [each for each in PANELS if each.kind in CHARTS]
 PRODUCTS = server_params("elasticsearch8", "opensearch3", matrix=("elasticsearch9",))
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.every_version]
 
 
 @pytest.fixture(scope="session", params=PRODUCTS)

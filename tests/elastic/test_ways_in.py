@@ -24,6 +24,8 @@ from tests.servers.plugin import server_params
 from tests.servers.proxy import Forward, Proxy, Reply, Request, answers, path, reset_after, reset_before
 from tests.servers.server import Server
 
+pytestmark = pytest.mark.every_version
+
 BOTH = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
 NOBODY = "http://127.0.0.1:1"
 RESULTS = ("factors", "flags", "lines", "fit_summaries", "latest_runs", "nights")

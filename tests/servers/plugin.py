@@ -10,9 +10,10 @@ A test names what it needs by a fixture or by a marker:
   as a cluster or with users.
 
 The tests of one vendor run one after the other in one process, version by version; no server idles beside
-tests that need none. Tests with the mark ``matrix`` repeat on further versions what runs on one version of
-each vendor: ``make test-all`` runs them. Tests with the mark ``one_vendor`` are about what is ours above the
-answers of a server: of all servers that they name, one is chosen by their name, the others are of the matrix.
+tests that need none. ``make test`` runs each test on one of the servers that it names, chosen by the name of
+its function or file, so that all servers are in use; the others are marked ``matrix``, for ``make test-all``.
+With the mark ``every_version`` it runs on one version of each vendor: what it asks is answered by the server,
+not by what is ours above it. Likewise one of the embedded engines, in memory or in a file, is chosen.
 """
 
 import uuid
@@ -30,7 +31,6 @@ from tests.servers.server import Server
 from tests.servers.vendors import vendor_of
 
 _POOL = pytest.StashKey[Servers]()
-_FIRST_OF_VENDORS = ("elasticsearch8", "opensearch3")
 
 
 def server_params(*names: str, matrix: tuple[str, ...] = ()) -> list[Any]:
@@ -79,25 +79,46 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(product.vendor.name))
 
 
-def chosen_product(function: str, products: Sequence[str]) -> str:
-    """Return the product for a test of one vendor; every second function has that of the other vendor."""
-    names = [name for name in _FIRST_OF_VENDORS if name in products] or products
-    return names[zlib.crc32(function.encode()) % len(names)]
+def chosen_products(name: str, products: Sequence[str], *, each_vendor: bool) -> set[str]:
+    """Return the products of ``make test`` for a test: one of all, or with ``each_vendor`` one of each."""
+    by_vendor: dict[object, list[str]] = defaultdict(list)
+    for product in products:
+        by_vendor[PRODUCTS[product].vendor.name if each_vendor and product in PRODUCTS else ""].append(
+            product
+        )
+    return {each[zlib.crc32(name.encode()) % len(each)] for each in by_vendor.values()}
 
 
 @pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
 def pytest_mark_repetitions(items: list[pytest.Item]) -> None:
-    """Put tests of one vendor into the matrix, but for one product each, before markers select."""
-    by_function: dict[str, list[tuple[str, pytest.Item]]] = defaultdict(list)
+    """Put what repeats a test on another server or engine into the matrix, before markers select."""
+    repeated: dict[tuple[str, bool], list[tuple[str, pytest.Item]]] = defaultdict(list)
     for item in items:
-        product = _product(item)
-        if product is not None and item.get_closest_marker("one_vendor"):
-            by_function[item.nodeid.partition("[")[0]].append((product.name, item))
-    for function, found in by_function.items():
-        chosen = chosen_product(function, [name for name, _ in found])
-        for name, item in found:
-            if name != chosen:
+        product, embedded = _product(item), _embedded(item)
+        name = product.name if product is not None else embedded
+        if name is not None and item.get_closest_marker("matrix") is None:
+            repeated[item.nodeid.partition("[")[0], product is None].append((name, item))
+    for (function, _), found in repeated.items():
+        item = found[0][1]
+        # what fills the indices of a server does so once a file
+        name = function if _asks_engine(item) else str(item.path.name)
+        each_vendor = item.get_closest_marker("every_version") is not None
+        chosen = chosen_products(name, sorted({name for name, _ in found}), each_vendor=each_vendor)
+        for product_name, item in found:
+            if product_name not in chosen:
                 item.add_marker(pytest.mark.matrix)
+
+
+def _asks_engine(item: pytest.Item) -> bool:
+    calls = getattr(item, "callspec", None)
+    return calls is not None and not {"engine", "durable"}.isdisjoint(calls.params)
+
+
+def _embedded(item: pytest.Item) -> str | None:
+    """Return the embedded engine of a test of the contract; None of other tests."""
+    calls = getattr(item, "callspec", None)
+    engine = None if calls is None else calls.params.get("engine")
+    return engine if isinstance(engine, str) and engine.startswith("duckdb-") else None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import pytest
 
-from tests.servers.plugin import chosen_product, server_params
+from tests.servers.plugin import chosen_products, server_params
 from tests.servers.products import PRODUCTS
 from tests.servers.vendors import vendor_of
 
@@ -39,17 +39,26 @@ def test_parameters_carry_the_mark_of_their_product() -> None:
     assert [mark.name for mark in more.marks] == ["server", "matrix"]
 
 
-def test_a_test_of_one_vendor_runs_on_one_of_the_servers_that_it_names() -> None:
+def test_a_test_runs_on_one_of_the_servers_that_it_names_or_on_one_of_each_vendor() -> None:
     names = [f"tests/a.py::test_{number}" for number in range(100)]
-    chosen = [chosen_product(name, list(PRODUCTS)) for name in names]
-    assert {name: chosen.count(name) > 30 for name in chosen} == {"elasticsearch8": True, "opensearch3": True}
-    assert chosen_product("tests/a.py::test_b", ["opensearch3"]) == "opensearch3"
-    assert chosen_product("tests/a.py::test_b", ["opensearch2"]) == "opensearch2"
+    chosen = [chosen_products(name, list(PRODUCTS), each_vendor=False) for name in names]
+    assert {len(found) for found in chosen} == {1}
+    assert all(chosen.count({product}) > 10 for product in PRODUCTS)
+    both = [chosen_products(name, list(PRODUCTS), each_vendor=True) for name in names]
+    assert all(
+        {PRODUCTS[one].vendor.name for one in found} == {"elasticsearch", "opensearch"} for found in both
+    )
+    assert set().union(*both) == {*PRODUCTS}
+    assert chosen_products(names[0], ["opensearch3"], each_vendor=False) == {"opensearch3"}
+    assert chosen_products(names[0], ["duckdb-file", "duckdb-memory"], each_vendor=True) <= {
+        "duckdb-file",
+        "duckdb-memory",
+    }
 
 
-def test_one_server_of_a_test_of_one_vendor_is_not_of_the_matrix(request: pytest.FixtureRequest) -> None:
+def test_no_test_is_of_the_matrix_alone(request: pytest.FixtureRequest) -> None:
     in_matrix: dict[str, set[bool]] = defaultdict(set)
     for item in request.session.items:
-        if item.get_closest_marker("one_vendor") and item.get_closest_marker("server"):
+        if item.get_closest_marker("server"):
             in_matrix[item.nodeid.partition("[")[0]].add(item.get_closest_marker("matrix") is not None)
     assert [name for name, found in in_matrix.items() if False not in found] == []

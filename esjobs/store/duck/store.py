@@ -264,7 +264,7 @@ class DuckStore:
     ) -> Preparation:
         """Do nothing: opening a file lays it out."""
         del dry_run, repair, start_empty
-        return Preparation((), "")
+        return Preparation()
 
     def close(self) -> None:
         """Release the file; repeated calls do nothing, other calls raise :class:`StoreError`.

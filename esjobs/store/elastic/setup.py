@@ -8,7 +8,7 @@ from esjobs.store.elastic.indices import ensure_index, require_layout
 from esjobs.store.elastic.jobs.months import JobMonths
 from esjobs.store.elastic.layout import USUAL, IndexSettings, Names
 from esjobs.store.elastic.results.aliases import missing_aliases
-from esjobs.store.elastic.templates import described, set_up_template
+from esjobs.store.elastic.templates import described, set_up_template, wanted_templates
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 
 
@@ -28,11 +28,9 @@ def set_up(
     """
     done = []
     verb = "would create" if dry_run else "created"
-    all_indices = list(described(names, tables, how, jobs=jobs))
-    for one in all_indices:
-        template = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
-        done += set_up_template(cluster, names.template(one.name), template, dry_run=dry_run)
-    for one in all_indices:
+    for name, template in wanted_templates(cluster, names, tables, how, jobs=jobs).items():
+        done += set_up_template(cluster, name, template, dry_run=dry_run)
+    for one in described(names, tables, how, jobs=jobs):
         # the index of jobs is made with its alias, by the writer of jobs
         if one.name != "jobs" and not require_layout(cluster, one.index):
             if not dry_run:

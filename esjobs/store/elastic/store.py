@@ -50,7 +50,7 @@ from esjobs.store.elastic.renaming import give_names_back
 from esjobs.store.elastic.results.generations import Results
 from esjobs.store.elastic.setup import lacking_rights, role, set_up, set_up_jobs
 from esjobs.store.elastic.state import State
-from esjobs.store.elastic.templates import template_ailments
+from esjobs.store.elastic.templates import template_ailments, wanted_templates
 from esjobs.store.elastic.transport.cluster import Cluster
 
 
@@ -284,7 +284,9 @@ class ElasticStore:
             self._results.prepare()
         if own and not (repair and dry_run):
             done += set_up_jobs(cluster, self._names, self._how, dry_run=dry_run)
-        return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))
+        templates = wanted_templates(cluster, self._names, tables, self._how, jobs=own)
+        least = role(cluster.product, self._names, self._foreign)
+        return Preparation(tuple(done), least, templates, cluster.product)
 
     def _repair(self, cluster: Cluster, start_empty: Collection[str], *, dry_run: bool) -> list[str]:
         """Restore index names, then aliases; return a line each."""

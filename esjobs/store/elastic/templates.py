@@ -54,6 +54,18 @@ def described(
         )
 
 
+def wanted_templates(
+    cluster: Cluster, names: Names, tables: Collection[Table], how: IndexSettings, *, jobs: bool
+) -> dict[str, Body]:
+    """Return our templates by name, in the product's form."""
+    return {
+        names.template(one.name): cluster.index_template(
+            one.patterns, one.template_layout, how.template_priority
+        )
+        for one in described(names, tables, how, jobs=jobs)
+    }
+
+
 def set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bool) -> list[str]:
     """Create or replace a template; return a line if anything was to do."""
     meta = {"layout": LAYOUT, "digest": content_id(dict(template))}
