@@ -4,6 +4,7 @@
 # make test-all    the same, and the matrix of versions of search servers
 # make fuzz        attacks on everything that reads what others wrote, for five minutes
 # make site        the documentation as pages with search, in build/site
+# make note        the method as a paper to cite, in build/method.pdf
 # make dist        what is published: wheel, sdist, bill of materials
 PYTHON ?= python3
 VENV   := .venv
@@ -11,7 +12,7 @@ BIN    := $(VENV)/bin
 SPELLED := esjobs fitters dashboards scheduler docs benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 PYTEST := -n 2 --dist loadgroup --durations-file build/durations.txt
 
-.PHONY: demo test test-fast test-all lint docs site dist fuzz lock clean
+.PHONY: demo test test-fast test-all lint docs site note dist fuzz lock clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -49,6 +50,13 @@ test-all: lint
 
 docs: $(VENV)/installed-test
 	$(BIN)/python -m docs.generate
+
+note: $(VENV)/installed-test
+	@mkdir -p build
+	$(BIN)/python -m docs.note build/method.html
+	chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer \
+		--print-to-pdf=build/method.pdf file://$(CURDIR)/build/method.html
+	@pdfinfo build/method.pdf | grep Pages
 
 $(VENV)-release/installed: .ci/release.txt
 	$(PYTHON) -m venv $(VENV)-release

@@ -13,8 +13,8 @@ Load `deploy/prometheus/alerts.yaml` into Prometheus and `deploy/prometheus/graf
 Metrics come from `http://127.0.0.1:9464/metrics` of `esjobs serve`; with `serve --once` from the file
 `nights.metrics_file`, read by node_exporter, or from the Pushgateway at `nights.push_to`.
 
-| alert | after | when | do |
-|---|---|---|---|
+| alert | after | do |
+|---|---|---|
 """
 
 
@@ -26,6 +26,5 @@ def alerts_page(note: str) -> str:
 
 def _row(rule: dict[str, Any]) -> str:
     notes = rule["annotations"]
-    expression = str(rule["expr"]).replace("|", "\\|")
     summary = notes["summary"].removesuffix(".")
-    return f"| `{rule['alert']}`: {summary} | {rule['for']} | `{expression}` | {notes['action']} |\n"
+    return f"| `{rule['alert']}`: {summary} | {rule['for']} | {notes['action']} |\n"
