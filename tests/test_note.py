@@ -34,8 +34,11 @@ def test_it_prints_on_six_to_eight_pages(tmp_path: Path) -> None:
     assert chromium is not None
     printed = tmp_path / "note.pdf"
     subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-        + ["--no-pdf-header-footer", f"--print-to-pdf={printed}", page.as_uri()],
+        [
+            *(chromium, "--headless", "--no-sandbox", "--disable-gpu"),
+            *(f"--user-data-dir={tmp_path / 'profile'}", "--no-pdf-header-footer"),
+            *(f"--print-to-pdf={printed}", page.as_uri()),
+        ],
         check=True,
         capture_output=True,
         timeout=300,

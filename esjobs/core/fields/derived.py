@@ -45,6 +45,7 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         derived=Resolved("error"),
     ),
     Field("core_s", "number", "core s", "wall-clock time x cores", derived=Quotient(("wall_s", "cores"))),
+    Field("gpu_s", "number", "GPU s", "wall-clock time x GPUs", derived=Quotient(("wall_s", "gpus"))),
     Field(
         "cpu_s_per_event",
         "number",

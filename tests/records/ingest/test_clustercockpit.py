@@ -273,3 +273,10 @@ def test_units_written_as_one_word(written: str, meant: tuple[str, str]) -> None
 def test_a_state_may_be_written_as_anything(session: Session, tmp_path: Path, state: Any, told: Any) -> None:
     read(session, "clustercockpit", archive(tmp_path / "a", {}, META | {"jobState": state}))
     assert [job.get("state") for job in jobs(session)] == [told]
+
+
+def test_names_scripts_and_energy_of_a_job(session: Session, tmp_path: Path) -> None:
+    named = {"jobName": "night-7", "jobScript": "#!/bin/bash\n# gmx\nmodule load x\nsrun /sw/lmp_gpu -in a"}
+    read(session, "clustercockpit", archive(tmp_path / "a", {}, {**META, "energy": 1.25, "metaData": named}))
+    (job,) = jobs(session)
+    assert (job["job_name"], job["application"], job["energy_j"]) == ("night-7", "lammps", 4.5e6)

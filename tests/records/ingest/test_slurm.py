@@ -536,3 +536,27 @@ def test_without_the_command_a_step_has_its_name(tmp_path: Path) -> None:
 
 def test_the_name_of_a_job_is_never_its_program(tmp_path: Path) -> None:
     assert program(tmp_path, columns=PROGRAMS.removesuffix("|SubmitLine")) is None
+
+
+# -- names and energy ------------------------------------------------------------------------------------
+
+
+def test_names_applications_and_energy_of_jobs(tmp_path: Path) -> None:
+    head = "JobID|Partition|Account|User|Submit|Start|End|State|NCPUS|ConsumedEnergyRaw|JobName\n"
+    times = "2024-05-01T10:00:00|2024-05-01T10:00:00|2024-05-01T11:00:00"
+    rows = [
+        f"1|p|a|u|{times}|COMPLETED|4|3600000|relax my|vasp",
+        f"2|p|a|u|{times}|COMPLETED|4|0|run",
+        f"2.0||||{times}|COMPLETED|4||gmx_mpi",
+        f"3|p|a|u|{times}|COMPLETED|4|18446744073709551614|wrap",
+        f"4|p|a|u|{times}|COMPLETED|4||",
+    ]
+    found, rejects, _ = parsed(written(tmp_path, head + "\n".join(rows) + "\n"), "timezone=UTC")
+    assert rejects == []
+    names = ("job_name", "application", "energy_j")
+    assert [tuple(row[name] for name in names) for row in found] == [
+        ("relax my|vasp", "vasp", 3.6e6),
+        ("run", "gromacs", None),
+        ("wrap", None, None),
+        (None, None, None),
+    ]

@@ -26,6 +26,7 @@ from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import job_files
 from esjobs.records.ingest.formats.job_files import Books
 from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.names.applications import application_of
 from esjobs.records.series.rows import Series
 from esjobs.schema.series import SERIES
 
@@ -176,6 +177,7 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
     facts = _facts(meta, fill)
     threads = _count(meta.get("numHwthreads"))
     smt = {0: False, 1: True}.get(meta.get("smt", -1))
+    named = {name: text for name, text in (meta.get("metaData") or {}).items() if isinstance(text, str)}
     job = {
         "source": facts.source,
         "job_id": facts.job_id or None,
@@ -195,6 +197,10 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
         "cores": threads // 2 if threads and smt else threads,
         "gpus": _count(meta.get("numAcc"), least=0),
         "smt": smt,
+        "job_name": named.get("jobName") or None,
+        "application": application_of(None, named.get("jobName"), named.get("jobScript")),
+        # kWh, of which they round the small ones to 0
+        "energy_j": (meta.get("energy") or 0) * 3.6e6 or None,
     }
     # some clusters write the limit in minutes
     limit, wall = meta.get("walltime"), meta.get("duration")

@@ -12,8 +12,9 @@ Facts about the records, checked on real ones and in Slurm's manual:
   ``ReqTRES`` is for the job, and goes first. 2147486648Mn is 2^31 + 3000 per core, printed by a program that
   did not know the bit: such a cell is left out and counted.
 - ``ReqTRES`` of old versions leaves GPUs out: none among them is none asked for only where none were given.
-- Job names are free text, and may hold a bar; they are not stored. Those of steps are their programs, unless
-  somebody named them.
+- Job names are free text, and may hold a bar. Those of steps are their programs, unless somebody named them.
+- ``ConsumedEnergyRaw`` is that of the nodes while the job ran, the job's own only where it had them alone; 0
+  and all bits set say that nothing measured it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,6 +49,7 @@ from esjobs.records.ingest.reading.lines import complete_lines, excerpt
 from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import Block, Context, rows_of
+from esjobs.records.names.applications import applications_of
 
 
 def _derive(values: dict[str, Values]) -> None:
@@ -62,6 +64,9 @@ def _derive(values: dict[str, Values]) -> None:
         values["error"] = Values(errors_of(values["state"].values, codes, batch_error))
     if "node" in values:
         values["node"].values = node_names(values["node"].values)
+    named = {name: values[name].values for name in ("executable", "job_name") if name in values}
+    if named and "application" not in values:
+        values["application"] = Values(applications_of(**named))
 
 
 LAYOUT = Layout(
@@ -93,6 +98,8 @@ LAYOUT = Layout(
         column_of("exit_code", "exitcode"),
         column_of("node", "nodelist"),
         column_of("executable", "jobname/program"),
+        column_of("job_name", "jobname"),
+        column_of("energy_j", "consumedenergyraw"),
     ),
     trim=True,
     derive=_derive,
@@ -105,6 +112,7 @@ _PLAIN: Mapping[str, Callable[[str], str | None]] = {
     "timelimitraw": cells.minutes,
     "maxrss": cells.bytes_of,
     "state": cells.state,
+    "consumedenergyraw": cells.joules,
 }
 
 # What is a part of a column; the column's name comes first.

@@ -6,6 +6,7 @@ A cell without a value is None. One that cannot be read stays as it is, so that 
 import re
 from datetime import UTC, datetime, tzinfo
 
+_NO_ENERGY = frozenset({"0", *(str(2**bits - lacking) for bits in (32, 64) for lacking in (1, 2))})
 NOTHING = frozenset({"", "Unknown", "None", "None assigned", "N/A", "INVALID", "(null)"})
 """Spellings of a missing value."""
 
@@ -86,6 +87,15 @@ def minutes(text: str) -> str | None:
         return None
     parsed = integer(text)
     return text if parsed is None else str(parsed * 60)
+
+
+def joules(text: str) -> str | None:
+    """A measured energy; None for 0 and for the numbers by which Slurm says that it has none.
+
+    >>> joules("86400"), joules("0"), joules("18446744073709551614")
+    ('86400', None, None)
+    """
+    return None if text in NOTHING | _NO_ENERGY else text
 
 
 def size(text: str, bare: int = 0) -> float | None:

@@ -24,6 +24,7 @@ _CANCELLED = (In("state", CANCELLED),)
 _UNKNOWN = (Either((Missing("state"), NotIn("state", ALL_STATES))),)
 _ENDED = (In("state", (*FINISHED, *FAILED)),)
 _HOUR = 1 / 3600
+_KWH = 1 / 3.6e6
 _GB = 1e-9
 _MB = 1e-6
 
@@ -110,6 +111,9 @@ METRICS: tuple[QueryMetric, ...] = (
     _sum("cpu_h", "cpu_s", "h", "sum of CPU time", _HOUR),
     _sum("wall_h", "wall_s", "h", "sum of wall-clock time", _HOUR),
     _sum("core_h", "core_s", "core h", "sum of wall-clock time x cores", _HOUR),
+    _sum("gpu_h", "gpu_s", "GPU h", "sum of wall-clock time x GPUs", _HOUR),
+    _sum("energy_kwh", "energy_j", "kWh", "sum of measured energy", _KWH),
+    _ratio("j_per_event", "J", "sum of measured energy over sum of events", "energy_j", "events"),
     _ratio(
         "efficiency",
         "",
