@@ -34,7 +34,7 @@ ISSUE_COLUMNS = (
 Row = Mapping[str, Any]
 _TOTALS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h", "cancelled_core_h"),
-    *("waiting_median_s", "time_used", "memory_used"),
+    *("waiting_median_s", "time_used", "memory_used", "gpu_h", "energy_kwh"),
 )
 _OF_GROUPS = ("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate")
 _TOP = 10
@@ -48,8 +48,8 @@ _SCORED = ("source", "job_id", "end_time", "application", "node_h", "idle_core_h
 class Person:
     """Everything known of a user or project in a window, as rows; unknown numbers are None.
 
-    ``groups``: jobs by application and queue. ``ranks``: one row per score with its place among all names.
-    ``saved``: hours of issues, each job once. ``hints``: of the costliest finding, by rule. ``wasteful``:
+    ``groups``: jobs by application, job name and queue. ``ranks``: one row per score with its place among
+    all names. ``saved``: hours of issues, each job once. ``hints``: of the costliest finding, by rule. ``wasteful``:
     scored jobs of most idle core-hours.
     """
 
@@ -92,7 +92,7 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
         name,
         window,
         query_jobs(store, [], _TOTALS, where=where, window=window).to_pylist()[0],
-        {field: _groups(store, field, where, window) for field in ("application", "queue")},
+        {field: _groups(store, field, where, window) for field, _ in _GROUPS},
         [row for score in ("sum", *RANKED[:-1]) for row in _ranked(store, kind, name, score, window)],
         next(iter(_work(store, (kind,), chosen, window)), None),
         _work(store, ("detector",), chosen, window),
@@ -167,12 +167,18 @@ def person_sections(of: Person) -> list[Section]:
     return [section for section in made if section is not None]
 
 
-_GROUPS = (("application", "Applications"), ("queue", "Queues"))
+_GROUPS = (("application", "Applications"), ("job_name", "Job names"), ("queue", "Queues"))
 
 
 def _hours(of: Person) -> Section:
     total = of.total
-    sentences = [f"{many(total['jobs'], 'job')} used {_or_unknown(total['core_h'])}."]
+    more = [
+        f"{amount(total[name])} {unit}"
+        for name, unit in (("gpu_h", "GPU-hours"), ("energy_kwh", "kWh of measured energy"))
+        if total[name]
+    ]
+    used = ", ".join([_or_unknown(total["core_h"]), *more])
+    sentences = [f"{many(total['jobs'], 'job')} used {used}."]
     if total["efficiency"] is None:
         sentences.append("CPU efficiency is unknown: no record has CPU time.")
     else:

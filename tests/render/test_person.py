@@ -60,6 +60,14 @@ def test_a_user_without_scores_and_issues_is_told_so(session: Session, tmp_path:
     assert "No issues found" in text
 
 
+def test_names_gpu_hours_and_energy_of_jobs(session: Session, tmp_path: Path) -> None:
+    jobs = [record(f"n-{number}", user="dan", job_name=f"run {number % 2}", gpus=2) for number in range(4)]
+    put_records(session, tmp_path, [*jobs, record("m", user="dan", job_name="run 1", energy_j=7.2e6)])
+    page = session.user("dan")
+    assert {row["job_name"]: row["jobs"] for row in page.groups["job_name"]} == {"run 0": 2, "run 1": 3}
+    assert "32 GPU-hours, 2 kWh of measured energy" in str(page)
+
+
 def test_a_window_and_a_project(judged: Session) -> None:
     assert judged.project("phys", window="2026-03").total["jobs"] == 12
     with pytest.raises(NoJobsError):
