@@ -82,22 +82,34 @@ def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form
     emit(rows, form, out, title=title, prose=["examples"])
 
 
-@example("esjobs job JOBID --out job.html")
+@example("esjobs job JOBID --out job.html", "esjobs job JOBID JOBID2")
 @click.command()
-@click.argument("job_id", metavar="JOBID")
+@click.argument("job_ids", metavar="JOBID...", nargs=-1, required=True)
 @source_option
 @click.option("--out", "-o", metavar="FILE", help="Output: HTML file (default: text on the terminal).")
 @click.pass_obj
-def job(obj: Context, job_id: str, source: str | None, out: str | None) -> None:
-    """Report on one job: record, scores, tags, issues with evidence, time series."""
+def job(obj: Context, job_ids: tuple[str, ...], source: str | None, out: str | None) -> None:
+    """Report on one job: record, scores, tags, issues with evidence, time series.
+
+    Several jobs stand side by side: records, scores, means of metrics, issues.
+    """
     import os
     import shutil
     import sys
 
     from esjobs.render.text.job import page_lines
 
+    if len(job_ids) > 1:
+        from esjobs.render.text.jobs_beside import beside
+
+        if out is not None:
+            raise click.UsageError("--out takes one job")
+        with obj.session() as session:
+            stories = [session.job(each, source=source).content for each in dict.fromkeys(job_ids)]
+        emit(beside(stories), "table", "-")
+        return
     with obj.session() as session:
-        story = session.job(job_id, source=source)
+        story = session.job(job_ids[0], source=source)
     if out is None:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         for line in page_lines(story.content, shutil.get_terminal_size().columns, colour=colour):

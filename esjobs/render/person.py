@@ -49,8 +49,8 @@ class Person:
     """Everything known of a user or project in a window, as rows; unknown numbers are None.
 
     ``groups``: jobs by application, job name and queue. ``ranks``: one row per score with its place among
-    all names. ``saved``: hours of issues, each job once. ``hints``: of the costliest finding, by rule. ``wasteful``:
-    scored jobs of most idle core-hours.
+    all names. ``saved``: hours of issues, each job once. ``hints``: of the costliest finding, by rule.
+    ``wasteful``: scored jobs of most idle core-hours.
     """
 
     kind: str

@@ -12,6 +12,7 @@ from esjobs.core.errors import NoResultError, UsageError
 from esjobs.issues.plots import sparkline, underline
 from esjobs.render.job_page import job_html
 from esjobs.render.text.job import page_lines
+from esjobs.render.text.jobs_beside import beside
 from tests.issues.conftest import HOSTILE
 from tests.issues.made_jobs import START, put_records, record
 from tests.messages import raised
@@ -119,6 +120,20 @@ def test_a_job_that_is_not_there_or_not_the_only_one(detected: esjobs.Session, t
     with raised(UsageError):
         detected.job("lazy")
     assert detected.job("lazy", source="d").source == "d"
+
+
+def test_jobs_side_by_side(detected: esjobs.Session) -> None:
+    stories = [detected.job(name).content for name in ("lazy", "idle")]
+    table = beside(stories)
+    assert table.column_names == ["fact", "lazy", "idle"]
+    rows = {row["fact"]: (row["lazy"], row["idle"]) for row in table.to_pylist()}
+    assert rows["user"] == ("bob", "alice")
+    assert rows["cluster"] == ("emmy", "(same)")
+    assert rows["issues"][0] == "low-efficiency"
+    # only one of them has time series
+    (load,) = (row for name, row in rows.items() if name.startswith("mean cpu_load"))
+    assert load[0] is None
+    assert float(load[1]) > 0
 
 
 def test_sparklines_of_odd_values() -> None:
