@@ -25,6 +25,7 @@ MEDIA = {
 }
 """Types of formats."""
 USUAL_ROWS, MOST_ROWS = 100, 1000
+MOST_MIN_JOBS = 1_000_000
 _METRICS = ("jobs", "core_h", "efficiency", "failure_rate")
 
 
@@ -64,7 +65,7 @@ def grouped(request: Request) -> Answer:
         sort=request.one("sort"),
         descending=None if order is None else order == "descending",
         top=request.number("top", MOST_ROWS, MOST_ROWS) if request.one("top") else None,
-        min_jobs=request.number("min_jobs", 1, 10**6) if request.one("min_jobs") else 0,
+        min_jobs=request.number("min_jobs", 1, MOST_MIN_JOBS) if request.one("min_jobs") else 0,
         total=request.flag("total"),
         share=request.flag("share"),
         errors=request.flag("errors"),
@@ -75,6 +76,13 @@ def grouped(request: Request) -> Answer:
 def query(request: Request) -> Reply:
     """Groups of jobs by any field."""
     return _of_answer(request, grouped(request))
+
+
+def delivered(request: Request) -> Reply:
+    """Delivered work, as ``esjobs delivered`` has it."""
+    by = request.many("by") or ("site",)
+    answer = request.session.delivered.work(by, window=request.one("window"), where=request.conditions)
+    return _of_answer(request, answer)
 
 
 def jobs(request: Request) -> Reply:

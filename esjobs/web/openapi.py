@@ -75,5 +75,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
         one["enum"] = list(parameter.choices)
     if parameter.type == "integer":
         one["minimum"] = 1
+    if parameter.most is not None:
+        one["maximum"] = parameter.most
     schema = {"type": "array", "items": one} if parameter.many else one
     return {"name": parameter.name, "in": "query", "description": parameter.about, "schema": schema}

@@ -33,6 +33,7 @@ class Parameter:
     type: str = "string"
     many: bool = False
     choices: tuple[str, ...] = ()
+    most: int | None = None
 
 
 @dataclass(frozen=True)

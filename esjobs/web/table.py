@@ -1,21 +1,24 @@
 """Every address of the web: pattern, handler, parameters, formats, and whether it names people."""
 
+from esjobs.core.words import LEVELS
 from esjobs.web import api, pages
 from esjobs.web.request import Parameter, Route
 
 _WHERE = Parameter("where", "Condition on jobs, as of esjobs query: FIELD=VALUE, efficiency<10%.", many=True)
 _WINDOW = Parameter("window", "START/END in UTC, or a period: 2025-06, 7d, yesterday.")
 _CURSOR = Parameter("cursor", "Where the rows go on: from 'next' of the answer before.")
-_LIMIT = Parameter("limit", f"Rows of an answer, at most {api.MOST_ROWS:,}.", type="integer")
+_LIMIT = Parameter(
+    "limit", f"Rows of an answer, at most {api.MOST_ROWS:,}.", type="integer", most=api.MOST_ROWS
+)
 _PAGED = (_LIMIT, _CURSOR)
 _TABLE = tuple(
-    Parameter(name, f"Rows with this {name}.", many=True)
-    for name in ("level", "type", "name", "site", "method")
+    Parameter(name, f"Rows with this {name}.", many=True) for name in ("type", "name", "site", "method")
 )
+_LEVEL = Parameter("level", "Rows with this level.", many=True, choices=tuple(LEVELS))
 _ORDER = (
     Parameter("sort", "Column to sort by."),
     Parameter("order", "Order: ascending or descending.", choices=("ascending", "descending")),
-    Parameter("top", "First groups; the rest is one row.", type="integer"),
+    Parameter("top", "First groups; the rest is one row.", type="integer", most=api.MOST_ROWS),
 )
 _GROUPS = (
     Parameter("by", "Fields to group by.", many=True),
@@ -27,7 +30,7 @@ _GROUPS = (
 _YES_NO = ("yes", "no")
 _QUERY = (
     *_GROUPS,
-    Parameter("min_jobs", "Least jobs of a group.", type="integer"),
+    Parameter("min_jobs", "Least jobs of a group.", type="integer", most=api.MOST_MIN_JOBS),
     Parameter("total", "A row for all jobs.", choices=_YES_NO),
     Parameter("share", "Each group's share of the total.", choices=_YES_NO),
     Parameter("errors", "Standard errors.", choices=_YES_NO),
@@ -38,7 +41,7 @@ _API = "/api/v1"
 
 
 def _rows_of(name: str, shows: str) -> Route:
-    return Route(f"{_API}/{name}", api.rows_of_table(name), shows, (*_TABLE, *_PAGED), _ROWS)
+    return Route(f"{_API}/{name}", api.rows_of_table(name), shows, (_LEVEL, *_TABLE, *_PAGED), _ROWS)
 
 
 def _groups_by(name: str, field: str, what: str) -> Route:
@@ -69,6 +72,20 @@ PAGES: tuple[Route, ...] = (
 ROWS: tuple[Route, ...] = (
     _rows_of("flags", "Deviations with verdicts, of the latest run."),
     _rows_of("factors", "Speed factors, of the latest run."),
+    Route(
+        f"{_API}/incidents",
+        api.rows_of_table("incidents"),
+        "Incidents of sites: what, since when, cost, cause.",
+        (Parameter("site", "Rows with this site.", many=True), *_PAGED),
+        _ROWS,
+    ),
+    Route(
+        f"{_API}/delivered",
+        api.delivered,
+        "Delivered work by declared and measured scores.",
+        (Parameter("by", "site, queue, country, month and the like.", many=True), _WHERE, _WINDOW, *_PAGED),
+        _ROWS,
+    ),
     Route(f"{_API}/nights", api.rows_of_table("nights"), "Nightly runs.", _PAGED, _ROWS),
     _groups_by("sites", "site", "Sites"),
     _groups_by("queues", "queue", "Queues"),

@@ -115,3 +115,23 @@ def test_today_is_what_the_tables_say(client: Client, session: esjobs.Session) -
     run = session.runs.shown("flags")
     assert run is not None
     assert client.get("/health").json["run"] == run.run
+
+
+def test_incidents_and_delivered_work_are_those_of_the_session(
+    client: Client, session: esjobs.Session
+) -> None:
+    work = client.get("/api/v1/delivered?by=site&by=month&limit=1000").json
+    expected = session.delivered.work(["site", "month"]).rows
+    assert work["meta"]["total"] == expected.num_rows > 0
+    assert [row["core_h"] for row in work["rows"]] == expected.column("core_h").to_pylist()
+    found = client.get("/api/v1/incidents").json["rows"]
+    assert [row["site"] for row in found] == session.tables.read("incidents").rows.column("site").to_pylist()
+
+
+def test_the_description_says_the_limits(client: Client) -> None:
+    paths = client.get("/api/v1/openapi.json").json["paths"]
+    asked = {each["name"]: each["schema"] for each in paths["/api/v1/flags"]["get"]["parameters"]}
+    assert asked["limit"] == {"type": "integer", "minimum": 1, "maximum": 1000}
+    assert asked["level"]["items"]["enum"] == ["queue", "site", "cpu_model"]
+    assert client.get("/api/v1/flags?limit=1000").status == 200
+    assert client.get("/api/v1/flags?limit=1001").status == 400
