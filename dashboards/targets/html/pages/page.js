@@ -44,11 +44,13 @@ function placed(described) {
 }
 
 function termsOf(panel) {
-  const list = element("dl", "terms");
   const files = page.described.files;
+  // sentences without a term are no list of definitions
+  const alone = panel.described.terms.every(([term]) => !term);
+  const list = element(alone ? "ul" : "dl", "terms");
   for (const [term, text] of panel.described.terms) {
     if (!term) {
-      list.append(element("dd", "alone", text));
+      list.append(element(alone ? "li" : "dd", "alone", text));
       continue;
     }
     const name = element("dt");

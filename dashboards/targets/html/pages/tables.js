@@ -27,7 +27,7 @@ class Table {
     hint.setAttribute("aria-hidden", "true");
     this.region = element("div", "scroll tall");
     this.region.setAttribute("role", "region");
-    this.region.setAttribute("aria-label", title);
+    this.region.setAttribute("aria-label", `${title}: rows`);
     frame.append(hint, this.region);
     this.table = element("table", "sortable");
     this.region.append(this.table);
