@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +88,8 @@ def outages(store: JobStore) -> Outages | None:
 
 @cache
 def shipped() -> frozenset[str]:
-    """Return the types of services that run jobs, in lower case, of the package."""
-    text = files("esjobs.records.declared").joinpath("services.toml").read_text(encoding="utf-8")
-    return _parsed(text, "services.toml")
+    """Return the services of the package."""
+    return load_services(Path(__file__).with_name("services.toml"))
 
 
 def use_services(store: object, services: frozenset[str]) -> None:
@@ -102,21 +100,11 @@ def use_services(store: object, services: frozenset[str]) -> None:
 def load_services(path: Path) -> frozenset[str]:
     """Return the services of a file in lower case; :class:`SettingsError` for an unusable one."""
     try:
-        text = path.expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"cannot read the services {path}: {error}; correct [delivered] services"
-        ) from error
-    return _parsed(text, str(path))
-
-
-def _parsed(text: str, where: str) -> frozenset[str]:
-    try:
-        listed = tomllib.loads(text).get("compute")
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{where} is not valid TOML: {error}") from error
+        listed = tomllib.loads(path.expanduser().read_text(encoding="utf-8")).get("compute")
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"cannot read {path}: {error}; correct [delivered] services") from error
     if not isinstance(listed, list) or not listed or not all(isinstance(each, str) for each in listed):
-        raise SettingsError(f'{where}: compute must be a list of services, such as ["ARC-CE"]')
+        raise SettingsError(f'{path}: compute must be a list of services, such as ["ARC-CE"]')
     return frozenset(each.lower() for each in listed)
 
 
