@@ -33,7 +33,7 @@ _AFTER = 14  # Days after it on which the first usual one is looked for
 _HOUR = 3600.0
 _DAY = timedelta(days=1)
 _REASONS = 3  # Categories of errors in the sentence
-_KEYS = ("day", "queue", "processing_type", "core_class", "state")
+_KEYS = columns("day queue processing_type core_class state")
 _PAIR = ("core_s", "cpu_s")
 # Without CPU time, or with more than the cores have seconds, a record shows nothing about efficiency
 _POSSIBLE = (Range("efficiency", gt=0, le=1.2),)
@@ -43,24 +43,19 @@ _METRICS = (
     Moment(("cpu_s",), "cpu_s", having=_PAIR, where=_POSSIBLE),
 )
 _WAITING = ("waiting_median_s", "waiting_p95_s")
-_NUMBERS = columns(
-    "lost_core_h_low lost_core_h_high failed_excess_core_h failed_excess_core_h_low "
-    "failed_excess_core_h_high usual_core_h usual_failed_core_h not_compared_core_h core_h available_share "
-    "waiting_median_s waiting_p95_s usual_waiting_median_s usual_waiting_p95_s"
+_COLUMNS = columns(
+    "name since until lost_core_h excess_core_h excess_core_h_low excess_core_h_high n_jobs n_users cause "
+    "sentence lost_core_h_low lost_core_h_high failed_excess_core_h failed_excess_core_h_low "
+    "failed_excess_core_h_high usual_core_h usual_failed_core_h not_compared_core_h core_h waiting_median_s "
+    "waiting_p95_s usual_waiting_median_s usual_waiting_p95_s back_on baseline_days available_share"
 )
-_SCHEMA = pa.schema(
-    {
-        "name": pa.string(),
-        **dict.fromkeys(("since", "until"), pa.timestamp("us", "UTC")),
-        **dict.fromkeys(("lost_core_h", "excess_core_h"), pa.float64()),
-        **dict.fromkeys(("excess_core_h_low", "excess_core_h_high"), pa.float64()),
-        **dict.fromkeys(("n_jobs", "n_users"), pa.int64()),
-        **dict.fromkeys(("cause", "sentence"), pa.string()),
-        **dict.fromkeys(_NUMBERS, pa.float64()),
-        "back_on": pa.date32(),
-        "baseline_days": pa.int64(),
-    }
-)
+_TYPES = {
+    **dict.fromkeys(("name", "cause", "sentence"), pa.string()),
+    **dict.fromkeys(("since", "until"), pa.timestamp("us", "UTC")),
+    **dict.fromkeys(("n_jobs", "n_users", "baseline_days"), pa.int64()),
+    "back_on": pa.date32(),
+}
+_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.float64())) for name in _COLUMNS])
 PARTS = {
     "finished jobs: usual for their work": "usual_core_h",
     "finished jobs: beyond the usual": "excess_core_h",
@@ -71,7 +66,6 @@ PARTS = {
     "lost: finished and failed, beyond the usual": "lost_core_h",
 }
 """Parts of the core-hours of an incident, with their columns; all but the last two add up to all."""
-_COMPARED = tuple(PARTS.values())[:4]
 
 
 @dataclass(frozen=True)
@@ -113,6 +107,8 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
         (name,) = as_stored("no incident of", [name], {one["site"] for one in incidents}, "esjobs today")
         window = Window.of_days(*_span(next(one for one in incidents if one["site"] == name)))
     days = _read(store, window)
+    if not days.sites:
+        query_jobs(store, (), ("jobs",), window=window)  # raises with the nearest span
     (site,) = as_stored(f"no jobs near {window} of site", [name], days.sites, "esjobs query --by site")
     mine = [one for one in incidents if one["site"] == site]
     declared, at = outages(store), days.sites.index(site)
@@ -225,7 +221,7 @@ def _numbers(cost: Cost, hours: float | None, unknown: Bools) -> dict[str, Any]:
         value = np.nan if hidden.any() else part.value
         for end, shift in (("", 0.0), ("_low", -part.half), ("_high", part.half)):
             row[f"{name}_core_h{end}"] = finite(value + shift)
-    compared = sum(row[column] or 0.0 for column in _COMPARED)
+    compared = sum(row[column] or 0.0 for column in list(PARTS.values())[:4])
     return row | {"not_compared_core_h": None if hours is None else hours - compared}
 
 

@@ -111,16 +111,16 @@ def _median_of_others(log_ratio: Floats, weight: Floats, site: int) -> Floats:
 
     A median: the incident of another site must not move it.
     """
-    others = np.delete(np.arange(len(log_ratio)), site)
-    found = np.zeros(log_ratio.shape[1])
-    for day in range(log_ratio.shape[1]):
-        values, weights = log_ratio[others, day], weight[others, day]
-        good = np.isfinite(values) & (weights > 0)
-        if good.any():
-            order = np.argsort(values[good])
-            reached = np.cumsum(weights[good][order])
-            found[day] = values[good][order][np.searchsorted(reached, reached[-1] / 2)]
-    return found
+    if len(log_ratio) == 1:
+        return np.zeros(log_ratio.shape[1])
+    values = np.delete(log_ratio, site, axis=0)
+    weights = np.where(np.isfinite(values), np.delete(weight, site, axis=0), 0.0)
+    # the order has NaN last, which weigh nothing
+    order = np.argsort(values, axis=0)
+    reached = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    first = (reached < reached[-1:] / 2).sum(axis=0)[None]
+    found: Floats = np.take_along_axis(np.take_along_axis(values, order, axis=0), first, axis=0)[0]
+    return np.nan_to_num(found)
 
 
 def _mean_and_spread(values: Floats, weight: Floats) -> tuple[float, float]:
