@@ -69,7 +69,7 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class _Days:
+class Days:
     """Core-hours by site, stratum and day; ``failed``: by site and day.
 
     ``unknown``: of finished and of other jobs, by site and day: True if there are some and all lack hours.
@@ -106,7 +106,7 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     if window is None:
         (name,) = as_stored("no incident of", [name], {one["site"] for one in incidents}, "esjobs today")
         window = Window.of_days(*_span(next(one for one in incidents if one["site"] == name)))
-    days = _read(store, window)
+    days = read_days(store, window)
     if not days.sites:
         query_jobs(store, (), ("jobs",), window=window)  # raises with the nearest span
     (site,) = as_stored(f"no jobs near {window} of site", [name], days.sites, "esjobs query --by site")
@@ -158,7 +158,7 @@ def _days(first: date, last: date) -> list[date]:
 
 
 def _baseline(
-    days: _Days, at: int, window: Window, incidents: Sequence[Mapping[str, Any]], declared: Outages | None
+    days: Days, at: int, window: Window, incidents: Sequence[Mapping[str, Any]], declared: Outages | None
 ) -> list[date]:
     """Return the last days before a window that have finished work, and neither an incident nor an outage."""
     ill = {day for one in incidents for day in _days(*_span(one))}
@@ -169,7 +169,7 @@ def _baseline(
     return [day for n, day in enumerate(earlier) if worked[n] and day not in ill][-BASELINE_DAYS:]
 
 
-def _read(store: JobStore, window: Window) -> _Days:
+def read_days(store: JobStore, window: Window) -> Days:
     """Sum the days before, those of the window, of which the first and last may be cut, and those after."""
     start, end = window.first_day - _FARTHEST * _DAY, window.last_day + _AFTER * _DAY
     before = Window.of_days(start, window.first_day - _DAY)
@@ -197,7 +197,7 @@ def _read(store: JobStore, window: Window) -> _Days:
             hours[cell] += (value or 0.0) / _HOUR
         else:
             failed[at, day] += (value or 0.0) / _HOUR
-    return _Days(start, sites, cpu, hours, failed, jobs & ~with_hours)
+    return Days(start, sites, cpu, hours, failed, jobs & ~with_hours)
 
 
 def _asked(store: JobStore, site: str, window: Window, baseline: Sequence[date]) -> dict[str, Any]:
