@@ -47,8 +47,8 @@ class Planted:
     factor: float
     failing: float
     length: int
-    errors: tuple[float, float, float]
-    halves: tuple[float, float, float]
+    errors: tuple[float, ...]
+    halves: tuple[float, ...]
     found: bool
 
 
@@ -68,8 +68,8 @@ def days_of(seed: int) -> Days:
 
 def unlike(days: Days, seed: int) -> Days:
     """Return the days with kinds of work that differ in efficiency."""
-    factor = np.random.default_rng(seed).uniform(0.55, 1.0, days.cpu.shape[1])
-    return replace(days, cpu=days.cpu * factor[None, :, None])
+    factor = np.random.default_rng(seed).uniform(0.55, 1.0, (1, days.cpu.shape[1], 1))
+    return replace(days, cpu=days.cpu * factor)
 
 
 def planted(days: Days, grid: str, rng: np.random.Generator) -> Iterator[Planted]:

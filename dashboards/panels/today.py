@@ -2,7 +2,6 @@
 
 from dashboards.panels.columns import SENTENCE
 from dashboards.spec import Entry, Panel, View, Where
-from esjobs.schema.today import LASTING
 
 _FIELDS = (
     Entry("site", "Site", "name", "label"),
@@ -29,7 +28,7 @@ INCIDENTS = Panel(
     "At a glance",
     View(
         "incidents",
-        where=(Where("state", LASTING),),
+        where=(Where("state", ("open", "acknowledged", "maintenance")),),
         sort=("-cost_core_h", "site"),
     ),
     "Efficiency and failures of sites, beside what their own past and other sites' jobs of the same tasks "

@@ -18,19 +18,18 @@ class Availability:
     size: Mapping[str, float]
 
     def share(self, pledges: Pledges, federation: str, site: str | None, window: Window) -> float | None:
-        """Return the available share of a site, or of all sites of a federation; None without sites.
+        """Return the available share of a site, or of all sites of a federation; None if no site is known.
 
-        Sites are weighted by their imported fractions if each has one, else by size, else alike.
+        Sites are weighted by their imported fractions if each has one, else by size, if known.
         """
         if site is not None:
             return self.outages.available(site, window)
         sites = [name for name, of in pledges.federations.items() if of == federation]
         weights = [pledges.fractions.get((federation, name), 0.0) for name in sites]
         if not all(weights):
-            weights = [self.size.get(name, 0.0) for name in sites]
-        if not any(weights):
-            weights = [1.0] * len(sites)
-        shares = [self.outages.available(name, window) for name in sites]
+            sizes = [self.size.get(name, 0.0) for name in sites]
+            weights = sizes if any(sizes) else [1.0] * len(sites)
+        shares = (self.outages.available(name, window) for name in sites)
         total = sum(weight * share for weight, share in zip(weights, shares, strict=True))
         return total / sum(weights) if sites else None
 

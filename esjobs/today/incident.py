@@ -1,4 +1,4 @@
-"""What an incident at a site cost: parts that add up, jobs and users, waiting, and a paragraph about it."""
+"""Cost of an incident at a site: parts that add up, jobs and users, waiting, and a paragraph about it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,8 +113,13 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     mine = [one for one in incidents if one["site"] == site]
     declared, at = outages(store), days.sites.index(site)
     good = _baseline(days, at, window, mine, declared)
-    row = {"name": site, "since": window.start, "until": window.end, "baseline_days": len(good)}
-    row |= _asked(store, site, window, good)
+    row: dict[str, Any] = {
+        "name": site,
+        "since": window.start,
+        "until": window.end,
+        "baseline_days": len(good),
+    }
+    row |= _jobs_and_waiting(store, site, window, good)
     inside = days.of(_days(window.first_day, window.last_day))
     cost = cost_of(days.cpu, days.hours, days.failed[at], at, inside, days.of(good))
     if cost is None:
@@ -122,13 +127,11 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
             f"{site} has {many(len(good), 'day')} of finished work without an incident in the {_FARTHEST} "
             f"days before {window}; at least {LEAST_DAYS} are needed: choose a later window"
         )
-    row |= _numbers(cost, row["core_h"], days.unknown[:, at, inside].any(axis=1))
-    touched = {*_days(window.first_day, window.last_day)}
-    row["cause"] = next((one["cause"] for one in mine if touched & {*_days(*_span(one))}), None)
+    row |= _numbers(cost, row["core_h"], [bool(each[inside].any()) for each in days.unknown[:, at]])
+    row["cause"] = next((one["cause"] for one in mine if _touches(one, window)), None)
     row["available_share"] = None if declared is None else declared.available(site, window)
-    after = (window.last_day - days.first).days + 1
-    back = np.flatnonzero(cost.is_usual[after:])
-    row["back_on"] = days.first + (after + int(back[0])) * _DAY if len(back) else None
+    later = np.flatnonzero(cost.is_usual & (np.arange(len(inside)) > np.flatnonzero(inside)[-1]))
+    row["back_on"] = days.first + int(later[0]) * _DAY if len(later) else None
     row["sentence"] = _sentence(row, _reasons(store, site, window), good)
     return Answer(pa.Table.from_pylist([row], schema=_SCHEMA), title=f"incident at {site}")
 
@@ -151,6 +154,11 @@ def _incidents(store: JobStore) -> list[dict[str, Any]]:
 
 def _span(one: Mapping[str, Any]) -> tuple[date, date]:
     return one["since"], one["until"] or one["seen_on"] or one["night"]
+
+
+def _touches(one: Mapping[str, Any], window: Window) -> bool:
+    first, last = _span(one)
+    return first <= window.last_day and window.first_day <= last
 
 
 def _days(first: date, last: date) -> list[date]:
@@ -178,29 +186,29 @@ def read_days(store: JobStore, window: Window) -> Days:
     rows = []
     for piece in (before, window, after):
         rows += store.aggregate(Query(_KEYS, _METRICS, piece, where, books=False)).table.to_pylist()
-    known = known_sites(store, Window.of_days(start, end))
-    sites = sorted({known.of(row["queue"]).name for row in rows})
+    sites_of = known_sites(store, Window.of_days(start, end))
+    sites = sorted({sites_of.of(row["queue"]).name for row in rows})
     number = {name: n for n, name in enumerate(sites)}
     strata = {key: n for n, key in enumerate({(row["processing_type"], row["core_class"]) for row in rows})}
     shape = len(sites), len(strata), (end - start).days + 1
     cpu, hours, failed = np.zeros(shape), np.zeros(shape), np.zeros((shape[0], shape[2]))
     jobs, with_hours = np.zeros((2, *failed.shape), np.bool_), np.zeros((2, *failed.shape), np.bool_)
     for row in rows:
-        at, day = number[known.of(row["queue"]).name], (row["day"] - start).days
+        at, day = number[sites_of.of(row["queue"]).name], (row["day"] - start).days
         finished = row["state"] in FINISHED
         value = row["measured_core_s" if finished else "core_s"]
         jobs[int(not finished), at, day] = True
         with_hours[int(not finished), at, day] |= value is not None
-        if finished:
+        if value is not None and finished:
             cell = at, strata[row["processing_type"], row["core_class"]], day
-            cpu[cell] += (row["cpu_s"] or 0.0) / _HOUR
-            hours[cell] += (value or 0.0) / _HOUR
-        else:
-            failed[at, day] += (value or 0.0) / _HOUR
+            cpu[cell] += row["cpu_s"] / _HOUR
+            hours[cell] += value / _HOUR
+        elif value is not None:
+            failed[at, day] += value / _HOUR
     return Days(start, sites, cpu, hours, failed, jobs & ~with_hours)
 
 
-def _asked(store: JobStore, site: str, window: Window, baseline: Sequence[date]) -> dict[str, Any]:
+def _jobs_and_waiting(store: JobStore, site: str, window: Window, baseline: Sequence[date]) -> dict[str, Any]:
     """Return jobs, users, hours and waiting of the window, and waiting on the days of the baseline."""
     where = (written("site", "=", [site]),)
     (found,) = query_jobs(store, (), ("jobs", "core_h", *_WAITING), where=where, window=window).to_pylist()
@@ -214,11 +222,11 @@ def _asked(store: JobStore, site: str, window: Window, baseline: Sequence[date])
     return row
 
 
-def _numbers(cost: Cost, hours: float | None, unknown: Bools) -> dict[str, Any]:
+def _numbers(cost: Cost, hours: float | None, unknown: list[bool]) -> dict[str, Any]:
     row: dict[str, Any] = {"usual_core_h": cost.usual, "usual_failed_core_h": cost.failed_usual}
     estimates = {"excess": (cost.excess, unknown[:1]), "failed_excess": (cost.failed, unknown[1:])}
     for name, (part, hidden) in (estimates | {"lost": (cost.excess + cost.failed, unknown)}).items():
-        value = np.nan if hidden.any() else part.value
+        value = np.nan if any(hidden) else part.value
         for end, shift in (("", 0.0), ("_low", -part.half), ("_high", part.half)):
             row[f"{name}_core_h{end}"] = finite(value + shift)
     compared = sum(row[column] or 0.0 for column in list(PARTS.values())[:4])
@@ -267,5 +275,5 @@ def _waited(row: Mapping[str, Any]) -> str:
     values = [row.get(f"{by}{each}") for by in ("", "usual_") for each in _WAITING]
     if None in values:
         return ""
-    median, most, usual, usual_most = (duration(value) for value in values)
+    median, most, usual, usual_most = (duration(value or 0.0) for value in values)
     return f"Jobs waited {median} in the median instead of {usual}, 95 % up to {most} instead of {usual_most}"

@@ -59,8 +59,8 @@ def cost_of(
     usual = usual_hours(cpu, hours, baseline)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(hours.sum(axis=1) / usual)
-    moved = _median_of_others(log_ratio, np.sqrt(usual), site)
-    own, expected = log_ratio[site] - moved, usual[site] * np.exp(moved)
+    shift = _median_of_others(log_ratio, np.sqrt(usual), site)
+    own, expected = log_ratio[site] - shift, usual[site] * np.exp(shift)
     days = baseline & np.isfinite(own)
     n = int(days.sum())
     if n < LEAST_DAYS:

@@ -31,6 +31,7 @@ T_90 = {2: 2.91998558, 9: 1.83311293, 13: 1.77093340}  # Of tables, 5 % at each 
 
 
 def row_of(session: Session, site: str = BAD_SITE, window: Any = WINDOW) -> dict[str, Any]:
+    row: dict[str, Any]
     (row,) = session.flags.today.incident(site, window=window)
     assert tuple(row)[:11] == columns(
         "name since until lost_core_h excess_core_h excess_core_h_low excess_core_h_high n_jobs n_users "
@@ -132,7 +133,7 @@ def by_hand(
 
     needed = [[usual(s, d) for d in days] for s in sites]
     ratio = [[math.log(sum(hours[s][c][d] for c in strata) / needed[s][d]) for d in days] for s in sites]
-    moved = []
+    shift = []
     for d in days:
         pairs = sorted((ratio[s][d], math.sqrt(needed[s][d])) for s in sites if s != site)
         whole = sum(weight for _, weight in pairs)
@@ -140,7 +141,7 @@ def by_hand(
         for value, weight in pairs:
             reached += weight
             if reached >= whole / 2:
-                moved.append(value)
+                shift.append(value)
                 break
     weights = [math.sqrt(needed[site][b]) for b in baseline]
 
@@ -149,8 +150,8 @@ def by_hand(
         square = sum(w * (v - mean) ** 2 for w, v in zip(weights, values, strict=True)) / sum(weights)
         return mean, math.sqrt(square * len(values) / (len(values) - 1))
 
-    mean, sd = spread([ratio[site][b] - moved[b] for b in baseline])
-    expected = [needed[site][d] * math.exp(moved[d] + mean) for d in days]
+    mean, sd = spread([ratio[site][b] - shift[b] for b in baseline])
+    expected = [needed[site][d] * math.exp(shift[d] + mean) for d in days]
     u = sum(expected[d] for d in window)
     m = u * u / sum(expected[d] ** 2 for d in window)
     wide = T_90[len(baseline) - 1] * u * math.sqrt(1 / m + 1 / len(baseline))

@@ -81,7 +81,7 @@ def maintained(*nights: tuple[tuple[bool, bool, float] | None, bool]) -> list[tu
     courses: list[tuple[str, str | None] | None] = []
     for number, (finding, (_, declared)) in enumerate(zip(found_of, nights, strict=True)):
         one = after(one, finding, FIRST + timedelta(days=number), SETTINGS, declared=declared)
-        courses.append(one and (one.state, one.change))
+        courses.append(None if one is None else (one.state, one.change))
     return courses
 
 

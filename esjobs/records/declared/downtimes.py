@@ -22,13 +22,7 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class Outages:
-    """Declared outages by lower-case site: intervals without overlap, in order.
-
-    >>> at = lambda day, hour=0: datetime.fromisoformat(f"2026-04-{day:02}T{hour:02}:00:00Z")
-    >>> outages = Outages({"a": merged([(at(2), at(3, 12)), (at(1), at(2, 6))])})
-    >>> outages.available("A", Window(at(1), at(5))), outages.covers("A", date(2026, 4, 3))
-    (0.375, True)
-    """
+    """Declared outages by lower-case site: intervals without overlap, in order."""
 
     of: Mapping[str, tuple[tuple[datetime, datetime], ...]] = field(default_factory=dict)
 
@@ -72,16 +66,15 @@ def outages(store: JobStore) -> Outages | None:
     rows = read_table(store, DOWNTIMES).to_pylist()
     if not rows:
         return None
-    compute = _ATTACHED.get(store) or shipped()
-    last: dict[str, datetime] = {}
-    for row in sorted(rows, key=lambda row: row["imported_at"]):
-        last[row["source"]] = row["imported_at"]
+    # without a service all of the site is meant
+    compute = {"", *(_ATTACHED.get(store) or shipped())}
+    last = {row["source"]: row["imported_at"] for row in sorted(rows, key=lambda row: row["imported_at"])}
     found: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
     for row in newest(DOWNTIMES, rows):
         at = last[row["source"]]
         until = row["until"] if row["imported_at"] == at else min(row["until"], at)
-        service = row["service"]
-        if row["severity"] == OUTAGE and row["begin"] < until and (not service or service.lower() in compute):
+        stops = row["severity"] == OUTAGE and (row["service"] or "").lower() in compute
+        if stops and row["begin"] < until:
             found[row["site"].lower()].append((row["begin"], until))
     return Outages({site: merged(each) for site, each in found.items()})
 

@@ -6,7 +6,7 @@ by number, or without either.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -65,27 +65,28 @@ def _downtime(row: Mapping[str, Any]) -> dict[str, Any]:
     if str(row.get("status")).upper() == "CANCELLED":
         raise RowError("cancelled", "status", "accepted: events that take place")
     facts = {name: next(filter(None, map(row.get, of)), None) for name, of in _NAMES.items()}
-    severity = (tables.name_in(facts, "severity") or OUTAGE).upper()
-    if severity not in SEVERITIES:
-        detail = f"'{severity[:60]}'; accepted: {' or '.join(SEVERITIES)}"
-        raise RowError(tables.BAD_TEXT, "severity", detail)
     begin, until, declared_at = (_time(facts, name) for name in ("begin", "until", "declared_at"))
     if begin is None or until is None:
         raise RowError(tables.MISSING, "begin", "no start or no end; accepted: 2026-04-01T08:00:00Z")
     if until <= begin:
         detail = f"until is {format_time(until)}; begin is {format_time(begin)}"
         raise RowError("ends before it starts", "until", detail)
+    return _typed(facts, begin) | {"begin": begin, "until": until, "declared_at": declared_at}
+
+
+def _typed(facts: Mapping[str, Any], begin: datetime) -> dict[str, Any]:
+    severity = (tables.name_in(facts, "severity") or OUTAGE).upper()
+    if severity not in SEVERITIES:
+        detail = f"'{severity[:60]}'; accepted: {' or '.join(SEVERITIES)}"
+        raise RowError(tables.BAD_TEXT, "severity", detail)
     # declared after the fact counts as unscheduled
+    declared_at, number = _time(facts, "declared_at"), facts["downtime"]
     late = declared_at is not None and declared_at > begin
-    number = facts["downtime"]
     return {
         "site": tables.name_in(facts, "site", required=True),
         **{name: tables.name_in(facts, name) for name in ("service", "endpoint")},
         **{name: _text(facts[name]) for name in ("text", "url")},
         "severity": severity,
-        "begin": begin,
-        "until": until,
-        "declared_at": declared_at,
         "scheduled": False if late else _CLASSES.get(str(facts["classification"]).upper()),
         "downtime": format_time(begin) if number is None else _text(str(number)),
     }
@@ -136,13 +137,11 @@ def _cric(content: Any) -> Found:
 
 def _of_sites(content: Any) -> Iterator[tuple[str | None, Any]]:
     """Yield rows with the site above them: of a list, by number, or by site and number."""
-    if isinstance(content, list):
-        yield from ((None, row) for row in content)
-        return
-    for name, below in content.items():
+    named: Iterable[tuple[str | None, Any]] = [(None, content)]
+    for name, below in named if isinstance(content, list) else content.items():
         several = isinstance(below, dict) and below and all(isinstance(each, dict) for each in below.values())
-        rows = list(below.values()) if several else below if isinstance(below, list) else None
-        yield from [(None, below)] if rows is None else [(name, row) for row in rows]
+        rows = list(below.values()) if several else below
+        yield from ((name, row) for row in rows) if isinstance(rows, list) else [(None, below)]
 
 
 _LINE = re.compile(r"([A-Za-z-]+)((?:;[^:;\"]*(?:\"[^\"]*\")?)*):(.*)")
@@ -155,18 +154,22 @@ def _events(text: str, path: Path) -> Found:
     # a long line goes on in one that begins with a blank
     unfolded = re.sub(r"\r?\n[ \t]", "", text)
     number, event = 0, None
-    for line in filter(None, (_LINE.fullmatch(each.strip()) for each in unfolded.splitlines())):
-        name, parameters, value = line[1].lower(), line[2], line[3]
-        if value.upper() == "VEVENT" and name in ("begin", "end"):
+    for name, value in _properties(unfolded):
+        if name in ("begin", "end") and str(value).upper() == "VEVENT":
             if event is not None:
                 yield number, event
             number, event = (number + 1, dict[str, Any]()) if name == "begin" else (number, None)
         elif event is not None:
-            zone = _ZONE.search(parameters)
-            plain = _ESCAPED.sub(lambda found: "\n" if found[1] in "nN" else found[1], value)
-            event[name] = plain if zone is None else _with_zone(value, zone[1])
+            event[name] = value
     if event is not None or "END:VCALENDAR" not in unfolded.upper():
         raise InputError(f"{path}: the calendar has no end; download it again")
+
+
+def _properties(text: str) -> Iterator[tuple[str, Any]]:
+    for line in filter(None, (_LINE.fullmatch(each.strip()) for each in text.splitlines())):
+        zone = _ZONE.search(line[2])
+        plain = _ESCAPED.sub(lambda found: "\n" if found[1] in "nN" else found[1], line[3])
+        yield line[1].lower(), plain if zone is None else _with_zone(plain, zone[1])
 
 
 def _with_zone(value: str, zone: str) -> datetime | str:
