@@ -61,7 +61,7 @@ PARTS = {
     "finished jobs: beyond the usual": "excess_core_h",
     "failed jobs: usual": "usual_failed_core_h",
     "failed jobs: beyond the usual": "failed_excess_core_h",
-    "not compared: no cores, CPU time or state": "not_compared_core_h",
+    "not compared: no CPU time or state": "not_compared_core_h",
     "all": "core_h",
     "lost: finished and failed, beyond the usual": "lost_core_h",
 }
@@ -113,13 +113,8 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     mine = [one for one in incidents if one["site"] == site]
     declared, at = outages(store), days.sites.index(site)
     good = _baseline(days, at, window, mine, declared)
-    row: dict[str, Any] = {
-        "name": site,
-        "since": window.start,
-        "until": window.end,
-        "baseline_days": len(good),
-    }
-    row |= _jobs_and_waiting(store, site, window, good)
+    row = _jobs_and_waiting(store, site, window, good)
+    row |= {"name": site, "since": window.start, "until": window.end, "baseline_days": len(good)}
     inside = days.of(_days(window.first_day, window.last_day))
     cost = cost_of(days.cpu, days.hours, days.failed[at], at, inside, days.of(good))
     if cost is None:

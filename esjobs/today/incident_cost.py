@@ -111,10 +111,10 @@ def _median_of_others(log_ratio: Floats, weight: Floats, site: int) -> Floats:
 
     A median: the incident of another site must not move it.
     """
-    if len(log_ratio) == 1:
-        return np.zeros(log_ratio.shape[1])
-    values = np.delete(log_ratio, site, axis=0)
-    weights = np.where(np.isfinite(values), np.delete(weight, site, axis=0), 0.0)
+    # the site itself weighs nothing
+    others = np.arange(len(log_ratio))[:, None] != site
+    values = np.where(others, log_ratio, np.nan)
+    weights = np.where(np.isfinite(values), weight, 0.0)
     # the order has NaN last, which weigh nothing
     order = np.argsort(values, axis=0)
     reached = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)

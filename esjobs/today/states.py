@@ -183,9 +183,8 @@ def _declared(before: Incident | None, after: Incident, *, declared: bool) -> In
     if not was:
         return after
     # nobody was told of it: its end is no news, and what goes on is new
-    return replace(
-        after, change="opened" if after.state == "open" else after.change if after.state in LASTING else None
-    )
+    change = {"open": "opened", "acknowledged": after.change}.get(after.state)
+    return replace(after, change=change)
 
 
 def _silenced(incident: Incident, silence: Silence | None) -> Incident:
