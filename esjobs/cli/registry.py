@@ -74,7 +74,7 @@ _QUERY = (
     CommandEntry(
         "incident",
         "today:incident",
-        "Cost of an incident at a site: lost core-hours in parts, jobs, waiting.",
+        "Cost of an incident at SITE: lost core-hours in parts, jobs, waiting, a paragraph for a meeting.",
     ),
     CommandEntry(
         "job", "detect:job", "Report on one job: record, scores, tags, issues with evidence, time series."

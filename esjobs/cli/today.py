@@ -64,7 +64,7 @@ def ack(session: "Session", site: str, until: datetime, who: str, text: str) -> 
 @rows_options
 @click.pass_obj
 def incident(obj: Context, site: str, window: str | None, form: str, out: str) -> None:
-    """Print what an incident at SITE cost, in parts that add up, with a paragraph for a meeting.
+    """Cost of an incident at SITE: lost core-hours in parts, jobs, waiting, a paragraph for a meeting.
 
     Without --window: the open or newest incident of esjobs today. Jobs are compared with the 14 days before.
     """
