@@ -25,13 +25,15 @@ class Availability:
         if site is not None:
             return self.outages.available(site, window)
         sites = [name for name, of in pledges.federations.items() if of == federation]
-        weights = [pledges.fractions.get((federation, name), 0.0) for name in sites]
-        if not all(weights):
-            sizes = [self.size.get(name, 0.0) for name in sites]
-            weights = sizes if any(sizes) else [1.0] * len(sites)
+        fractions = [pledges.fractions.get((federation, name), 0.0) for name in sites]
+        weights = fractions if all(fractions) else self._sizes(sites)
         shares = (self.outages.available(name, window) for name in sites)
         total = sum(weight * share for weight, share in zip(weights, shares, strict=True))
         return total / sum(weights) if sites else None
+
+    def _sizes(self, sites: list[str]) -> list[float]:
+        found = [self.size.get(name, 0.0) for name in sites]
+        return found if any(found) else [1.0] * len(sites)
 
 
 def read_availability(store: JobStore, stored: Window | None) -> Availability | None:

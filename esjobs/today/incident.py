@@ -104,8 +104,7 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     """
     incidents = _incidents(store)
     if window is None:
-        (name,) = as_stored("no incident of", [name], {one["site"] for one in incidents}, "esjobs today")
-        window = Window.of_days(*_span(next(one for one in incidents if one["site"] == name)))
+        window = _newest(incidents, name)
     days = read_days(store, window)
     if not days.sites:
         query_jobs(store, (), ("jobs",), window=window)  # raises with the nearest span
@@ -123,7 +122,7 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
             f"days before {window}; at least {LEAST_DAYS} are needed: choose a later window"
         )
     row |= _numbers(cost, row["core_h"], [bool(each[inside].any()) for each in days.unknown[:, at]])
-    row["cause"] = next((one["cause"] for one in mine if _touches(one, window)), None)
+    row["cause"] = _cause(mine, window)
     row["available_share"] = None if declared is None else declared.available(site, window)
     later = np.flatnonzero(cost.is_usual & (np.arange(len(inside)) > np.flatnonzero(inside)[-1]))
     row["back_on"] = days.first + int(later[0]) * _DAY if len(later) else None
@@ -151,9 +150,14 @@ def _span(one: Mapping[str, Any]) -> tuple[date, date]:
     return one["since"], one["until"] or one["seen_on"] or one["night"]
 
 
-def _touches(one: Mapping[str, Any], window: Window) -> bool:
-    first, last = _span(one)
-    return first <= window.last_day and window.first_day <= last
+def _newest(incidents: Sequence[Mapping[str, Any]], name: str) -> Window:
+    (site,) = as_stored("no incident of", [name], {one["site"] for one in incidents}, "esjobs today")
+    return Window.of_days(*_span(next(one for one in incidents if one["site"] == site)))
+
+
+def _cause(incidents: Sequence[Mapping[str, Any]], window: Window) -> str | None:
+    touched = {*_days(window.first_day, window.last_day)}
+    return next((one["cause"] for one in incidents if touched & {*_days(*_span(one))}), None)
 
 
 def _days(first: date, last: date) -> list[date]:
@@ -177,10 +181,7 @@ def read_days(store: JobStore, window: Window) -> Days:
     start, end = window.first_day - _FARTHEST * _DAY, window.last_day + _AFTER * _DAY
     before = Window.of_days(start, window.first_day - _DAY)
     after = Window.of_days(window.last_day + _DAY, end)
-    where = (In("state", (*FINISHED, *UNFINISHED)),)
-    rows = []
-    for piece in (before, window, after):
-        rows += store.aggregate(Query(_KEYS, _METRICS, piece, where, books=False)).table.to_pylist()
+    rows = [*_rows(store, before), *_rows(store, window), *_rows(store, after)]
     sites_of = known_sites(store, Window.of_days(start, end))
     sites = sorted({sites_of.of(row["queue"]).name for row in rows})
     number = {name: n for n, name in enumerate(sites)}
@@ -201,6 +202,12 @@ def read_days(store: JobStore, window: Window) -> Days:
         elif value is not None:
             failed[at, day] += value / _HOUR
     return Days(start, sites, cpu, hours, failed, jobs & ~with_hours)
+
+
+def _rows(store: JobStore, window: Window) -> list[dict[str, Any]]:
+    query = Query(_KEYS, _METRICS, window, (In("state", (*FINISHED, *UNFINISHED)),), books=False)
+    rows: list[dict[str, Any]] = store.aggregate(query).table.to_pylist()
+    return rows
 
 
 def _jobs_and_waiting(store: JobStore, site: str, window: Window, baseline: Sequence[date]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import tomllib
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -73,10 +73,13 @@ def outages(store: JobStore) -> Outages | None:
     for row in newest(DOWNTIMES, rows):
         at = last[row["source"]]
         until = row["until"] if row["imported_at"] == at else min(row["until"], at)
-        stops = row["severity"] == OUTAGE and (row["service"] or "").lower() in compute
-        if stops and row["begin"] < until:
+        if _stops(row, compute) and row["begin"] < until:
             found[row["site"].lower()].append((row["begin"], until))
     return Outages({site: merged(each) for site, each in found.items()})
+
+
+def _stops(row: Mapping[str, Any], compute: Set[str]) -> bool:
+    return row["severity"] == OUTAGE and (row["service"] or "").lower() in compute
 
 
 @cache
