@@ -82,7 +82,7 @@ class NightsSettings(BaseModel):
     host: _Text = "127.0.0.1"
     """Address it listens on: this machine alone, unless another address is given."""
     port: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=65_535)] = 9464
-    """The port of that; 0: any that is free."""
+    """Its port; 0: any free one."""
 
     metrics_file: str = ""
     """File for node_exporter's textfile collector, named ``*.prom``; written after each trigger."""

@@ -44,11 +44,11 @@ BUDGET = {
     "docs/similar.md": 1200,
     "docs/site-admin.md": 1500,
     "docs/sources.md": 1400,
-    "docs/tables.md": 10_350,
+    "docs/tables.md": 10_450,
     "docs/talp.md": 1300,
 }
 """Words of each page, and of the decisions together."""
-MOST_WORDS = 53_600
+MOST_WORDS = 53_900
 SLACK = 1.05
 
 

@@ -28,7 +28,7 @@ INCIDENTS = Panel(
     "At a glance",
     View(
         "incidents",
-        where=(Where("state", ("open", "acknowledged")),),
+        where=(Where("state", ("open", "acknowledged", "maintenance")),),
         sort=("-cost_core_h", "site"),
     ),
     "Efficiency and failures of sites, beside what their own past and other sites' jobs of the same tasks "

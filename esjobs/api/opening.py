@@ -10,7 +10,9 @@ from esjobs.api.session import Session
 from esjobs.core.capability import Capability
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.text import kind_of
+from esjobs.delivered.settings import DeliveredSettings
 from esjobs.errors.settings import ErrorsSettings
+from esjobs.records.declared.downtimes import load_services, use_services
 from esjobs.records.errors.categories import load_table, use_table
 from esjobs.records.jobs.aggregate import Progress
 from esjobs.settings import Settings, load, with_sections
@@ -58,14 +60,18 @@ def open(  # noqa: A001  used as esjobs.open(...)
 
 
 def _classifying(settings: Settings, opener: Callable[[], JobStore]) -> JobStore:
-    """Open a store whose errors have the categories of the settings."""
-    path = None
+    """Open a store that answers by the tables of the settings: categories of errors, services."""
+    table, services = None, None
     with suppress(LookupError):
-        path = settings.section(ErrorsSettings).table
-    if path is None:
-        return opener()
+        if path := settings.section(ErrorsSettings).table:
+            table = load_table(path)
+    with suppress(LookupError):
+        if path := settings.section(DeliveredSettings).services:
+            services = load_services(path)
     # a wrong table must not leave a store open
-    table = load_table(path)
     store = opener()
-    use_table(store, table)
+    if table is not None:
+        use_table(store, table)
+    if services is not None:
+        use_services(store, services)
     return store

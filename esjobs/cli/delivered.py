@@ -15,7 +15,7 @@ from esjobs.cli.options import (
     window_option,
 )
 from esjobs.core.arguments import split
-from esjobs.schema.delivered import BY, ENERGY_BY, KINDS_OF_FACTORS, NOT_SHOWN
+from esjobs.schema.delivered import BY, ENERGY_BY, KINDS_OF_FACTORS, NOT_SHOWN, OF_PLEDGES
 from esjobs.store.files.destination import writing_text
 
 
@@ -63,7 +63,8 @@ def delivered(
 
     declared_h, measured_h: core-hours times the score per core. gain_h: declared less measured over the
     core-hours that have both, the credit that a wrong declared value gives. pledge_h: pledge of a federation
-    times hours (esjobs ingest pledges).
+    times hours (esjobs ingest pledges); available_share: of the window, without declared outages of the sites
+    (esjobs ingest downtimes).
     """
     names = split(by)
     of_months = apel or against is not None
@@ -86,7 +87,7 @@ def delivered(
             answer = session.delivered.against_accounting(**of)
         else:
             answer = session.delivered.work(names, one_scale=one_scale, **of)
-    hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, "pledge_h", "of_pledge_percent")
+    hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, *OF_PLEDGES)
     emit_answer(obj, answer, form, out, top=top, hidden=hidden)
 
 

@@ -72,6 +72,11 @@ _QUERY = (
         "List incidents: what is wrong, since when, at what cost, and why; most costly first.",
     ),
     CommandEntry(
+        "incident",
+        "today:incident",
+        "Cost of an incident at SITE: lost core-hours in parts, jobs, waiting, a paragraph for a meeting.",
+    ),
+    CommandEntry(
         "job", "detect:job", "Report on one job: record, scores, tags, issues with evidence, time series."
     ),
     CommandEntry(

@@ -61,8 +61,8 @@ def ingest(
     FORMAT: jobs (esjobs' own columns) and panda are CSV, JSON lines or Parquet, plain or gzip; slurm, swf,
     clustercockpit, supremm, slurm-profile, prmon, perf-stat and apel are files of these programs
     (docs/sources.md); series are samples of any monitoring system, a row each (CSV or Parquet); corepower
-    (CSV) and cric (JSON) are declared values; pledges, power and emissions (docs/coordinator.md) are what
-    delivered work is compared with. FILE: a file, a pipe, for some formats a folder, or - for
+    (CSV) and cric (JSON) are declared values; pledges, downtimes, power and emissions (docs/coordinator.md)
+    are what delivered work is compared with. FILE: a file, a pipe, for some formats a folder, or - for
     standard input.
     """
     if undo is None and (form_in is None or not files):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, format_of, rows_options, say_notes, step
+from esjobs.cli.options import Context, emit, format_of, rows_options, say_notes, step, window_option
 
 if TYPE_CHECKING:
     from esjobs.api.session import Session
@@ -55,3 +55,25 @@ def ack(session: "Session", site: str, until: datetime, who: str, text: str) -> 
     """Acknowledge the open incident of SITE: silence it until a date."""
     report: RunReport = session.flags.today.acknowledge(site, until=until.date(), by=who, note=text)
     return report
+
+
+@example("esjobs incident EBONY-LCG2 --window 2025-06-17/2025-06-20")
+@click.command()
+@click.argument("site")
+@window_option
+@rows_options
+@click.pass_obj
+def incident(obj: Context, site: str, window: str | None, form: str, out: str) -> None:
+    """Cost of an incident at SITE: lost core-hours in parts, jobs, waiting, a paragraph for a meeting.
+
+    Without --window: the open or newest incident of esjobs today. Jobs are compared with the 14 days before.
+    """
+    from esjobs.today.incident import parts
+
+    with obj.session() as session:
+        answer = session.flags.today.incident(site, window=window)
+    (row,) = answer
+    if format_of(form, out) == "table":
+        emit(parts(row), form, out, title=row["sentence"])
+    else:
+        emit(answer.rows, form, out)

@@ -64,8 +64,8 @@ KEPT = frozenset(
         *columns("report part_of dlb_version worst"),
         # of indices: a centre is public
         *columns("assessment centre period measure label contact"),
-        # of pledges and of emission factors: public
-        *columns("federation accounting_name country_code zone"),
+        # of pledges, downtimes and emission factors: public
+        *columns("federation accounting_name country_code zone service severity downtime endpoint"),
         # of the cost of monitoring, of programs and of what is predicted: software and numbers
         *columns("measurement collector collective module digest metrics"),
     )

@@ -10,9 +10,9 @@ from typing import Any
 from esjobs.core.errors import UsageError
 from esjobs.core.numbers import many
 from esjobs.core.query import In
-from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
+from esjobs.records.declared.downtimes import newest
 from esjobs.records.ingest.formats.pledges import quarter_start
 from esjobs.schema.delivered import FEDERATION_SITES, PLEDGES
 from esjobs.store.base import JobStore
@@ -76,14 +76,6 @@ def pledge_quarter(day: datetime) -> tuple[int, int]:
     ((2025, 4), (2026, 1))
     """
     return day.year - (day.month <= 3), (day.month - 4) % 12 // 3 + 1
-
-
-def newest(table: Table, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows that count: of those with the same key the one that was imported last."""
-    kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for row in sorted(rows, key=lambda row: row["imported_at"]):
-        kept[tuple(row[name] for name in table.key)] = row
-    return list(kept.values())
 
 
 def read_pledges(store: JobStore, window: Window, vo: str | None) -> Pledges:
@@ -174,7 +166,7 @@ def pledged(
     for place in places:
         group = dict(zip(by, place, strict=True))
         fraction = pledges.fraction(group["federation"], group.get("site"))
-        hours = pledges.hours(group["federation"], _part(window, group.get("month"))) if fraction else None
+        hours = pledges.hours(group["federation"], part_of(window, group.get("month"))) if fraction else None
         for benchmark, value in (hours or {}).items():
             found[(*place, renamed(benchmark))] += fraction * value
     return dict(found)
@@ -188,7 +180,8 @@ def months_of(window: Window) -> Iterator[str]:
         day = (day + timedelta(days=31)).replace(day=1)
 
 
-def _part(window: Window, month: str | None) -> Window:
+def part_of(window: Window, month: str | None) -> Window:
+    """Return the part of a window in a month, None: all of it."""
     if month is None:
         return window
     of_month = Window.parse(month)

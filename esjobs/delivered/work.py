@@ -12,7 +12,8 @@ from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import core_h, exact_percent, many
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
-from esjobs.delivered.pledges import Pledges, pledge_notes, pledged, read_pledges
+from esjobs.delivered.availability import Availability, read_availability
+from esjobs.delivered.pledges import Pledges, part_of, pledge_notes, pledged, read_pledges
 from esjobs.delivered.scores import Measured, measured_scores, pieces, run_for
 from esjobs.publish.stored import StoredRun
 from esjobs.records.answer import Answer
@@ -26,7 +27,7 @@ _KEYS = ("queue", "state")
 _METRICS = ("jobs", "core_h", "cpu_h", "hs06_h")
 _NUMBERS = (
     *("core_h", "cpu_core_h", "useful_core_h", "failed_core_h", "declared_h", "measured_h", "measured_h_err"),
-    *("recorded_h", "pledge_h", "of_pledge_percent"),
+    *("recorded_h", "pledge_h", "of_pledge_percent", "available_share", "of_available_percent"),
     *("gain_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h"),
 )
 _ONE_SCALE = "HS06 = HS23"
@@ -69,6 +70,7 @@ class Question:
     pledges: Pledges = field(default_factory=Pledges)
     one_scale: bool = False
     stored: Window | None = None
+    availability: Availability | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -79,6 +81,13 @@ class Question:
     def benchmark(self, name: str | None) -> str | None:
         """Return the benchmark of a group."""
         return _ONE_SCALE if self.one_scale and name is not None else name
+
+    def available(self, group: Row) -> float | None:
+        """Return the share of the window of a group without declared outages; None without downtimes."""
+        if self.availability is None:
+            return None
+        window = part_of(self.window, group.get("month"))
+        return self.availability.share(self.pledges, group["federation"], group.get("site"), window)
 
     def knows(self, group: Row) -> bool:
         """True if jobs are stored of the days of a group."""
@@ -111,21 +120,25 @@ def delivered(
     factor lies on the line of the others), ``measured_h_err`` its standard error: errors of queues are
     independent, that of the line is common to all. ``recorded_h``: sum of the records' own ``hs06_s``.
     ``pledge_h``: pledge of the federation for the VO x hours; null for other groupings, and unless pledges
-    cover all of the window; of a site only by an imported fraction. ``of_pledge_percent``: declared_h of it.
+    cover all of the window; of a site only by an imported fraction. ``of_pledge_percent``: declared_h of it;
+    ``of_available_percent``: of its hours without declared outages, ``available_share``; null without
+    imported downtimes.
     ``gain_h``: declared less measured, over the hours that have both. ``no_declared_core_h``,
     ``no_measured_core_h``: core-hours that a sum lacks. HS06 and HS23 are never added: a group has a row for
     each; ``one_scale`` adds them one to one, the factor of WLCG. Source of the error: independent blocks
     plus a common factor, sum of squares.
 
-    Cost: one grouped query per stretch of constant declared values, and the flags of one run. Raises
-    :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping or VO.
+    Cost: one grouped query per stretch of constant declared values, the flags of one run, and a query of all
+    jobs where downtimes were imported. Raises :class:`NoJobsError` without jobs, :class:`UsageError` for an
+    unknown grouping or VO.
     """
     require_groupings("delivered work", by, BY)
     span = span_of(store, window)
     of_federations = "federation" in by
     pledges = read_pledges(store, span, vo) if of_federations else Pledges()
     stored = stored_window(store) if of_federations else None
-    question = Question(tuple(by), span, tuple(where), pledges, one_scale, stored)
+    availability = read_availability(store, stored) if pledges.of else None
+    question = Question(tuple(by), span, tuple(where), pledges, one_scale, stored, availability)
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
     groups = groups_of(store, question, measured)
@@ -267,16 +280,23 @@ def _compare(groups: Groups, question: Question) -> Iterator[str]:
         pledges, question.by, groups, question.window, question.benchmark, extra
     ).items():
         # without jobs of this benchmark the sums of nothing are 0
-        has = {"core_h", "declared_h"} if question.knows(dict(zip(question.by, key, strict=False))) else set()
+        group = dict(zip(question.by, key, strict=False))
+        has = {"core_h", "declared_h"} if question.knows(group) else set()
         sums = groups.setdefault(key, _Sums(has=has))
         sums.add("pledge_h", hours)
+        share = question.available(group)
+        sums.add("available_share", share)
         if _others(key, worked):
             mixed.add(key[at])
         elif hours and "declared_h" in sums.has:
             sums.add("of_pledge_percent", _percent(sums.total("declared_h"), hours))
+            if share:
+                sums.add("of_available_percent", _percent(sums.total("declared_h"), hours * share))
         if key[at] not in with_jobs:
             without.add(key[at])
     yield from pledge_notes(pledges, mixed, without, restricted=bool(question.where))
+    if pledges.of and question.availability is None:
+        yield "no downtimes imported, so available_share is empty; import them: esjobs ingest downtimes"
 
 
 def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Words of delivered work, and what people import to compare it with: pledges, watts, emission factors."""
+"""Words of delivered work, and what people import for it: pledges, downtimes, watts, emission factors."""
 
 from esjobs.core.tables import Table, column, columns
 
@@ -13,6 +13,9 @@ ENERGY_BY = (*BY[:-1], "cpu_model")
 
 NOT_SHOWN = ("cpu_core_h", "gain_h_err", "no_declared_core_h", "no_measured_core_h")
 """Columns that files have and the terminal omits; its notes say what sums lack."""
+
+OF_PLEDGES = ("pledge_h", "of_pledge_percent", "available_share", "of_available_percent")
+"""Columns of delivered work by federation."""
 
 KINDS_OF_FACTORS = ("life_cycle", "direct")
 """Emission factors with and without construction and fuel supply; never mixed."""
@@ -103,4 +106,31 @@ EMISSION_FACTORS = Table(
     key=columns("zone kind year month"),
 )
 
-TABLES = (PLEDGES, FEDERATION_SITES, POWER, EMISSION_FACTORS)
+OUTAGE = "OUTAGE"
+"""Severity of a downtime in which a service is not available."""
+SEVERITIES = (OUTAGE, "WARNING")
+
+DOWNTIMES = Table(
+    "downtimes",
+    "declared downtimes of services",
+    "import_id",
+    (
+        column("site", "keyword", "site"),
+        column("service", "keyword", "service type; null: all"),
+        column("severity", "keyword", "OUTAGE or WARNING", values=SEVERITIES),
+        column("scheduled", "boolean", "true if scheduled and declared before its start"),
+        column("begin", "time", "start", "UTC"),
+        column("until", "time", "end, not included", "UTC"),
+        column("downtime", "keyword", "identifier"),
+        column("endpoint", "keyword", "host of the service"),
+        column("declared_at", "time", "declaration", "UTC"),
+        column("text", "text", "reason"),
+        column("url", "text", "page"),
+        *_OF_IMPORT,
+    ),
+    entered=True,
+    made_by="ingest downtimes",
+    key=columns("downtime site service endpoint"),
+)
+
+TABLES = (PLEDGES, FEDERATION_SITES, POWER, EMISSION_FACTORS, DOWNTIMES)

@@ -2,11 +2,13 @@
 
 from esjobs.core.tables import Table, column, columns
 
-STATES = ("noticed", "open", "acknowledged", "closed", "withdrawn")
+MAINTENANCE = "maintenance"
+"""State of an incident in a declared outage, and its change into it: it is listed and not mailed."""
+STATES = ("noticed", "open", "acknowledged", MAINTENANCE, "closed", "withdrawn")
 """States of an incident."""
-LASTING = ("open", "acknowledged")
+LASTING = ("open", "acknowledged", MAINTENANCE)
 """States of an incident that is reported and not over."""
-CHANGES = ("noticed", "opened", "reopened", "lasting", "over", "withdrawn", "acknowledged")
+CHANGES = ("noticed", "opened", "reopened", "lasting", "over", "withdrawn", "acknowledged", MAINTENANCE)
 """Changes of an incident by a night."""
 EFFICIENCY, FAILED = "efficiency", "failed"
 """Metrics that are watched; a category of failures is ``failed: CATEGORY``."""

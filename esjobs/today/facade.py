@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from esjobs.core.arguments import day_of
+from esjobs.core.arguments import WindowLike, day_of, window_of
 from esjobs.core.query import Days, In
 from esjobs.core.report import RunReport
 from esjobs.publish.publication import read_table
@@ -32,6 +32,15 @@ class Today(Facade):
         """Return the judged days of a site: observed and expected, oldest first."""
         rows = read_table(self._context.store, TODAY_DAYS, [In("site", (site,))])
         return Answer(rows.sort_by([("day", "ascending"), ("metric", "ascending")]))
+
+    def incident(self, site: str, *, window: WindowLike = None) -> Answer:
+        """Return the cost of an incident at a site, one row; window None: that of the watch, open or newest.
+
+        See :func:`esjobs.today.incident.incident`.
+        """
+        from esjobs.today.incident import incident
+
+        return incident(self._context.store, site, window_of(window, self._context.clock))
 
     @writes
     def update(self, night: date | str | None = None) -> RunReport:

@@ -16,6 +16,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.records.declared.downtimes import outages
 from esjobs.records.declared.values import known_sites
 from esjobs.records.names.sites import Sites
 from esjobs.schema.flags import FLAG_NOTES
@@ -103,7 +104,7 @@ class Walk:
         start = first - timedelta(days=DAYS_BACK)
         queues = pc.unique(self._sums.column("queue")).to_pylist()
         sites = sorted({self._sites.of(queue or "").name for queue in queues})
-        watch = Watch(sites, start, self._nights[-1], self._settings)
+        watch = Watch(sites, start, self._nights[-1], self._settings, outages(self._store))
         before = Days("day", start, first - timedelta(days=1))
         watch.remember(read_table(self._store, TODAY_DAYS, [before]).to_pylist())
         if self._eve is not None:

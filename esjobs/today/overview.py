@@ -16,7 +16,7 @@ from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENTS, LASTING, TODAY_DAYS
 from esjobs.store.base import JobStore
 
-_RANK = {"open": 0, "acknowledged": 1, "closed": 2, "noticed": 3, "withdrawn": 4}
+_RANK = {"open": 0, "acknowledged": 1, "maintenance": 2, "closed": 3, "noticed": 4, "withdrawn": 5}
 
 
 def listed(rows: pa.Table) -> pa.Table:

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from esjobs.core.identity import content_id
-from esjobs.schema.today import EVERYWHERE, LASTING
+from esjobs.schema.today import EVERYWHERE, LASTING, MAINTENANCE
 from esjobs.today import sentences
 from esjobs.today.findings import HOUR, Finding
 from esjobs.today.settings import TodaySettings
@@ -90,10 +90,13 @@ def after(
     night: date,
     settings: TodaySettings,
     silence: Silence | None = None,
+    *,
+    declared: bool = False,
 ) -> Incident | None:
     """Return the incident of a place after a night; None if there is none to remember.
 
     ``found``: None if the place was not judged. A place without jobs, or with few, ends nothing.
+    ``declared``: a declared outage covers at least half of the night.
     """
     if before is None or before.is_over:
         updated = _begun(before, found, night, settings)
@@ -103,7 +106,7 @@ def after(
         updated = _continued(before, found, night, settings)
     if updated is None:
         return None
-    updated = _silenced(updated, silence)
+    updated = _declared(before, _silenced(updated, silence), declared=declared)
     return replace(updated, sentence=sentences.sentence(updated))
 
 
@@ -170,6 +173,18 @@ def _seen(incident: Incident, found: Finding, night: date, cost: float) -> Incid
     keeps = found.share is None and incident.cause is not None
     cause = {} if keeps else sentences.cause_of(found)
     return replace(incident, metric=found.metric, n_sites=found.n_sites, **ranges, **cause)
+
+
+def _declared(before: Incident | None, after: Incident, *, declared: bool) -> Incident:
+    """Return an incident in maintenance, until a night without a declared outage shows it again."""
+    was = before is not None and before.state == MAINTENANCE
+    if after.state in LASTING and (declared or (was and after.seen_on != after.night)):
+        return replace(after, state=MAINTENANCE, change=None if was else MAINTENANCE)
+    if not was:
+        return after
+    # nobody was told of it: its end is no news, and what goes on is new
+    change = {"open": "opened", "acknowledged": after.change}.get(after.state)
+    return replace(after, change=change)
 
 
 def _silenced(incident: Incident, silence: Silence | None) -> Incident:

@@ -1,12 +1,13 @@
 """Watch of the sites from night to night, in memory: judged days and incidents. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
 from esjobs.publish.publication import finite
+from esjobs.records.declared.downtimes import Outages
 from esjobs.schema.today import EVERYWHERE
 from esjobs.today.days import Followed, Remembered
 from esjobs.today.findings import HOUR, Finding
@@ -27,13 +28,22 @@ _COLUMNS = {
 class Watch:
     """State of the watch: judged days as arrays, by metric a row per site (the last one everywhere)."""
 
-    def __init__(self, sites: Sequence[str], first: date, last: date, settings: TodaySettings) -> None:
+    def __init__(
+        self,
+        sites: Sequence[str],
+        first: date,
+        last: date,
+        settings: TodaySettings,
+        outages: Outages | None = None,
+    ) -> None:
         self._row = {name: number for number, name in enumerate((*sites, EVERYWHERE))}
         self._first = first
         self._settings = settings
         self._shape = (len(self._row), (last - first).days + 1)
         self._values: dict[str, dict[str, Any]] = {name: {} for name in _COLUMNS}
-        self._frozen = np.zeros(self._shape, np.bool_)
+        self._outages = outages or Outages()
+        days = [first + timedelta(days=n) for n in range(self._shape[1])]
+        self._frozen = np.array([[self._outages.covers(name, day) for day in days] for name in self._row])
         self._incidents: dict[tuple[str, str], Incident] = {}
 
     @property
@@ -93,7 +103,8 @@ class Watch:
         updated = {}
         for place in sorted({*found, *self._incidents}):
             silence = silences.get(place[0])
-            one = after(self._incidents.get(place), found.get(place), night, self._settings, silence)
+            before, declared = self._incidents.get(place), self._outages.covers(place[0], night)
+            one = after(before, found.get(place), night, self._settings, silence, declared=declared)
             if one is not None:
                 updated[place] = one
         self._incidents = updated

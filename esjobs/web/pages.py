@@ -27,6 +27,7 @@ from esjobs.render.person_page import person_page
 from esjobs.render.profile.profile import profile
 from esjobs.render.profile_page import columns_of, profile_page
 from esjobs.render.today_page import today_page
+from esjobs.today.incident import parts
 from esjobs.web.answers import Reply
 from esjobs.web.api import grouped
 from esjobs.web.jobs import job_rows
@@ -112,6 +113,16 @@ def profile_of(level: str) -> Handler:
         return _page(request, replace(profile_page(found, request.now), links=links))
 
     return handler
+
+
+def incident(request: Request) -> Reply:
+    """The cost of an incident at a site."""
+    site = request.one("site") or ""
+    form = Form("/incident", (FormField("site", "Site", site, ""), _window_field(request)), "Show")
+    found = request.session.flags.today.incident(site, window=request.one("window")) if site else ()
+    shown = [Part(visible(site), visible(row["sentence"]), [], [], columns_of(parts(row))) for row in found]
+    about = "Core-hours beyond what the same work usually takes; without a window, of the newest incident."
+    return _page(request, ProfilePage("Incident", about, shown, (), form))
 
 
 def person_of(kind: str) -> Handler:

@@ -56,6 +56,7 @@ PAGES: tuple[Route, ...] = (
     Route("/favicon.ico", pages.icon, "Nothing."),
     Route("/static/{name}", pages.static, "Style sheets."),
     Route("/site/{name:any}", pages.profile_of("site"), "A site with all its queues."),
+    Route("/incident", pages.incident, "Cost of an incident.", (Parameter("site", "Site."), _WINDOW)),
     Route("/queue/{name:any}", pages.profile_of("queue"), "A queue."),
     Route("/cpu/{name:any}", pages.profile_of("cpu"), "A CPU model."),
     Route("/user/{name:any}", pages.person_of("user"), "A user.", people=True),

@@ -223,7 +223,7 @@ class NotifySettings(_Section):
     give_up_days: Count = 7
     """A message that could not be delivered for N days is abandoned."""
     within_days: Count = 14
-    """Changes of nights longer ago are noted and not sent: who catches up a year writes to nobody."""
+    """Changes of nights longer ago are noted and not sent."""
     sites_from: date | None = None
     """The day (UTC) from which recipients of the role site are written to; not set: never."""
     critical_deviation: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=10)] = 0.5

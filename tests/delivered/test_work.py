@@ -66,6 +66,8 @@ def test_a_value_counts_while_it_is_valid(filled: Session) -> None:
         "recorded_h": 100.0,
         "pledge_h": None,
         "of_pledge_percent": None,
+        "available_share": None,
+        "of_available_percent": None,
         "gain_h": None,
         "gain_h_err": None,
         "no_declared_core_h": None,

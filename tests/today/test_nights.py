@@ -1,5 +1,6 @@
 """Daily watch of stored jobs: planted truth, repeated and interrupted nights, stores that lack things."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from esjobs.today.settings import TodaySettings
 from esjobs.today.watching import Watch
 from scheduler.notifications.incident_notices import incident_notices
 from tests.conftest import memory_session
+from tests.delivered.test_pledges import written
 from tests.today.grid_jobs import BAD_FROM, BAD_SITE, BAD_TO, DAYS, SITES, day, jobs_of, put
 
 SETTINGS = TodaySettings()
@@ -165,3 +167,25 @@ def test_a_report_counts_sites_and_open_incidents(filled: Session) -> None:
     report = update(filled.store, day(BAD_FROM), SETTINGS)
     assert (report.rows_in, report.rows_out) == (len(SITES), 1)
     assert report.counts == {"state open": 1}
+
+
+def test_a_declared_outage_is_listed_not_mailed_and_not_learned_from(filled: Session, tmp_path: Path) -> None:
+    first, last = day(BAD_FROM), day(BAD_TO + 1)
+    text = f"site,begin,until\n{BAD_SITE.lower()},{first}T12:00,{last}\n"
+    filled.ingest("downtimes", written(tmp_path, text, "d.csv"))
+    filled.flags.today.update()
+    for number in range(BAD_FROM, BAD_TO + 1):
+        assert incident(filled, number)["state"] == "maintenance"
+        assert incident_notices(filled.store, day(number)) == []
+    assert incident(filled, BAD_TO + 1)["state"] == "maintenance"
+    # the usual level is that of the days before
+    judged = filled.flags.today.days(BAD_SITE).rows.to_pylist()
+    (after,) = (row for row in judged if row["day"] == last and row["metric"] == "efficiency")
+    assert after["expected"] == pytest.approx(0.8, abs=0.03)
+
+
+def test_half_a_day_of_outage_counts_and_less_does_not(filled: Session, tmp_path: Path) -> None:
+    text = f"site,begin,until\n{BAD_SITE},{day(BAD_FROM)}T12:00:01,{day(BAD_FROM + 1)}\n"
+    filled.ingest("downtimes", written(tmp_path, text, "d.csv"))
+    filled.flags.today.update()
+    assert incident(filled, BAD_FROM)["state"] == "open"

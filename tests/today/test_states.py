@@ -75,6 +75,39 @@ def test_a_night_without_jobs_or_with_few_ends_nothing() -> None:
     assert [one and one.state for one in course(few)] == ["open"] * 4
 
 
+def maintained(*nights: tuple[tuple[bool, bool, float] | None, bool]) -> list[tuple[str, str | None] | None]:
+    one: Incident | None = None
+    found_of = [None if night is None else found(night) for night, _ in nights]
+    courses: list[tuple[str, str | None] | None] = []
+    for number, (finding, (_, declared)) in enumerate(zip(found_of, nights, strict=True)):
+        one = after(one, finding, FIRST + timedelta(days=number), SETTINGS, declared=declared)
+        courses.append(None if one is None else (one.state, one.change))
+    return courses
+
+
+def test_an_incident_in_a_declared_outage_is_listed_and_not_reported() -> None:
+    listed = ("maintenance", None)
+    assert maintained((BAD, True), (BAD, True), (None, True), (QUIET, False), (QUIET, False)) == [
+        *(("maintenance", "maintenance"), listed, listed, listed),
+        ("closed", None),
+    ]
+    assert maintained((MILD, True), (QUIET, True)) == [("noticed", "noticed"), ("noticed", None)]
+    assert maintained((QUIET, True)) == [None]
+
+
+def test_what_goes_on_after_a_declared_outage_is_reported() -> None:
+    assert maintained((BAD, True), (BAD, False), (BAD, False)) == [
+        ("maintenance", "maintenance"),
+        ("open", "opened"),
+        ("open", "lasting"),
+    ]
+    assert maintained((BAD, False), (BAD, True), (BAD, False)) == [
+        ("open", "opened"),
+        ("maintenance", "maintenance"),
+        ("open", "opened"),
+    ]
+
+
 def test_what_returns_within_a_week_is_the_same_incident() -> None:
     nights = course([found(each) for each in (BAD, QUIET, QUIET, QUIET, BAD)])
     first, last = nights[0], nights[-1]

@@ -106,6 +106,18 @@ def test_errors_are_short_and_protected(
         assert got.json["status"] == status
 
 
+def test_the_cost_of_an_incident(client: Client) -> None:
+    site = first_name(client, "site")
+    found = client.get(f"/incident?site={quote(site)}&window=2025-06-17/2025-06-20")
+    assert found.status == 200
+    assert "finished jobs: beyond the usual" in found.text
+    assert f'value="{site}"' in found.text
+    for where in ("site=NOWHERE&window=2025-06-17/2025-06-20", f"site={site}&window=nonsense"):
+        refused = client.get(f"/incident?{where}")
+        assert refused.status == 400
+        protected(refused.headers)
+
+
 def test_a_request_has_no_body(client: Client) -> None:
     assert client.get("/", body="x" * 10).status == 413
     assert client.get("/", transfer_encoding="chunked").status == 413
