@@ -123,9 +123,8 @@ class Day:
 
     def by_day(self, values: Floats) -> Floats:
         """Return sums of all rows, a row per site, a column per age."""
-        days = np.zeros((self.n_sites, DAYS_BACK + 1))
-        np.add.at(days, (self.sums.codes["site"], self.age), values)
-        return days
+        code = self.sums.codes["site"] * (DAYS_BACK + 1) + self.age
+        return sum_by(code, values, self.n_sites * (DAYS_BACK + 1)).reshape(self.n_sites, -1)
 
     def _volumes(self) -> tuple[Floats, Bools]:
         latest = ~self.now & (self.age <= WEEK)
