@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.incidents_grid import FIRST, FIRST_INCIDENT, N_DAYS, Made, Plant, make
+from benchmarks.incidents_metrics import DAYS, SIZES, Shift
 from benchmarks.machine import describe
 from esjobs.schema.today import EVERYWHERE, LASTING
 from esjobs.today.sentences import literals_of
@@ -90,13 +91,29 @@ def judged(made: Made, settings: TodaySettings) -> tuple[list[list[Incident]], f
 
 def measured(seed: int, kind: str, settings: TodaySettings) -> Result:
     """Judge one grid: ``quiet``, ``campaigns``, or with ``incidents`` besides campaigns."""
-    made = make(seed, campaigns=kind != "quiet", incidents=kind == "incidents")
+    made = make(seed, campaigns=kind != "quiet", incidents=kind == "incidents", shifted=kind == "shifts")
     nights, seconds = judged(made, settings)
     result = Result(seconds=seconds, nights=N_DAYS)
     _false(kind, made, nights, result)
     for number, plant in enumerate(made.plants):
         _told(plant, made.lost[number], made, nights, result)
+    for one in made.shifts:
+        _shift_told(one, made, nights, result)
     return result
+
+
+def _shift_told(one: Shift, made: Made, nights: Sequence[Sequence[Incident]], result: Result) -> None:
+    site = made.sums.names["site"][one.site]
+    opened = [
+        (night, each)
+        for night in range(one.start, one.start + DAYS)
+        for each in nights[night]
+        if each.site == site and each.metric == one.metric and each.state in LASTING
+    ]
+    result.told[f"{one.metric} x {SIZES[one.metric]:g}: within its {DAYS} days"].add(bool(opened))
+    if opened:
+        first = (opened[0][1].since - FIRST).days
+        result.told[f"{one.metric}: first day right"].add(first == one.start)
 
 
 def _site(plant: Plant) -> str | None:
@@ -119,12 +136,23 @@ def _false(kind: str, made: Made, nights: Sequence[Sequence[Incident]], result: 
             if one.change not in ("opened", "reopened") or night in affected[one.site]:
                 continue
             what = "everywhere" if one.site == EVERYWHERE else "sites"
-            key = f"{one.site} {one.cause_key if one.site == EVERYWHERE else ''}"
+            if _is_shift(one, made, night):
+                continue
+            what = "other metrics" if one.what else what
+            key = f"{one.site} {one.cause_key if one.site == EVERYWHERE else one.group}"
             if night - last_told.get(key, -99) > 7:
                 result.false[f"{kind}: {what}"] += 1
                 result.false[f"{kind}: {what}, {one.metric}"] += 1
                 result.details.append(f"{kind} night {night} {one.surprise:.2f} {one.sentence}")
             last_told[key] = night
+
+
+def _is_shift(one: Incident, made: Made, night: int) -> bool:
+    names = made.sums.names["site"]
+    return any(
+        names[each.site] == one.site and each.start <= night <= each.start + DAYS + AFTER
+        for each in made.shifts
+    )
 
 
 def _told(
@@ -182,7 +210,7 @@ def _is(one: Incident, plant: Plant, wide: bool) -> bool:
     if one.state not in LASTING:
         return False
     if not wide:
-        return one.site == _site(plant)
+        return one.site == _site(plant) and not one.what
     return one.site == EVERYWHERE and one.metric == plant.metric
 
 
@@ -241,7 +269,8 @@ def text(result: Result, seeds: Sequence[int]) -> str:
         "",
         f"{machine['cpu']}; `python -m benchmarks.incidents`; {versions}. Seeds "
         f"{', '.join(map(str, seeds))}; the method was tuned on others. Each seed makes a quiet grid, one "
-        f"with campaigns, and one with campaigns and 16 incidents: {N_DAYS} days of 60 sites, judged from "
+        f"with campaigns, one with campaigns and 16 incidents, and one with campaigns and 10 shifts of other "
+        f"metrics (``--kinds``): {N_DAYS} days of 60 sites, judged from "
         f"day {FIRST_JUDGED} on; incidents begin from day {FIRST_INCIDENT} on. Costs are true ones, as "
         "shares of the core-hours of the site's week; those everywhere of the week of a mean "
         "site.",
@@ -250,15 +279,23 @@ def text(result: Result, seeds: Sequence[int]) -> str:
         "|---|---|",
         *(f"| {name} | {count} |" for name, count in sorted(result.told.items())),
         "",
-        "| grids | site-nights | false ones of sites per 100 | efficiency | failures | everywhere, number |",
-        "|---|---|---|---|---|---|",
+        "| grids | site-nights | false ones of sites per 100 | efficiency | failures | everywhere, number | "
+        "other metrics per 100 | of waiting, throughput, memory, CPU models, number |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for kind in ("quiet", "campaigns", "incidents"):
+    for kind in ("quiet", "campaigns", "incidents", "shifts"):
         nights = result.site_nights[kind]
         if nights:
             rates = [result.false[f"{kind}: sites{more}"] for more in ("", ", efficiency", ", failed")]
             shares = " | ".join(f"{100 * rate / nights:.2f}" for rate in rates)
-            lines.append(f"| {kind} | {nights:,} | {shares} | {result.false[f'{kind}: everywhere']} |")
+            other = f"{kind}: other metrics"
+            by_metric = ", ".join(
+                str(result.false[f"{other}, {metric}"]) for metric in SIZES if metric != "arrivals"
+            )
+            lines.append(
+                f"| {kind} | {nights:,} | {shares} | {result.false[f'{kind}: everywhere']} | "
+                f"{100 * result.false[other] / nights:.2f} | {by_metric} |"
+            )
     lines += ["", f"One night: {result.seconds / max(result.nights, 1):.2f} s.", ""]
     return "\n".join(lines)
 
@@ -266,7 +303,7 @@ def text(result: Result, seeds: Sequence[int]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="101,102,103,104")
-    parser.add_argument("--kinds", default="quiet,campaigns,incidents")
+    parser.add_argument("--kinds", default="quiet,campaigns,incidents,shifts")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--details", action="store_true")
     parser.add_argument("--out", type=Path, default=None)

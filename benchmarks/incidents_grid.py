@@ -5,13 +5,15 @@ heavy-tailed days of sites, slow drift, bursts of failures, new sites, late reco
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
-from esjobs.today.sums import Sums
+from benchmarks.incidents_metrics import Shift, shifts, with_metrics
+from esjobs.schema.today import WAITED
+from esjobs.today.sums import ADDED, Sums
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,6 +64,7 @@ class Made:
     week: Floats
     rng: np.random.Generator
     n_rows: int = field(init=False)
+    shifts: list[Shift] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.n_rows = len(self.sums.day)
@@ -74,19 +77,29 @@ class Made:
         jobs = sums.n_jobs[today]
         kept = np.random.default_rng([night, self.n_rows]).binomial(jobs.astype(np.int64), part)
         keep[today] = np.divide(kept, jobs, out=np.zeros(len(jobs)), where=jobs > 0)
-        rounded = np.rint(sums.n_jobs * keep)
-        chosen = rounded > 0
-        numbers = (sums.core_s, sums.n_measured, sums.measured_core_s, sums.cpu_s)
-        thinned = Sums(sums.day, sums.codes, sums.names, rounded, *(values * keep for values in numbers))
-        return thinned.rows(chosen)
+        return thinned(sums, keep)
 
 
-def make(seed: int, *, campaigns: bool, incidents: bool) -> Made:
-    """Make the sums of a grid."""
+def thinned(sums: Sums, keep: Floats) -> Sums:
+    """Return a part of the jobs of each row."""
+    parts = {name: getattr(sums, name) * keep for name in ADDED}
+    parts["n_jobs"] = np.rint(parts["n_jobs"])
+    return replace(sums, **parts, waited=sums.waited * keep[:, None]).rows(parts["n_jobs"] > 0)
+
+
+def make(seed: int, *, campaigns: bool, incidents: bool, shifted: bool = False) -> Made:
+    """Make the sums of a grid. ``shifted``: with planted deviations of other metrics."""
     rng = np.random.default_rng([seed, 36])
     grid = _Grid(rng, campaigns)
     plants = grid.plants() if incidents else []
-    return grid.days(plants)
+    made = grid.days(plants)
+    other = np.random.default_rng([seed, 78])
+    old = np.flatnonzero((grid.born == 0) & (grid.size > 150)).tolist()
+    made.shifts = shifts(other, old, FIRST_INCIDENT, N_DAYS) if shifted else []
+    sums, left = with_metrics(made.sums, FIRST.toordinal(), seed, made.shifts)
+    made.sums = thinned(sums, left)
+    made.n_rows = len(made.sums.day)
+    return made
 
 
 class _Grid:
@@ -213,8 +226,10 @@ class _Grid:
             "task": self.task_names,
             "outcome": ["finished", *CATEGORIES],
         }
-        numbers = (columns[name] for name in ("n", "core", "measured", "measured_core", "cpu"))
-        sums = Sums(columns["day"].astype(np.int64), codes, names, *numbers)
+        numbers = [columns[name] for name in ("n", "core", "measured", "measured_core", "cpu")]
+        nothing = np.zeros(len(columns["day"]))
+        others = (*[nothing] * 4, np.zeros((len(nothing), len(WAITED))))
+        sums = Sums(columns["day"].astype(np.int64), codes, names, *numbers, *others)
         days = np.maximum((usual > 0).sum(axis=1), 1)
         return Made(sums, self.missing, list(plants), lost, usual.sum(axis=1) / days * 7, self.rng)
 

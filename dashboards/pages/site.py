@@ -94,27 +94,28 @@ WRONG_TODAY = replace(
     optional=False,
 )
 
-EXPECTED = Panel(
-    "site-efficiency-expected",
-    "CPU efficiency per day, observed and expected",
-    "rows",
-    "One site",
-    View("today_days", where=(Where("metric", ("efficiency", "failed")),), sort=("-day", "metric")),
-    "Expected: before the day was known, with two standard deviations.",
-    fields=(
-        Entry("day", "Day"),
-        Entry("site", "Site", "name", "label"),
-        Entry("metric", "Metric", "name"),
-        Entry("observed", "Observed", "fraction"),
-        Entry("expected", "Expected", "fraction"),
-        Entry("low", "from", "fraction"),
-        Entry("high", "to", "fraction"),
-        Entry("cost_core_h", "Core-hours lost", "number"),
-        Entry("in_incident", "Incident", "yesno"),
-        Entry("partial", "Few jobs", "yesno"),
-    ),
-    empty="No judged days; run: esjobs today --update",
-)
+
+def _days(metric: str, title: str, heading: str) -> Panel:
+    return Panel(
+        f"site-days-{metric}",
+        title,
+        "days",
+        "One site",
+        View("today_days", where=(Where("metric", (metric,)),), sort=("-day",)),
+        "Band: expected before the day was known. Shaded: incident. Hollow: few jobs. Of several sites "
+        "the first is drawn.",
+        fields=(
+            *(Entry("site", "Site", "name", "label"), Entry("day", "Day", "time", "x")),
+            *(Entry("observed", heading, "fraction", "y"), Entry("expected", "expected", "fraction")),
+            *(Entry("low", "from", "fraction"), Entry("high", "to", "fraction")),
+            *(Entry("in_incident", "Incident", "yesno"), Entry("partial", "Few jobs", "yesno")),
+        ),
+        empty="No judged days; run: esjobs today --update",
+    )
+
+
+EFFICIENCY_DAYS = _days("efficiency", "Is the efficiency as expected?", "CPU efficiency")
+FAILED_DAYS = _days("failed", "Do more jobs fail than expected?", "Failed")
 
 BY_TYPE = Panel(
     "site-by-type",
@@ -324,12 +325,12 @@ SITE = Page(
         (13, ((QUEUES, 48),)),
         (8, ((COMBINED, 48),)),
         (8, ((WRONG_TODAY, 48),)),
+        (13, ((EFFICIENCY_DAYS, 24), (FAILED_DAYS, 24))),
         (10, ((CHECKED, 48),)),
         (24, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
         (18, ((MIX, 24), (BY_MIX, 24))),
         (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),
         (15, ((FAILURES, 24), (WAITING, 24))),
-        (16, ((EXPECTED, 48),)),
         (16, ((TASK_ROWS, 48),)),
         (16, ((SITE_ROWS, 48),)),
     ),

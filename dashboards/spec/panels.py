@@ -43,6 +43,7 @@ Kind = Literal[
     "busy",
     "coverage",
     "beside",
+    "days",
     "ranked",
     "caption",
     "against-scores",

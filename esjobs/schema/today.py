@@ -11,30 +11,46 @@ LASTING = ("open", "acknowledged", MAINTENANCE)
 CHANGES = ("noticed", "opened", "reopened", "lasting", "over", "withdrawn", "acknowledged", MAINTENANCE)
 """Changes of an incident by a night."""
 EFFICIENCY, FAILED = "efficiency", "failed"
-"""Metrics that are watched; a category of failures is ``failed: CATEGORY``."""
+"""Metrics that cost core-hours; a category of failures is ``failed: CATEGORY``."""
+WAIT_EDGES_S = tuple(2.0**power for power in range(7, 18))
+"""Edges of the bins of waiting times: 2 minutes to 36 hours."""
+WAITED = tuple(f"waited_{number}" for number in range(len(WAIT_EDGES_S) + 1))
+"""Columns with the numbers of jobs in these bins."""
 EVERYWHERE = "everywhere"
 """In place of a site: an incident of several sites."""
 
 _DAY = column("day", "day", "day of the end times")
 _SITE = column("site", "keyword", "site; everywhere: all sites together")
 
+_METRICS = (
+    "efficiency, failed, failed: CATEGORY, waiting (s), throughput (core-hours), memory (B per core), "
+    "unknown cpu, arrivals (jobs)"
+)
 DAY_SUMS = Table(
     "day_sums",
-    "sums of the jobs of a day by queue, task and outcome, from which the daily watch expects and judges",
+    "sums of the jobs of a day, from which the daily watch expects and judges",
     "day",
     (
         _DAY,
         column("queue", "keyword", "queue of the jobs"),
-        column("task_id", "keyword", "task of the jobs; null if the records name none"),
+        column("task_id", "keyword", "task of the jobs"),
         column("processing_type", "keyword", "processing type of the jobs"),
         column("core_class", "keyword", "single or multi"),
-        column("outcome", "keyword", "finished, or the kind of failure, with the exit code if there is one"),
+        column("outcome", "keyword", "finished, or kind of failure and exit code"),
         column("n_jobs", "integer", "number of jobs", "jobs"),
         column("core_s", "number", "sum of wall-clock time x cores", "core s"),
-        column("n_measured", "integer", "jobs with CPU time, wall-clock time and cores", "jobs"),
-        column("measured_core_s", "number", "sum of wall-clock time x cores of these", "core s"),
-        column("cpu_s", "number", "sum of CPU time of these", "s"),
+        column("n_measured", "integer", "jobs with CPU time, wall-clock time, cores", "jobs"),
+        column("measured_core_s", "number", "their wall-clock time x cores", "core s"),
+        column("cpu_s", "number", "their CPU time", "s"),
         column("fingerprint", "keyword", "fingerprint of the jobs of the day"),
+        column("n_memory", "integer", "jobs with resident memory and cores", "jobs"),
+        column("memory_b", "number", "their largest resident memory", "B"),
+        column("memory_cores", "number", "their cores", "cores"),
+        column("n_unknown_cpu", "integer", "jobs of unknown CPU model", "jobs"),
+        *(
+            column(name, "integer", f"waited from {low:.0f} s", "jobs")
+            for name, low in zip(WAITED, (0.0, *WAIT_EDGES_S), strict=True)
+        ),
     ),
     time="day",
     made_by="today",
@@ -49,22 +65,25 @@ TODAY_DAYS = Table(
     (
         _DAY,
         _SITE,
-        column("metric", "keyword", "efficiency, failed (share of jobs), or failed: CATEGORY"),
-        column("observed", "number", "observed share"),
-        column("expected", "number", "expected share"),
-        column("low", "number", "expected less two standard deviations"),
-        column("high", "number", "expected plus two standard deviations"),
-        column("observed_sum", "number", "observed CPU s, or failed jobs"),
-        column("expected_sum", "number", "expected CPU s, or failed jobs"),
-        column("base_sum", "number", "core s of finished jobs, or finished and failed jobs"),
-        column("variance", "number", "variance of the logarithm before the scale of the site"),
-        column("surprise", "number", "standard deviations to the bad side, by the tail of the distribution"),
-        column("cost_core_h", "number", "core-hours lost beyond the expected; negative: gained", "core h"),
-        column("week_core_h", "number", "core-hours of the site in the week before", "core h"),
+        column("metric", "keyword", _METRICS),
+        column("observed", "number", "observed value"),
+        column("expected", "number", "expected value"),
+        column("low", "number", "two standard deviations less"),
+        column("high", "number", "two standard deviations more"),
+        column("observed_sum", "number", "observed numerator"),
+        column("expected_sum", "number", "expected numerator"),
+        column("base_sum", "number", "denominator"),
+        column("variance", "number", "variance of the logarithm"),
+        column("surprise", "number", "standard deviations to the bad side"),
         column(
-            "in_incident", "boolean", "true if an incident of the site was open: the day is not learned from"
+            "cost_core_h",
+            "number",
+            "core-hours lost beyond the expected; negative: gained",
+            "core h",
         ),
-        column("partial", "boolean", "true if less than half of the usual jobs have arrived"),
+        column("week_core_h", "number", "core-hours of the week before", "core h"),
+        column("in_incident", "boolean", "true if an incident was open: not learned from"),
+        column("partial", "boolean", "true if less than half of the usual jobs arrived"),
     ),
     time="day",
     made_by="today",
@@ -82,33 +101,41 @@ _INCIDENT = (
     column("until", "day", "last day; null while it lasts"),
     column("nights", "integer", "nights on which it was seen", "nights"),
     column("seen_on", "day", "last night on which it was seen"),
-    column("quiet_nights", "integer", "nights in a row without it", "nights"),
-    column("efficiency", "number", "CPU efficiency of finished jobs on the night"),
+    column("quiet_nights", "integer", "nights without it", "nights"),
+    column("efficiency", "number", "CPU efficiency of the night"),
     column("efficiency_expected", "number", "expected CPU efficiency"),
-    column("efficiency_low", "number", "lower end of the expected range"),
-    column("efficiency_high", "number", "upper end of the expected range"),
-    column("failed", "number", "failed over finished and failed jobs on the night"),
+    column("efficiency_low", "number", "expected from"),
+    column("efficiency_high", "number", "expected to"),
+    column("failed", "number", "share of failed jobs"),
     column("failed_expected", "number", "expected share of failed jobs"),
-    column("failed_low", "number", "lower end of the expected range"),
-    column("failed_high", "number", "upper end of the expected range"),
-    column("metric", "keyword", "metric that costs more: efficiency or failed"),
-    column("cost_core_h", "number", "core-hours lost on the night beyond the expected", "core h"),
+    column("failed_low", "number", "expected from"),
+    column("failed_high", "number", "expected to"),
+    column("metric", "keyword", "metric; of efficiency and failed the costlier one"),
+    column("cost_core_h", "number", "core-hours lost on the night", "core h"),
     column("total_core_h", "number", "core-hours lost since the first day", "core h"),
-    column("week_share", "number", "total over the core-hours of the site's week"),
-    column("cause", "text", "part of the jobs that explains most of the loss"),
-    column("cause_share", "number", "share of the loss that it explains"),
-    column("cause_key", "keyword", "names of the cause, that distinguish incidents"),
+    column("week_share", "number", "total over the site's week"),
+    column("cause", "text", "part of the jobs that explains most"),
+    column("cause_share", "number", "share that it explains"),
+    column("cause_key", "keyword", "names of the cause"),
     column("n_sites", "integer", "sites concerned", "sites"),
     column("surprise", "number", "largest surprise of the last three nights"),
     column("acknowledged_by", "keyword", "person who acknowledged it"),
-    column("acknowledged_until", "day", "night on which it is reported again"),
+    column("acknowledged_until", "day", "night of the next report"),
     column("sentence", "text", "incident in words"),
+    column("what", "text", "deviation of another metric"),
+    column("observed", "number", "its value"),
+    column("expected", "number", "expected value"),
+    column("low", "number", "expected from"),
+    column("high", "number", "expected to"),
+    column("onset", "time", "hour of the onset"),
+    column("onset_low", "time", "earliest"),
+    column("onset_high", "time", "latest"),
 )
 _SHOWN = columns("state since site sentence cost_core_h total_core_h cause cause_share")
 
 INCIDENTS = Table(
     "incidents",
-    "incidents of sites as of the last night, with onset, cost and cause",
+    "incidents as of the last night",
     "state",
     _INCIDENT,
     made_by="today",
@@ -118,7 +145,7 @@ INCIDENTS = Table(
 )
 INCIDENT_NIGHTS = Table(
     "incident_nights",
-    "incidents of each night, from which the next night continues",
+    "incidents of each night",
     "night",
     _INCIDENT,
     time="night",

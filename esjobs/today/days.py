@@ -22,7 +22,8 @@ WEEK = 7
 class Remembered:
     """Streams of earlier days: per metric a row per site (the last one everywhere), oldest day first.
 
-    NaN where nothing is stored. ``frozen``: days of open incidents.
+    NaN where nothing is stored. ``frozen``: days of open incidents of efficiency and failures; ``apart``: of
+    those of other metrics.
     """
 
     observed: Mapping[str, Floats] = field(default_factory=dict)
@@ -30,6 +31,13 @@ class Remembered:
     variance: Mapping[str, Floats] = field(default_factory=dict)
     z: Mapping[str, Floats] = field(default_factory=dict)
     frozen: Bools | None = None
+    apart: Mapping[str, Bools] = field(default_factory=dict)
+
+    def frozen_of(self, metric: str, places: int) -> Bools:
+        """Return the days of open incidents of a metric."""
+        costs = metric.partition(":")[0] in (EFFICIENCY, FAILED)
+        frozen = self.frozen if costs else self.apart.get(metric)
+        return np.zeros((places, DAYS_BACK), np.bool_) if frozen is None else frozen
 
     def of(self, what: Mapping[str, Floats], metric: str, places: int) -> Floats:
         """Return the numbers of a metric, NaN where there are none."""
@@ -37,7 +45,7 @@ class Remembered:
 
     def past(self, metric: str, places: int) -> Past:
         """Return the days of a metric that are learned from."""
-        frozen = np.zeros((places, DAYS_BACK), np.bool_) if self.frozen is None else self.frozen
+        frozen = self.frozen_of(metric, places)
         observed, expected, variance = (
             np.where(frozen, np.nan, self.of(what, metric, places))
             for what in (self.observed, self.expected, self.variance)
@@ -113,10 +121,14 @@ class Day:
         sums = sum_by(self.sums.codes["site"][rows], values[rows], self.n_sites)
         return np.append(sums, sums.sum())
 
+    def by_day(self, values: Floats) -> Floats:
+        """Return sums of all rows, a row per site, a column per age."""
+        code = self.sums.codes["site"] * (DAYS_BACK + 1) + self.age
+        return sum_by(code, values, self.n_sites * (DAYS_BACK + 1)).reshape(self.n_sites, -1)
+
     def _volumes(self) -> tuple[Floats, Bools]:
         latest = ~self.now & (self.age <= WEEK)
-        days = np.zeros((self.n_sites, DAYS_BACK + 1))
-        np.add.at(days, (self.sums.codes["site"], self.age), self.sums.n_jobs)
+        days = self.by_day(self.sums.n_jobs)
         n_recent = (days[:, 1 : WEEK + 1] > 0).sum(axis=1)
         core, today = (self.by_site(rows, self.sums.core_s)[:-1] for rows in (latest, self.now))
         week = np.where(n_recent > 0, core / np.maximum(n_recent, 1), today) * WEEK

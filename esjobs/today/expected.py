@@ -210,10 +210,15 @@ class Surprise:
     sd: Floats
 
 
-def ratio_surprise(observed: Floats, expected: Floats, variance: Floats, past: Past) -> Surprise:
-    """Return the surprise of low sums: a Student-t on the log ratio with the stream's own scatter."""
+def ratio_surprise(
+    observed: Floats, expected: Floats, variance: Floats, past: Past, *, bad: int = -1
+) -> Surprise:
+    """Return the surprise of low sums: a Student-t on the log ratio with the stream's own scatter.
+
+    ``bad``: 1 for that of high ones.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        residual = -np.log(past.observed / past.expected)
+        residual = bad * np.log(past.observed / past.expected)
     residual = np.where(np.isfinite(residual), residual, np.nan)
     spread = np.where(np.isfinite(residual), past.variance, np.nan)
     scale = 2.2 * _median(residual**2 / spread, 1.0)
@@ -224,9 +229,9 @@ def ratio_surprise(observed: Floats, expected: Floats, variance: Floats, past: P
     own = (np.nansum(square, axis=1) + 7 * scale) / (n + 7)
     young = OWN_SD**2 / (1 + n * (OWN_SD / DAY_SD) ** 2)
     sd = np.sqrt(own * variance + young)
-    mean = expected * np.exp(-centre)
+    mean = expected * np.exp(bad * centre)
     with np.errstate(divide="ignore", invalid="ignore"):
-        low = -np.log(observed / mean)
+        low = bad * np.log(observed / mean)
     usable = (expected > 0) & (variance > 0)
     tail = stats.t.sf(np.where(usable, low, 0.0) / np.where(usable, sd, 1.0), 4 + n / 2)
     return Surprise(_z(tail), mean, sd)

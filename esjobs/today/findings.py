@@ -11,7 +11,7 @@ Literals = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Range:
-    """Observed share, the expected one and its range of two standard deviations."""
+    """Observed value, the expected one and its range of two standard deviations."""
 
     observed: float
     expected: float
@@ -26,7 +26,8 @@ class Finding:
     ``surprising``: the tail is small enough. ``costly``: the loss is large enough. ``z``: of the night,
     ``surprise``: of up to three nights, over their thresholds if above 1. ``cost``: core s of the night;
     ``week``: of the place. ``began``: nights before in which it began, ``earlier`` their cost.
-    ``literals``: the cause; ``share``: of the loss that it explains.
+    ``literals``: the cause; ``share``: of the loss that it explains. ``shown``, ``what``: value and words of
+    a metric beside efficiency and failures.
     """
 
     site: str
@@ -45,8 +46,10 @@ class Finding:
     literals: Literals = ()
     share: float | None = None
     n_sites: int = 1
+    shown: Range | None = None
+    what: str | None = None
 
     @property
     def is_judged(self) -> bool:
         """True if there were jobs."""
-        return self.efficiency is not None or self.failed is not None
+        return any(each is not None for each in (self.efficiency, self.failed, self.shown))

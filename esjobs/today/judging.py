@@ -10,15 +10,11 @@ from esjobs.today.causes import Leaves, partitions_of, scan
 from esjobs.today.days import WEEK, Bools, Day, Followed, Remembered
 from esjobs.today.expected import NIGHTS, Floats, of_nights, onset
 from esjobs.today.findings import Finding, Literals, Range
+from esjobs.today.metrics import LEAST_OF_NIGHT, METRICS, ONSET_DAYS, PARTIAL_MORE, WINDOWS_MORE
 from esjobs.today.settings import TodaySettings
 from esjobs.today.streams import Stream, efficiency, efficiency_stream, failure_streams, failures
 from esjobs.today.sums import Sums
 from esjobs.today.wide import Wide, efficiency_leaves, factors, failure_leaves, named, wide_parts
-
-PARTIAL_MORE = 1.5  # Surprise that a partial day needs more
-WINDOWS_MORE = 0.2  # Surprise that several nights need more
-LEAST_OF_NIGHT = 1.0  # Surprise of the night itself, whatever its window says
-ONSET_DAYS = 14
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,10 @@ def judge(
         **failure_streams(day, failed, failed_sides, categories),
     }
     of_sites = Sites(day, streams, leaves, wide, settings).findings()
-    found = (*of_sites, *(one.finding for one in wide))
+    others = {metric: metric.stream(day) for metric in METRICS}
+    apart = (each for metric, stream in others.items() for each in metric.findings(day, stream))
+    found = (*of_sites, *(one.finding for one in wide), *apart)
+    streams |= {metric.name: stream for metric, stream in others.items()}
     return Judgement(day.sites, streams, found, day.week, day.partial)
 
 

@@ -22,6 +22,7 @@ from esjobs.records.names.sites import Sites
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, STATES, TODAY_DAYS
 from esjobs.store.base import Change, Hide, JobStore
+from esjobs.today.onset import with_hour
 from esjobs.today.settings import TodaySettings
 from esjobs.today.states import Incident, Silence
 from esjobs.today.sums import DAYS_BACK, make_sums, of_days, read_sums, sums_of
@@ -117,6 +118,7 @@ class Walk:
         for night in self._nights:
             days = of_days(self._sums, Window.of_days(night - timedelta(days=DAYS_BACK), night))
             rows = watch.night(night, sums_of(days, self._sites), silences)
+            watch.change(self._with_hour)
             self._of_night[night] = watch.incidents
             self._n_sites[night] = len({row["site"] for row in rows} - {EVERYWHERE})
             written.append(_replaced(self._store, TODAY_DAYS, str(night), rows))
@@ -125,6 +127,10 @@ class Walk:
             of_state = [one for one in watch.incidents if one.state == state]
             written.append(_replaced(self._store, INCIDENTS, state, _rows(of_state)))
         return written
+
+    def _with_hour(self, one: Incident) -> Incident:
+        queues = [name or "" for name in pc.unique(self._sums.column("queue")).to_pylist()]
+        return with_hour(self._store, one, [name for name in queues if self._sites.of(name).name == one.site])
 
     def report(self, night: date, seconds: float) -> RunReport:
         """Return the report of the requested night."""

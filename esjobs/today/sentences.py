@@ -31,7 +31,7 @@ def literals_of(key: str) -> tuple[str, "Literals"]:
 def cause_of(found: "Finding") -> dict[str, Any]:
     """Return the columns about the cause of a finding."""
     return {
-        "cause": _cause(found),
+        "cause": None if found.what else _cause(found),
         "cause_share": found.share,
         "cause_key": key_of(found.metric, found.literals),
     }
@@ -84,17 +84,28 @@ def sentence(one: "Incident") -> str:
         lasted = many((one.until - one.since).days + 1, "day")
         first, last = day(one.since), day(one.until)
         days = first if first == last else f"{first} to {last} ({lasted})"
-        return f"{place}: {what_is_wrong(one)}, {days}; {hours(one.total_core_h)}"
-    parts = [
-        f"{what_is_wrong(one)} since {day(one.since)}",
-        _why(one),
-        f"{hours(one.cost_core_h or 0.0)} a day, {hours(one.total_core_h)} so far",
-    ]
+        cost = "" if one.what else f"; {hours(one.total_core_h)}"
+        return f"{place}: {what_is_wrong(one)}, {days}{cost}"
+    parts = [f"{what_is_wrong(one)} since {_since(one)}", _why(one)]
+    if not one.what:
+        parts.append(f"{hours(one.cost_core_h or 0.0)} a day, {hours(one.total_core_h)} so far")
     return f"{place}: {'; '.join(filter(None, parts))}"
+
+
+def _since(one: "Incident") -> str:
+    times = [
+        f"{day(each.date())} {each:%H:%M}" for each in (one.onset, one.onset_low, one.onset_high) if each
+    ]
+    if one.onset is None or len(times) < 3:
+        return day(one.since)
+    low, high = (each.removeprefix(f"{day(one.onset.date())} ") for each in times[1:])
+    return times[0] if low == high else f"{times[0]} ({low} to {high})"
 
 
 def what_is_wrong(one: "Incident") -> str:
     """Return the metrics of an incident that are outside of what was expected, the costlier one first."""
+    if one.what:
+        return one.what
     efficiency, failures = _efficiency(one), _failures(one)
     ordered = (efficiency, failures) if one.metric == EFFICIENCY else (failures, efficiency)
     return ", ".join(filter(None, ordered)) or "no numbers"

@@ -3,8 +3,8 @@
 So a night that is run again, and those after it, give equal states in any order of runs.
 """
 
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from esjobs.core.identity import content_id
@@ -61,17 +61,33 @@ class Incident:
     acknowledged_by: str | None = None
     acknowledged_until: date | None = None
     sentence: str | None = None
+    what: str | None = None
+    observed: float | None = None
+    expected: float | None = None
+    low: float | None = None
+    high: float | None = None
+    onset: datetime | None = None
+    onset_low: datetime | None = None
+    onset_high: datetime | None = None
 
     @property
     def key(self) -> tuple[str, str]:
-        """Identity among the incidents of a night: a site, or a part of the jobs everywhere."""
-        return self.site, (self.cause_key or "") if self.site == EVERYWHERE else ""
+        """Identity among the incidents of a night: a site and metric, or a part of the jobs everywhere."""
+        if self.site == EVERYWHERE:
+            return self.site, self.cause_key or ""
+        return self.site, self.group
+
+    @property
+    def group(self) -> str:
+        """Metric; empty for efficiency and failures, which are one incident of a site."""
+        return (self.metric or "") if self.what else ""
 
     @classmethod
     def key_of(cls, found: Finding) -> tuple[str, str]:
         """Return the identity of the incident that a finding belongs to."""
-        wide = found.site == EVERYWHERE
-        return found.site, sentences.key_of(found.metric, found.literals) if wide else ""
+        if found.site == EVERYWHERE:
+            return found.site, sentences.key_of(found.metric, found.literals)
+        return found.site, found.metric if found.what else ""
 
     @property
     def frozen(self) -> bool:
@@ -124,9 +140,8 @@ def _begun(
         seen = replace(before, state=state, change="reopened", until=None, quiet_nights=0)
         return _seen(seen, found, night, found.cost)
     since = night - timedelta(days=found.began)
-    key = sentences.key_of(found.metric, found.literals)
-    what = key if found.site == EVERYWHERE else ""
-    identity = content_id({"site": found.site, "what": what, "since": since.isoformat()})
+    site, what = Incident.key_of(found)
+    identity = content_id({"site": site, "what": what, "since": since.isoformat()})
     new = Incident(identity, night, found.site, state, "opened" if found.costly else "noticed", since)
     return _seen(new, found, night, found.cost + max(found.earlier, 0.0))
 
@@ -134,7 +149,7 @@ def _begun(
 def _continued(before: Incident, found: Finding, night: date, settings: TodaySettings) -> Incident:
     lasting = before.state in LASTING
     mean = before.total_core_h / max(before.nights, 1)
-    calm = found.z < CALM and found.cost / HOUR < CALM_COST * mean
+    calm = found.z < CALM and found.cost / HOUR <= CALM_COST * mean
     if not lasting:
         calm = not found.surprising
     if calm and not found.partial:
@@ -170,9 +185,11 @@ def _seen(incident: Incident, found: Finding, night: date, cost: float) -> Incid
     for name, shown in (("efficiency", found.efficiency), ("failed", found.failed)):
         values = (None,) * 4 if shown is None else (shown.observed, shown.expected, shown.low, shown.high)
         ranges |= dict(zip((name, f"{name}_expected", f"{name}_low", f"{name}_high"), values, strict=True))
+    if found.shown is not None:
+        ranges |= asdict(found.shown)
     keeps = found.share is None and incident.cause is not None
     cause = {} if keeps else sentences.cause_of(found)
-    return replace(incident, metric=found.metric, n_sites=found.n_sites, **ranges, **cause)
+    return replace(incident, metric=found.metric, what=found.what, n_sites=found.n_sites, **ranges, **cause)
 
 
 def _declared(before: Incident | None, after: Incident, *, declared: bool) -> Incident:

@@ -29,12 +29,16 @@ GRID_SD = 0.02  # Scatter of the grid from day to day, in ln
 
 @dataclass(frozen=True)
 class Sides:
-    """Observed, expected, denominator and relative variance, by site, then everywhere by the past alone."""
+    """Observed, expected, denominator and relative variance, by site, then everywhere by the past alone.
+
+    ``before``: what the night before would have been today, if it counts too.
+    """
 
     observed: Floats
     expected: Floats
     base: Floats
     variance: Floats
+    before: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def efficiency(day: Day) -> Expectations:
     suspects = np.zeros(day.n_sites, np.bool_)
     for _ in range(2):
         expected = day.expected(cells, prior, EFFICIENCY, suspects)
-        sides = _sides(day, cells, expected)
+        sides = sides_of(day, cells, expected)
         suspects = surprise(sides)[:-1] > SUSPECT
     return Expectations(cells, expected, sides)
 
@@ -86,13 +90,14 @@ def failures(day: Day) -> Expectations:
     suspects = np.zeros(day.n_sites, np.bool_)
     for _ in range(2):
         expected = day.expected(cells, prior, FAILED, suspects)
-        sides = _sides(day, cells, expected)
+        sides = sides_of(day, cells, expected)
         past = day.past_of(FAILED)
         suspects = count_surprise(sides.observed, sides.expected, sides.variance, past).z[:-1] > SUSPECT
     return Expectations(cells, expected, sides)
 
 
-def _sides(day: Day, cells: Cells, expected: Expected) -> Sides:
+def sides_of(day: Day, cells: Cells, expected: Expected) -> Sides:
+    """Return the sums of the cells of the day by place."""
     now, n = cells.now, day.n_sites
     site = cells.site[now]
     observed, due, base = (
@@ -115,7 +120,7 @@ def efficiency_stream(day: Day, sides: Sides) -> Stream:
     past = day.past_of(EFFICIENCY)
     surprise = ratio_surprise(sides.observed, sides.expected, sides.variance, past)
     lost = sides.base * (1 - sides.observed / np.maximum(surprise.mean, 1e-9))
-    return _stream(day, sides, surprise, np.where(surprise.mean > 0, lost, 0.0))
+    return stream_of(day, sides, surprise, np.where(surprise.mean > 0, lost, 0.0))
 
 
 def failure_streams(
@@ -144,15 +149,16 @@ def failure_streams(
 
 def _counts(day: Day, metric: str, sides: Sides) -> Stream:
     surprise = count_surprise(sides.observed, sides.expected, sides.variance, day.past_of(metric))
-    return _stream(day, sides, surprise, (sides.observed - surprise.mean) * day.core_per_failure)
+    return stream_of(day, sides, surprise, (sides.observed - surprise.mean) * day.core_per_failure)
 
 
-def _stream(day: Day, sides: Sides, surprise: Surprise, cost: Floats) -> Stream:
+def stream_of(day: Day, sides: Sides, surprise: Surprise, cost: Floats, *, most: float = 1.0) -> Stream:
+    """Return the stream of a metric. ``most``: the largest value that it can have."""
     base = sides.base
     mean = np.divide(surprise.mean, base, out=np.full(len(base), np.nan), where=base > 0)
     low, high = (mean * np.exp(sign * 2 * np.minimum(surprise.sd, 3.0)) for sign in (-1, 1))
     z = np.where((base > 0) & day.ready, surprise.z, np.nan)
-    return Stream(sides, mean, low, np.minimum(high, 1.0), z, cost)
+    return Stream(sides, mean, low, np.minimum(high, most), z, cost)
 
 
 def _category_share(day: Day, number: int, of: Expectations) -> Floats:

@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.identity import content_id
-from esjobs.core.query import Count, Days, In, Moment, Query, Range, Sum
+from esjobs.core.query import Count, Days, Either, In, Metric, Missing, Moment, Query, Range, Sum
 from esjobs.core.states import FAILED, FAILED_KINDS, FINISHED
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.day_spans import spans
+from esjobs.records.names.cpu_models import resolve_names
 from esjobs.records.names.sites import Sites
-from esjobs.schema.today import DAY_SUMS
+from esjobs.schema.today import DAY_SUMS, WAIT_EDGES_S, WAITED
 from esjobs.store.base import Change, JobStore
 from esjobs.store.merge import plain
 from esjobs.today.expected import Floats, Ints
@@ -31,20 +32,36 @@ _KEYS = ("day", "queue", "task_id", "processing_type", "core_class")
 _PAIR = ("core_s", "cpu_s")
 # More CPU time than cores have seconds is an error of the record
 _POSSIBLE = (Range("efficiency", le=1.2),)
-_METRICS = (
+MEASURED = (_PAIR, _POSSIBLE)  # Fields and filters of jobs whose efficiency counts
+_METRICS: tuple[Metric, ...] = (
     Count("n_jobs"),
     Sum("core_s", "core_s"),
     Moment((), "n_measured", having=_PAIR, where=_POSSIBLE),
     Moment(("core_s",), "measured_core_s", having=_PAIR, where=_POSSIBLE),
     Moment(("cpu_s",), "cpu_s", having=_PAIR, where=_POSSIBLE),
+    Moment((), "n_memory", having=("max_rss_b", "cores")),
+    Moment(("max_rss_b",), "memory_b", having=("cores",)),
+    Moment(("cores",), "memory_cores", having=("max_rss_b",)),
+    *(
+        Moment((), name, where=(Range("queue_s", ge=low, lt=high),))
+        for name, low, high in zip(WAITED, (0.0, *WAIT_EDGES_S), (*WAIT_EDGES_S, None), strict=True)
+    ),
 )
-_ADDED = ("n_jobs", "core_s", "n_measured", "measured_core_s", "cpu_s")
+ADDED = (
+    *("n_jobs", "core_s", "n_measured", "measured_core_s", "cpu_s"),
+    *("n_memory", "memory_b", "memory_cores", "n_unknown_cpu"),
+)
+"""Columns of ``day_sums`` that are summed, beside the bins of waiting times."""
+MOST_UNKNOWN = 500  # CPU strings without a model that a query names; rarer ones count as known
 DIMENSIONS = ("site", "queue", "kind", "task", "outcome")
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums of several days. ``day``: ordinals; ``codes``: by dimension, into ``names``."""
+    """Sums of several days. ``day``: ordinals; ``codes``: by dimension, into ``names``.
+
+    ``waited``: jobs by waiting time, a column per bin.
+    """
 
     day: Ints
     codes: Mapping[str, Ints]
@@ -54,10 +71,15 @@ class Sums:
     n_measured: Floats
     measured_core_s: Floats
     cpu_s: Floats
+    n_memory: Floats
+    memory_b: Floats
+    memory_cores: Floats
+    n_unknown_cpu: Floats
+    waited: Floats
 
     def rows(self, chosen: npt.NDArray[np.bool_]) -> "Sums":
         """Return some rows."""
-        values = {name: getattr(self, name)[chosen] for name in ("day", *_ADDED)}
+        values = {name: getattr(self, name)[chosen] for name in ("day", *ADDED, "waited")}
         return replace(self, codes={name: code[chosen] for name, code in self.codes.items()}, **values)
 
     @property
@@ -100,20 +122,32 @@ def fingerprints_of_days(days: list[dict[str, Any]]) -> dict[date, str]:
 def _summed(store: JobStore, window: Window) -> pa.Table:
     keys = (*_KEYS, "state", "exit_code")
     where = (In("state", (*FINISHED, *FAILED)),)
-    table = plain(store.aggregate(Query(keys, _METRICS, window, where, books=False)).table)
+    metrics = (*_METRICS, Moment((), "n_unknown_cpu", where=(_unknown_cpu(store, window),)))
+    table = plain(store.aggregate(Query(keys, metrics, window, where, books=False)).table)
     outcomes = pa.array(
-        map(_outcome, *(table.column(name).to_pylist() for name in ("state", "exit_code"))), pa.string()
+        map(outcome, *(table.column(name).to_pylist() for name in ("state", "exit_code"))), pa.string()
     )
     table = table.append_column("outcome", outcomes)
     grouped = table.group_by([*_KEYS, "outcome"], use_threads=False)
-    summed = grouped.aggregate([(name, "sum") for name in _ADDED])
+    summed = grouped.aggregate([(name, "sum") for name in (*ADDED, *WAITED)])
     return summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])
+
+
+def _unknown_cpu(store: JobStore, window: Window) -> Either:
+    """Return the filter of jobs whose record names no CPU, or one of no known model."""
+    counted = plain(store.aggregate(Query(("cpu_raw",), (Count("n"),), window, books=False)).table)
+    rows = counted.sort_by([("n", "descending"), ("cpu_raw", "ascending")])
+    names = [name for name in rows.column("cpu_raw").to_pylist() if name is not None]
+    unknown = [name for name, model in zip(names, resolve_names(names), strict=True) if model is None]
+    listed = (In("cpu_raw", tuple(unknown[:MOST_UNKNOWN])),) if unknown else ()
+    return Either((Missing("cpu_raw"), *listed))
 
 
 _KIND_OF_STATE = {state: kind for kind, states in FAILED_KINDS.items() for state in states}
 
 
-def _outcome(state: str, code: str | None) -> str:
+def outcome(state: str, code: str | None) -> str:
+    """Return the category of an ended job."""
     if state in FINISHED:
         return FINISHED[0]
     kind = _KIND_OF_STATE[state]
@@ -155,7 +189,10 @@ def sums_of(table: pa.Table, sites: Sites) -> Sums:
         )
     )
     outcome, outcome_names = _outcomes(table)
-    numbers = {name: table.column(name).fill_null(0).to_numpy().astype(np.float64) for name in _ADDED}
+    numbers = {
+        name: table.column(name).fill_null(0).to_numpy().astype(np.float64) for name in (*ADDED, *WAITED)
+    }
+    waited = np.column_stack([numbers.pop(name) for name in WAITED])
     days = table.column("day").cast(pa.int32()).to_numpy().astype(np.int64) + date(1970, 1, 1).toordinal()
     return Sums(
         days,
@@ -168,6 +205,7 @@ def sums_of(table: pa.Table, sites: Sites) -> Sums:
             "outcome": outcome_names,
         },
         **numbers,
+        waited=waited,
     )
 
 

@@ -1,6 +1,7 @@
 """Watch of the sites from night to night, in memory: judged days and incidents. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from esjobs.publish.publication import finite
 from esjobs.records.declared.downtimes import Outages
-from esjobs.schema.today import EVERYWHERE
+from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED
 from esjobs.today.days import Followed, Remembered
 from esjobs.today.findings import HOUR, Finding
 from esjobs.today.judging import Judgement, judge
@@ -43,13 +44,19 @@ class Watch:
         self._values: dict[str, dict[str, Any]] = {name: {} for name in _COLUMNS}
         self._outages = outages or Outages()
         days = [first + timedelta(days=n) for n in range(self._shape[1])]
-        self._frozen = np.array([[self._outages.covers(name, day) for day in days] for name in self._row])
+        out = np.array([[self._outages.covers(name, day) for day in days] for name in self._row])
+        # by group of metrics: an incident of waiting says nothing about efficiency
+        self._frozen: dict[str, Any] = defaultdict(out.copy)
         self._incidents: dict[tuple[str, str], Incident] = {}
 
     @property
     def incidents(self) -> list[Incident]:
         """Incidents after the last night, in order."""
         return [one for _, one in sorted(self._incidents.items())]
+
+    def change(self, changed: Callable[[Incident], Incident]) -> None:
+        """Replace each incident."""
+        self._incidents = {key: changed(one) for key, one in self._incidents.items()}
 
     def resume(self, incidents: Iterable[Incident]) -> None:
         """Go on from the incidents of a night."""
@@ -65,7 +72,7 @@ class Watch:
             for name, column in _COLUMNS.items():
                 values = self._values[name].setdefault(row["metric"], np.full(self._shape, np.nan))
                 values[at] = np.nan if row[column] is None else row[column]
-            self._frozen[at] |= bool(row["in_incident"])
+            self._frozen[_group(row["metric"])][at] |= bool(row["in_incident"])
 
     def night(self, night: date, sums: Sums, silences: Mapping[str, Silence]) -> list[dict[str, Any]]:
         """Judge a night and bring the incidents up to it; return its rows of ``today_days``."""
@@ -86,15 +93,17 @@ class Watch:
         rows = [self._row[name] for name in (*sites, EVERYWHERE)]
         end = (night - self._first).days
         days = slice(end - DAYS_BACK, end)
-        hidden = self._frozen[:, days].copy()
-        for one in self._incidents.values():
-            if one.frozen and one.site in self._row:
-                age = min((night - one.since).days, DAYS_BACK)
-                hidden[self._row[one.site], DAYS_BACK - age :] = True
+        frozen = [one for one in self._incidents.values() if one.frozen and one.site in self._row]
+        groups = {"", *self._frozen, *(one.group for one in frozen)}
+        hidden = {group: self._frozen[group][:, days].copy() for group in groups}
+        for one in frozen:
+            age = min((night - one.since).days, DAYS_BACK)
+            hidden[one.group][self._row[one.site], DAYS_BACK - age :] = True
         observed, expected, variance, z = (
             {metric: values[rows, days] for metric, values in self._values[name].items()} for name in _COLUMNS
         )
-        return Remembered(observed, expected, variance, z, hidden[rows])
+        apart = {group: days[rows] for group, days in hidden.items() if group}
+        return Remembered(observed, expected, variance, z, hidden[""][rows], apart)
 
     def _step(self, night: date, judgement: Judgement, silences: Mapping[str, Silence]) -> None:
         found: dict[tuple[str, str], Finding] = {
@@ -110,7 +119,7 @@ class Watch:
         self._incidents = updated
 
     def _rows(self, night: date, judgement: Judgement) -> Iterator[dict[str, Any]]:
-        frozen = {one.site for one in self._incidents.values() if one.frozen}
+        frozen = {(one.site, one.group) for one in self._incidents.values() if one.frozen}
         for metric, stream in judgement.streams.items():
             for number, site in enumerate((*judgement.sites, EVERYWHERE)):
                 sides = stream.sides
@@ -132,9 +141,13 @@ class Watch:
                     "surprise": finite(stream.z[number]),
                     "cost_core_h": finite(stream.cost[number] / HOUR),
                     "week_core_h": finite(judgement.week[number] / HOUR),
-                    "in_incident": site in frozen,
+                    "in_incident": (site, _group(metric)) in frozen,
                     "partial": bool(judgement.partial[number]),
                 }
+
+
+def _group(metric: str) -> str:
+    return "" if metric.partition(":")[0] in (EFFICIENCY, FAILED) else metric
 
 
 def _followed(one: Incident, night: date) -> Followed:

@@ -273,7 +273,13 @@ def test_a_panel_shows_what_the_store_holds(
         assert not named or max(found.values()) == pytest.approx(max(named.values()))
 
 
-MAY_BE_EMPTY = {"issues-idle-gpus", "issues-lost-by-user", "site-incidents", "site-efficiency-expected"}
+MAY_BE_EMPTY = {
+    "issues-idle-gpus",
+    "issues-lost-by-user",
+    "site-incidents",
+    "site-days-efficiency",
+    "site-days-failed",
+}
 """Panels that the demo has no rows for: no GPUs, no nodes."""
 
 

@@ -1,6 +1,6 @@
 """Jobs of a small grid with a planted incident, for the tests of the daily watch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -16,6 +16,9 @@ SITES = ("BEECH", "CEDAR", "ELM-T1", "FIR'; DROP--", "OAK", "PINE")
 BAD_SITE, BAD_FROM, BAD_TO = "ELM-T1", 10, 12
 JOBS = 60  # Of a site and day
 
+Row = dict[str, Any]
+Change = Callable[[Row, int, int], Row | None]
+
 
 def day(number: int) -> date:
     """Return a day of the grid."""
@@ -23,13 +26,24 @@ def day(number: int) -> date:
 
 
 def jobs_of(
-    numbers: Iterable[int], *, bad: bool = True, sites: Sequence[str] = SITES, seed: int = 5
+    numbers: Iterable[int],
+    *,
+    bad: bool = True,
+    sites: Sequence[str] = SITES,
+    seed: int = 5,
+    change: Change = lambda row, _number, _index: row,
 ) -> list[dict[str, Any]]:
-    """Return jobs: 8 cores, efficiency 80 %, 3 % failed; on bad days 45 % and 25 % at one site."""
+    """Return jobs: 8 cores, efficiency 80 %, 3 % failed; on bad days 45 % and 25 % at one site.
+
+    They wait an hour, as a median, with 2 GiB per core. ``change``: by day and number of the job; None: no
+    such job.
+    """
     rows = []
     for number in numbers:
         for place, site in enumerate(sites):
-            rng = np.random.default_rng([seed, number, place])
+            rng, others = (
+                np.random.default_rng(key) for key in ([seed, number, place], [seed, 1, number, place])
+            )
             hit = bad and site == BAD_SITE and BAD_FROM <= number <= BAD_TO
             for index in range(JOBS):
                 fails = rng.random() < (0.25 if hit else 0.03)
@@ -49,8 +63,12 @@ def jobs_of(
                         cpu_s=float(np.rint(8 * wall * efficiency)),
                         start_time=end - timedelta(seconds=wall),
                         end_time=end,
+                        queue_s=float(np.rint(3600 * np.exp(0.8 * others.standard_normal()))),
+                        max_rss_b=float(np.rint(8 * 2**31 * np.exp(0.1 * others.standard_normal()))),
                     )
                 )
+                changed = change(rows.pop(), number, index)
+                rows += [] if changed is None else [changed]
     return rows
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Kind, Panel, View, has_levels
+from dashboards.targets.vegalite.bands import days
 from dashboards.targets.vegalite.ends import ends
 from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
 from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, of_jobs, worst
@@ -48,6 +49,7 @@ CHARTS: Mapping[Kind, Drawn] = {
     "busy": busy,
     "coverage": coverage,
     "beside": beside,
+    "days": days,
     "worst": worst,
     "of-jobs": of_jobs,
 }

@@ -14,6 +14,7 @@ from dashboards.targets.vegalite.marks import (
     across,
     assembled,
     columns_of,
+    over_time,
     valid,
 )
 from dashboards.targets.vegalite.sources import Source, Step
@@ -123,13 +124,7 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
     (every,) = joins.values()
     is_share = up.show == "fraction"
     form = PERCENT if is_share else NUMBER
-    x = {
-        "field": "at",
-        "type": "temporal",
-        "scale": {"type": "utc"},
-        "title": None,
-        "axis": {"format": "%Y-%m-%d", "labelOverlap": True, "tickCount": 7, "grid": False},
-    }
+    x = over_time("at")
     y = across("value", up.title, {"zero": True}, format=form, tickCount=6)
     scale = {"domain": ["chosen here", "all jobs"], "range": [BAR, MUTED]}
     colour = {"field": "whose", "type": "nominal", "scale": scale, "title": None}

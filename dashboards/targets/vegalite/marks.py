@@ -99,6 +99,12 @@ def assembled(source: Source, steps: Sequence[Step], layers: Sequence[Spec], pai
     return made
 
 
+def over_time(field: str) -> Spec:
+    """Return an axis of days in UTC."""
+    axis = {"format": "%Y-%m-%d", "labelOverlap": True, "tickCount": 7, "grid": False}
+    return {"field": field, "type": "temporal", "scale": {"type": "utc"}, "title": None, "axis": axis}
+
+
 PLAIN_LOOK = GROUPS["largest"]
 """Style of rows in panels without styles."""
 

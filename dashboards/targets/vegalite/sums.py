@@ -17,6 +17,7 @@ from dashboards.targets.vegalite.marks import (
     across,
     assembled,
     columns_of,
+    over_time,
     reached,
     tooltips,
     valid,
@@ -156,13 +157,7 @@ def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
     time, up = panel.entry("x"), panel.entry("y")
     names = [field for field in panel.fields if field.role == "label"]
     form = {"percent": SIGNED, "shift": SIGNED, "fraction": PERCENT}.get(up.show, NUMBER)
-    x = {
-        "field": "at",
-        "type": "temporal",
-        "scale": {"type": "utc"},
-        "title": None,
-        "axis": {"format": "%Y-%m-%d", "labelOverlap": True, "tickCount": 7, "grid": False},
-    }
+    x = over_time("at")
     y, low = (
         across(column, up.title, {"zero": False}, format=form, tickCount=6) for column in (up.column, "lo")
     )

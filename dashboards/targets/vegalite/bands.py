@@ -1,0 +1,74 @@
+"""Chart of the days of one site: observed, and the range that was expected before."""
+
+import json
+
+from dashboards.spec import LOOKS, Panel
+from dashboards.targets.vegalite.forms import NUMBER, PERCENT
+from dashboards.targets.vegalite.marks import (
+    BAND,
+    MUTED,
+    PAPER,
+    Paint,
+    Spec,
+    across,
+    assembled,
+    columns_of,
+    over_time,
+    valid,
+)
+from dashboards.targets.vegalite.sources import Source
+from dashboards.targets.vegalite.sums import BAR
+
+DAYS = 60  # Last days that are drawn
+DAY_MS = 86_400_000
+
+
+def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A value per day over its expected range; incident days are shaded, partial days hollow.
+
+    Of several sites the first is drawn.
+    """
+    time, up, name = panel.entry("x"), panel.entry("y"), panel.entry("label")
+    form = PERCENT if up.show == "fraction" else NUMBER
+    x = {**over_time("at"), "axis": {"format": "%d %b", "labelOverlap": True, "tickCount": 7, "grid": False}}
+    y, low, expected = (
+        across(column, up.title, {"zero": False}, format=form, tickCount=5)
+        for column in (up.column, "low", "expected")
+    )
+    band = {"y": low, "y2": {"field": "high"}}
+    shown = [each for each in panel.fields if each.show == up.show]
+    tooltips = [
+        *({"field": column, "type": "nominal", "title": column.title()} for column in (name.column, "day")),
+        *({"field": e.column, "type": "quantitative", "title": e.title, "format": form} for e in shown),
+    ]
+    dashes = {"type": "line", "color": MUTED, "strokeWidth": 1, "strokeDash": [4, 3]}
+    fill = {"condition": {"test": "datum.partial", "value": PAPER}, "value": BAR}
+    begin, end = ({"calculate": f"datum.at {sign} {DAY_MS // 2}", "as": sign} for sign in "-+")
+    layers: list[Spec] = [
+        {
+            "name": "incident",
+            "transform": [{"filter": "datum.in_incident"}, begin, end],
+            "mark": {"type": "rect", "color": LOOKS["confirmed"].light, "opacity": 0.16},
+            "encoding": {"x": {**x, "field": "-"}, "x2": {"field": "+"}},
+        },
+        {"name": "band", "mark": {"type": "area", "color": BAND}, "encoding": {"x": x, **band}},
+        {"name": "expected", "mark": dashes, "encoding": {"x": x, "y": expected}},
+        {"name": "line", "mark": {"type": "line", "color": BAR}, "encoding": {"x": x, "y": y}},
+        {
+            "name": "marks",
+            "mark": {"type": "point", "stroke": BAR, "size": 34, "opacity": 1},
+            "encoding": {"x": x, "y": y, "fill": fill, "tooltip": tooltips},
+        },
+    ]
+    first = {"op": "first_value", "field": name.column, "as": "drawn"}
+    steps = [
+        *source.lifted(columns_of(panel)),
+        valid(up.column, "low", "high"),
+        {"calculate": f"+toDate(datum[{json.dumps(time.column)}])", "as": "at"},
+        {"calculate": "utcFormat(datum.at, '%Y-%m-%d')", "as": "day"},
+        {"window": [first], "sort": [{"field": name.column}], "frame": [None, None]},
+        {"filter": f"datum[{json.dumps(name.column)}] === datum.drawn"},
+        {"joinaggregate": [{"op": "max", "field": "at", "as": "last"}]},
+        {"filter": f"datum.at > datum.last - {DAYS * DAY_MS}"},
+    ]
+    return assembled(source, steps, layers, paint)
