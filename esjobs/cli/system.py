@@ -37,7 +37,7 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
         say(line)
 
 
-@example("esjobs setup --dry-run", "esjobs setup --print terraform > esjobs.tf.json")
+@example("esjobs setup --dry-run", "esjobs --store https://search.example.org:9200 setup --print terraform")
 @click.command()
 @dry_run_option
 @click.option("--repair", is_flag=True, help="Restore changed aliases from the record.")

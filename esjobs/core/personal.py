@@ -19,13 +19,15 @@ PERSONAL: Mapping[str, str] = MappingProxyType(
             ("transformation", "application", "executable", "path", "work_kind", "region"), "path"
         ),
         **dict.fromkeys(("job_id", "task_id", "cause_key"), "id"),
+        "job_name": "job",
     }
 )
 """Column to the kind of its names: the same name under two kinds has two pseudonyms.
 
 A ``host`` may be followed by a slash and the number of a core or device, which stays. A ``path`` is a
 program: its name stays unless it has a slash, for folders are named after people. An ``id`` stays where it is
-made of digits: HTCondor's name the machine that submitted (``crab3@host#9053.0``), CRAB's tasks who did.
+made of digits: HTCondor's name the machine that submitted (``crab3@host#9053.0``), CRAB's tasks who did. A
+``job`` is what its user called it, which may be anybody's name.
 """
 
 AUTHORS = frozenset({"entered_by", "account", "acknowledged_by"})

@@ -252,6 +252,7 @@ def test_every_column_is_told_apart() -> None:
         "job_id",
         "task_id",
         "node",
+        "job_name",
     }
     for table in TABLES:
         unknown = {item.name for item in table.columns if kind_of_names(item) == item.name}
