@@ -91,6 +91,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     _keyword("executable", "program file: its path or name"),
     _keyword("error", "primary error of a job that did not finish, as FAMILY:CODE; missing: not recorded"),
     _keyword("node", "worker node, without its slot; missing for jobs on several nodes"),
+    _keyword("release", "release of the software, such as Athena/24.0.41"),
 )
 """Fields that a job record may carry, in the order in which they are stored and exported; new ones at the
 end."""
