@@ -19,8 +19,8 @@ from esjobs.cli.options import (
 @example(
     "esjobs query --by queue --metric efficiency --sort efficiency --asc",
     "esjobs query --by site --metric lost_core_h --share --total",
-    "esjobs query --by queue,cpu_model --metric core_h --share-of queue --changed \\\n      "
-    "--window 2025-06-16/2025-07-01 --compare previous",
+    "esjobs query --by queue,cpu_model --metric core_h --share-of queue \\\n      "
+    "--window 2025-W26 --compare previous --changed",
     "esjobs query --by queue --metric efficiency --compare previous \\\n      --window 2025-06-08/2025-06-15",
 )
 @click.command("query")
