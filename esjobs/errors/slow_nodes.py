@@ -22,7 +22,8 @@ from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.speed import SPEED
 from esjobs.store.base import JobStore
 
-_TASK = ("task_id", "core_class", "processing_type")
+# queues of a site differ in what they do to a task
+_TASK = ("task_id", "core_class", "processing_type", "queue")
 _CPU = ("cpu_model", "smt")
 _SUMS = ("jobs", "core_h", "sum:cpu_s", "sum:events", "mean:cpu_s_per_event", "sd:cpu_s_per_event")
 _SCHEMA = pa.schema(
