@@ -183,12 +183,12 @@ QUESTIONS = (
     ),
     Asked(
         "efficiency after a release",
-        f"query --by processing_type --metric efficiency --where release={NEW} --against release={OLD} "
+        f"query --by processing_type --metric efficiency --where release={NEW} --versus release={OLD} "
         "--strata queue,core_class",
         _query(
             *("processing_type", "efficiency"),
             where=f"release={NEW}",
-            against=f"release={OLD}",
+            versus=f"release={OLD}",
             strata="queue,core_class",
         ),
         "select processing_type, {OF_NEW}, {OF_OLD} from jobs where release in ('{NEW}', '{OLD}') "

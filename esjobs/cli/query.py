@@ -20,7 +20,7 @@ from esjobs.cli.options import (
     "esjobs query --by queue --metric efficiency --sort efficiency --asc",
     "esjobs query --by site --metric lost_core_h --share --total",
     "esjobs query --by queue,cpu_model --metric core_h --share-of queue \\\n      "
-    "--window 2025-W26 --compare previous --changed",
+    "--window 2025-06-16/2025-07-01 --compare previous --changed",
     "esjobs query --by queue --metric efficiency --compare previous \\\n      --window 2025-06-08/2025-06-15",
 )
 @click.command("query")
@@ -71,7 +71,7 @@ from esjobs.cli.options import (
     help="Compare with a second window: difference, ratio, significance.",
 )
 @click.option(
-    "--against",
+    "--versus",
     multiple=True,
     metavar="CONDITION",
     help="Compare with the jobs that meet this instead, such as release=24.0.",

@@ -56,7 +56,7 @@ class QueryOptions(TypedDict, total=False):
 
     ``bins``: ``FIELD=NUMBER`` or ``FIELD=EDGE,EDGE,...``. ``descending`` None: numbers largest first, names
     ascending. ``top``: N groups, the rest as one row ``others``. ``errors``: standard errors where defined.
-    ``compare``: another window, or ``previous``. ``against``: conditions of the jobs to compare with instead.
+    ``compare``: another window, or ``previous``. ``versus``: conditions of the jobs to compare with instead.
     ``share_of``: shares of the total of each value of a field. ``strata``: fields that tell kinds of work
     apart. ``changed``: only rows that changed beyond noise.
     """
@@ -70,7 +70,7 @@ class QueryOptions(TypedDict, total=False):
     share: bool
     errors: bool
     compare: WindowLike
-    against: Where
+    versus: Where
     share_of: str | None
     strata: Names
     changed: bool

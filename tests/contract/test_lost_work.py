@@ -59,7 +59,7 @@ def test_every_engine_gives_the_same_answers(store: JobStore) -> None:
             lambda of: of.errors.nodes(slow=True, every=True),
             lambda of: of.query("queue,node", "core_h", share_of="queue", window=window, compare="previous"),
             lambda of: of.query(
-                "queue", "efficiency", where="release=2", against="release=1", strata="task_id"
+                "queue", "efficiency", where="release=2", versus="release=1", strata="task_id"
             ),
             lambda of: of.query(
                 "user", ["spare_core_h", "blocked_core_h"], where="busy_cores<=0.9", errors=True

@@ -68,7 +68,7 @@ def test_only_the_queue_that_changed_its_cpu_models_is_told(grid: Session) -> No
 def test_jobs_of_a_release_are_compared_with_those_of_another(grid: Session) -> None:
     asked: dict[str, Any] = {
         "where": "release=24.0.2",
-        "against": "release=24.0.1",
+        "versus": "release=24.0.1",
         "strata": "queue,core_class",
     }
     (row,) = grid.query((), "efficiency", **asked).rows.to_pylist()

@@ -75,9 +75,9 @@ def answered(store: JobStore, question: Question, nothing: Callable[[], str]) ->
 
 def _of_others(question: Question) -> Question:
     """Return the question for the jobs to compare with."""
-    fields = {named(condition) for condition in question.against}
+    fields = {named(condition) for condition in question.versus}
     return replace(
-        question, where=(*(each for each in question.where if named(each) not in fields), *question.against)
+        question, where=(*(each for each in question.where if named(each) not in fields), *question.versus)
     )
 
 
@@ -110,7 +110,7 @@ def _refuse_nonsense(question: Question) -> None:
             f"shares of each {question.share_of} need it in --by, as --by {question.share_of},..."
         )
     if (question.strata or question.changed) and not question.compares:
-        raise UsageError("--strata and --changed are about a comparison; add --compare or --against")
+        raise UsageError("--strata and --changed are about a comparison; add --compare or --versus")
     if not (question.by or question.bins) and (
         question.top is not None or question.total or question.min_jobs
     ):

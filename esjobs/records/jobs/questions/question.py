@@ -18,7 +18,7 @@ class Question:
     column or a metric; ``descending`` None: numbers from the largest, names from A. ``top``: number of
     groups, the rest as one row. ``min_jobs``: smaller groups are no rows. A ratio that groups are sorted by
     has its 95 % interval beside it, and which groups differ from the rest. ``compare``: a second window;
-    ``previous``: the one right before. ``against``: conditions of the jobs to compare with, in place of those
+    ``previous``: the one right before. ``versus``: conditions of the jobs to compare with, in place of those
     on the same fields. ``share_of``: shares of the total of each value of a field of ``by``. ``strata``:
     fields that tell kinds of work apart, for the parts of a change. ``changed``: only rows that changed
     beyond noise.
@@ -38,7 +38,7 @@ class Question:
     share: bool = False
     errors: bool = False
     compare: Window | str | None = None
-    against: tuple[str, ...] = ()
+    versus: tuple[str, ...] = ()
     share_of: str | None = None
     strata: tuple[str, ...] = ()
     changed: bool = False
@@ -46,7 +46,7 @@ class Question:
     @property
     def compares(self) -> bool:
         """True if two sets of jobs are compared."""
-        return self.compare is not None or bool(self.against)
+        return self.compare is not None or bool(self.versus)
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Answer:
     @property
     def title(self) -> str:
         """The jobs that were compared; empty without comparison."""
-        if self.question.against:
-            return f"before: {', '.join(map(str, filter(None, (*self.question.against, self.before))))}"
+        if self.question.versus:
+            return f"before: {', '.join(map(str, filter(None, (*self.question.versus, self.before))))}"
         return f"{self.question.window}; before: {self.before}" if self.before else ""
 
     @property
