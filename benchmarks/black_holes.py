@@ -1,4 +1,4 @@
-"""False nodes per queue and power of four rules for nodes on which jobs fail, on made-up queues.
+"""False nodes per queue and power of rules for nodes on which jobs fail or are slow, on made-up queues.
 
 python -m benchmarks.black_holes --out benchmarks/results/black_holes.md
 """
@@ -15,8 +15,10 @@ from scipy import stats
 from esjobs.core.words import HALF_WIDTH_90
 from esjobs.errors import black_holes
 from esjobs.errors.black_holes import Cells, Mask, judge
+from esjobs.errors.slowness import TimedCells, judge_slow
 
 NODES, TASKS, JOBS, RATE = 100, 25, 6000, 0.06
+SLOW_NODES, JOB_SCATTER, SLOWER = 60, 0.2, 0.15
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,49 @@ def coverage(queues: int, seed: int) -> float:
     return inside / total
 
 
+def slow_queue(scatter: float, slow: int, jobs: int, rng: np.random.Generator) -> tuple[TimedCells, Mask]:
+    """Make up cells of nodes with one CPU model, of ``scatter`` beside that of jobs; true for slow nodes."""
+    weight = rng.gamma(1.0, size=(SLOW_NODES, TASKS)) * rng.gamma(0.7, size=TASKS)
+    number = rng.multinomial(jobs, (weight / weight.sum()).ravel()).reshape(weight.shape)
+    number = number[number.sum(axis=1) > 0][:, number.sum(axis=0) > 0]
+    ill = np.zeros(len(number), np.bool_)
+    ill[rng.choice(len(number), slow, replace=False)] = True
+    node, task = np.nonzero(number)
+    variance = JOB_SCATTER**2 / number[node, task]
+    level = rng.normal(0, 1, TASKS)[task] + np.where(ill, np.log1p(SLOWER), 0.0)[node]
+    return TimedCells(node, task, level + rng.normal(0, np.sqrt(scatter**2 + variance)), variance), ill
+
+
+def measure_slow(scatter: float, slow: int, jobs: int, queues: int, seed: int) -> tuple[float, float | None]:
+    """Return slow nodes per queue that are false, and the power (None without slow nodes)."""
+    false = found = 0
+    for number in range(queues):
+        cells, ill = slow_queue(scatter, slow, jobs, np.random.default_rng([seed, number]))
+        hit = judge_slow(cells).found
+        false += int((hit & ~ill).sum())
+        found += int((hit & ill).sum())
+    return false / queues, found / (slow * queues) if slow else None
+
+
+def slow_lines(queues: int, seed: int) -> list[str]:
+    """Return the table of slow nodes."""
+    lines = [
+        "## Slow nodes",
+        "",
+        f"{SLOW_NODES} nodes with one CPU model, {TASKS} tasks; jobs scatter by {JOB_SCATTER:.0%}, cells of "
+        f"node and task by as much as the row says beside it; slow nodes need {SLOWER:.0%} more.",
+        "",
+        "| scatter of cells | jobs | false nodes | with 3 slow nodes: false (power) |",
+        "|---|---|---|---|",
+    ]
+    for scatter in (0.05, 0.1):
+        for jobs in (6000, 600):
+            none, _ = measure_slow(scatter, 0, jobs, queues, seed)
+            false, power = measure_slow(scatter, 3, jobs, queues, seed)
+            lines.append(f"| {scatter:.0%} | {jobs:,} | {none:.2f} | {false:.2f} ({power:.2f}) |")
+    return lines
+
+
 def main() -> None:
     """Write the table and, beside it, its numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -152,6 +197,8 @@ def main() -> None:
     lines += [
         "",
         f"The 90 % interval of observed over expected holds the truth in {held:.1%} where 2 are expected.",
+        "",
+        *slow_lines(options.queues, options.seed),
     ]
     options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     numbers = {"scenarios": found, "coverage": held}

@@ -43,12 +43,12 @@ BUDGET = {
     "docs/settings.md": 2120,
     "docs/similar.md": 1200,
     "docs/site-admin.md": 1500,
-    "docs/sources.md": 1400,
+    "docs/sources.md": 1420,
     "docs/tables.md": 10_450,
     "docs/talp.md": 1300,
 }
 """Words of each page, and of the decisions together."""
-MOST_WORDS = 53_900
+MOST_WORDS = 54_500
 SLACK = 1.05
 
 

@@ -52,6 +52,10 @@ def ask_groups(
         share=more.get("share", False),
         errors=more.get("errors", False),
         compare="previous" if compare == "previous" else window_of(compare, context.clock),
+        versus=conditions(more.get("versus", ())),
+        share_of=more.get("share_of"),
+        strata=split(more.get("strata", ())),
+        changed=more.get("changed", False),
     )
     groups = ask(context.store, question)
     return Answer(

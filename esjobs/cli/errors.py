@@ -48,11 +48,13 @@ def errors(
 @example(
     "esjobs nodes --window 2025-06-16/2025-06-23",
     "esjobs nodes --site POPLAR-LCG2 --all",
+    "esjobs nodes --slow --site POPLAR-LCG2",
 )
 @click.command()
 @_site_option
 @click.option("--queue", "queues", multiple=True, metavar="QUEUE", help="Queue; repeat for several.")
-@click.option("--all", "every", is_flag=True, help="All nodes, not only those that fail more often.")
+@click.option("--all", "every", is_flag=True, help="All nodes, not only those that are found.")
+@click.option("--slow", is_flag=True, help="Nodes that need more CPU time per event, instead.")
 @top_option(0)
 @where_option
 @window_option
@@ -63,6 +65,7 @@ def nodes(
     sites: tuple[str, ...],
     queues: tuple[str, ...],
     every: bool,
+    slow: bool,
     top: int,
     where: tuple[str, ...],
     window: str | None,
@@ -71,8 +74,11 @@ def nodes(
 ) -> None:
     """Nodes on which jobs fail more often than on others of the site with the same tasks.
 
-    A black hole fails fast and takes many jobs; cost_core_h is what it lost.
+    A black hole fails fast and takes many jobs; cost_core_h is what it lost. Slow nodes are compared with
+    those of the same site, CPU model and tasks.
     """
     with obj.session() as session:
-        answer = session.errors.nodes(site=sites, queue=queues, window=window, where=where, every=every)
+        answer = session.errors.nodes(
+            site=sites, queue=queues, window=window, where=where, every=every, slow=slow
+        )
     emit_answer(obj, answer, form, out, top=top, hidden=NODE_NOT_SHOWN)

@@ -19,6 +19,8 @@ from esjobs.cli.options import (
 @example(
     "esjobs query --by queue --metric efficiency --sort efficiency --asc",
     "esjobs query --by site --metric lost_core_h --share --total",
+    "esjobs query --by queue,cpu_model --metric core_h --share-of queue \\\n      "
+    "--window 2025-06-16/2025-07-01 --compare previous --changed",
     "esjobs query --by queue --metric efficiency --compare previous \\\n      --window 2025-06-08/2025-06-15",
 )
 @click.command("query")
@@ -68,6 +70,20 @@ from esjobs.cli.options import (
     metavar="WINDOW|previous",
     help="Compare with a second window: difference, ratio, significance.",
 )
+@click.option(
+    "--versus",
+    multiple=True,
+    metavar="CONDITION",
+    help="Compare with the jobs that meet this instead, such as release=24.0.",
+)
+@click.option("--share-of", metavar="FIELD", help="Add each row's share of the total of its FIELD.")
+@click.option(
+    "--strata",
+    multiple=True,
+    metavar="FIELD[,FIELD]",
+    help="Split a change into mix and rest by these kinds of work; default: task and queue.",
+)
+@click.option("--changed", is_flag=True, help="Only rows that changed beyond noise.")
 @click.option("--plot", is_flag=True, help="Draw in the terminal: bars, a line over time, or a heat map.")
 @click.option("--clean", is_flag=True, help="Apply the cleaning rules before aggregating.")
 @window_option

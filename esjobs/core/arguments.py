@@ -56,7 +56,9 @@ class QueryOptions(TypedDict, total=False):
 
     ``bins``: ``FIELD=NUMBER`` or ``FIELD=EDGE,EDGE,...``. ``descending`` None: numbers largest first, names
     ascending. ``top``: N groups, the rest as one row ``others``. ``errors``: standard errors where defined.
-    ``compare``: another window, or ``previous``.
+    ``compare``: another window, or ``previous``. ``versus``: conditions of the jobs to compare with instead.
+    ``share_of``: shares of the total of each value of a field. ``strata``: fields that tell kinds of work
+    apart. ``changed``: only rows that changed beyond noise.
     """
 
     bins: Names
@@ -68,6 +70,10 @@ class QueryOptions(TypedDict, total=False):
     share: bool
     errors: bool
     compare: WindowLike
+    versus: Where
+    share_of: str | None
+    strata: Names
+    changed: bool
 
 
 def window_of(window: WindowLike, now: Callable[[], datetime] | None = None) -> Window | None:

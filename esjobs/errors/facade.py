@@ -39,18 +39,23 @@ class Errors(Facade):
         window: WindowLike = None,
         where: str | Sequence[str] = (),
         every: bool = False,
+        slow: bool = False,
     ) -> Answer:
         """Nodes on which jobs fail more often than on the other nodes of their site, most costly first.
 
-        ``every``: all nodes. See :func:`esjobs.errors.nodes.failing_nodes`.
+        ``slow``: nodes that need more CPU time per event than others with the same CPU model, instead.
+        ``every``: all nodes. See :func:`esjobs.errors.nodes.failing_nodes`,
+        :func:`esjobs.errors.slow_nodes.slow_nodes`.
         """
         from esjobs.errors.nodes import failing_nodes
+        from esjobs.errors.slow_nodes import slow_nodes
 
         context = self._context
         conditions = (*listed(where), *_equal("site", site), *_equal("queue", queue))
         servers = context.settings.section(ErrorsSettings).server_hosts
         span = window_of(window, context.clock)
-        return failing_nodes(context.store, span, conditions, servers=servers, every=every)
+        judge = slow_nodes if slow else failing_nodes
+        return judge(context.store, span, conditions, servers=servers, every=every)
 
 
 def _equal(field: str, names: str | Sequence[str]) -> tuple[str, ...]:

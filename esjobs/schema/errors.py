@@ -11,7 +11,7 @@ NOT_SHOWN = ("lost_core_h", "cancelled_core_h")
 BLACK_HOLE, FAILING = "black hole", "failing node"
 """Kinds of nodes that are found: jobs fail fast and many, jobs fail."""
 
-NODE_NOT_SHOWN = ("node", "q_value")
+NODE_NOT_SHOWN = ("node", "q_value", "slow")
 """Columns of nodes that files have and the terminal omits."""
 
 TABLES: tuple[Table, ...] = ()

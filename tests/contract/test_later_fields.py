@@ -21,6 +21,7 @@ FULL: Row = {
     "executable": "/opt/gromacs/2024.1/bin/gmx_mpi",
     "error": "pilot:1305",
     "node": "wn042.site.tld",
+    "release": "Athena/24.0.41",
 }
 NAMES = tuple(FULL)
 

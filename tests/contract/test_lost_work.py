@@ -33,6 +33,8 @@ def jobs() -> list[Row]:
                 error=ERRORS[int(rng.integers(len(ERRORS)))] if fails else None,
                 end_time=START + timedelta(days=int(rng.integers(40)), hours=3),
                 wall_s=float(rng.integers(60, 7200)),
+                release=str(1 + number % 2),
+                max_rss_b=1e9 * (1 + number % 9),
             )
         )
     return rows
@@ -52,6 +54,14 @@ def test_every_engine_gives_the_same_answers(store: JobStore) -> None:
             lambda of: of.errors.nodes(window=window, every=True),
             lambda of: of.query("error_category,node", ["jobs", "lost_core_h"]),
             lambda of: of.query("queue", ["jobs"], where="error_category=memory,input"),
+            lambda of: of.errors.nodes(slow=True, every=True),
+            lambda of: of.query("queue,node", "core_h", share_of="queue", window=window, compare="previous"),
+            lambda of: of.query(
+                "queue", "efficiency", where="release=2", versus="release=1", strata="task_id"
+            ),
+            lambda of: of.query(
+                "user", ["spare_core_h", "blocked_core_h"], where="busy_cores<=0.9", errors=True
+            ),
         )
         for ask in questions:
             found, expected = list(ask(session)), list(ask(embedded))

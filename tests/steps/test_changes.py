@@ -109,3 +109,61 @@ def test_none_in_a_window_is_as_sure_as_counts_are() -> None:
     group = np.zeros(20, np.int64)
     found = change_of_ratio(Terms(group, task, (task,), over, under), 1, counted=True)
     assert 0 < found.z[0] < 2.1
+
+
+def mixed(rng: np.random.Generator, *, step: float = 0.0, shift: float = 0.0) -> Terms:
+    """Two kinds of work of 0.6 and 0.9, no task of which runs in both windows.
+
+    ``step``: change of every job after, in ln; ``shift``: of the part of the second kind.
+    """
+    n = 60
+    window, kind = np.repeat([0, 1], n), rng.integers(0, 2, 2 * n)
+    level = np.where(kind, 0.9, 0.6) * np.exp(rng.normal(0, 0.05, 2 * n) + step * window)
+    size = rng.lognormal(0, 0.5, 2 * n) * np.where(kind & window, 1.0 + shift, 1.0)
+    under = np.where(window == np.array([[0], [1]]), size, 0.0)
+    task = np.arange(2 * n)
+    return Terms(np.zeros(2 * n, np.int64), task, (task,), under * level, under, kind)
+
+
+def test_kinds_of_work_tell_a_mix_from_a_change_where_no_task_stays() -> None:
+    rng = np.random.default_rng(11)
+    none = [change_of_ratio(mixed(rng), 1) for _ in range(200)]
+    for z in (np.array([one.within_z[0] for one in none]), np.array([one.mix_z[0] for one in none])):  # type: ignore[index]
+        assert 0.8 < z.std() < 1.2
+        assert np.mean(np.abs(z) > 3) <= 0.02
+    other = change_of_ratio(mixed(rng, shift=3.0), 1)
+    assert other.mix_z is not None
+    assert other.mix[0] > 0.05
+    assert other.mix_z[0] > 3
+    assert abs(other.within_z[0]) < 3
+    worse = change_of_ratio(mixed(rng, step=-0.1), 1)
+    assert worse.within[0] == pytest.approx(-0.07, abs=0.025)
+    assert worse.within_z[0] < -3
+    for one in (*none[:5], other, worse):
+        assert one.turnover[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_parts_by_kinds_are_those_of_a_loop() -> None:
+    cells = mixed(np.random.default_rng(12), step=-0.05, shift=1.0)
+    assert cells.stratum is not None
+    shares, ratios = np.zeros((2, 2)), np.zeros((2, 2))
+    for kind in (0, 1):
+        mine = cells.stratum == kind
+        for side in (0, 1):
+            shares[side, kind] = cells.under[side, mine].sum() / cells.under[side].sum()
+            ratios[side, kind] = cells.over[side, mine].sum() / cells.under[side, mine].sum()
+    found = change_of_ratio(cells, 1)
+    assert found.within[0] == pytest.approx((shares.mean(axis=0) * (ratios[1] - ratios[0])).sum())
+    assert found.mix[0] == pytest.approx((ratios.mean(axis=0) * (shares[1] - shares[0])).sum())
+
+
+def test_the_share_of_a_part_that_does_not_change_has_a_z_of_one() -> None:
+    """Tasks take their nodes by chance: half of the jobs of each run on the first CPU model."""
+    rng = np.random.default_rng(13)
+    z = []
+    for _ in range(200):
+        under = np.where(np.repeat([0, 1], 30) == np.array([[0], [1]]), rng.lognormal(0, 0.7, 60), 0.0)
+        task, over = np.arange(60), under * rng.beta(5, 5, 60)
+        terms = Terms(np.zeros(60, np.int64), task, (task,), over, under)
+        z.append(change_of_ratio(terms, 1, share=True).z[0])
+    assert 0.8 < np.nanstd(z) < 1.2

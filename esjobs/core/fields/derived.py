@@ -61,6 +61,13 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         derived=Quotient(("cpu_s",), ("wall_s", "cores")),
     ),
     Field(
+        "busy_cores",
+        "number",
+        "cores",
+        "CPU time of a job over its wall-clock time",
+        derived=Quotient(("cpu_s",), ("wall_s",)),
+    ),
+    Field(
         "mem_per_core_b",
         "number",
         "B",

@@ -109,6 +109,7 @@ class Shift:
     payload: Ints
     queue: Ints
     interaction: Floats
+    release: pa.Array
 
 
 def shift(day_births: Sequence[tuple[int, Births]], n_jobs: int) -> Shift:
@@ -145,6 +146,7 @@ def shift(day_births: Sequence[tuple[int, Births]], n_jobs: int) -> Shift:
         payload=payload,
         queue=queue,
         interaction=joined("interaction")[payload, queue],
+        release=pa.array([lot.release for lot in lots for _ in lot.task_id], pa.string()),
     )
 
 
@@ -219,6 +221,7 @@ def _batch(
         "cpu_raw": _pick(hosts.raw, 2 * model + newer, defect == _defect("CPU string missing")),
         "processing_type": _pick(running.kind, payload),
         "transformation": _pick(running.transformation, payload),
+        "release": _pick(running.release, payload),
         "state": _pick(_STATES, failed.astype(np.int64), defect == _defect("state missing")),
         "user": _pick(_USERS, running.user[payload]),
         "project": _pick(running.project, payload),

@@ -19,6 +19,7 @@ MIXED_EVERY_DAYS = 30
 """A mixed task is born once in so many days."""
 # Day of birth (ordinal modulo 30): in the last week of June 2025.
 _MIXED_PHASE = 17
+_RELEASE_DAYS = 15
 _FIXED_COST_FRACTION = 0.2
 # Width of the site x task interaction, in ln.
 _INTERACTION = 0.05
@@ -61,7 +62,8 @@ class Births:
 
     ``work``: HS06 s per event, ``fixed``: start-up cost per job in events, ``events``: median per job,
     ``spread``: width of ln(events), ``rate``: relative jobs of the first day, ``life``: days. ``weights``
-    (payloads x queues): fraction of jobs, ``interaction`` (same shape): factor on CPU time.
+    (payloads x queues): fraction of jobs, ``interaction`` (same shape): factor on CPU time. ``release``: of
+    the software; a new one every 15 days, no faster than the others.
     """
 
     task_id: list[str]
@@ -77,6 +79,7 @@ class Births:
     life: NDArray[np.int64]
     weights: NDArray[np.float64]
     interaction: NDArray[np.float64]
+    release: str
 
     def truth(self) -> tuple[PayloadTruth, ...]:
         """The same as a tuple of payloads."""
@@ -178,6 +181,7 @@ def births(seed: int, day: date, tasks_per_day: int, arrays: QueueArrays) -> Bir
         life=life[task],
         weights=weights,
         interaction=np.exp(rng.normal(0.0, _INTERACTION, weights.shape)),
+        release=f"Athena/24.0.{day.toordinal() // _RELEASE_DAYS % 100}",
     )
 
 

@@ -28,6 +28,9 @@ _CLOSED = "closed"
 # separates the codes of a job; a code that contains it is not a code
 _BETWEEN = "\x1f"
 _EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
+# codes of evictions continue those of holds
+_FAMILY = {"vacate": "hold"}
+_OF_RESOURCES = 34
 # These only report that the payload failed; its own code says more.
 _CARRIERS = frozenset((1305, 1315, 1220))
 
@@ -121,6 +124,28 @@ def batch_error(state: str, codes: Mapping[str, str | None]) -> str | None:
     if code in (None, "", "0", "0:0"):
         return NO_CODE
     return f"exit:{code}" if _EXIT_CODE.fullmatch(str(code)) else f"exit:{_UNPARSED}"
+
+
+def htcondor_error(state: str, codes: Mapping[str, str | None]) -> str:
+    """Return the primary error of an unfinished CMS job: exit code, else reason of its last hold or eviction.
+
+    A removed job has the reason of its hold; ``hold:34.102``: memory, ``hold:34.104``: disk. Source:
+    HTCondor, ``condor_holdcodes.h``.
+
+    >>> htcondor_error("failed", {"cms": "8021"})
+    'cms:8021'
+    >>> htcondor_error("cancelled", {"hold": "34", "subcode": "102"})
+    'hold:34.102'
+    """
+    families = ("cms", "hold", "vacate") if state == "failed" else ("hold", "vacate")
+    for family in families:
+        code = _number(codes.get(family))
+        if code is None:
+            return f"{_FAMILY.get(family, family)}:{_UNPARSED}"
+        if code:
+            sub = _number(codes.get("subcode")) if family == "hold" and code == _OF_RESOURCES else 0
+            return f"{_FAMILY.get(family, family)}:{code}" + (f".{sub}" if sub else "")
+    return NO_CODE if state == "failed" else f"state:{state}"
 
 
 def errors_of(states: pa.Array, codes: Mapping[str, pa.Array], rule: Rule = panda_error) -> pa.Array:

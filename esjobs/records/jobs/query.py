@@ -11,8 +11,9 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.records.declared.values import stored_window
 from esjobs.records.jobs.conditions import parse_conditions
+from esjobs.records.jobs.questions.answering import answered
 from esjobs.records.jobs.questions.metrics import METRICS, QueryMetric, metric
-from esjobs.records.jobs.questions.question import Answer, Question, answered
+from esjobs.records.jobs.questions.question import Answer, Question
 from esjobs.store.base import JobStore
 
 __all__ = ["METRICS", "Answer", "QueryMetric", "Question", "ask", "metric", "query_jobs"]
@@ -37,7 +38,7 @@ def query_jobs(
 
 
 def ask(store: JobStore, question: Question) -> Answer:
-    """The answer to a question; see :func:`~esjobs.records.jobs.questions.question.answered`."""
+    """The answer to a question; see :func:`~esjobs.records.jobs.questions.answering.answered`."""
     _require_no_metrics(question.where)
     return answered(store, question, lambda: _nothing(store, question.window, question.where))
 

@@ -16,6 +16,10 @@ SAMPLES = {
     "jobs": ("jobs.csv", "job_id,queue,end_time,user\n1,A,2018-08-15,ada\n2,A,2018-08-15,\n"),
     "slurm": ("sacct.txt", "JobID|Partition|End|User|State\n1|batch|2018-08-15T12:00:00|ada|COMPLETED\n"),
     "swf": ("jobs.swf", SWF),
+    "cms-htcondor": (
+        "jobs.csv",
+        "GlobalJobId,Site,RecordTime,User,Status\n1,T2_A,1534334400,ada,Completed\n",
+    ),
     "corepower": ("corepower.csv", "queue,corepower,benchmark\nA,10,HS06\nB,12.5,HS06\n"),
 }
 

@@ -73,6 +73,7 @@ _COLUMNS = (
     column_of("output_b", "outputfilebytes"),
     column_of("failed_attempts", "failedattempt"),
     column_of("node", "modificationhost"),
+    column_of("release", "homepackage", "atlasrelease"),
     Column("read_rate", ("iobytesreadrate",), "number", lenient=True),
     Column("write_rate", ("iobyteswriterate",), "number", lenient=True),
     *(Column(f"code {family}", (name,), "keyword", lenient=True) for family, name in _CODES.items()),

@@ -9,6 +9,7 @@ from esjobs.records.ingest.formats.clustercockpit import ClusterCockpit
 from esjobs.records.ingest.formats.corepower import COREPOWER_TABLE
 from esjobs.records.ingest.formats.cric import CRIC_QUEUES
 from esjobs.records.ingest.formats.downtimes import DOWNTIME_TABLE
+from esjobs.records.ingest.formats.htcondor import HTCondorSource
 from esjobs.records.ingest.formats.long_series import LongSeries
 from esjobs.records.ingest.formats.panda import PandaSource
 from esjobs.records.ingest.formats.perf_stat import PerfStat
@@ -30,6 +31,7 @@ SOURCES: tuple[Source, ...] = (
     JobsSource(),
     SLURM,
     SWF,
+    HTCondorSource(),
     APEL,
     COREPOWER_TABLE,
     CRIC_QUEUES,

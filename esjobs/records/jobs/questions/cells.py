@@ -14,7 +14,7 @@ from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.store.base import JobStore
 
 _TASK, _QUEUE, _USER = "task_id", "queue", "user"
-# Who groups by one of these, or chooses some, asks about these queues, not about queues like them.
+# Who groups or compares by one of these, or chooses some, asks about them, not about queues like them.
 _QUEUE_FIELDS = frozenset((_QUEUE, "site", "country"))
 
 
@@ -22,13 +22,15 @@ _QUEUE_FIELDS = frozenset((_QUEUE, "site", "country"))
 class Cells:
     """Parts of the jobs of each task and queue in the window, then in that before.
 
-    ``row``: number of the group of a cell, in the order of the answer.
+    ``row``: number of the group of a cell, in the order of the answer. ``stratum``: kind of work, if its mix
+    is asked for.
     """
 
     row: Codes
     cell: Codes
     clusters: tuple[Codes, ...]
     sides: Sequence[Groups]
+    stratum: Codes | None = None
 
     def change(self, metric: QueryMetric, group_of_row: Codes, number: int) -> Change | None:
         """Return the change of a metric in groups of rows; None for metrics without errors.
@@ -41,12 +43,40 @@ class Cells:
         group = group_of_row[self.row]
         inside = group >= 0
         over, under = (self._sums(part, inside) for part in (terms[0], terms[-1]))
-        cells = Terms(
-            group[inside], self.cell[inside], tuple(codes[inside] for codes in self.clusters), over, under
-        )
+        stratum = None if self.stratum is None else self.stratum[inside]
+        clusters = tuple(codes[inside] for codes in self.clusters)
+        cells = Terms(group[inside], self.cell[inside], clusters, over, under, stratum)
         if len(terms) == 1:
             return change_of_sum(cells, number)
         return change_of_ratio(cells, number, counted=all(map(is_count, terms)))
+
+    def share_change(self, metric: QueryMetric, of: Codes) -> Change | None:
+        """Return the change of each row's share of the sum of rows with the same ``of``; None without error.
+
+        A ratio of two sums: each task of a queue is a cell of every row of the queue.
+        """
+        terms = _terms(metric)
+        if len(terms) != 1:
+            return None
+        values = self._sums(terms[0], np.ones(len(self.row), np.bool_))
+        units, first, unit = np.unique(
+            np.stack([of[self.row], self.cell]), axis=1, return_index=True, return_inverse=True
+        )
+        unit = unit.ravel()
+        number = np.bincount(units[0], minlength=int(of.max(initial=0)) + 1)
+        start = np.cumsum(number) - number
+        # the cells of a row: all units of its total, in order
+        size = number[of]
+        begin = np.cumsum(size) - size
+        group = np.repeat(np.arange(len(of)), size)
+        at = np.arange(len(group)) - begin[group] + start[of[group]]
+        own = begin[self.row] + unit - start[of[self.row]]
+        over, under = (
+            np.stack([np.bincount(index, side, width).astype(np.float64) for side in values])
+            for index, width in ((own, len(group)), (unit, units.shape[1]))
+        )
+        clusters = tuple(codes[first][at] for codes in self.clusters)
+        return change_of_ratio(Terms(group, units[1][at], clusters, over, under[:, at]), len(of), share=True)
 
     def _sums(self, part: Part, inside: np.ndarray) -> Floats:
         return np.stack([np.nan_to_num(side.parts[part][inside]) for side in reversed(self.sides)])
@@ -58,8 +88,10 @@ def read_cells(
     metrics: Iterable[QueryMetric],
     both: Sequence[Jobs],
     rows: Groups,
+    strata: Sequence[Dimension] = (),
 ) -> Cells | None:
     """Read the cells of the groups of ``rows``; ``both``: the jobs of the window, and of that before.
+    ``strata``: fields that tell kinds of work apart.
 
     None where no metric has an error. Where no job names a task, users take the place of tasks. Cost: one
     query per window, with a row for each group, task and queue that has jobs.
@@ -69,23 +101,37 @@ def read_cells(
         return None
     keys = {dimension.key for dimension in by}
     chosen = {one.field for jobs in both for one in jobs.where if isinstance(one, In)}
-    similar = [_TASK, *(() if keys & _QUEUE_FIELDS or _QUEUE in chosen else (_QUEUE,))]
-    found = _read(store, by, parts, both, _TASK)
+    fixed = keys | {one.key for one in strata}
+    similar = [_TASK, *(() if fixed & _QUEUE_FIELDS or _QUEUE in chosen else (_QUEUE,))]
+    found = _read(store, by, parts, both, _TASK, strata)
     if all(task is None for task in found[0].keys[_named(_TASK)]):
         similar[0] = _USER
-        found = _read(store, by, parts, both, _USER)
+        found = _read(store, by, parts, both, _USER, strata)
     index = {row: number for number, row in enumerate(_tuples(rows, by))}
     row = np.array([index[values] for values in _tuples(found[0], by)], np.int64)
     codes = {name: _codes(found[0].keys[_named(name)]) for name in (similar[0], _QUEUE)}
     own, queue = codes.values()
     clusters = tuple(codes[name] for name in similar if name not in keys and name not in chosen)
-    return Cells(row, own * (queue.max(initial=0) + 1) + queue, clusters, found)
+    cell = own * (queue.max(initial=0) + 1) + queue
+    if not strata:
+        return Cells(row, cell, clusters, found)
+    kinds = zip(*(found[0].keys[_named(one.key)] for one in strata), strict=True)
+    stratum = _codes(list(kinds))
+    return Cells(row, cell * (stratum.max(initial=0) + 1) + stratum, clusters, found, stratum)
 
 
 def _read(
-    store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], both: Sequence[Jobs], similar: str
+    store: JobStore,
+    by: Sequence[Dimension],
+    parts: Iterable[Part],
+    both: Sequence[Jobs],
+    similar: str,
+    strata: Sequence[Dimension],
 ) -> list[Groups]:
     extra = [Dimension(_named(name), name) for name in (similar, _QUEUE)]
+    extra += [
+        replace(one, name=_named(one.key)) for one in strata if one.key not in {each.key for each in extra}
+    ]
     missing = [one for one in extra if one.key not in {dimension.key for dimension in by}]
     now, before = (groups(store, [*by, *missing], parts, jobs) for jobs in both)
     found = aligned(now, before)

@@ -14,7 +14,8 @@ same probability. A sum has the scores y_b - y_a.
 
 D is also taken apart (E. M. Kitagawa, J. Am. Stat. Assoc. 50 (1955) 1168): cells of both windows with mean
 shares w and ratios r give within = sum w (r_b - r_a) and mix = sum r (w_b - w_a); the rest comes from
-cells that only one window has.
+cells that only one window has. With strata (kinds of work) these take the place of the cells: they are
+fixed, and the tasks in them are a sample, so that mix has an error as well.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,8 @@ class Terms:
     """Sums of cells before and after: ``over`` y and ``under`` x, arrays of shape (2, n); after is second.
 
     ``group``: number of the group of a row. ``cell``: code of its task and queue. ``clusters``: codes of the
-    clusters of similar jobs, such as tasks and queues.
+    clusters of similar jobs, such as tasks and queues. ``stratum``: code of the kind of work of a cell; None:
+    cells are compared with themselves.
     """
 
     group: Codes
@@ -46,6 +48,7 @@ class Terms:
     clusters: tuple[Codes, ...]
     over: Floats
     under: Floats
+    stratum: Codes | None = None
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,15 @@ class Change:
     mix: Floats
     turnover: Floats
     few: npt.NDArray[np.bool_]
+    mix_z: Floats | None = None
 
 
-def change_of_ratio(cells: Terms, number: int, *, counted: bool = False) -> Change:
+def change_of_ratio(cells: Terms, number: int, *, counted: bool = False, share: bool = False) -> Change:
     """Return the change of a ratio of sums in each of ``number`` groups, and its parts.
 
     ``counted``: jobs over jobs, such as failed ones. Where a window has none of them its cells do not
-    scatter: the error is at least that of two shares of independent jobs.
+    scatter: the error is at least that of two shares of independent jobs. ``share``: the upper sums are parts
+    of the lower ones, and their clusters count.
     """
     cells = _merged(cells)
     group = cells.group
@@ -77,12 +82,19 @@ def change_of_ratio(cells: Terms, number: int, *, counted: bool = False) -> Chan
         least = pooled * (1.0 - pooled) * (1.0 / total_under).sum(axis=0) if counted else 0.0
     change, size = ratio[1] - ratio[0], np.abs(ratio).max(axis=0)
     shares = parts.sum(axis=0) / 2
+    if share:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.nan_to_num(cells.over.sum(axis=0) / total_over.sum(axis=0)[group])
     z, effective = _judged(change, size, scores[1] - scores[0], shares, cells, number, least=least)
     few = np.isfinite(change) & ~(effective >= LEAST_CLUSTERS)
-    within, within_z, mix = _parts(cells, number)
+    mix_z = None
+    if cells.stratum is None:
+        within, within_z, mix = _parts(cells, number)
+    else:
+        within, within_z, mix, mix_z = _parts_of_strata(cells, cells.stratum, number)
     with np.errstate(invalid="ignore"):
         turnover = change - np.nan_to_num(within) - np.nan_to_num(mix)
-    return Change(np.where(few, np.nan, z), within, within_z, mix, turnover, few)
+    return Change(np.where(few, np.nan, z), within, within_z, mix, turnover, few, mix_z)
 
 
 def change_of_sum(cells: Terms, number: int) -> Change:
@@ -114,6 +126,33 @@ def _parts(cells: Terms, number: int) -> tuple[Floats, Floats, Floats]:
     z, effective = _judged(within, size, scores, weight, common, number, leverage=True)
     few = ~(effective >= LEAST_WITHIN)
     return within, np.where(few, np.nan, z), np.where(in_common, mix, np.nan)
+
+
+def _parts_of_strata(cells: Terms, stratum: Codes, number: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the parts of a change by strata, and their z by linearisation over the cells."""
+    width = int(stratum.max(initial=0)) + 1
+    keys, at = np.unique(cells.group * width + stratum, return_inverse=True)
+    group = keys // width
+    over, under = (_by_group(values, at, len(keys)) for values in (cells.over, cells.under))
+    both: npt.NDArray[np.bool_] = np.all(under > 0, axis=0)
+    total = _by_group(np.where(both, under, 0.0), group, number)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(both, under / total[:, group], 0.0)
+        ratio = np.where(both, over / under, 0.0)
+        parts = np.where(both[at], cells.under / total[:, cells.group], 0.0)
+        scale = np.where(both, share.mean(axis=0) / under, 0.0)
+    common = np.bincount(group[both], minlength=number) > 0
+    weight, level = share.mean(axis=0), ratio.mean(axis=0)
+    within = _summed(weight * (ratio[1] - ratio[0]), group, number)
+    mix = _summed(level * (share[1] - share[0]), group, number)
+    inner = scale[:, at] * (cells.over - ratio[:, at] * cells.under)
+    outer = (level[at] - _by_group(level * share, group, number)[:, cells.group]) * parts
+    size = _summed(weight * ratio.max(axis=0), group, number)
+    found = []
+    for change, scores in ((within, inner), (mix, outer)):
+        z, effective = _judged(change, size, scores[1] - scores[0], parts.mean(axis=0), cells, number)
+        found.append(np.where(effective >= LEAST_CLUSTERS, z, np.nan))
+    return np.where(common, within, np.nan), found[0], np.where(common, mix, np.nan), found[1]
 
 
 def _judged(
@@ -175,12 +214,14 @@ def _merged(cells: Terms) -> Terms:
         tuple(codes[counts] for codes in cells.clusters),
         cells.over[:, counts],
         cells.under[:, counts],
+        None if cells.stratum is None else cells.stratum[counts],
     )
     width = int(cells.cell.max(initial=0)) + 1
     _, first, index = np.unique(cells.group * width + cells.cell, return_index=True, return_inverse=True)
     over, under = (_by_group(values, index, len(first)) for values in (cells.over, cells.under))
     clusters = tuple(codes[first] for codes in cells.clusters)
-    return Terms(cells.group[first], cells.cell[first], clusters, over, under)
+    stratum = None if cells.stratum is None else cells.stratum[first]
+    return Terms(cells.group[first], cells.cell[first], clusters, over, under, stratum)
 
 
 def _by_group(values: Floats, group: Codes, number: int) -> Floats:

@@ -16,13 +16,16 @@ _ENDS = ("low", "high")
 
 PARTS = ("within", "within_z", "mix", "turnover")
 """Columns beside the change of a ratio: its parts, and the z of that within tasks and queues."""
+SHARE_PARTS = ("before", "diff", "z")
+"""Columns beside a share that is compared."""
 
 
 @dataclass(frozen=True)
 class Wanted:
     """Requested columns of an answer: metrics in their order, and what stands beside them.
 
-    ``ranked``: the rate that groups are sorted by, with its interval; empty: none.
+    ``ranked``: the rate that groups are sorted by, with its interval; empty: none. ``share_changes``: shares
+    are compared, too. ``strata``: the mix of kinds of work has a z.
     """
 
     metrics: tuple[QueryMetric, ...]
@@ -30,6 +33,8 @@ class Wanted:
     share: bool = False
     compared: bool = False
     ranked: str = ""
+    share_changes: bool = False
+    strata: bool = False
 
     def parts(self) -> tuple[Part, ...]:
         """Return the parts that the store must give."""
@@ -64,8 +69,10 @@ class Wanted:
             yield f"{one.name}_share"
         if self.compared:
             yield from (f"{one.name}_{what}" for what in ("before", "diff", "ratio", "z"))
+            if self.share_changes and one.adds_up:
+                yield from (f"{one.name}_share_{what}" for what in SHARE_PARTS)
             if one.has_error and not one.adds_up:
-                yield from (f"{one.name}_{what}" for what in PARTS)
+                yield from (f"{one.name}_{what}" for what in (*PARTS, *(("mix_z",) if self.strata else ())))
 
 
 Columns = dict[str, Floats]
@@ -94,6 +101,12 @@ def columns(
         if wanted.compared:
             compared = _compared(metric, values, _values(metric, sides[1]), changes.get(metric.name))
             answer |= {f"{metric.name}_{what}": numbers for what, numbers in compared.items()}
+            if wanted.share_changes and metric.adds_up:
+                share, name = answer[f"{metric.name}_share"], f"{metric.name}_share"
+                past = _divided(_values(metric, sides[1]), _values(metric, totals[1]))
+                change = changes.get(name)
+                answer |= {f"{name}_before": past, f"{name}_diff": share - past}
+                answer[f"{name}_z"] = np.full(len(share), np.nan) if change is None else change.z
     return answer
 
 
@@ -105,6 +118,8 @@ def _compared(metric: QueryMetric, values: Floats, before: Floats, change: Chang
         answer["within_z"] = change.within_z
         answer["mix"] = change.mix * metric.scale
         answer["turnover"] = change.turnover * metric.scale
+        if change.mix_z is not None:
+            answer["mix_z"] = change.mix_z
     return answer
 
 
@@ -113,8 +128,9 @@ def noise_columns(wanted: Wanted, numbers: Columns) -> dict[str, list[bool | Non
     if not wanted.compared:
         return {}
     answer: dict[str, list[bool | None]] = {}
-    for metric in wanted.metrics:
-        name = f"{metric.name}_z"
+    compared = (f"{metric.name}_z" for metric in wanted.metrics)
+    shares = (f"{metric.name}_share_z" for metric in wanted.metrics)
+    for name in (*compared, *(name for name in shares if name in numbers)):
         sigmas, finite = np.abs(numbers[name]), ~np.isnan(numbers[name])
         answer[name] = [
             bool(z > NOISE_SIGMAS) if is_finite else None for z, is_finite in zip(sigmas, finite, strict=True)

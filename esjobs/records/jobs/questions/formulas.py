@@ -149,20 +149,24 @@ class Total(_Formula):
 
 @dataclass(frozen=True)
 class Difference(_Formula):
-    """A sum less another one, over the jobs that have both; of groups together it is the sum of theirs."""
+    """A sum less another one, over the jobs that have both; of groups together it is the sum of theirs.
 
-    over: str
-    less: str
+    ``over``, ``less``: fields to multiply; ``factor``: of the first product.
+    """
+
+    over: tuple[str, ...]
+    less: tuple[str, ...]
+    factor: float = 1.0
 
     @property
     def _terms(self) -> tuple[Amount, Amount]:
-        return Amount((self.over,), (self.less,)), Amount((self.less,), (self.over,))
+        return Amount(self.over, self.less), Amount(self.less, self.over)
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
         over, less = self._terms
         yield from (over.moment, less.moment, JOBS.moment)
         if errors:
-            yield from (over.squares, over.times(self.less), less.squares)
+            yield from (over.squares, over.times(*self.less), less.squares)
 
     @property
     def counted(self) -> Moment:
@@ -171,12 +175,14 @@ class Difference(_Formula):
     def values(self, parts: Parts) -> Floats:
         # of no jobs 0, null where none has both
         over, less = self._terms
-        return np.where(parts[JOBS.moment] == 0, 0.0, parts[over.moment] - parts[less.moment])
+        difference = self.factor * parts[over.moment] - parts[less.moment]
+        return np.where(parts[JOBS.moment] == 0, 0.0, difference)
 
     def errors(self, parts: Parts) -> Floats:
         # as of a sum of the differences of jobs
         over, less = self._terms
-        squares = parts[over.squares] - 2 * parts[over.times(self.less)] + parts[less.squares]
+        both = self.factor * parts[over.times(*self.less)]
+        squares = self.factor**2 * parts[over.squares] - 2 * both + parts[less.squares]
         return cast("Floats", np.sqrt(np.maximum(squares, 0.0)))
 
 

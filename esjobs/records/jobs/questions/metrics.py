@@ -128,7 +128,7 @@ METRICS: tuple[QueryMetric, ...] = (
         "idle_core_h",
         "core h",
         "core hours without CPU time: core_h x (1 - efficiency) over the jobs that have both",
-        Difference("core_s", "cpu_s"),
+        Difference(("core_s",), ("cpu_s",)),
         _without("cpu_s", "wall_s", "cores"),
     ),
     _sum_of(
@@ -144,6 +144,21 @@ METRICS: tuple[QueryMetric, ...] = (
         f"number of cancelled jobs: state {', '.join(CANCELLED)}",
         Total(Amount((), (), _CANCELLED), _UNKNOWN),
         _NO_STATE,
+    ),
+    _sum_of(
+        "spare_core_h",
+        "core h",
+        "core hours beyond one core: with cores>1 and busy_cores<=1.1 what one core would save",
+        Difference(("core_s",), ("wall_s",)),
+        _without("wall_s", "cores"),
+    ),
+    _sum_of(
+        "blocked_core_h",
+        "core h",
+        "core hours of 2 GB for the memory of jobs, less their cores: with mem_per_core_b>2GB the slots that "
+        "memory blocks",
+        Difference(("max_rss_b", "wall_s"), ("core_s",), 1 / (2 * 1e9)),
+        _without("max_rss_b", "wall_s", "cores"),
     ),
     QueryMetric(
         "failure_rate",
