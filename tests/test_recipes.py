@@ -167,7 +167,7 @@ with esjobs.open(sys.argv[1]) as session:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program with one file of tables more, and one entry more in the list of capabilities."""
     home = tmp_path_factory.mktemp("copy")
-    for package in ("esjobs", "fitters", "dashboards", "scheduler", "docs"):
+    for package in ("esjobs", "fitters", "dashboards", "scheduler", "docs", "deploy"):
         shutil.copytree(ROOT / package, home / package, ignore=shutil.ignore_patterns("__pycache__"))
     (home / "esjobs" / "schema" / "weather.py").write_text(TABLES)
     listed = home / "esjobs" / "schema" / "catalogue.py"

@@ -41,8 +41,8 @@ KEPT = frozenset(
         # of jobs: where, what, how; queues and sites are public
         *columns("source job_id task_id queue site measured_by cpu_raw cpu_model processing_type state"),
         *columns(
-            "cluster subcluster exit_code error error_category country vo vo_role infrastructure benchmark "
-            "core_class task_type only_type"
+            "cluster subcluster exit_code error error_category release country vo vo_role infrastructure "
+            "benchmark core_class task_type only_type"
         ),
         # of what was measured
         *columns("metric scope detector variant reason issues_variant score_cpu_reason score_mem_reason"),
