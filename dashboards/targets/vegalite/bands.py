@@ -44,12 +44,14 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     dashes = {"type": "line", "color": MUTED, "strokeWidth": 1, "strokeDash": [4, 3]}
     fill = {"condition": {"test": "datum.partial", "value": PAPER}, "value": BAR}
     begin, end = ({"calculate": f"datum.at {sign} {DAY_MS // 2}", "as": sign} for sign in "-+")
+    shaded = {"condition": {"test": "datum.in_incident", "value": 0.16}, "value": 0}
     layers: list[Spec] = [
         {
             "name": "incident",
-            "transform": [{"filter": "datum.in_incident"}, begin, end],
-            "mark": {"type": "rect", "color": LOOKS["confirmed"].light, "opacity": 0.16},
-            "encoding": {"x": {**x, "field": "-"}, "x2": {"field": "+"}},
+            # not filtered: a scale of no days at all is a warning
+            "transform": [begin, end],
+            "mark": {"type": "rect", "color": LOOKS["confirmed"].light},
+            "encoding": {"x": {**x, "field": "-"}, "x2": {"field": "+"}, "opacity": shaded},
         },
         {"name": "band", "mark": {"type": "area", "color": BAND}, "encoding": {"x": x, **band}},
         {"name": "expected", "mark": dashes, "encoding": {"x": x, "y": expected}},
