@@ -44,8 +44,11 @@ def incident_notice(one: Incident) -> Notice | None:
     }
     severity: Severity = "warning" if kind == "incident_opened" else "info"
     text = f"Details: esjobs today --night {one.night}"
-    subject, site = words[kind], one.site
-    return Notice(identity, kind, severity, subject, text, one.night, level="site", name=site, site=site)
+    # waiting, throughput and the like may have causes that are not the site's: coordinators ask first
+    site = None if one.group else one.site
+    return Notice(
+        identity, kind, severity, words[kind], text, one.night, level="site", name=one.site, site=site
+    )
 
 
 def _cost(one: Incident) -> float:

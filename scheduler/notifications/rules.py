@@ -26,7 +26,7 @@ def takes(recipient: Recipient, notice: Notice) -> bool:
 
 def _may_be_sent(notice: Notice) -> bool:
     if notice.kind in INCIDENT_KINDS:
-        return notice.site != EVERYWHERE
+        return notice.site not in (None, EVERYWHERE)
     if notice.level != "queue" or notice.kind not in SITE_KINDS:
         return False
     return notice.from_state in _TOLD_STATES if notice.kind == "closed" else notice.confirmed is True
