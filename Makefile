@@ -37,7 +37,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/codespell -D - -D .ci/words.txt $(SPELLED)
+	$(BIN)/codespell -L namd -D - -D .ci/words.txt $(SPELLED)
 
 test: lint
 	$(BIN)/python -m pytest $(PYTEST) -m 'not matrix'
