@@ -12,8 +12,8 @@ from esjobs.core.clock import Clock, system_clock
 from esjobs.core.text import kind_of
 from esjobs.delivered.settings import DeliveredSettings
 from esjobs.errors.settings import ErrorsSettings
-from esjobs.records.declared.downtimes import load_services, use_services
-from esjobs.records.errors.categories import load_table, use_table
+from esjobs.records.declared.downtimes import SERVICES, load_services
+from esjobs.records.errors.categories import ERROR_TABLES, load_table
 from esjobs.records.jobs.aggregate import Progress
 from esjobs.settings import Settings, load, with_sections
 from esjobs.store.base import JobStore, require_store
@@ -71,7 +71,7 @@ def _classifying(settings: Settings, opener: Callable[[], JobStore]) -> JobStore
     # a wrong table must not leave a store open
     store = opener()
     if table is not None:
-        use_table(store, table)
+        ERROR_TABLES.use(store, table)
     if services is not None:
-        use_services(store, services)
+        SERVICES.use(store, services)
     return store

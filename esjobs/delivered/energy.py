@@ -19,9 +19,8 @@ from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
 from esjobs.delivered.scores import Measured, measured_scores, parts, run_for
 from esjobs.delivered.work import require_groupings, rows_in, span_of
-from esjobs.publish.publication import read_table
+from esjobs.publish.publication import newest, read_table
 from esjobs.records.answer import Answer
-from esjobs.records.declared.downtimes import newest
 from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.countries import country_code
 from esjobs.schema.delivered import EMISSION_FACTORS, ENERGY_BY, KINDS_OF_FACTORS, POWER

@@ -11,8 +11,7 @@ from esjobs.core.errors import UsageError
 from esjobs.core.numbers import many
 from esjobs.core.query import In
 from esjobs.core.window import Window
-from esjobs.publish.publication import read_table
-from esjobs.records.declared.downtimes import newest
+from esjobs.publish.publication import newest, read_table
 from esjobs.records.ingest.formats.pledges import quarter_start
 from esjobs.schema.delivered import FEDERATION_SITES, PLEDGES
 from esjobs.store.base import JobStore

@@ -14,7 +14,7 @@ from esjobs.core.numbers import core_h, exact_percent, many
 from esjobs.core.states import UNFINISHED
 from esjobs.core.window import Window
 from esjobs.records.answer import Answer
-from esjobs.records.errors.categories import RETRIED, ErrorTable, table_of
+from esjobs.records.errors.categories import ERROR_TABLES, RETRIED, ErrorTable
 from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.errors import BY
 from esjobs.store.base import JobStore
@@ -81,7 +81,7 @@ def lost(
     if new and window is None:
         raise UsageError("new errors are those of a window; specify one, such as 7d or 2025-W26")
     rows = _unfinished(store, ("error", "site", "task_id"), ("jobs", *_HOURS), where, window)
-    table = table_of(store)
+    table = ERROR_TABLES.of(store)
     total = sum(row["core_h"] or 0.0 for row in rows if _is_lost(row["error"], table))
     if new and window is not None:
         fresh = _new_errors(store, {row["error"] for row in rows} - {None}, where, window)

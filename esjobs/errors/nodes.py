@@ -17,7 +17,7 @@ from esjobs.core.window import Window
 from esjobs.errors.black_holes import Cells, Judged, judge
 from esjobs.errors.lost import NEW_DAYS
 from esjobs.records.answer import Answer
-from esjobs.records.errors.categories import KILLED, RETRIED, ErrorTable, table_of
+from esjobs.records.errors.categories import ERROR_TABLES, KILLED, RETRIED, ErrorTable
 from esjobs.records.errors.nodes import common_domain, node_name
 from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.errors import BLACK_HOLE, FAILING
@@ -99,7 +99,9 @@ def failing_nodes(
     n_compared = 0
     for rate in rates:
         at = (*elsewhere, written("site", "=", [rate["site"]]))
-        site = _site(query_jobs(store, _KEYS, _SUMS, where=at, window=window), table_of(store), servers)
+        site = _site(
+            query_jobs(store, _KEYS, _SUMS, where=at, window=window), ERROR_TABLES.of(store), servers
+        )
         if site.ephemeral:
             notes.append(
                 f"{rate['site']}: half of the nodes have at most {LEAST_NODE_JOBS} jobs: too few to compare"

@@ -78,6 +78,14 @@ def read_table(
     return pa.Table.from_batches(store.read(table, where, columns), schema=schema)  # type: ignore[arg-type]
 
 
+def newest(table: tables.Table, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows that count: of those with the same key the one that was imported last."""
+    kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: row["imported_at"]):
+        kept[tuple(row[name] for name in table.key)] = row
+    return list(kept.values())
+
+
 def count_rows(store: JobStore, table: tables.Table, where: Sequence[Filter] = ()) -> int:
     """Return the number of visible rows of a table, counted by the store."""
     answer = store.aggregate(Query((), (Count("n_rows"),), where=tuple(where), over=table)).table

@@ -1,7 +1,6 @@
 """Declared outages of the services that run jobs: hours in which a site was not available."""
 
 import tomllib
-import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -10,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from esjobs.core.attached import OfStore
 from esjobs.core.errors import SettingsError
-from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.publish.publication import read_table
+from esjobs.publish.publication import newest, read_table
 from esjobs.schema.delivered import DOWNTIMES, OUTAGE
 from esjobs.store.base import JobStore
 
@@ -49,14 +48,6 @@ def merged(intervals: Iterable[tuple[datetime, datetime]]) -> tuple[tuple[dateti
     return tuple(found)
 
 
-def newest(table: Table, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows that count: of those with the same key the one that was imported last."""
-    kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for row in sorted(rows, key=lambda row: row["imported_at"]):
-        kept[tuple(row[name] for name in table.key)] = row
-    return list(kept.values())
-
-
 def outages(store: JobStore) -> Outages | None:
     """Return the declared outages of compute services; None if no downtimes were imported. One read.
 
@@ -67,7 +58,7 @@ def outages(store: JobStore) -> Outages | None:
     if not rows:
         return None
     # without a service all of the site is meant
-    compute = {"", *(_ATTACHED.get(store) or shipped())}
+    compute = {"", *SERVICES.of(store)}
     last = {row["source"]: row["imported_at"] for row in sorted(rows, key=lambda row: row["imported_at"])}
     found: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
     for row in newest(DOWNTIMES, rows):
@@ -88,11 +79,6 @@ def shipped() -> frozenset[str]:
     return load_services(Path(__file__).with_name("services.toml"))
 
 
-def use_services(store: object, services: frozenset[str]) -> None:
-    """Answer questions to a store by other services than those of the package."""
-    _ATTACHED[store] = services
-
-
 def load_services(path: Path) -> frozenset[str]:
     """Return the services of a file in lower case; :class:`SettingsError` for an unusable one."""
     try:
@@ -104,4 +90,5 @@ def load_services(path: Path) -> frozenset[str]:
     return frozenset(each.lower() for each in listed)
 
 
-_ATTACHED: "weakref.WeakKeyDictionary[object, frozenset[str]]" = weakref.WeakKeyDictionary()
+SERVICES = OfStore(shipped)
+"""Services whose outage stops the jobs of a site."""

@@ -1,7 +1,6 @@
 """Table of error codes: the category of each code, one sentence about it, and who acts."""
 
 import tomllib
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -9,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from esjobs.core.attached import OfStore
 from esjobs.core.errors import SettingsError
 from esjobs.records.errors.primary import FAMILIES
 
@@ -169,14 +169,5 @@ def _codes(listed: Any, where: str) -> Iterator[tuple[int, int, str]]:
             yield 0, 0, str(each)
 
 
-_ATTACHED: "weakref.WeakKeyDictionary[object, ErrorTable]" = weakref.WeakKeyDictionary()
-
-
-def use_table(store: object, table: ErrorTable) -> None:
-    """Answer questions to a store by a table of its owner instead of the shipped one."""
-    _ATTACHED[store] = table
-
-
-def table_of(store: object) -> ErrorTable:
-    """Return the table of a store: its owner's, else the shipped one."""
-    return _ATTACHED.get(store) or shipped()
+ERROR_TABLES = OfStore(shipped)
+"""Table of each store."""

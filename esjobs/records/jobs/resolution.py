@@ -18,7 +18,7 @@ from esjobs.core.query import DropRule, Filter, Metric, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.records.declared.values import imported_countries, known_sites
-from esjobs.records.errors.categories import table_of
+from esjobs.records.errors.categories import ERROR_TABLES
 from esjobs.records.names.cpu_models import resolve_names
 from esjobs.store.base import Aggregate, JobStore
 from esjobs.store.merge import merged
@@ -177,7 +177,7 @@ def _countries(store: JobStore, window: Window | None) -> Resolver:
 
 
 def _categories(store: JobStore, _window: Window | None) -> Resolver:
-    category = table_of(store).category
+    category = ERROR_TABLES.of(store).category
     return lambda errors: [None if (found := category(error)) is None else found.name for error in errors]
 
 

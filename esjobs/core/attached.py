@@ -1,0 +1,23 @@
+"""Tables of the package that the settings of a store may replace."""
+
+import weakref
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Table = TypeVar("Table")
+
+
+class OfStore(Generic[Table]):
+    """A table by store: its owner's where one was given, else the shipped one, read when asked for."""
+
+    def __init__(self, shipped: Callable[[], Table]) -> None:
+        self._shipped = shipped
+        self._own: weakref.WeakKeyDictionary[object, Table] = weakref.WeakKeyDictionary()
+
+    def use(self, store: object, table: Table) -> None:
+        """Answer questions to a store by this table."""
+        self._own[store] = table
+
+    def of(self, store: object) -> Table:
+        """Return the table of a store."""
+        return self._own[store] if store in self._own else self._shipped()
