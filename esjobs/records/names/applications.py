@@ -2,10 +2,10 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import PurePosixPath
 
@@ -49,7 +49,8 @@ def application_of(
     """Return the usual name of a job's application; None if nothing names one.
 
     Evidence counts in this order: file name of the program, words of its path, programs that the script
-    starts, words of the job's name; interpreters after all others. Cost: a look at the table per text.
+    starts, words of the job's name; interpreters after all others. Cost: a look at the table per new program
+    and per name.
 
     >>> application_of("/opt/vasp/6.4/bin/vasp_std"), application_of("python3", "gromacs-run7")
     ('vasp', 'gromacs')
@@ -57,11 +58,9 @@ def application_of(
     (None, 'gromacs')
     """
     path = PurePosixPath((executable or "").lower())
-    programs = (path.name, *_programs_of(script or ""))
-    texts = (str(path.parent), (job_name or "").lower())
+    programs, texts = tuple(_programs_of(script or "")), (job_name or "").lower()
     for interpreter in (False, True):
-        table = [one for one in applications() if one.interpreter == interpreter]
-        found = _first(table, programs[:1], texts[:1]) or _first(table, programs[1:], texts[1:])
+        found = _first((path.name,), str(path.parent), interpreter) or _first(programs, texts, interpreter)
         if found is not None:
             return found
     return None
@@ -78,14 +77,23 @@ def applications_of(
     return pa.array([found[pair] for pair in pairs], pa.string())
 
 
-def _first(table: Iterable[Application], programs: Sequence[str], texts: Sequence[str]) -> str | None:
-    table = list(table)
+def _first(programs: Iterable[str], text: str, interpreter: bool) -> str | None:
     for program in filter(None, programs):
-        found = next((one.name for one in table if one.runs(program)), None)
+        found = _of_program(program, interpreter)
         if found is not None:
             return found
-    words = {word for text in texts for word in _WORD.findall(text)}
-    return next((one.name for one in table if one.words & words), None)
+    words = {*_WORD.findall(text)}
+    return next((one.name for one in _kind(interpreter) if one.words & words), None)
+
+
+@lru_cache(10_000)  # jobs of many names run few programs
+def _of_program(program: str, interpreter: bool) -> str | None:
+    return next((one.name for one in _kind(interpreter) if one.runs(program)), None)
+
+
+@cache
+def _kind(interpreter: bool) -> tuple[Application, ...]:
+    return tuple(one for one in applications() if one.interpreter == interpreter)
 
 
 def _programs_of(script: str) -> Iterator[str]:

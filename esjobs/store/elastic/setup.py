@@ -1,21 +1,22 @@
 """Set-up of a cluster: templates, indices, aliases; and the least role."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from esjobs.core.tables import Table
 from esjobs.store.elastic.indices import ensure_index, require_layout
 from esjobs.store.elastic.jobs.months import JobMonths
 from esjobs.store.elastic.layout import USUAL, IndexSettings, Names
 from esjobs.store.elastic.results.aliases import missing_aliases
-from esjobs.store.elastic.templates import described, set_up_template, wanted_templates
-from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
+from esjobs.store.elastic.templates import described, set_up_template
+from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError
 
 
 def set_up(
     cluster: Cluster,
     names: Names,
     tables: Collection[Table],
+    templates: Mapping[str, Body],
     how: IndexSettings = USUAL,
     *,
     jobs: bool = True,
@@ -24,11 +25,11 @@ def set_up(
     """Create missing templates and indices, or report them; return a line each.
 
     Optional: writes create indices on demand. Dashboards need all of them; templates protect the layout.
-    ``jobs``: jobs of our own are expected.
+    ``templates``: all of ours by name. ``jobs``: jobs of our own are expected.
     """
     done = []
     verb = "would create" if dry_run else "created"
-    for name, template in wanted_templates(cluster, names, tables, how, jobs=jobs).items():
+    for name, template in templates.items():
         done += set_up_template(cluster, name, template, dry_run=dry_run)
     for one in described(names, tables, how, jobs=jobs):
         # the index of jobs is made with its alias, by the writer of jobs

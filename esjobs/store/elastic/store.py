@@ -276,15 +276,15 @@ class ElasticStore:
         cluster = self._open()
         tables = self._tables.values()
         own = self._foreign is None
+        templates = wanted_templates(cluster, self._names, tables, self._how, jobs=own)
         done = self._repair(cluster, start_empty, dry_run=dry_run) if repair else []
         if not (repair and dry_run):
             self._results.check()
-            done += set_up(cluster, self._names, tables, self._how, jobs=own, dry_run=dry_run)
+            done += set_up(cluster, self._names, tables, templates, self._how, jobs=own, dry_run=dry_run)
         if not dry_run:
             self._results.prepare()
         if own and not (repair and dry_run):
             done += set_up_jobs(cluster, self._names, self._how, dry_run=dry_run)
-        templates = wanted_templates(cluster, self._names, tables, self._how, jobs=own)
         least = role(cluster.product, self._names, self._foreign)
         return Preparation(tuple(done), least, templates, cluster.product)
 

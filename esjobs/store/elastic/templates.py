@@ -98,9 +98,7 @@ def template_ailments(
         return  # this user may not see them
     templates = {each["name"]: each["index_template"] for each in answer.get("index_templates", [])}
     ours = list(described(names, tables, how, jobs=jobs))
-    for one in ours:
-        name = names.template(one.name)
-        own = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
+    for name, own in wanted_templates(cluster, names, tables, how, jobs=jobs).items():
         lines = _changed(templates[name], own) if name in templates else []
         if lines:
             yield Ailment(f"template {name}", f"changed by another program: {_listed(lines)}", "esjobs setup")
