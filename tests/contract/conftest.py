@@ -10,7 +10,7 @@ import pytest
 from esjobs.store.base import JobStore
 from tests.contract.engines import ENGINES, PREFIX, Engine, variable
 from tests.servers.indices import remove_all
-from tests.servers.plugin import server_params
+from tests.servers.plugin import asks_every_version, server_params
 
 _ONE_OF_EACH_VENDOR = {"elasticsearch8", "opensearch3"}
 
@@ -24,8 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     for name, durable in (("engine", False), ("durable", True)):
         if name in metafunc.fixturenames:
-            marked = metafunc.definition.get_closest_marker("every_version") is not None
-            every = marked or getattr(metafunc.function, "every_version", False)
+            every = asks_every_version(metafunc.definition)
             metafunc.parametrize(name, _params(durable=durable, every=every), indirect=True)
 
 

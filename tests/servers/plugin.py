@@ -102,11 +102,17 @@ def pytest_mark_repetitions(items: list[pytest.Item]) -> None:
         item = found[0][1]
         # what fills the indices of a server does so once a file
         name = function if _asks_engine(item) else str(item.path.name)
-        each_vendor = item.get_closest_marker("every_version") is not None
+        each_vendor = asks_every_version(item)
         chosen = chosen_products(name, sorted({name for name, _ in found}), each_vendor=each_vendor)
         for product_name, item in found:
             if product_name not in chosen:
                 item.add_marker(pytest.mark.matrix)
+
+
+def asks_every_version(item: pytest.Item) -> bool:
+    """True if a test has the mark, or is one of the shipped suites that says so without pytest."""
+    marked = item.get_closest_marker("every_version") is not None
+    return marked or getattr(getattr(item, "function", None), "every_version", False)
 
 
 def _asks_engine(item: pytest.Item) -> bool:
