@@ -1,11 +1,13 @@
 """``esjobs serve`` itself, under a clock that a library moves."""
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run_apart
 from tests.scheduler.served import served, until
 from tests.scheduler.stage import FIRST, days, staged
 
@@ -48,16 +50,25 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path:
         assert process.poll() is None
 
 
+@pytest.mark.slow
 def test_the_night_of_a_clock_of_1970_is_refused_in_one_line(tmp_path: Path) -> None:
     with staged(tmp_path) as stage:
         stage.live(*days(FIRST, 2))
         before = stage.session.tables.nights().rows.to_pylist()
-    ended = run_apart(
-        *("--store", f"duckdb:{tmp_path / 'jobs.duckdb'}", "serve", "--once"),
-        LD_PRELOAD=str(LIBRARY),
-        FAKETIME="@1970-01-02 04:00:00",
-        FAKETIME_DONT_FAKE_MONOTONIC="1",
-        ESJOBS_FIT__METHODS='["gamma"]',
+    store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
+    # a process that is forked would not load the library
+    ended = subprocess.run(
+        [sys.executable, "-m", "esjobs", "--store", store, "serve", "--once"],
+        env={
+            **os.environ,
+            "LD_PRELOAD": str(LIBRARY),
+            "FAKETIME": "@1970-01-02 04:00:00",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "ESJOBS_FIT__METHODS": '["gamma"]',
+        },
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 1
     (line,) = ended.stderr.splitlines()

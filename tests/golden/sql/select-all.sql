@@ -45,5 +45,8 @@ SELECT
   "counters" AS "counters",
   "executable" AS "executable",
   "error" AS "error",
-  "node" AS "node"
+  "node" AS "node",
+  "job_name" AS "job_name",
+  "energy_j" AS "energy_j",
+  "release" AS "release"
 FROM jobs
