@@ -211,8 +211,8 @@ class Walk:
 
 
 def _declares_other(flag: Flag, seen: Sighting) -> bool:
-    # the mean of a site moves with the core time of its queues
-    if flag.corepower is None or seen.corepower is None or seen.origin in ("changed", "mean"):
+    # the mean of a site moves with the core time of its queues, a published score with SMT states and tables
+    if flag.corepower is None or seen.corepower is None or seen.origin in ("changed", "mean", "reference"):
         return False
     return not same_value(flag.corepower, seen.corepower)
 

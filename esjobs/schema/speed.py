@@ -523,7 +523,7 @@ FLAGS = Table(
         METHOD,
         column("corepower", "number", "declared benchmark score per core", "benchmark per core"),
         column("benchmark", "keyword", "HS06 or HS23"),
-        column("origin", "keyword", "own, inherited, default, changed, none"),
+        column("origin", "keyword", "own, inherited, default, changed, reference, none"),
         column("k", "number", "speed factor"),
         column("k_err", "number", "its standard error"),
         column("expected_k", "number", "factor expected from the line without the whole site of the name"),

@@ -70,13 +70,15 @@ def _compare(
     chosen = np.array(places, np.int64)
     those = [declared[factors.name[index]] for index in places]
     declares = np.array([item.usable for item in those], np.bool_)
+    values = np.array([np.nan if item.corepower is None else item.corepower for item in those])
     measured = declares & factors.comparable[chosen] & ~factors.in_doubt[chosen]
 
     def line_of(k: Floats) -> fitters.LineResult:
         return fitters.fit_line(
             k[chosen],
             factors.on_scale("k_err")[chosen] * k[chosen] / factors.on_scale("k")[chosen],
-            np.array([np.nan if item.corepower is None else item.corepower for item in those]),
+            values,
+            np.array([(item.corepower or 0.0) * item.error for item in those]),
             group=[item.site for item in those],
             in_line=measured,
             name=[item.name for item in those],

@@ -14,7 +14,7 @@ from typing import Literal
 from esjobs.records.names.sites import Site
 from esjobs.schema.declared import QUEUES, RECORDS
 
-Origin = Literal["own", "inherited", "default", "changed", "mean", "none"]
+Origin = Literal["own", "inherited", "default", "changed", "mean", "reference", "none"]
 
 DEFAULTS = (10.0, 12.0)
 """Values that information systems fill in where nobody declared any: CRIC 10, APEL 12."""
@@ -99,7 +99,8 @@ class Declared:
 
     ``from_records`` is set where it differs from the imported value by more than 1 %. ``parent`` is shown
     beside a default and never replaces it. ``values_ratio``: of a value that follows from records, the ratio
-    of the two values that its jobs carry on the same days, where wrong core counts explain it.
+    of the two values that its jobs carry on the same days, where wrong core counts explain it. ``error``:
+    relative, of a published score that tables give a range for. ``note``: why they give no value.
     """
 
     name: str
@@ -113,6 +114,8 @@ class Declared:
     source: str = ""
     country: str | None = None
     values_ratio: float | None = None
+    error: float = 0.0
+    note: str = ""
 
     @property
     def usable(self) -> bool:

@@ -16,6 +16,7 @@ from esjobs.core.query import Count, Days, In, Present, Query, Range, Sum, SumPr
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS, NAMED_LEVELS
 from esjobs.publish.publication import read_table
+from esjobs.records.declared.of_models import declared_models
 from esjobs.records.declared.origin import (
     Declaration,
     Declared,
@@ -35,7 +36,10 @@ from esjobs.store.base import JobStore
 
 
 def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
-    """Return what each name declares in the window. One read and, for queues, two queries."""
+    """Return what each name declares in the window. One read and, for queues, two queries.
+
+    A CPU model that nobody imported a value for has the published score of reference tables.
+    """
     imported = _imported(store, level)
     recorded = recorded_values(store, window) if level == "queue" else {}
     sites = _named_sites(imported, store, window) if level == "queue" else Sites()
@@ -54,6 +58,9 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
             site_values=site_values,
         )
         declared[name] = replace(settled, country=country_named(imported.get(name, ()), window.end))
+    if level == "cpu_model":
+        without = [name for name, settled in declared.items() if settled.corepower is None]
+        declared |= declared_models(store, window, without)
     return declared
 
 

@@ -41,6 +41,8 @@ def propose(
         return Proposal(None, None, f"the verdict is {verdict}")
     if level == "site":
         return Proposal(None, None, "its queues declare values, not the site")
+    if declared.origin == "reference":
+        return Proposal(None, None, "the value is a published score, which no site declares")
     if declared.origin != "own":
         return Proposal(None, None, f"the declared value is {declared.origin}, not the queue's own")
     if evidence.n_tasks < MIN_PROPOSAL_TASKS:

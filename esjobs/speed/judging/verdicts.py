@@ -170,7 +170,7 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
         )
     value = evidence.declared.corepower
     if evidence.declared.origin == "none" or value is None:
-        return "undeclared", "no value declared"
+        return "undeclared", evidence.declared.note or "no value declared"
     if evidence.declared.values_ratio is not None:
         return (
             "implausible",
