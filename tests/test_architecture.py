@@ -107,7 +107,7 @@ ROOMS = {
         *("esjobs.records.names", "esjobs.records.errors", *_PACKED, *_INGEST),
     },
     "esjobs.records.ingest": {"esjobs.core", "esjobs.schema", "esjobs.records.ingest"},
-    "esjobs.records.declared": {*_NAMED, "esjobs.records.declared"},
+    "esjobs.records.declared": {*_NAMED, "esjobs.records.declared", "esjobs.records.references"},
     "esjobs.records.references": {*_NAMED, "esjobs.records.references"},
     "esjobs.records.series": {*_NAMED, "esjobs.records.series", *_PACKED},
     "esjobs.records.export": {*_NAMED, "esjobs.records.export"},

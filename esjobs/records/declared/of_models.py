@@ -90,12 +90,12 @@ def _chosen(score: ReferenceScore, state: bool | None) -> _Chosen:
         return _Chosen(None, note=f"published only with SMT {'off' if state else 'on'} ({_range(other)})")
     low, high = own
     if high > WIDEST * low:
-        return _Chosen(None, note=f"published scores are no single value: {_told(score, state)}")
+        return _Chosen(None, note=f"published scores give no single value: {_scores_text(score, state)}")
     # the error of a value that lies anywhere between two: their distance over the root of twelve
     return _Chosen(math.sqrt(low * high), math.log(high / low) / math.sqrt(12))
 
 
-def _told(score: ReferenceScore, state: bool | None) -> str:
+def _scores_text(score: ReferenceScore, state: bool | None) -> str:
     parts = [(text, score.by_smt[each]) for each, text in _STATES if each in score.by_smt]
     parts = [part for part in parts if state is None or part[0] == dict(_STATES)[state]] or parts
     return (
