@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from esjobs.core.arguments import WindowLike, listed, window_of
+from esjobs.core.arguments import WindowLike, listed, split, window_of
 from esjobs.records.answer import Answer
 from esjobs.records.context import Facade
 
@@ -26,7 +26,7 @@ class Delivered(Facade):
         from esjobs.delivered.work import delivered
 
         span = window_of(window, self._context.clock)
-        return delivered(self._context.store, listed(by), span, listed(where), vo=vo, one_scale=one_scale)
+        return delivered(self._context.store, split(by), span, listed(where), vo=vo, one_scale=one_scale)
 
     def energy(
         self,
@@ -44,7 +44,7 @@ class Delivered(Facade):
         from esjobs.delivered.energy import energy
 
         span = window_of(window, self._context.clock)
-        return energy(self._context.store, listed(by), span, listed(where), kind=factors)
+        return energy(self._context.store, split(by), span, listed(where), kind=factors)
 
     def against_accounting(
         self, *, window: WindowLike = None, where: str | Sequence[str] = (), vo: str | None = None

@@ -130,7 +130,9 @@ def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
     return [Named("queue", row["name"], (row["name"],), row["site"]) for row in found[:_MOST_COURSES]]
 
 
-def curve(title: str, values: Sequence[tuple[str, float]], step: str = "ISO week") -> Curve:
+def curve(
+    title: str, values: Sequence[tuple[str, float]], step: str = "ISO week", of: str = "all jobs"
+) -> Curve:
     """Number over time, a value per ``step``; its axis begins at 0 unless it varies little."""
     numbers = [value for _, value in values] or [0.0]
     high = max(numbers)
@@ -151,7 +153,7 @@ def curve(title: str, values: Sequence[tuple[str, float]], step: str = "ISO week
     shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 5)).round().astype(int))
     return Curve(
         title,
-        f"{title} of all jobs, by {step}.",
+        f"{title} of {of}, by {step}.",
         width,
         bottom + 24,
         _COURSE_LEFT,

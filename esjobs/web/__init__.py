@@ -4,6 +4,7 @@ source   what is shown: a snapshot of the embedded store, or a cluster
 answers  answers once per state, address and format: cached, one computation at a time
 table    every address with its handler, parameters and readers
 pages    handlers of pages for people
+forms    questions with one table as their answer
 api      handlers of rows for programs; ``openapi`` describes them
 shield   limits and headers around everything
 app      all of it as one application; ``server`` listens, ``beside`` in a process beside the nights

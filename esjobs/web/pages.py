@@ -25,7 +25,7 @@ from esjobs.render.job_pages import JobPages
 from esjobs.render.person import person
 from esjobs.render.person_page import person_page
 from esjobs.render.profile.profile import profile
-from esjobs.render.profile_page import columns_of, profile_page
+from esjobs.render.profile_page import columns_of, curve, profile_page
 from esjobs.render.today_page import today_page
 from esjobs.today.incident import parts
 from esjobs.web.answers import Reply
@@ -34,9 +34,14 @@ from esjobs.web.jobs import job_rows
 from esjobs.web.request import AbsentError, Handler, Request
 
 _PAGE = 100
-_OWN = (("Today", "/"), ("Jobs", "/jobs"), ("Ask", "/ask"))
+_OWN = (
+    *(("Today", "/"), ("Jobs", "/jobs"), ("Ask", "/ask")),
+    *(("Delivered", "/delivered"), ("What if", "/what-if/move"), ("Incident", "/incident")),
+)
 _OF_PEOPLE = "people"
 _KEPT_SITES = 3
+_LEAST_DAYS = 3
+_OF_TASK = "cpu_ratio: CPU time over the forecast from all other queues that ran it, with its 90 % interval."
 
 # Headings of tables and terms, to what their cells are pages of
 _LEADS = {
@@ -44,6 +49,7 @@ _LEADS = {
     **dict.fromkeys(("site", "Site"), "site"),
     **dict.fromkeys(("CPU model", "cpu_model", "cpu model"), "cpu"),
     **dict.fromkeys(("job", "job_id", "Job"), "job"),
+    **dict.fromkeys(("task", "task_id", "Task"), "task"),
     **dict.fromkeys(("user", "User"), "user"),
     **dict.fromkeys(("project", "Project"), "project"),
 }
@@ -53,7 +59,7 @@ _NO_NAMES = ("", "-", "–", "others", "all")
 
 def today(request: Request) -> Reply:
     """Today."""
-    return _page(request, today_page(request.session.store, request.now))
+    return page_of(request, today_page(request.session.store, request.now))
 
 
 def dashboard(request: Request) -> Reply:
@@ -110,7 +116,7 @@ def profile_of(level: str) -> Handler:
         elif level == "queue" and found.flags and found.flags[0]["site"]:
             site = found.flags[0]["site"]
             links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
-        return _page(request, replace(profile_page(found, request.now), links=links))
+        return page_of(request, replace(profile_page(found, request.now), links=links))
 
     return handler
 
@@ -122,7 +128,29 @@ def incident(request: Request) -> Reply:
     found = request.session.flags.today.incident(site, window=request.one("window")) if site else ()
     shown = [Part(visible(site), visible(row["sentence"]), [], [], columns_of(parts(row))) for row in found]
     about = "Core-hours beyond what the same work usually takes; without a window, of the newest incident."
-    return _page(request, ProfilePage("Incident", about, shown, (), form))
+    return page_of(request, ProfilePage("Incident", about, shown, (), form))
+
+
+def task(request: Request) -> Reply:
+    """One task."""
+    name = request.parts["name"]
+    try:
+        story = request.session.what_if.task(name)
+    except UsageError as error:
+        raise AbsentError(str(error)) from error
+    days = request.session.what_if.progress(name).rows.to_pylist()
+    drawn = [("jobs", "Jobs"), ("failed", "Failed jobs"), ("core_h", "Core-hours")]
+    curves = [
+        curve(title, [(f"{row['day']:%Y-%m-%d}", float(row[column] or 0)) for row in days], "day", "the task")
+        for column, title in drawn
+        if len(days) >= _LEAST_DAYS
+    ]
+    parts = [
+        Part("Queues", _OF_TASK, [visible(note) for note in story.notes], [], columns_of(story.rows)),
+        Part("Days", "", [], curves, None),
+    ]
+    links = [("Jobs", _address("/jobs", where=f"task_id={_quoted(name)}"))]
+    return page_of(request, ProfilePage(f"Task {visible(name)}", "", parts, links))
 
 
 def person_of(kind: str) -> Handler:
@@ -134,7 +162,7 @@ def person_of(kind: str) -> Handler:
             page = person_page(person(request.session.store, kind, name, None))
         except UsageError as error:
             raise AbsentError(str(error)) from error
-        return _page(
+        return page_of(
             request, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={_quoted(name)}"))])
         )
 
@@ -160,8 +188,8 @@ def jobs(request: Request) -> Reply:
     said = [] if rows.num_rows else ["No job matches."]
     form = Form("/jobs", (_where_field(request), _window_field(request)), "Show jobs")
     title = f"{count(n_jobs)} job{'s' * (n_jobs != 1)}"
-    parts = [Part("Jobs", about, said, [], table), _same(_jobs_command(request), _jobs_python(request))]
-    return _page(request, ProfilePage(title, _conditions(request), parts, links, form))
+    parts = [Part("Jobs", about, said, [], table), same(_jobs_command(request), _jobs_python(request))]
+    return page_of(request, ProfilePage(title, _conditions(request), parts, links, form))
 
 
 def _n_jobs(request: Request) -> int:
@@ -186,16 +214,16 @@ def ask(request: Request) -> Reply:
     form = Form("/ask", fields, "Ask")
     about = "Groups of stored jobs by any field; the fields and metrics are those of esjobs fields."
     if not any(request.values.values()):
-        return _page(request, ProfilePage("Ask", about, [], (), form))
+        return page_of(request, ProfilePage("Ask", about, [], (), form))
     try:
         answer = grouped(request)
     except UsageError as error:
-        return replace(_page(request, ProfilePage("Ask", about, [_said(str(error))], (), form)), status=400)
+        return replace(page_of(request, ProfilePage("Ask", about, [said(str(error))], (), form)), status=400)
     groups = answer.details
     notes = [visible(note) for note in answer.notes] or ["Every job that matches counts."]
     table = columns_of(groups.read) if groups.read.num_rows else None
-    parts = [Part("Answer", "", notes, [], table), _same(_command(request), _python(request))]
-    return _page(request, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
+    parts = [Part("Answer", "", notes, [], table), same(_command(request), _python(request))]
+    return page_of(request, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
 
 
 def problem_page(title: str, sentence: str) -> str:
@@ -204,7 +232,8 @@ def problem_page(title: str, sentence: str) -> str:
     return render_profile(ProfilePage(title, visible(sentence), []), around)
 
 
-def _page(request: Request, page: ProfilePage) -> Reply:
+def page_of(request: Request, page: ProfilePage) -> Reply:
+    """Return a page with the ways to all others."""
     return Reply(render_profile(page, _around(request, _profile_style()[0])).encode())
 
 
@@ -305,11 +334,13 @@ def _conditions(request: Request) -> str:
     return visible("; ".join(said)) or "All stored jobs."
 
 
-def _said(sentence: str) -> Part:
+def said(sentence: str) -> Part:
+    """Return a sentence in the place of an answer."""
     return Part("Answer", "", [visible(sentence)], [], None)
 
 
-def _same(command: str, python: str) -> Part:
+def same(command: str, python: str) -> Part:
+    """Return what gives the same answer elsewhere."""
     cells = pa.table({"with": ["command line", "Python"], "write": [command, python]})
     return Part("The same elsewhere", "", [], [], columns_of(cells))
 

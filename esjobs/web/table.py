@@ -1,7 +1,7 @@
 """Every address of the web: pattern, handler, parameters, formats, and whether it names people."""
 
 from esjobs.core.words import LEVELS
-from esjobs.web import api, pages
+from esjobs.web import api, forms, pages
 from esjobs.web.request import Parameter, Route
 
 _WHERE = Parameter("where", "Condition on jobs, as of esjobs query: FIELD=VALUE, efficiency<10%.", many=True)
@@ -64,6 +64,8 @@ PAGES: tuple[Route, ...] = (
     Route(
         "/job/{name:any}", pages.job, "A job.", (Parameter("source", "Source, where several have the id."),)
     ),
+    Route("/task/{name:any}", pages.task, "A task."),
+    *forms.routes(),
     Route("/jobs", pages.jobs, "Jobs, page by page.", (_WHERE, _WINDOW, _CURSOR)),
     Route("/ask", pages.ask, "A question to the jobs.", _GROUPS),
     Route("/health", api.health, "State of what is shown.", forms=("json",)),

@@ -39,7 +39,7 @@ def first_name(client: Client, kind: str) -> str:
     """The name of the largest of a kind."""
     if kind == "job":
         return str(client.get("/api/v1/jobs?limit=1").json["rows"][0]["job_id"])
-    field = {"cpu": "cpu_model"}.get(kind, kind)
+    field = {"cpu": "cpu_model", "task": "task_id"}.get(kind, kind)
     rows = client.get(f"/api/v1/query?by={field}").json["rows"]
     return str(next(row[field] for row in rows if row[field]))
 
