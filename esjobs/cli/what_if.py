@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit_answer, rows_options, top_option
+from esjobs.cli.options import Context, emit_answer, format_of, rows_options, top_option
 from esjobs.schema.what_if import NOT_SHOWN
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ def what_if() -> None:
 
 
 def _answering(function: Callable[..., "Answer"]) -> Callable[..., None]:
-    """Make a command of a function that takes a session and returns an answer: print it with its notes."""
+    """Make a command of a function that takes a session and returns an answer: print it with its notes.
+
+    Files and other formats have all rows unless ``--top`` says otherwise.
+    """
 
     @rows_options
     @click.pass_obj
@@ -35,6 +39,9 @@ def _answering(function: Callable[..., "Answer"]) -> Callable[..., None]:
     def command(obj: Context, /, form: str, out: str, top: int = 0, **choice: Any) -> None:
         with obj.session() as session:
             answer = function(session, **choice)
+        chosen = click.get_current_context().get_parameter_source("top")
+        if format_of(form, out) != "table" and chosen is ParameterSource.DEFAULT:
+            top = 0
         emit_answer(obj, answer, form, out, top=top, hidden=NOT_SHOWN, prose=["reason"])
 
     return command

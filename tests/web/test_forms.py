@@ -57,8 +57,7 @@ def test_page_command_and_call_are_one(
     *_, command, call = cells(page.text)
     words = shlex.split(command)
     assert words[0] == "esjobs"
-    top = ["--top", "0"] if words[1] != "what-if" or words[2] == "place" else []
-    printed = run(*words[1:], *top, "--format", "json", store=store)
+    printed = run(*words[1:], "--format", "json", store=store)
     assert printed.exit_code == 0, printed.output
     with esjobs.open(f"duckdb:{store}") as session:
         called = eval(call, {"session": session}).rows  # noqa: S307 - what the page tells people to type
