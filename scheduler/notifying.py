@@ -8,6 +8,7 @@ from scheduler.night import why_missing
 from scheduler.notifications.gathering import ingest_stopped, night_notices
 from scheduler.notifications.incident_notices import incident_notices
 from scheduler.notifications.job_issues import MOST, job_issue, more_job_issues
+from scheduler.notifications.monthly import monthly_notice
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.notifier import notifier
 from scheduler.notifications.settings import NotifySettings
@@ -55,6 +56,9 @@ def _alerts(work: NightWork) -> list[Notice]:
         )
     alerts += _job_issues(work)
     alerts += incident_notices(work.store, work.night)
+    day = work.settings.section(NotifySettings).monthly_on
+    month = monthly_notice(work.store, work.night, day)
+    alerts += [] if month is None else [month]
     now, hours = work.clock(), work.settings.section(NightsSettings).ingest_stopped_h
     last = work.store.span().last
     if last is not None and (now - last).total_seconds() > 3600 * hours:

@@ -27,6 +27,7 @@ Kind = Literal[
     "incident_opened",
     "incident_lasting",
     "incident_over",
+    "delivered",
     "test",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)  # Every kind of notice
@@ -40,7 +41,7 @@ SITE_KINDS: tuple[Kind, ...] = ("opened", "reopened", "closed", *INCIDENT_KINDS)
 # What a role is there for
 ROLE_KINDS: Mapping[str, tuple[Kind, ...]] = {
     "site": SITE_KINDS,
-    "coordinator": (*FLAG_KINDS, *INCIDENT_KINDS),
+    "coordinator": (*FLAG_KINDS, *INCIDENT_KINDS, "delivered"),
     "operator": SERVICE_KINDS,
     "support": JOB_KINDS,
 }

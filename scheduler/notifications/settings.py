@@ -216,6 +216,8 @@ class NotifySettings(_Section):
     """Contact, as messages name it."""
     weekly_on: Weekday = "monday"
     """The day (UTC) on which weekly digests are sent."""
+    monthly_on: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=28)] | None = None
+    """The night of a month after which coordinators get last month's delivered work; not set: never."""
     timeout_s: _Seconds = 30.0
     """For one attempt to deliver one message, all of it."""
     attempts: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=20)] = 3

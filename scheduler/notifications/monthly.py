@@ -1,0 +1,79 @@
+"""The notice about a month's delivered work, for coordinators."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from esjobs.core.errors import NoJobsError
+from esjobs.core.identity import content_id
+from esjobs.core.numbers import core_h, count, percent
+from esjobs.core.text import visible
+from esjobs.core.window import Window
+from esjobs.delivered.work import delivered
+from esjobs.store.base import JobStore
+from scheduler.notifications.notices import Notice
+
+_MOST_NAMED = 5
+
+
+def monthly_notice(store: JobStore, night: date, day: int | None) -> Notice | None:
+    """Return the notice of the month before on one day of a month; None on others, and without jobs.
+
+    ``day``: of the month; by then late records have come. Cost: that of two questions for delivered work.
+    """
+    if night.day != day:
+        return None
+    month = f"{night.replace(day=1) - timedelta(days=1):%Y-%m}"
+    window = Window.parse(month)
+    try:
+        totals = delivered(store, (), window).rows.to_pylist()
+        federations = delivered(store, ("federation",), window).rows.to_pylist()
+    except NoJobsError:
+        return None
+    identity = content_id({"kind": "delivered", "month": month}, 20)
+    sentences = [
+        *(_of_benchmark(row) for row in totals),
+        *_of_pledges(federations),
+        f"Page: esjobs report --usage --window {month} --out usage.html. "
+        f"Rows: esjobs delivered --by federation,site --window {month} --format csv",
+    ]
+    sums = ", ".join(f"{count(_work(row))} {_unit(row)}" for row in totals)
+    return Notice(identity, "delivered", "info", f"Delivered in {month}: {sums}", " ".join(sentences), night)
+
+
+def _unit(row: Mapping[str, Any]) -> str:
+    return f"{row['benchmark']}-hours" if row["benchmark"] else "core-hours without a score"
+
+
+def _work(row: Mapping[str, Any]) -> float:
+    """The declared work, else the measured one, else core-hours."""
+    values = (row["declared_h"], row["measured_h"], row["core_h"])
+    return float(next(value for value in values if value is not None))
+
+
+def _of_benchmark(row: Mapping[str, Any]) -> str:
+    text = core_h(row["core_h"])
+    if row["useful_core_h"] is not None and row["core_h"]:
+        text += f", {percent(row['useful_core_h'] / row['core_h'])} of them useful"
+    if row["failed_core_h"] is not None:
+        text += f", {core_h(row['failed_core_h'])} failed"
+    if row["declared_h"] is not None:
+        text += f", {count(row['declared_h'])} {_unit(row)} by declared scores"
+    if row["measured_h"] is not None:
+        text += f", {count(row['measured_h'])} ± {count(row['measured_h_err'])} by measured ones"
+    return f"{text}."
+
+
+def _of_pledges(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    column = "of_available_percent"
+    having = [row for row in rows if row["of_pledge_percent"] is not None]
+    if not having:
+        return []
+    shares = {
+        visible(row["federation"]): row[column] if row[column] is not None else row["of_pledge_percent"]
+        for row in having
+    }
+    lowest = sorted(shares, key=lambda name: shares[name])
+    named = ", ".join(f"{name} {percent(shares[name] / 100)}" for name in lowest[:_MOST_NAMED])
+    more = f" and {len(lowest) - _MOST_NAMED} more" if len(lowest) > _MOST_NAMED else ""
+    return [f"Of the pledge in available hours: {named}{more}."]
