@@ -107,12 +107,16 @@ def declare(session: "Session", values: tuple[str, ...]) -> "Answer":
     return session.what_if.declare(named)
 
 
-@example("esjobs what-if drain POPLAR-LCG2")
+@example("esjobs what-if drain POPLAR-LCG2", "esjobs what-if drain --top 5")
 @what_if.command()
-@click.argument("site")
+@click.argument("site", required=False)
+@top_option(20)
 @_answering
-def drain(session: "Session", site: str) -> "Answer":
-    """Work per day that SITE would not deliver while it is drained: mean of 28 days, by processing type."""
+def drain(session: "Session", site: str | None) -> "Answer":
+    """Work per day that SITE would not deliver while it is drained: mean of 28 days, by processing type.
+
+    Without SITE: each site, least work first. wasted_share: of its core-hours, lost or idle.
+    """
     return session.what_if.drain(site)
 
 

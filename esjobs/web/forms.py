@@ -150,10 +150,10 @@ QUESTIONS = (
     Question(
         "/what-if/drain",
         "Drain a site",
-        "Work per day that a site would not deliver: mean of 28 days, by processing type.",
+        "Work per day that a site, or each, would not deliver: mean of 28 days.",
         "esjobs what-if drain",
         "what_if.drain",
-        (Entry("site", "Site", "POPLAR-LCG2", needed=True),),
+        (Entry("site", "Site", "POPLAR-LCG2"),),
         what_if.NOT_SHOWN,
     ),
 )

@@ -15,9 +15,11 @@ from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90
 from esjobs.publish.finding import run_of_everything
+from esjobs.publish.stored import StoredRun
 from esjobs.records.answer import Answer
 from esjobs.records.declared.values import declared_values, known_sites, stored_window
 from esjobs.records.jobs.query import query_jobs
+from esjobs.records.names.sites import Sites
 from esjobs.records.names.spelling import accepted
 from esjobs.schema.speed import SPEED
 from esjobs.store.base import JobStore
@@ -36,12 +38,12 @@ _DECLARED = pa.schema(
     + [("share", pa.float64()), ("share_new", pa.float64()), ("rank", pa.int64()), ("rank_new", pa.int64())]
     + [(name, pa.float64()) for name in ("measured", "measured_low", "measured_high")]
 )
-_DRAINED = pa.schema(
-    [("processing_type", pa.string()), ("benchmark", pa.string())]
-    + [
-        (name, pa.float64())
-        for name in ("core_h_per_day", "work_h_per_day", "work_h_per_day_err", "grid_share")
-    ]
+_PER_DAY = [
+    (name, pa.float64()) for name in ("core_h_per_day", "work_h_per_day", "work_h_per_day_err", "grid_share")
+]
+_DRAINED = pa.schema([("processing_type", pa.string()), ("benchmark", pa.string()), *_PER_DAY])
+_DRAINED_SITES = pa.schema(
+    [("site", pa.string()), ("benchmark", pa.string()), *_PER_DAY, ("wasted_share", pa.float64())]
 )
 
 
@@ -110,18 +112,21 @@ def _measured(score: Any) -> dict[str, float]:
     return {"measured": value, "measured_low": value / spread, "measured_high": value * spread}
 
 
-def drain(store: JobStore, measured: Measured, site: str) -> Answer:
+def drain(store: JobStore, measured: Measured, site: str | None = None) -> Answer:
     """Return the work per day that a site would not deliver while it is drained, by processing type.
 
-    ``core_h_per_day``: mean of finished jobs over the last 28 days, days without any included, so that types
-    add up to ``all``; ``work_h_per_day``: of the same times the measured scores, with its standard error; a
-    row per benchmark (null: no score). ``grid_share``: of the core-hours of that type at all sites. Raises
-    :class:`NoJobsError` without such jobs. Cost: two queries, the flags of the run.
+    Without ``site``: that of each site, least work first, beside the share of its core-hours that were lost
+    or idle (``wasted_share``). ``core_h_per_day``: mean of finished jobs over the last 28 days, days without
+    any included, so that types add up to ``all``; ``work_h_per_day``: of the same times the measured scores,
+    with its standard error; a row per benchmark (null: no score). ``grid_share``: of the core-hours of that
+    type at all sites. Raises :class:`NoJobsError` without such jobs. Cost: two queries, the flags of the run.
     """
     run, span = run_of_everything(store, SPEED, "fit"), stored_window(store)
     first = run.reach - timedelta(days=DRAIN_DAYS)
     window = Window(first if span is None else max(first, span.start), run.reach)
     sites, scores = known_sites(store, window), measured(store, run)
+    if site is None:
+        return _each_site(store, window, sites, scores, run)
     by = ["queue", "processing_type"]
     jobs = query_jobs(
         store, by, ["core_h"], where=[written("state", "=", FINISHED)], window=window
@@ -141,12 +146,44 @@ def drain(store: JobStore, measured: Measured, site: str) -> Answer:
         for (kind, benchmark), listed in mine.items()
     ]
     rows.sort(key=lambda row: (row["processing_type"] == ALL_TYPES, -row["core_h_per_day"]))
-    notes = (
+    table = pa.Table.from_pylist(rows, schema=_DRAINED)
+    return Answer(table, _drain_notes(window), title=f"lost per day while {site} is drained", run=run)
+
+
+def _each_site(
+    store: JobStore, window: Window, sites: Sites, scores: Mapping[str, Any], run: StoredRun
+) -> Answer:
+    where = [written("state", "=", FINISHED)]
+    jobs = query_jobs(store, ["queue"], ["core_h"], where=where, window=window).to_pylist()
+    every = query_jobs(store, ["queue"], ["core_h", "lost_core_h", "idle_core_h"], window=window).to_pylist()
+    mine: dict[tuple[str, str | None], list[dict[str, Any]]] = defaultdict(list)
+    for row in jobs:
+        mine[sites.of(row["queue"]).name, _benchmark(scores.get(row["queue"]))].append(row)
+    used: dict[str, float] = defaultdict(float)
+    wasted: dict[str, float] = defaultdict(float)
+    for row in every:
+        site = sites.of(row["queue"]).name
+        used[site] += row["core_h"] or 0.0
+        wasted[site] += (row["lost_core_h"] or 0.0) + (row["idle_core_h"] or 0.0)
+    total = sum(row["core_h"] or 0.0 for row in jobs)
+    rows: list[dict[str, Any]] = [
+        {"site": site, "benchmark": benchmark, **_lost(listed, scores, window, total)}
+        | {"wasted_share": wasted[site] / used[site] if used[site] else None}
+        for (site, benchmark), listed in mine.items()
+    ]
+    # without a score the core-hours alone tell
+    rows.sort(
+        key=lambda row: (row.get("work_h_per_day") is None, row.get("work_h_per_day"), row["core_h_per_day"])
+    )
+    table = pa.Table.from_pylist(rows, schema=_DRAINED_SITES)
+    return Answer(table, _drain_notes(window), title="lost per day while a site is drained", run=run)
+
+
+def _drain_notes(window: Window) -> tuple[str, ...]:
+    return (
         f"means over {many(window.days, 'day')} [{window}]; rows without a benchmark: no measured score",
         "what other sites could take over is not counted",
     )
-    table = pa.Table.from_pylist(rows, schema=_DRAINED)
-    return Answer(table, notes, title=f"lost per day while {site} is drained", run=run)
 
 
 def _lost(

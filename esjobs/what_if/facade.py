@@ -42,8 +42,8 @@ class WhatIf(Facade):
         """Credit of queues that declare other values: :func:`esjobs.what_if.declaring.declare`."""
         return declaring.declare(self._context.store, self._measured, values)
 
-    def drain(self, site: str) -> Answer:
-        """Work lost while a site is drained: :func:`esjobs.what_if.declaring.drain`."""
+    def drain(self, site: str | None = None) -> Answer:
+        """Work lost while a site, or each, is drained: :func:`esjobs.what_if.declaring.drain`."""
         return declaring.drain(self._context.store, self._measured, site)
 
     def buy(self, prices: str | Path | None = None) -> Answer:

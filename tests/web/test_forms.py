@@ -23,11 +23,12 @@ ASKED = [
     ("/what-if/finish", "task={task}&due=2025-07-10&jobs=500"),
     ("/what-if/declare", "values={queue}=12.5 {other}=9"),
     ("/what-if/drain", "site={queue}"),
+    ("/what-if/drain", ""),
 ]
 
 
 def addressed(path: str, text: str) -> str:
-    pairs = [each.partition("=") for each in text.split("&")]
+    pairs = [each.partition("=") for each in text.split("&") if each]
     return f"{path}?" + "&".join(f"{name}={quote(value, safe='')}" for name, _, value in pairs)
 
 

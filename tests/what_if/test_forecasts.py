@@ -196,6 +196,31 @@ def test_another_declaration_changes_credit_share_and_rank(demo: Session) -> Non
         demo.what_if.declare({"NOWHERE": 10.0})
 
 
+def test_each_site_loses_what_it_loses_alone(demo: Session) -> None:
+    every = demo.what_if.drain().rows.to_pylist()
+    works = [row["work_h_per_day"] for row in every if row["work_h_per_day"] is not None]
+    assert works == sorted(works)
+    assert sum(row["grid_share"] for row in every) == pytest.approx(1)
+    for row in every[:: len(every) // 5]:
+        alone = demo.what_if.drain(row["site"]).rows.to_pylist()
+        (same,) = [
+            each
+            for each in alone
+            if (each["processing_type"], each["benchmark"]) == ("all", row["benchmark"])
+        ]
+        assert {name: row[name] for name in same if name in row} == pytest.approx(
+            {name: same[name] for name in same if name in row}
+        )
+        (asked,) = demo.query(
+            "site",
+            ["core_h", "lost_core_h", "idle_core_h"],
+            where=[f"site={row['site']}"],
+            window="2025-06-03/2025-07-01",
+        )
+        wasted = ((asked["lost_core_h"] or 0) + (asked["idle_core_h"] or 0)) / asked["core_h"]
+        assert row["wasted_share"] == pytest.approx(wasted)
+
+
 def test_a_drained_site_loses_its_mean_day(demo: Session, demo_folder: Path) -> None:
     queue = "YEW-HEP"
     answer = demo.what_if.drain(queue)
