@@ -1,5 +1,6 @@
 """Commands about delivered work and its energy."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ from esjobs.store.files.destination import writing_text
     "esjobs delivered --by user --where queue=POPLAR-LCG2",
     "esjobs delivered --by federation,month --vo atlas",
     "esjobs delivered --against accounting",
+    "esjobs delivered --from accounting --by site,vo",
 )
 @click.command()
 @click.option(
@@ -40,6 +42,14 @@ from esjobs.store.files.destination import writing_text
     type=click.Choice(["accounting"]),
     help="Compare by month and site, with causes of differences.",
 )
+@click.option(
+    "--from",
+    "origin",
+    type=click.Choice(["jobs", "accounting"]),
+    default="jobs",
+    show_default=True,
+    help="From: stored jobs, or the sums of sites (esjobs ingest apel).",
+)
 @click.option("--apel", is_flag=True, help="Write APEL summaries of months, for sites to compare.")
 @click.option("--one-scale", is_flag=True, help="Add HS06-hours and HS23-hours one to one.")
 @top_option(0)
@@ -52,6 +62,7 @@ def delivered(
     /,
     by: str,
     against: str | None,
+    origin: str,
     apel: bool,
     one_scale: bool,
     top: int,
@@ -67,14 +78,9 @@ def delivered(
     (esjobs ingest downtimes).
     """
     names = split(by)
-    of_months = apel or against is not None
-    if (of_months and (by != "site" or one_scale)) or (apel and (top or form != "table")):
-        raise click.UsageError(
-            "--against and --apel compare sites by month: omit --by and --one-scale; --apel is text without "
-            "--format and --top"
-        )
-    if not of_months and of["vo"] and "federation" not in names:
-        raise click.UsageError("--vo goes with --by federation, --against accounting and --apel")
+    _require_fitting(names, against, origin, is_text=apel and (top > 0 or form != "table"), apel=apel, **of)
+    if one_scale and (apel or against is not None):
+        raise click.UsageError("--one-scale does not go with --against and --apel")
     if apel:
         with obj.session() as session:
             text, notes = session.delivered.apel(**of)
@@ -83,12 +89,37 @@ def delivered(
         say_notes(obj, notes)
         return
     with obj.session() as session:
-        if against is not None:
+        if origin == "accounting":
+            of.pop("where")
+            answer = session.delivered.accounted(names, one_scale=one_scale, **of)
+        elif against is not None:
             answer = session.delivered.against_accounting(**of)
         else:
             answer = session.delivered.work(names, one_scale=one_scale, **of)
     hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, *OF_PLEDGES)
     emit_answer(obj, answer, form, out, top=top, hidden=hidden)
+
+
+def _require_fitting(
+    names: Collection[str],
+    against: str | None,
+    origin: str,
+    *,
+    apel: bool,
+    is_text: bool,
+    where: Sequence[str],
+    vo: str | None,
+    **_: Any,
+) -> None:
+    of_months, accounted = apel or against is not None, origin == "accounting"
+    if (of_months and tuple(names) != ("site",)) or is_text:
+        raise click.UsageError(
+            "--against and --apel compare sites by month: omit --by. --apel is text: omit --format and --top"
+        )
+    if accounted and (of_months or where):
+        raise click.UsageError("--from accounting has no jobs: omit --against, --apel and --where")
+    if not (of_months or accounted) and vo and "federation" not in names:
+        raise click.UsageError("--vo goes with --by federation, --against and --from accounting, and --apel")
 
 
 @example("esjobs energy --by site,month")

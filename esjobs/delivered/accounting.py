@@ -25,8 +25,9 @@ from esjobs.store.base import JobStore
 UNEXPLAINED = "unexplained"
 SAME = 0.02
 """Relative difference up to which two sums agree."""
-_HOUR_S = 3600.0
-_BENCHMARKS = {"HS06": "hs06_wall_s", "HS23": "hs23_wall_s"}
+HOUR_S = 3600.0
+BENCHMARKS = {"HS06": "hs06_wall_s", "HS23": "hs23_wall_s"}
+"""Columns of normalised wall-clock time, by benchmark."""
 _NAMES_IN_APEL = {"HS06": "hepspec", "HS23": "HEPscore23"}
 # Beside these and the benchmark, equal rows are one sum published twice.
 _SAME_SUM = ("vo", "vo_group", "vo_role", "user", "submit_host", "infrastructure", "processors", "nodes")
@@ -55,7 +56,7 @@ class _Pair:
 
     def hours(self, column: str, rows: Sequence[Row] | None = None) -> float:
         """Return the sum of a column in seconds of the messages, in hours; missing values count as none."""
-        return sum(row[column] or 0.0 for row in (self.rows if rows is None else rows)) / _HOUR_S
+        return sum(row[column] or 0.0 for row in (self.rows if rows is None else rows)) / HOUR_S
 
     def wall_h(self, month: str) -> float:
         """Return the wall hours of the jobs of the month."""
@@ -79,7 +80,7 @@ def compare(
     span = whole_months(store, window)
     pairs: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
     names: dict[str, str] = {}
-    for row in _messages(store, span, vo):
+    for row in messages(store, span, vo):
         names.setdefault(row["site"].lower(), row["site"])
         pairs[f"{row['month']:%Y-%m}", row["site"].lower()].rows.append(row)
     _add_jobs(store, span, where, pairs, names)
@@ -90,7 +91,11 @@ def compare(
     return Answer(table, (f"months {span}",), title="jobs against accounting")
 
 
-def _messages(store: JobStore, span: Window, vo: str | None) -> list[Row]:
+def messages(store: JobStore, span: Window, vo: str | None) -> list[Row]:
+    """Return the stored sums of the months of a span, of one VO or all, that name a site.
+
+    Raises :class:`NoResultError` without any.
+    """
     months = Days("month", span.start.date(), span.end.date() - timedelta(days=1))
     of_months = read_table(store, ACCOUNTING, [months]).to_pylist()
     rows = [row for row in of_months if vo is None or (row["vo"] or "").lower() == vo.lower()]
@@ -186,7 +191,7 @@ def causes(month: str, pair: _Pair) -> Iterator[tuple[str, float]]:
         yield "wall not x cores", wall - ours
     yield "wall multiplied by site", accounted - pair.hours("wall_s", [row for row in rows if row["core_s"]])
     yield from _causes_of_jobs(pair, ours, accounted)
-    yield "label doubled", _doubled(rows) / _HOUR_S
+    yield "label doubled", _doubled(rows) / HOUR_S
     yield "zero wall", -pair.hours("cpu_s", [row for row in rows if not row["wall_s"]])
     without = pair.hours("wall_s", [row for row in rows if row["core_s"] is None])
     yield "cores missing", -without * ours / wall
@@ -204,7 +209,7 @@ def _within_edges(pair: _Pair) -> float:
 def _causes_of_jobs(pair: _Pair, ours: float, accounted: float) -> Iterator[tuple[str, float]]:
     of_vo: dict[object, float] = defaultdict(float)
     for row in pair.rows:
-        of_vo[row["vo"]] += (row["core_s"] or 0.0) / _HOUR_S
+        of_vo[row["vo"]] += (row["core_s"] or 0.0) / HOUR_S
     yield "other VO/local jobs", accounted - max(of_vo.values())
     if pair.jobs["cpu_core_h"]:
         # the payloads' CPU time is in both, the pilots' waiting only in that of the batch system
@@ -223,7 +228,7 @@ def _doubled(rows: Sequence[Row]) -> float:
 
 def _scores(pair: _Pair, values: Sequence[float]) -> dict[str, Any]:
     """Return the comparison of scores per core in the benchmark that both sides have the most of."""
-    both = [name for name in pair.scores if pair.scores[name][1] and pair.hours(_BENCHMARKS[name])]
+    both = [name for name in pair.scores if pair.scores[name][1] and pair.hours(BENCHMARKS[name])]
     if not both:
         return {}
     benchmark = max(both, key=lambda name: pair.scores[name][1])
@@ -231,7 +236,7 @@ def _scores(pair: _Pair, values: Sequence[float]) -> dict[str, Any]:
 
 
 def _score(pair: _Pair, benchmark: str, values: Sequence[float]) -> dict[str, Any]:
-    column, (work, of_h) = _BENCHMARKS[benchmark], pair.scores[benchmark]
+    column, (work, of_h) = BENCHMARKS[benchmark], pair.scores[benchmark]
     ours = work / of_h
     rows = [row for row in pair.rows if row[column] is not None and row["core_s"]]
     core_s = sum(row["core_s"] for row in rows)
@@ -264,7 +269,7 @@ def apel_text(
             left_out += sums.n_jobs
             continue
         label, score = _NAMES_IN_APEL[benchmark], work / core_h
-        wall_s, cpu_s = core_h / cores * _HOUR_S, cpu_h * _HOUR_S
+        wall_s, cpu_s = core_h / cores * HOUR_S, cpu_h * HOUR_S
         lines = {
             "Site": site,
             "Month": month[5:],

@@ -28,6 +28,23 @@ class Delivered(Facade):
         span = window_of(window, self._context.clock)
         return delivered(self._context.store, split(by), span, listed(where), vo=vo, one_scale=one_scale)
 
+    def accounted(
+        self,
+        by: str | Sequence[str] = "site",
+        *,
+        window: WindowLike = None,
+        vo: str | None = None,
+        one_scale: bool = False,
+    ) -> Answer:
+        """Work by the stored accounting of sites: :func:`esjobs.delivered.accounted.accounted`.
+
+        ``by``: site, vo, user, infrastructure, month, federation; one or more.
+        """
+        from esjobs.delivered.accounted import accounted
+
+        span = window_of(window, self._context.clock)
+        return accounted(self._context.store, split(by), span, vo=vo, one_scale=one_scale)
+
     def energy(
         self,
         by: str | Sequence[str] = "site",

@@ -32,11 +32,11 @@ _NUMBERS = (
 )
 _ONE_SCALE = "HS06 = HS23"
 Row = Mapping[str, Any]
-Groups = dict[tuple[Any, ...], "_Sums"]
+Groups = dict[tuple[Any, ...], "Sums"]
 
 
 @dataclass
-class _Sums:
+class Sums:
     """Sums of one group; ``measured``: by queue, hours times score, with the errors of that score."""
 
     n_jobs: int = 0
@@ -144,8 +144,8 @@ def delivered(
     groups = groups_of(store, question, measured)
     if not groups:
         query_jobs(store, [], ["jobs"], where=question.where, window=span)  # raises with the nearest span
-    compared = tuple(_compare(groups, question)) if question.compares else ()
-    table = _table(by, groups, measured)
+    compared = tuple(with_pledges(groups, question)) if question.compares else ()
+    table = table_of(by, groups, measured)
     notes = (*_notes(table, run), *compared)
     return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)
 
@@ -178,7 +178,7 @@ def rows_in(
 
 def groups_of(store: JobStore, question: Question, measured: Mapping[str, Measured]) -> Groups:
     """Return the sums of each group: values of the grouping, then the benchmark."""
-    groups: Groups = defaultdict(_Sums)
+    groups: Groups = defaultdict(Sums)
     for piece in pieces(store, question.window):
         rows = rows_in(store, question.keys, _METRICS, question.where, piece)
         declared = declared_values(store, piece, "queue", {row["queue"] for row in rows})
@@ -220,7 +220,7 @@ def _add(
         sums.add("gain_h", hours * (value - score.score))
 
 
-def _add_used(sums: _Sums, row: Row) -> None:
+def _add_used(sums: Sums, row: Row) -> None:
     sums.n_jobs += row["jobs"]
     sums.add("core_h", row["core_h"])
     sums.add("cpu_core_h", row["cpu_h"])
@@ -238,7 +238,8 @@ def _error(hours: Mapping[str, float], measured: Mapping[str, Measured]) -> floa
     return math.sqrt(own + common**2)
 
 
-def _table(by: Sequence[str], groups: Groups, measured: Mapping[str, Measured]) -> pa.Table:
+def table_of(by: Sequence[str], groups: Groups, measured: Mapping[str, Measured]) -> pa.Table:
+    """Return groups as rows, most core-hours first."""
     rows = []
     for key, sums in groups.items():
         row: dict[str, Any] = dict(zip((*by, "benchmark"), key, strict=True))
@@ -268,7 +269,7 @@ def _others(key: tuple[Any, ...], keys: Iterable[tuple[Any, ...]]) -> bool:
     return any(other[:-1] == key[:-1] and other != key for other in keys)
 
 
-def _compare(groups: Groups, question: Question) -> Iterator[str]:
+def with_pledges(groups: Groups, question: Question) -> Iterator[str]:
     """Put pledges beside the groups, add those of federations without jobs; yield notes."""
     pledges, at = question.pledges, question.by.index("federation")
     extra = () if question.where or "site" in question.by else tuple(pledges.of)
@@ -282,7 +283,7 @@ def _compare(groups: Groups, question: Question) -> Iterator[str]:
         # without jobs of this benchmark the sums of nothing are 0
         group = dict(zip(question.by, key, strict=False))
         has = {"core_h", "declared_h"} if question.knows(group) else set()
-        sums = groups.setdefault(key, _Sums(has=has))
+        sums = groups.setdefault(key, Sums(has=has))
         sums.add("pledge_h", hours)
         share = question.available(group)
         sums.add("available_share", share)

@@ -8,6 +8,9 @@ BY = (
 )
 """Groupings of delivered work."""
 
+ACCOUNTED_BY = ("site", "vo", "user", "infrastructure", "month", "federation")
+"""Groupings of delivered work by accounting."""
+
 ENERGY_BY = (*BY[:-1], "cpu_model")
 """Groupings of energy."""
 

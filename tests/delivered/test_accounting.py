@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from esjobs.api.session import Session
-from esjobs.core.errors import NoJobsError, NoResultError
+from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.delivered.accounting import UNEXPLAINED, reason
 from tests.delivered.test_pledges import written
 from tests.messages import raised
@@ -170,3 +170,48 @@ def test_real_accounting_is_compared(session: Session, tmp_path: Path, shared_da
     (row,) = [row for row in rows if row["site"] == "AGLT2"]
     assert row["ratio"] > 1000
     assert row["reason"] is not None
+
+
+def by_hand(path: Path) -> dict[tuple[str, str], tuple[float, float, int]]:
+    """Core-hours, HS06-hours and jobs of the sites and VOs of a file of APEL."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for block in path.read_text().split("%%"):
+        fields = dict(re.findall(r"^(\w+): (.*)$", block, re.MULTILINE))
+        if "Site" not in fields:
+            continue
+        cores = int(fields["Processors"])
+        sums = found.setdefault((fields["Site"], fields["VO"]), [0.0, 0.0, 0])
+        for index, name in enumerate(("WallDuration", "NormalisedWallDuration")):
+            sums[index] += int(fields[name]) * cores / 3600
+        sums[2] += int(fields["NumberOfJobs"])
+    return {key: (core_h, work_h, int(n_jobs)) for key, (core_h, work_h, n_jobs) in found.items()}
+
+
+def test_real_accounting_alone_is_delivered_work(session: Session, tmp_path: Path, shared_data: Path) -> None:
+    with raised(NoResultError):
+        session.delivered.accounted()
+    path = shared_data / "osg-apel" / "2016-08.apel"
+    session.ingest("apel", path)
+    answer = session.delivered.accounted(["site", "vo"])
+    found = {(row["site"], row["vo"]): (row["core_h"], row["declared_h"], row["n_jobs"]) for row in answer}
+    expected = by_hand(path)
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        assert found[key] == pytest.approx(values, rel=1e-12)
+    assert {row["benchmark"] for row in answer} == {"HS06"}
+    assert any("default of 12 HS06" in note for note in answer.notes)
+    (atlas,) = session.delivered.accounted((), vo="ATLAS", window="2016-08-10/2016-08-11")
+    assert atlas["core_h"] == pytest.approx(
+        sum(each[0] for key, each in expected.items() if key[1] == "atlas")
+    )
+    with raised(NoResultError):
+        session.delivered.accounted(window="2016-09")
+    with raised(UsageError):
+        session.delivered.accounted("queue")
+    largest = max(expected, key=lambda key: expected[key][1])[0]
+    hs06_h = sum(each[1] for key, each in expected.items() if key[0] == largest)
+    pledge = f"federation,year,vo,cpu,benchmark\nF,2016,atlas,{hs06_h / (31 * 24) / 2},HS06\n"
+    session.ingest("pledges", written(tmp_path, pledge, "p.csv"))
+    session.ingest("pledges", written(tmp_path, f"federation,site\nF,{largest}\n", "s.csv"))
+    (row,) = [row for row in session.delivered.accounted("federation") if row["federation"] == "F"]
+    assert row["of_pledge_percent"] == pytest.approx(200)
