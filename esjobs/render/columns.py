@@ -144,6 +144,7 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "deviation (90 %)": _spanned(row),
             "declared": row["corepower"],
             "processing types": row["kinds"],
+            "answered": row["answered_on"],
         }
         for row in listed
     ]

@@ -11,4 +11,4 @@ app      all of it as one application; ``server`` listens, ``beside`` in a proce
 
 from esjobs.core.capability import Capability, Lazy
 
-CAPABILITY = Capability("web", sections=(("web", Lazy("esjobs.web.settings:WebSettings")),))
+CAPABILITY = Capability("web", sections=(("web", Lazy("esjobs.flags.answering.settings:WebSettings")),))

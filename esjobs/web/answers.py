@@ -28,13 +28,14 @@ class OverloadedError(EsjobsError):
 
 @dataclass(frozen=True)
 class Reply:
-    """A body with its type; ``lasting``: it never changes under its address."""
+    """A body with its type; ``lasting``: it never changes under its address. ``location``: where to go on."""
 
     body: bytes
     media: str = "text/html; charset=utf-8"
     status: int = 200
     lasting: bool = False
     next: str = ""
+    location: str = ""
 
     @cached_property
     def packed(self) -> bytes | None:

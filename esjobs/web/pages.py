@@ -53,7 +53,7 @@ _NO_NAMES = ("", "-", "–", "others", "all")
 
 def today(request: Request) -> Reply:
     """Today."""
-    return _page(request, today_page(request.session.store, request.now))
+    return page_of(request, today_page(request.session.store, request.now))
 
 
 def dashboard(request: Request) -> Reply:
@@ -71,7 +71,7 @@ def dashboard(request: Request) -> Reply:
 
 def dashboard_part(request: Request) -> Reply:
     """Parts of a page of the dashboards: scripts, rows, its style sheet."""
-    site = _SITES.get(request.parts["folder"]) or _site(request)
+    site = _SITES.get((_audience(request), request.parts["folder"])) or _site(request)
     text = site.parts.get(request.parts["part"]) if site.folder == request.parts["folder"] else None
     if text is None:
         raise AbsentError("this part belongs to an earlier state; load the page again")
@@ -93,26 +93,25 @@ def static(request: Request) -> Reply:
 
 
 def profile_of(level: str) -> Handler:
-    """Return a handler of pages of sites, queues or CPU models."""
+    """Return a handler of pages of sites or CPU models."""
+    return lambda request: page_of(request, profile_content(request, level))
+
+
+def profile_content(request: Request, level: str) -> ProfilePage:
+    """Return the content of the page of a site, a queue or a CPU model (``cpu``)."""
     field = {"site": "site", "queue": "queue", "cpu": "cpu_model"}[level]
-
-    def handler(request: Request) -> Reply:
-        name = request.parts["name"]
-        try:
-            found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
-        except UsageError as error:
-            raise AbsentError(str(error)) from error
-        links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
-        if level == "site":
-            links += [
-                (f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names
-            ]
-        elif level == "queue" and found.flags and found.flags[0]["site"]:
-            site = found.flags[0]["site"]
-            links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
-        return _page(request, replace(profile_page(found, request.now), links=links))
-
-    return handler
+    name = request.parts["name"]
+    try:
+        found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
+    except UsageError as error:
+        raise AbsentError(str(error)) from error
+    links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
+    if level == "site":
+        links += [(f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names]
+    elif level == "queue" and found.flags and found.flags[0]["site"]:
+        site = found.flags[0]["site"]
+        links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
+    return replace(profile_page(found, request.now), links=links)
 
 
 def incident(request: Request) -> Reply:
@@ -122,7 +121,7 @@ def incident(request: Request) -> Reply:
     found = request.session.flags.today.incident(site, window=request.one("window")) if site else ()
     shown = [Part(visible(site), visible(row["sentence"]), [], [], columns_of(parts(row))) for row in found]
     about = "Core-hours beyond what the same work usually takes; without a window, of the newest incident."
-    return _page(request, ProfilePage("Incident", about, shown, (), form))
+    return page_of(request, ProfilePage("Incident", about, shown, (), form))
 
 
 def person_of(kind: str) -> Handler:
@@ -134,7 +133,7 @@ def person_of(kind: str) -> Handler:
             page = person_page(person(request.session.store, kind, name, None))
         except UsageError as error:
             raise AbsentError(str(error)) from error
-        return _page(
+        return page_of(
             request, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={_quoted(name)}"))])
         )
 
@@ -161,7 +160,7 @@ def jobs(request: Request) -> Reply:
     form = Form("/jobs", (_where_field(request), _window_field(request)), "Show jobs")
     title = f"{count(n_jobs)} job{'s' * (n_jobs != 1)}"
     parts = [Part("Jobs", about, said, [], table), _same(_jobs_command(request), _jobs_python(request))]
-    return _page(request, ProfilePage(title, _conditions(request), parts, links, form))
+    return page_of(request, ProfilePage(title, _conditions(request), parts, links, form))
 
 
 def _n_jobs(request: Request) -> int:
@@ -186,16 +185,16 @@ def ask(request: Request) -> Reply:
     form = Form("/ask", fields, "Ask")
     about = "Groups of stored jobs by any field; the fields and metrics are those of esjobs fields."
     if not any(request.values.values()):
-        return _page(request, ProfilePage("Ask", about, [], (), form))
+        return page_of(request, ProfilePage("Ask", about, [], (), form))
     try:
         answer = grouped(request)
     except UsageError as error:
-        return replace(_page(request, ProfilePage("Ask", about, [_said(str(error))], (), form)), status=400)
+        return replace(page_of(request, ProfilePage("Ask", about, [_said(str(error))], (), form)), status=400)
     groups = answer.details
     notes = [visible(note) for note in answer.notes] or ["Every job that matches counts."]
     table = columns_of(groups.read) if groups.read.num_rows else None
     parts = [Part("Answer", "", notes, [], table), _same(_command(request), _python(request))]
-    return _page(request, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
+    return page_of(request, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
 
 
 def problem_page(title: str, sentence: str) -> str:
@@ -204,11 +203,14 @@ def problem_page(title: str, sentence: str) -> str:
     return render_profile(ProfilePage(title, visible(sentence), []), around)
 
 
-def _page(request: Request, page: ProfilePage) -> Reply:
+def page_of(request: Request, page: ProfilePage) -> Reply:
+    """Return a page with its surroundings."""
     return Reply(render_profile(page, _around(request, _profile_style()[0])).encode())
 
 
 def _around(request: Request, style: str) -> Around:
+    if not request.reader.may("public"):
+        return Around(style, "", ())
     dashboards = [(each.title, f"/pages/{file_of(each, PAGES)}") for each in _shown_pages(request)]
     return Around(style, "", (*_OWN, *dashboards), _leader(request))
 
@@ -229,7 +231,7 @@ def _shown_pages(request: Request) -> tuple[Page, ...]:
     return tuple(each for each in PAGES if not (request.hides_people and each.id == _OF_PEOPLE))
 
 
-_SITES: OrderedDict[str, Site] = OrderedDict()
+_SITES: OrderedDict[tuple[str, str], Site] = OrderedDict()
 
 
 def _site(request: Request) -> Site:
@@ -243,12 +245,17 @@ def _site(request: Request) -> Site:
             pages=_shown_pages(request),
             ways=_OWN,
         )
-        _SITES[site.folder] = site
+        _SITES[_audience(request), site.folder] = site
         while len(_SITES) > _KEPT_SITES:
             _SITES.popitem(last=False)
         return site
 
-    return request.shown.once("dashboards", make)
+    return request.shown.once(f"dashboards {_audience(request)}", make)
+
+
+def _audience(request: Request) -> str:
+    """Name of those who see the same rows."""
+    return request.reader.scope if request.reader.role == "site" else str(request.hides_people)
 
 
 class _Addresses(Mapping[Identity, str]):
