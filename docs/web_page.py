@@ -30,7 +30,7 @@ proxy_set_header X-Forwarded-For $remote_addr;
 proxy_set_header X-Forwarded-User $user;
 proxy_set_header X-Forwarded-Groups $groups;
 set $user ""; set $groups "";
-location /a/ {{ access_log off; proxy_pass http://127.0.0.1:8080; }}
+location ~ ^/(a|static)/ {{ access_log off; proxy_pass http://127.0.0.1:8080; }}
 location / {{
   auth_request /oauth2/auth;
   auth_request_set $user $upstream_http_x_auth_request_user;
