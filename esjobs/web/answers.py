@@ -75,6 +75,10 @@ class Answers:
                 "window, fewer groups"
             ) from None
 
+    async def once(self, compute: Callable[[], Reply]) -> Reply:
+        """Return a reply for one reader, computed in the pool and not kept."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, compute)
+
     def cached(self, key: Key) -> Reply | None:
         """Return a cached reply or None."""
         with self._guard:

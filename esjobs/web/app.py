@@ -184,7 +184,7 @@ class Web:
         path = quote(incoming.scope["path"], safe="/:@!$&'()*+,;=~-._")
         compute = partial(self._compute, shelf, route, reader, path, dict(incoming.path_params), values, form)
         if route.private:
-            reply = await run_in_threadpool(compute, shown)
+            reply = await shelf.answers.once(partial(compute, shown))
             return self._response(incoming, reply, "")
         journal = self._acting.journal
         acts = f".{journal.size()}" if route.acts and journal is not None else ""
