@@ -131,7 +131,10 @@ def _acts(request: Request, name: str) -> tuple[list[Part], list[tuple[str, Form
     stored = {each["act"] for each in acts}
     waiting = [each for each in _journal(request) if each.get("name") == name and each["id"] not in stored]
     rows = [(f"{each['entered_at']:%Y-%m-%d %H:%M}", each["kind"], each["text"], "") for each in notes]
-    rows += [(each["at"][:16], each["kind"], each["text"], "enters the next night") for each in waiting]
+    rows += [
+        (each["at"][:16].replace("T", " "), each["kind"], each["text"], "enters the next night")
+        for each in waiting
+    ]
     parts = [_table("Answers", ("time", "kind", "text", ""), rows)] if rows else []
     if not request.reader.may("coordinator"):
         return parts, []
