@@ -14,6 +14,7 @@ from docs.man_page import man_page
 from docs.rules_page import rules_page
 from docs.settings_page import settings_page
 from docs.tables_page import tables_page
+from docs.web_page import web_page
 from esjobs.render import bundles
 
 HERE = Path(__file__).parent
@@ -27,6 +28,7 @@ _PAGES = {
     "rules.md": rules_page,
     "settings.md": settings_page,
     "tables.md": tables_page,
+    "web.md": web_page,
 }
 
 

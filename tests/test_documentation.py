@@ -40,15 +40,16 @@ BUDGET = {
     "docs/real_run.md": 600,
     "docs/rules.md": 1100,
     "docs/scores.md": 1600,
-    "docs/settings.md": 2120,
+    "docs/settings.md": 2280,
     "docs/similar.md": 1200,
     "docs/site-admin.md": 1500,
     "docs/sources.md": 1420,
-    "docs/tables.md": 10_450,
+    "docs/tables.md": 10_500,
     "docs/talp.md": 1300,
+    "docs/web.md": 380,
 }
 """Words of each page, and of the decisions together."""
-MOST_WORDS = 54_500
+MOST_WORDS = 55_100
 SLACK = 1.05
 
 

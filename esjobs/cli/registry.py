@@ -124,7 +124,7 @@ _QUERY = (
         "Export jobs in canonical columns (lossless: `esjobs ingest jobs` reads them back).",
     ),
     CommandEntry("sql", "jobs:sql", "Run one read-only SELECT on the embedded store."),
-    CommandEntry("web", "web:web", "Serve pages and rows over HTTP, read-only."),
+    CommandEntry("web", "web:web", "Serve pages and rows over HTTP."),
     CommandEntry("fields", "results:list_fields", "List the fields and metrics of queries, with units."),
     CommandEntry("nights", "nights:nights", "List nightly runs: state, reason, jobs, duration."),
     CommandEntry(

@@ -37,8 +37,8 @@ def _models(value: object) -> Iterator[Any]:
 
 
 def _files(model: Any) -> Iterator[Path]:
-    """Files named beside a secret (``password_file``), and the private key of a client."""
-    secret = {f"{name}_file" for name in _secret_names(type(model))} | {"key"}
+    """Files named beside a secret (``password_file``), the private key of a client, keys of links."""
+    secret = {f"{name}_file" for name in _secret_names(type(model))} | {"key", "key_file"}
     for name in type(model).model_fields:
         value = getattr(model, name)
         if name in secret and isinstance(value, Path):

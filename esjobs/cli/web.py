@@ -17,13 +17,13 @@ from esjobs.cli.options import Context
 @click.option("--public", is_flag=True, help="Show no names of people; needed to listen beyond this machine.")
 @click.pass_obj
 def web(obj: Context, listen: str | None, hosts: tuple[str, ...], public: bool) -> None:
-    """Serve pages and rows over HTTP, read-only.
+    """Serve pages and rows over HTTP.
 
     Runs until interrupted. Shows the store as of its last change; nights may write meanwhile. Rows for
     programs: /api/v1. The nightly service does the same with web.listen in the settings.
     """
+    from esjobs.flags.answering.settings import WebSettings
     from esjobs.web.server import serve
-    from esjobs.web.settings import WebSettings
 
     settings = obj.settings()
     chosen = settings.section(WebSettings)

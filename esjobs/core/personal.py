@@ -61,6 +61,7 @@ KEPT = frozenset(
         *columns(
             "incident table_name program_version event ack_id last_event from_state note_id notification"
         ),
+        *columns("act route request"),
         *columns("bundle channel"),
         # of reports of TALP: known by their hashes
         *columns("report part_of dlb_version worst"),

@@ -12,7 +12,7 @@ from esjobs.core.tables import columns
 from esjobs.core.words import ALL_TYPES, LEVELS, NAMED_LEVELS
 from esjobs.publish.publication import read_table
 from esjobs.records.names.spelling import Chosen, chosen_rows
-from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_NOTES, FLAG_STATES, STANDING_OPEN
 from esjobs.store.base import JobStore
 
 _FACTS = columns(
@@ -28,8 +28,10 @@ def open_flags(
 
     The order is open, acknowledged, new, resolved: a queue that is open for all types and a candidate for one
     of them is open. The row is that of all types if in that state, else of the kind of work with the largest
-    deviation; ``kinds``: of all its flags in that state. Sorted by state, then longest first.
+    deviation; ``kinds``: of all its flags in that state. ``answered_on``, ``answer``: the last answer
+    since the flag began. Sorted by state, then longest first.
     """
+    answers = _answers(store, levels)
     of_name: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in read_table(store, FLAG_STATES, [In("level", tuple(levels))]).to_pylist():
         of_name.setdefault((row["level"], row["name"]), []).append(row)
@@ -38,11 +40,22 @@ def open_flags(
         first = min(flags, key=_rank)
         if first["state"] in states:
             similar = [row for row in flags if row["state"] == first["state"]]
-            found.append({**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(similar))})
+            row = {**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(similar))}
+            last = answers.get((first["level"], first["name"]))
+            if last is not None and last["night"] >= first["since"]:
+                row |= {"answered_on": last["entered_at"].date(), "answer": last["text"]}
+            found.append(row)
     found.sort(key=lambda row: (_ORDER[row["state"]], LEVELS.index(row["level"]), row["since"], row["name"]))
     schema = table_schema(FLAG_STATES)
     fields = [schema.field(name) for name in _FACTS]
-    return pa.Table.from_pylist(found, schema=pa.schema([*fields, pa.field("kinds", pa.string())]))
+    more = [("kinds", pa.string()), ("answered_on", pa.date32()), ("answer", pa.string())]
+    return pa.Table.from_pylist(found, schema=pa.schema([*fields, *(pa.field(*each) for each in more)]))
+
+
+def _answers(store: JobStore, levels: Sequence[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    where = [In("level", tuple(levels)), In("kind", ("answer",))]
+    rows = read_table(store, FLAG_NOTES, where, ("level", "name", "entered_at", "night", "text")).to_pylist()
+    return {(row["level"], row["name"]): row for row in sorted(rows, key=lambda row: row["entered_at"])}
 
 
 _ORDER = {state: index for index, state in enumerate(("open", "acknowledged", "new", "resolved"))}

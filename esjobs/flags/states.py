@@ -405,9 +405,16 @@ def _after(night: date, closed: date | None) -> bool:
 
 
 def _answers(at: Night, notes: Sequence[Note]) -> None:
-    # Several answers of one night are one event.
+    # Several answers of one night are one event; those of nights without verdicts wait for the next one.
+    since = at.flag.night
     notes_in_force = sorted(
-        (note for note in notes if note.kind == "answer" and note.night == at.night),
+        (
+            note
+            for note in notes
+            if note.kind == "answer"
+            and note.night <= at.night
+            and (note.night == at.night or (since is not None and note.night > since))
+        ),
         key=lambda note: note.order,
     )
     if notes_in_force:

@@ -134,6 +134,7 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
     counts = Counter(row["state"] for row in listed)
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
     title = f"{states}, as of night {max(nights)}" if listed else "no open flags"
+    has_answers = any(row["answered_on"] for row in listed)
     shown = [
         {
             "name": row["name"],
@@ -144,6 +145,7 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "deviation (90 %)": _spanned(row),
             "declared": row["corepower"],
             "processing types": row["kinds"],
+            **({"answered": row["answered_on"]} if has_answers else {}),
         }
         for row in listed
     ]

@@ -1,5 +1,32 @@
-"""Pages over HTTP: they show what other tables hold and have none."""
+"""Acts of people on pages over HTTP."""
 
-from esjobs.core.tables import Table
+from esjobs.core.columns import LEVEL
+from esjobs.core.tables import Table, column, columns
 
-TABLES: tuple[Table, ...] = ()
+ACT_KINDS = ("answer", "ack")
+"""Kinds of acts."""
+
+ACTS = Table(
+    "acts",
+    "what people did on the pages: never changed, never removed",
+    "act",
+    (
+        column("act", "keyword", "id"),
+        column("entered_at", "time", "time", "UTC"),
+        column("kind", "keyword", ", ".join(ACT_KINDS), values=ACT_KINDS),
+        column("entered_by", "keyword", "reader, or holder of a link"),
+        column("route", "keyword", "address"),
+        LEVEL,
+        column("processing_type", "keyword", "null: all"),
+        column("name", "keyword", "of the flag"),
+        column("before", "text", "state before"),
+        column("after", "text", "state after"),
+        column("request", "keyword", "request in the log"),
+    ),
+    entered=True,
+    made_by="serve",
+    shown=columns("entered_at kind name entered_by before after"),
+    order=columns("-entered_at act"),
+)
+
+TABLES: tuple[Table, ...] = (ACTS,)

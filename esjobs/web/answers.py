@@ -28,13 +28,14 @@ class OverloadedError(EsjobsError):
 
 @dataclass(frozen=True)
 class Reply:
-    """A body with its type; ``lasting``: it never changes under its address."""
+    """A body with its type; ``lasting``: it never changes under its address. ``location``: where to go on."""
 
     body: bytes
     media: str = "text/html; charset=utf-8"
     status: int = 200
     lasting: bool = False
     next: str = ""
+    location: str = ""
 
     @cached_property
     def packed(self) -> bytes | None:
@@ -73,6 +74,10 @@ class Answers:
                 f"no answer within {_LONGEST_S:g} s; ask again in a moment, or for less: a shorter "
                 "window, fewer groups"
             ) from None
+
+    async def once(self, compute: Callable[[], Reply]) -> Reply:
+        """Return a reply for one reader, computed in the pool and not kept."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, compute)
 
     def cached(self, key: Key) -> Reply | None:
         """Return a cached reply or None."""

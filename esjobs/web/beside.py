@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 
 from esjobs.core.errors import EsjobsError
+from esjobs.flags.answering.settings import WebSettings
 from esjobs.settings import Settings
-from esjobs.web.settings import WebSettings
 
 _log = logging.getLogger(__name__)
 _END_S = 10

@@ -77,7 +77,7 @@ def dashboard(request: Request) -> Reply:
 
 def dashboard_part(request: Request) -> Reply:
     """Parts of a page of the dashboards: scripts, rows, its style sheet."""
-    site = _SITES.get(request.parts["folder"]) or _site(request)
+    site = _SITES.get((_audience(request), request.parts["folder"])) or _site(request)
     text = site.parts.get(request.parts["part"]) if site.folder == request.parts["folder"] else None
     if text is None:
         raise AbsentError("this part belongs to an earlier state; load the page again")
@@ -99,26 +99,25 @@ def static(request: Request) -> Reply:
 
 
 def profile_of(level: str) -> Handler:
-    """Return a handler of pages of sites, queues or CPU models."""
+    """Return a handler of pages of sites or CPU models."""
+    return lambda request: page_of(request, profile_content(request, level))
+
+
+def profile_content(request: Request, level: str) -> ProfilePage:
+    """Return the content of the page of a site, a queue or a CPU model (``cpu``)."""
     field = {"site": "site", "queue": "queue", "cpu": "cpu_model"}[level]
-
-    def handler(request: Request) -> Reply:
-        name = request.parts["name"]
-        try:
-            found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
-        except UsageError as error:
-            raise AbsentError(str(error)) from error
-        links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
-        if level == "site":
-            links += [
-                (f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names
-            ]
-        elif level == "queue" and found.flags and found.flags[0]["site"]:
-            site = found.flags[0]["site"]
-            links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
-        return page_of(request, replace(profile_page(found, request.now), links=links))
-
-    return handler
+    name = request.parts["name"]
+    try:
+        found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
+    except UsageError as error:
+        raise AbsentError(str(error)) from error
+    links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
+    if level == "site":
+        links += [(f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names]
+    elif level == "queue" and found.flags and found.flags[0]["site"]:
+        site = found.flags[0]["site"]
+        links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
+    return replace(profile_page(found, request.now), links=links)
 
 
 def incident(request: Request) -> Reply:
@@ -238,6 +237,8 @@ def page_of(request: Request, page: ProfilePage) -> Reply:
 
 
 def _around(request: Request, style: str) -> Around:
+    if not request.reader.may("public"):
+        return Around(style, "", ())
     dashboards = [(each.title, f"/pages/{file_of(each, PAGES)}") for each in _shown_pages(request)]
     return Around(style, "", (*_OWN, *dashboards), _leader(request))
 
@@ -258,7 +259,7 @@ def _shown_pages(request: Request) -> tuple[Page, ...]:
     return tuple(each for each in PAGES if not (request.hides_people and each.id == _OF_PEOPLE))
 
 
-_SITES: OrderedDict[str, Site] = OrderedDict()
+_SITES: OrderedDict[tuple[str, str], Site] = OrderedDict()
 
 
 def _site(request: Request) -> Site:
@@ -272,12 +273,17 @@ def _site(request: Request) -> Site:
             pages=_shown_pages(request),
             ways=_OWN,
         )
-        _SITES[site.folder] = site
+        _SITES[_audience(request), site.folder] = site
         while len(_SITES) > _KEPT_SITES:
             _SITES.popitem(last=False)
         return site
 
-    return request.shown.once("dashboards", make)
+    return request.shown.once(f"dashboards {_audience(request)}", make)
+
+
+def _audience(request: Request) -> str:
+    """Name of those who see the same rows."""
+    return request.reader.scope if request.reader.role == "site" else str(request.hides_people)
 
 
 class _Addresses(Mapping[Identity, str]):

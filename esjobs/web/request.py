@@ -10,6 +10,9 @@ from urllib.parse import urlencode
 
 from esjobs.api.session import Session
 from esjobs.core.errors import UsageError
+from esjobs.flags.answering.journal import Journal
+from esjobs.flags.answering.links import Links
+from esjobs.web.access import Reader, Role
 from esjobs.web.answers import Reply
 from esjobs.web.source import Shown
 
@@ -38,9 +41,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Route:
-    """An address. ``forms``: formats of its answers, the first is the default. ``people``: it names people.
+    """An address with a method. ``forms``: formats of its answers, the first is the default.
 
-    ``shows``: what its answer is about, in one sentence.
+    ``shows``: what its answer is about, in one sentence. ``parameters``: of the address, or with POST of the
+    form. ``role``: the least that a reader needs. ``private``: never cached. ``acts``: it shows what people
+    have entered.
     """
 
     pattern: str
@@ -48,12 +53,23 @@ class Route:
     shows: str
     parameters: tuple[Parameter, ...] = ()
     forms: tuple[str, ...] = ("html",)
-    people: bool = False
+    role: Role = "public"
+    method: str = "GET"
+    private: bool = False
+    acts: bool = False
+
+
+@dataclass(frozen=True)
+class Acting:
+    """Means of entering something: journal and links of the installation, each None where absent."""
+
+    journal: Journal | None = None
+    links: Links | None = None
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request: what is shown, the parts of the path, parameters, format.
+    """A request: what is shown, the parts of the path, parameters, format, reader.
 
     ``path``: the canonical path. ``hides_people``: readers see no names of people.
     """
@@ -66,6 +82,8 @@ class Request:
     values: Mapping[str, tuple[str, ...]]
     form: str
     hides_people: bool
+    reader: Reader
+    acting: Acting
 
     def one(self, name: str) -> str | None:
         """Return the value of a parameter; None if it is absent or empty."""

@@ -5,13 +5,23 @@ import ipaddress
 import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from esjobs.api.factory import embedded_file
+from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import UsageError
 from esjobs.core.extras import require
+from esjobs.flags.answering.journal import Journal
+from esjobs.flags.answering.links import links_of
+from esjobs.flags.answering.settings import WebSettings
 from esjobs.settings import Settings
+from esjobs.web.access import Access
+from esjobs.web.request import Acting
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    from esjobs.web.app import Web
 
 _MOST_CONNECTIONS = 256
 _LONGEST_SILENCE_S = 10.0
@@ -50,17 +60,15 @@ def serve(
     :class:`MissingExtraError` without the extra.
     """
     host, port = listen_on(listen)
-    if not public and not is_loopback(host):
+    chosen = settings.section(WebSettings)
+    if not public and not chosen.trusted_proxies and not is_loopback(host):
         raise UsageError(
-            f"others reach {host}, and the pages name people: add --public to hide them, or listen on "
-            "127.0.0.1 behind a proxy that asks who reads"
+            f"others reach {host}, and the pages name people: add --public to hide them, or set "
+            "web.trusted_proxies to the proxy that asks who reads"
         )
     uvicorn: Any = require("uvicorn", extra="web", needed_by="esjobs web")
     require("starlette", extra="web", needed_by="esjobs web")
-    from esjobs.web.app import Web
-    from esjobs.web.source import Source
-
-    web = Web(Source(settings, hides_people=public), public=public)
+    web = web_of(settings, public=public)
     bound = _bound(host, port)
     ours = {
         "127.0.0.1",
@@ -69,7 +77,8 @@ def serve(
         host.lower(),
         f"[{host.lower()}]",
         *(each.lower() for each in hosts),
-    }
+        urlsplit(chosen.base_url or "").hostname or "",
+    } - {""}
     config = uvicorn.Config(
         web.application(ours),
         http=_prompt(),
@@ -85,6 +94,22 @@ def serve(
     )
     ready(f"http://{listen}/")
     uvicorn.Server(config).run(sockets=[bound])
+
+
+def web_of(settings: Settings, *, public: bool, clock: Clock = system_clock) -> "Web":
+    """Return the application of some settings: sources, readers, and what is needed to enter something."""
+    from esjobs.web.app import Web
+    from esjobs.web.source import Source
+
+    chosen = settings.section(WebSettings)
+    path = chosen.journal_of(settings.location)
+    acting = Acting(None if path is None else Journal(path), links_of(chosen, settings.location))
+    access = Access(chosen, public=public)
+    hides = public and not access.has_login
+    has_file = embedded_file(settings) is not None
+    hidden = Source(settings, hides_people=True, clock=clock) if access.has_login and has_file else None
+    source = Source(settings, hides_people=hides, clock=clock)
+    return Web(source, public=hides, hidden=hidden, access=access, acting=acting, base_url=chosen.base_url)
 
 
 def _prompt() -> "type[H11Protocol]":

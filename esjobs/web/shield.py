@@ -12,8 +12,6 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 
-METHODS = ("GET", "HEAD")
-"""Nothing is ever written."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -26,14 +24,15 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""Headers of every answer."""
+"""Headers of every answer; pages behind a link never tell where a reader comes from."""
+_NO_REFERRER = (b"referrer-policy", b"no-referrer")
 _LONGEST_ADDRESS = 8192
-_LARGEST_BODY = 0
+_LARGEST_BODY = {"POST": 64 << 10}
 _MOST_AT_A_TIME = 200
 
 
 class Shield:
-    """Application that admits short reading requests for our own names.
+    """Application that admits short requests for our own names.
 
     ``hosts``: names that a request may be for, in lower case and without ports. Others would let a page of
     somebody else reach a reader's own machine by a name of theirs.
@@ -51,15 +50,16 @@ class Shield:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        began = False
+        began, ours = False, dict(HEADERS)
+        if scope["path"].startswith("/a/"):
+            ours |= [_NO_REFERRER]
 
         async def protected(message: Message) -> None:
             nonlocal began
             if message["type"] == "http.response.start":
                 began = True
-                ours = {name for name, _ in HEADERS}
                 others = [each for each in message.get("headers", ()) if each[0].lower() not in ours]
-                message = {**message, "headers": [*others, *HEADERS]}
+                message = {**message, "headers": [*others, *ours.items()]}
             await send(message)
 
         refusal = self._refusal(scope)
@@ -82,11 +82,13 @@ class Shield:
         headers = dict(scope["headers"])
         if _host(headers.get(b"host", b"")) not in self._hosts:
             return 421, "This name leads elsewhere; the operator can allow it: esjobs web --host NAME."
-        if scope["method"] not in METHODS:
-            return 405, "Everything here is only read: GET or HEAD."
         length = headers.get(b"content-length", b"0")
-        if b"transfer-encoding" in headers or not length.isdigit() or int(length) > _LARGEST_BODY:
-            return 413, "A request has no body here."
+        if (
+            b"transfer-encoding" in headers
+            or not length.isdigit()
+            or int(length) > _LARGEST_BODY.get(scope["method"], 0)
+        ):
+            return 413, "The body of this request is too long, or it may have none."
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > _LONGEST_ADDRESS:
             return 414, "The address is too long."
         if self._running >= _MOST_AT_A_TIME:
@@ -99,8 +101,6 @@ async def refuse(send: Send, status: int, sentence: str) -> None:
     body = f"{sentence}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     headers.append((b"cache-control", b"no-store"))
-    if status == 405:
-        headers.append((b"allow", ", ".join(METHODS).encode()))
     if status == 503:
         headers.append((b"retry-after", b"2"))
     if status == 413:

@@ -1,7 +1,7 @@
-"""Every address of the web: pattern, handler, parameters, formats, and whether it names people."""
+"""Every address of the web: pattern, method, handler, parameters, formats, and the least role."""
 
 from esjobs.core.words import LEVELS
-from esjobs.web import api, forms, pages
+from esjobs.web import acts, api, forms, pages
 from esjobs.web.request import Parameter, Route
 
 _WHERE = Parameter("where", "Condition on jobs, as of esjobs query: FIELD=VALUE, efficiency<10%.", many=True)
@@ -53,14 +53,14 @@ PAGES: tuple[Route, ...] = (
     Route("/", pages.today, "Today: what the last night found and changed."),
     Route("/pages/{folder}/{part}", pages.dashboard_part, "Scripts and rows of the dashboards."),
     Route("/pages/{name}", pages.dashboard, "A page of the dashboards."),
-    Route("/favicon.ico", pages.icon, "Nothing."),
-    Route("/static/{name}", pages.static, "Style sheets."),
+    Route("/favicon.ico", pages.icon, "Nothing.", role="nobody"),
+    Route("/static/{name}", pages.static, "Style sheets.", role="nobody"),
     Route("/site/{name:any}", pages.profile_of("site"), "A site with all its queues."),
     Route("/incident", pages.incident, "Cost of an incident.", (Parameter("site", "Site."), _WINDOW)),
-    Route("/queue/{name:any}", pages.profile_of("queue"), "A queue."),
+    Route("/queue/{name:any}", acts.queue, "A queue.", acts=True),
     Route("/cpu/{name:any}", pages.profile_of("cpu"), "A CPU model."),
-    Route("/user/{name:any}", pages.person_of("user"), "A user.", people=True),
-    Route("/project/{name:any}", pages.person_of("project"), "A project.", people=True),
+    Route("/user/{name:any}", pages.person_of("user"), "A user.", role="support"),
+    Route("/project/{name:any}", pages.person_of("project"), "A project.", role="support"),
     Route(
         "/job/{name:any}", pages.job, "A job.", (Parameter("source", "Source, where several have the id."),)
     ),
@@ -68,9 +68,41 @@ PAGES: tuple[Route, ...] = (
     *forms.routes(),
     Route("/jobs", pages.jobs, "Jobs, page by page.", (_WHERE, _WINDOW, _CURSOR)),
     Route("/ask", pages.ask, "A question to the jobs.", _GROUPS),
-    Route("/health", api.health, "State of what is shown.", forms=("json",)),
+    Route("/health", api.health, "State of what is shown.", forms=("json",), role="nobody"),
 )
 """Addresses for people."""
+
+ACTS: tuple[Route, ...] = (
+    Route("/a/{token}", acts.answer_form, "A finding, and a form to answer.", role="nobody", private=True),
+    Route(
+        "/a/{token}",
+        acts.answer,
+        "An answer of a site.",
+        (
+            Parameter("said", "What it says.", choices=tuple(acts.SAID)),
+            Parameter("value", "The corrected value per core."),
+            Parameter("text", "Hardware list or reason."),
+        ),
+        role="nobody",
+        method="POST",
+        private=True,
+    ),
+    Route(
+        "/acknowledge",
+        acts.acknowledge,
+        "An acknowledgement of the flags of a name.",
+        (
+            Parameter("level", "Level.", choices=tuple(LEVELS)),
+            Parameter("name", "Queue, site or CPU model."),
+            Parameter("until", "Day on which the flags open again."),
+            Parameter("text", "Reason."),
+        ),
+        role="coordinator",
+        method="POST",
+        private=True,
+    ),
+)
+"""Addresses at which people enter something."""
 
 ROWS: tuple[Route, ...] = (
     _rows_of("flags", "Deviations with verdicts, of the latest run."),
@@ -95,6 +127,6 @@ ROWS: tuple[Route, ...] = (
     _groups_by("cpu_models", "cpu_model", "CPU models"),
     Route(f"{_API}/jobs", api.jobs, "Jobs, latest end first.", (_WHERE, _WINDOW, *_PAGED), _ROWS),
     Route(f"{_API}/query", api.query, "Groups of jobs by any field.", (*_QUERY, *_PAGED), _ROWS),
-    Route(f"{_API}/health", api.health, "State of what is shown.", forms=("json",)),
+    Route(f"{_API}/health", api.health, "State of what is shown.", forms=("json",), role="nobody"),
 )
 """Addresses for programs."""

@@ -1,7 +1,7 @@
 """View of a message for its templates: grouped notices, formatted numbers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeVar
 from urllib.parse import quote
@@ -21,7 +21,8 @@ MOST_LINES = 150  # Flags of one kind in one message; of the others it says how 
 class Line:
     """A flag in a message: texts, ``-`` if missing. ``work``: processing type. ``slower`` None: unknown.
 
-    ``deviation``: signed; ``speed`` and ``interval``: the same in words, without sign.
+    ``deviation``: signed; ``speed`` and ``interval``: the same in words, without sign. ``answer``: address of
+    the form for its answer, empty without one.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Line:
     also: tuple[str, ...]
     link: str
     slower: bool | None
+    answer: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,11 @@ class Digest:
         return tuple(dict.fromkeys(line.link for line in lines if line.link))
 
     @property
+    def answers(self) -> bool:
+        """True if some queue has a form for its answer."""
+        return any(line.answer for group in self.groups for line in group.lines)
+
+    @property
     def days(self) -> str:
         """Nights as text."""
         first, last = self.nights
@@ -112,16 +119,24 @@ class Digest:
 
 
 def digest_of(
-    name: str, recipient: str, role: Role, notices: Sequence[Notice], link: str | None = None
+    name: str,
+    recipient: str,
+    role: Role,
+    notices: Sequence[Notice],
+    link: str | None = None,
+    answer: Callable[[Notice], str] = lambda _notice: "",
 ) -> Digest:
-    """Return the digest of notices; ``name``: of the notification; ``link``: from the settings."""
+    """Return the digest of notices; ``name``: of the notification; ``link``: from the settings; ``answer``:
+    address of the form for an answer.
+    """
     flags = [notice for notice in notices if notice.is_flag]
     groups = []
     for kind in KINDS:
         of_kind = sorted((notice for notice in flags if notice.kind == kind), key=_order)
         if of_kind:
             shown = of_kind[:MOST_LINES]
-            groups.append(Group(kind, tuple(line_of(one, link) for one in shown), len(of_kind) - len(shown)))
+            lines = tuple(replace(line_of(one, link), answer=answer(one)) for one in shown)
+            groups.append(Group(kind, lines, len(of_kind) - len(shown)))
     alerts = sorted((n for n in notices if not n.is_flag), key=lambda n: (KINDS.index(n.kind), n.night, n.id))
     updated = [n.deviation for n in flags if n.kind in ("opened", "reopened", "candidate") and n.deviation]
     return Digest(

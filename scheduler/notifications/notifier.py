@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError
 from esjobs.core.report import RunReport
+from esjobs.flags.answering.links import links_of
+from esjobs.flags.answering.settings import WebSettings
 from esjobs.records.context import Context
 from esjobs.speed.settings import FitSettings
 from esjobs.store.base import JobStore
@@ -69,7 +72,9 @@ def notifier(context: Context) -> Notifier:
     """Return the notifier of a session."""
     settings = context.settings
     limit = settings.section(FitSettings).deviation_limit
-    mailer = Mailer(settings.section(NotifySettings), limit, context.clock, settings.location)
+    # read when a mail is made: keys are rotated
+    links = partial(links_of, settings.section(WebSettings), settings.location)
+    mailer = Mailer(settings.section(NotifySettings), limit, context.clock, settings.location, links=links)
     return Notifier(context.opener, mailer)
 
 

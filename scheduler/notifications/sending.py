@@ -9,6 +9,8 @@ from esjobs.core.clock import Clock
 from esjobs.core.errors import MissingExtraError, SettingsError
 from esjobs.core.plugins import warn
 from esjobs.core.redact import excerpt
+from esjobs.core.words import ALL_TYPES
+from esjobs.flags.answering.links import Links
 from scheduler.notifications.channels import chat, webhook
 from scheduler.notifications.channels.mail import send_mail
 from scheduler.notifications.channels.mime import cid_of, mail_of
@@ -37,12 +39,19 @@ class Rendered:
 
 
 class Post:
-    """Delivery of messages: settings, limit drawn in pictures, clock of signatures."""
+    """Delivery of messages: settings, limit drawn in pictures, clock of signatures, links to answer by."""
 
-    def __init__(self, settings: NotifySettings, limit: float, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: NotifySettings,
+        limit: float,
+        clock: Clock,
+        links: Callable[[], Links | None] = lambda: None,
+    ) -> None:
         self.settings = settings
         self._limit = limit
         self._clock = clock
+        self._links = links
 
     def subject(self, recipient: Recipient, notices: Sequence[Notice]) -> str:
         """Return the subject of a message; a plain one if its template is broken, which delivery reports."""
@@ -65,12 +74,32 @@ class Post:
     def rendered(self, entry: Entry, recipient: Recipient) -> Rendered:
         """Return texts and picture of an entry; :class:`SettingsError` for a broken template."""
         notices = entry.parsed
-        digest = digest_of(entry.notification, recipient.name, recipient.role, notices, self.settings.link)
+        digest = digest_of(
+            entry.notification,
+            recipient.name,
+            recipient.role,
+            notices,
+            self.settings.link,
+            self._answer_by(entry, recipient),
+        )
         picture = _picture(notices, self._limit) if recipient.channel == "mail" else None
         inline = None if picture is None else Inline(cid_of(entry), WIDTH, picture.alt)
         return Rendered(
             digest, Wording(self.settings, recipient).texts(digest, entry.subject, inline), picture
         )
+
+    def _answer_by(self, entry: Entry, recipient: Recipient) -> Callable[[Notice], str]:
+        # a chat has many readers, a mail to a site is for those who may answer
+        is_mail_to_site = recipient.role == "site" and recipient.channel == "mail"
+        links = self._links() if is_mail_to_site else None
+
+        def answer(notice: Notice) -> str:
+            if links is None or notice.kind not in ("opened", "reopened") or notice.name is None:
+                return ""
+            kind, about = notice.processing_type or ALL_TYPES, (entry.notification, notice.id)
+            return links.address(notice.level or "queue", kind, notice.name, about, entry.first_at)
+
+        return answer
 
     def body(self, entry: Entry, recipient: Recipient, made: Rendered) -> bytes:
         """Return the body: a mail, or the JSON of other channels."""

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 
 from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
+from esjobs.flags.answering.links import Links
 from esjobs.schema.notifications import WAITING, WITHHELD
 from esjobs.store.base import JobStore
 from esjobs.store.lease import Lease
@@ -35,7 +36,7 @@ WAIT_S = 60.0  # How long one process waits for another that sends
 
 @dataclass(frozen=True)
 class Mailer:
-    """Sender for a store: settings, limit drawn in pictures, clock, location of the store, pauses."""
+    """Sender for a store: settings, limit drawn in pictures, clock, location of the store, pauses, links."""
 
     settings: NotifySettings
     limit: float
@@ -43,11 +44,12 @@ class Mailer:
     location: str
     pause: Callable[[float], None] = time.sleep
     wait_s: float = WAIT_S
+    links: Callable[[], Links | None] = lambda: None
 
     @property
     def post(self) -> Post:
         """Delivery of its messages."""
-        return Post(self.settings, self.limit, self.clock)
+        return Post(self.settings, self.limit, self.clock, self.links)
 
     def draft(self, night: date) -> Draft:
         """Return the function that makes entries about a night."""

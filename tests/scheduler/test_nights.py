@@ -39,7 +39,7 @@ def test_a_second_trigger_of_a_day_does_nothing_again_that_is_done(tmp_path: Pat
         after = {row["step"]: row["attempt"] for row in stage.nights._ledger.steps(FIRST + timedelta(days=3))}
         assert row["state"] == "done"
         again = {step for step, attempt in after.items() if attempt == 2}
-        assert again == {"talp", "watch", "today", "notify", "prune"}
+        assert again == {"enter", "talp", "watch", "today", "notify", "prune"}
         assert visible_rows(stage.store) == before
 
 

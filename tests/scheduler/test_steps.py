@@ -11,7 +11,7 @@ def test_the_order_of_a_night() -> None:
     names = [step.name for step in night_steps(CAPABILITIES)]
     assert (
         " ".join(names)
-        == "ingest talp aggregate backfill fit drift decompose watch today detect score notify prune"
+        == "enter ingest talp aggregate backfill fit drift decompose watch today detect score notify prune"
     )
 
 

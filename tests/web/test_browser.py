@@ -1,16 +1,22 @@
 """Pages in a browser: no violation of the policy, light and dark, on a phone."""
 
 import asyncio
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 import uvicorn
 
+from esjobs.entry import load
+from esjobs.flags.answering.links import links_of
+from esjobs.flags.answering.settings import WebSettings
 from esjobs.web.app import Web
+from esjobs.web.server import web_of
 from esjobs.web.source import Source
 from tests.dashboards.browser import DRAWN
 from tests.dashboards.conftest import browser  # noqa: F401
@@ -67,3 +73,49 @@ def test_pages_keep_the_policy_and_fit(
     red = int(ground.removeprefix("rgb(").partition(",")[0])
     assert (red > 200) == (scheme == "light")
     context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_site_answers_on_a_phone_without_scripts(
+    browser: "Browser",  # noqa: F811
+    store: Path,
+    tmp_path: Path,
+    scheme: Literal["light", "dark"],
+) -> None:
+    key, config = tmp_path / "keys", tmp_path / "esjobs.toml"
+    key.write_text("k" * 40)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config.write_text(f'[web]\nbase_url = "http://127.0.0.1:{port}"\nkey_file = "{key}"\n')
+    file = shutil.copy(store, tmp_path / "jobs.duckdb")
+    settings = load(config, f"duckdb:{file}")
+    web = web_of(settings, public=False)
+    links = links_of(settings.section(WebSettings), settings.location)
+    assert links is not None
+    link = links.address("queue", "all", "CHERRY-T2_UCORE", ["1"], datetime.now(UTC))
+    server = uvicorn.Server(uvicorn.Config(web.application({"127.0.0.1"}), port=port, log_level="error"))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
+    thread.start()
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": 400, "height": 900}, java_script_enabled=False
+    )
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(link)
+    form = page.locator("form", has=page.locator('input[value="hardware"]'))
+    form.get_by_role("button").click()
+    assert "Thank you" not in page.content()
+    form.locator("textarea").fill("2 x EPYC 7302\nSMT <b>on</b>")
+    form.get_by_role("button").click()
+    assert "Thank you" in page.content()
+    assert page.get_by_text("2 x EPYC 7302; SMT <b>on</b>").count() == 1
+    assert complaints == []
+    element = "document.documentElement"
+    assert page.evaluate(f"{element}.scrollWidth <= {element}.clientWidth")
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (int(ground.removeprefix("rgb(").partition(",")[0]) > 200) == (scheme == "light")
+    context.close()
+    server.should_exit = True
+    thread.join(10)

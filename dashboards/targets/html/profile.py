@@ -179,33 +179,40 @@ class Fold:
 
 @dataclass(frozen=True)
 class FormField:
-    """An input of a form; with ``options`` a choice."""
+    """An input of a form; with ``options`` a choice. ``kind``: text, number, date, area or hidden."""
 
     name: str
     label: str
     value: str = ""
     hint: str = ""
     options: Sequence[str] = ()
+    kind: str = "text"
+    required: bool = False
 
 
 @dataclass(frozen=True)
 class Form:
-    """A form that asks the server; ``button``: its label."""
+    """A form that asks the server, or with ``post`` gives it something; ``button``: its label."""
 
     action: str
     fields: Sequence[FormField]
     button: str
+    post: bool = False
 
 
 @dataclass(frozen=True)
 class ProfilePage:
-    """Everything on the page, as texts. ``links``: titles and addresses of further pages about it."""
+    """Everything on the page, as texts. ``links``: titles and addresses of further pages about it.
+
+    ``form`` stands above the parts, ``forms`` with their titles below them.
+    """
 
     title: str
     source: str
     parts: Sequence[Part]
     links: Sequence[tuple[str, str]] = ()
     form: Form | None = None
+    forms: Sequence[tuple[str, Form]] = ()
 
 
 def _letters(cell: str) -> int:

@@ -1,0 +1,138 @@
+"""Readers and their roles: by the header of a trusted proxy, or nobody."""
+
+import hashlib
+import ipaddress
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from esjobs.core.errors import UsageError
+from esjobs.flags.answering.settings import WebSettings
+
+Role = Literal["nobody", "public", "site", "support", "coordinator", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+"""Roles; each may do what those before it may."""
+_MOST_PEERS = 4096
+# Acts and links of a peer: so many at once, then one in so many seconds
+_BURST, _EVERY_S = 30.0, 2.0
+_LONGEST_NAME = 200
+
+
+class ForbiddenError(UsageError):
+    """Act or page that a reader may not use."""
+
+
+class TooManyError(UsageError):
+    """More acts of one peer than anybody needs."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader. ``sites``: sites and queues of role site."""
+
+    role: Role
+    name: str = ""
+    sites: tuple[str, ...] = ()
+
+    def may(self, role: Role) -> bool:
+        """True if a role suffices."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+    @property
+    def scope(self) -> str:
+        """Name of what the reader sees, part of every cached answer."""
+        digest = hashlib.sha256("\0".join(self.sites).encode()).hexdigest()[:16] if self.sites else ""
+        return f"{self.role}{digest}"
+
+
+class Access:
+    """Readers of an installation."""
+
+    def __init__(self, settings: WebSettings, *, public: bool) -> None:
+        self._settings = settings
+        self._networks = [ipaddress.ip_network(each) for each in settings.trusted_proxies]
+        # on this machine alone everybody reads, as ever; who may enter something needs a name
+        alone: Role = "nobody" if self._networks else "support"
+        self._nobody = Reader("public" if public else alone)
+
+    @property
+    def has_login(self) -> bool:
+        """True if a reader can be somebody."""
+        return bool(self._networks)
+
+    def reader(self, scope: Mapping[str, Any]) -> Reader:
+        """Return the reader of a request.
+
+        The headers count only where the connection itself comes from a trusted proxy; one that stands twice
+        counts as none.
+        """
+        name = _only(scope, self._settings.user_header) if self._is_trusted(scope) else ""
+        if not name or len(name) > _LONGEST_NAME:
+            return self._nobody
+        groups = {each.strip() for each in _only(scope, self._settings.groups_header).split(",")}
+        grants = [each for each in self._settings.roles if each.group in groups]
+        role = max((each.role for each in grants), key=ROLES.index, default=self._nobody.role)
+        sites = {site for each in grants for site in each.sites} if role == "site" else ()
+        return Reader(role, name, tuple(sorted(sites)))
+
+    def peer(self, scope: Mapping[str, Any]) -> str:
+        """Return the peer that limits count: behind a trusted proxy whom it names last."""
+        address = _address(scope)
+        if self._is_trusted(scope):
+            address = _only(scope, "x-forwarded-for").rpartition(",")[2].strip()[:64] or address
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return address
+        # a home has 2^64 addresses
+        return str(ipaddress.ip_network((parsed, 64), strict=False)) if parsed.version == 6 else address
+
+    def _is_trusted(self, scope: Mapping[str, Any]) -> bool:
+        try:
+            peer = ipaddress.ip_address(_address(scope))
+        except ValueError:
+            return False
+        mapped = getattr(peer, "ipv4_mapped", None)
+        return any((mapped or peer) in network for network in self._networks)
+
+
+class Limits:
+    """Allowance of acts per peer; the peers seen last are remembered."""
+
+    def __init__(self) -> None:
+        self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, peer: str, now_s: float) -> None:
+        """Count an act. Raises :class:`TooManyError` where the allowance is used up."""
+        left, since = self._peers.pop(peer, (_BURST, now_s))
+        left = min(_BURST, left + (now_s - since) / _EVERY_S)
+        self._peers[peer] = (max(left - 1, 0.0), now_s)
+        while len(self._peers) > _MOST_PEERS:
+            self._peers.popitem(last=False)
+        if left < 1:
+            raise TooManyError("too many requests; try again in a minute")
+
+
+def require_own_form(scope: Mapping[str, Any], base_url: str | None) -> None:
+    """Raise :class:`ForbiddenError` for a form of another page.
+
+    ``Sec-Fetch-Site`` decides where a browser sends it, else ``Origin``, which must be ``base_url``. A page
+    behind a link sends neither over plain HTTP: there the token in the address is the proof.
+    """
+    site, origin = _only(scope, "sec-fetch-site"), _only(scope, "origin")
+    is_link = scope["path"].startswith("/a/")
+    is_own = origin == base_url or (is_link and origin in ("", "null"))
+    if site != "same-origin" and (site or not is_own):
+        raise ForbiddenError("this form was sent by another page; open the page here, and send it again")
+
+
+def _address(scope: Mapping[str, Any]) -> str:
+    client: Sequence[Any] | None = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _only(scope: Mapping[str, Any], name: str) -> str:
+    wanted = name.lower().encode()
+    values = [value for each, value in scope["headers"] if each.lower() == wanted]
+    return values[0].decode("latin-1").strip() if len(values) == 1 else ""
