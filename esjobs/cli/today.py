@@ -29,7 +29,7 @@ def today(ctx: click.Context, night: datetime | None, update: bool, form: str, o
     """
     if ctx.invoked_subcommand is not None:
         return
-    from esjobs.render.columns import incidents_for_people
+    from esjobs.render.columns import commands_of, incidents_for_people
 
     obj: Context = ctx.obj
     day = None if night is None else night.date()
@@ -37,11 +37,12 @@ def today(ctx: click.Context, night: datetime | None, update: bool, form: str, o
         if update:
             session.flags.today.update(day)
         answer = session.flags.today.incidents(day)
-    rows, title = answer.rows, ""
+    rows, title, notes = answer.rows, "", answer.notes
     if format_of(form, out) == "table":
+        notes = (*notes, *commands_of(rows))
         rows, title = incidents_for_people(rows)
     emit(rows, form, out, title=title, prose=["what", "cause"])
-    say_notes(obj, answer.notes)
+    say_notes(obj, notes)
 
 
 @example("esjobs today ack SITE --until 2026-01-15 --who ann")

@@ -47,7 +47,9 @@ def judge(
         EFFICIENCY: efficiency_stream(day, cpu_sides),
         **failure_streams(day, failed, failed_sides, categories),
     }
-    of_sites = Sites(day, streams, leaves, wide, settings).findings()
+    variances = {EFFICIENCY: day.nights_variance(cpu.cells, EFFICIENCY)}
+    variances[FAILED] = day.nights_variance(failed.cells, FAILED)
+    of_sites = Sites(day, streams, leaves, wide, settings, variances).findings()
     others = {metric: metric.stream(day) for metric in METRICS}
     apart = (each for metric, stream in others.items() for each in metric.findings(day, stream))
     found = (*of_sites, *(one.finding for one in wide), *apart)
@@ -65,6 +67,7 @@ class Sites:
         leaves: Mapping[str, Leaves],
         wide: Sequence[Wide],
         settings: TodaySettings,
+        variances: Mapping[str, Floats],
     ) -> None:
         self.day, self.streams, self.wide, self.settings = day, streams, wide, settings
         self.leaves = {metric: self._without_wide(metric, of) for metric, of in leaves.items()}
@@ -78,7 +81,9 @@ class Sites:
             z = np.column_stack([earlier, streams[metric].z])
             need = limit + np.where(np.array(NIGHTS) > 1, WINDOWS_MORE, 0.0)
             self.z[metric] = z
-            self.over[metric] = of_nights(z) / (need + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None])
+            self.over[metric] = of_nights(z, variances[metric]) / (
+                need + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None]
+            )
 
     def findings(self) -> Iterator[Finding]:
         """Yield what the day says about each site."""

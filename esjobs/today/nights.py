@@ -22,6 +22,7 @@ from esjobs.records.names.sites import Sites
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, STATES, TODAY_DAYS
 from esjobs.store.base import Change, Hide, JobStore
+from esjobs.today.marked import marks_of
 from esjobs.today.onset import with_hour
 from esjobs.today.settings import TodaySettings
 from esjobs.today.states import Incident, Silence
@@ -113,7 +114,7 @@ class Walk:
             watch.resume(
                 Incident(**row) for row in read_table(self._store, INCIDENT_NIGHTS, [eve]).to_pylist()
             )
-        silences = silences_of(self._store)
+        silences, marks = silences_of(self._store), marks_of(self._store, self._sites)
         written: list[Change] = []
         for night in self._nights:
             days = of_days(self._sums, Window.of_days(night - timedelta(days=DAYS_BACK), night))
@@ -121,6 +122,7 @@ class Walk:
             watch.change(self._with_hour)
             self._of_night[night] = watch.incidents
             self._n_sites[night] = len({row["site"] for row in rows} - {EVERYWHERE})
+            rows = [row | {"mark": marks.get((night, row["site"]))} for row in rows]
             written.append(_replaced(self._store, TODAY_DAYS, str(night), rows))
             written.append(_replaced(self._store, INCIDENT_NIGHTS, str(night), _rows(watch.incidents)))
         for state in STATES:

@@ -17,7 +17,7 @@ class TodaySettings(BaseModel):
 
     nightly: bool = True
     """Watch the sites every night."""
-    efficiency_surprise: _Positive = 3.8
+    efficiency_surprise: _Positive = 3.4
     """Surprise of a site's efficiency, in standard deviations, from which it may be reported."""
     failures_surprise: _Positive = 5.0
     """Surprise of a site's failures from which they may be reported."""
