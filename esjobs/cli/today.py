@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 _DAY = click.DateTime(formats=["%Y-%m-%d"])
 
 
-@example("esjobs today", "esjobs today --night 2025-06-17", "esjobs today --update")
+@example("esjobs today", "esjobs today --night 2025-06-17", "esjobs today --update", "esjobs today --partial")
 @click.group("today", invoke_without_command=True)
 @click.option("--night", type=_DAY, metavar="DATE", help="Night; default: the last judged one.")
 @click.option("--update", is_flag=True, help="Judge the night first, and those before it that were not.")
+@click.option("--partial", is_flag=True, help="Judge the running day first, as far as its jobs are there.")
 @rows_options
 @click.pass_context
-def today(ctx: click.Context, night: datetime | None, update: bool, form: str, out: str) -> None:
+def today(
+    ctx: click.Context, night: datetime | None, update: bool, partial: bool, form: str, out: str
+) -> None:
     """List incidents: what is wrong, since when, at what cost, and why; most costly first.
 
     CPU efficiency and failures of each site are compared with what its past and other sites' jobs of the same
@@ -33,7 +36,9 @@ def today(ctx: click.Context, night: datetime | None, update: bool, form: str, o
 
     obj: Context = ctx.obj
     day = None if night is None else night.date()
-    with obj.session(writes=update) as session:
+    with obj.session(writes=update or partial) as session:
+        if partial:
+            session.flags.today.update_running_day()
         if update:
             session.flags.today.update(day)
         answer = session.flags.today.incidents(day)

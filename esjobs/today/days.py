@@ -78,10 +78,18 @@ class Followed:
 class Day:
     """The judged day. ``age``: of each row in days; ``week``: core s of the week before, by site and of all.
 
-    ``partial``: sites with few jobs on the day. ``ready``: True if there is enough of a past.
+    ``partial``: sites with few jobs on the day; all of a day that is not over. ``so_far``: the part of a
+    day's jobs that is expected, by site. ``ready``: True if there is enough of a past.
     """
 
-    def __init__(self, sums: Sums, day: int, past: Remembered, followed: Sequence[Followed] = ()) -> None:
+    def __init__(
+        self,
+        sums: Sums,
+        day: int,
+        past: Remembered,
+        followed: Sequence[Followed] = (),
+        so_far: Mapping[str, float] | None = None,
+    ) -> None:
         age = day - sums.day
         inside = (age >= 0) & (age <= DAYS_BACK)
         self.sums = sums.rows(inside)
@@ -93,6 +101,9 @@ class Day:
         self.shape = (self.n_sites, max(len(sums.names["task"]), 1), max(len(sums.names["kind"]), 1))
         self.ready = len(np.unique(self.age[~self.now])) >= LEAST_DAYS
         self.week, self.partial = self._volumes()
+        self.so_far = np.array([1.0 if so_far is None else so_far.get(name, 0.0) for name in self.sites])
+        if so_far is not None:
+            self.partial[:] = True
         self.learned = self._learned()
         self.core_per_failure = self._core_per_failure()
 

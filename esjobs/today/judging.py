@@ -29,10 +29,18 @@ class Judgement:
 
 
 def judge(
-    sums: Sums, ordinal: int, past: Remembered, settings: TodaySettings, followed: Sequence[Followed] = ()
+    sums: Sums,
+    ordinal: int,
+    past: Remembered,
+    settings: TodaySettings,
+    followed: Sequence[Followed] = (),
+    so_far: Mapping[str, float] | None = None,
 ) -> Judgement:
-    """Return the judgement of a day: wide incidents first, sites by what these leave."""
-    day = Day(sums, ordinal, past, followed)
+    """Return the judgement of a day: wide incidents first, sites by what these leave.
+
+    ``so_far``: of a day that is not over, the part of its jobs that is expected, by site.
+    """
+    day = Day(sums, ordinal, past, followed, so_far)
     cpu, failed = efficiency(day), failures(day)
     leaves = {EFFICIENCY: efficiency_leaves(day, cpu), FAILED: failure_leaves(day, failed)}
     wide = tuple(wide_parts(day, leaves, settings)) if day.ready else ()

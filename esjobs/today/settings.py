@@ -1,6 +1,6 @@
 """Settings of the daily watch."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -17,6 +17,8 @@ class TodaySettings(BaseModel):
 
     nightly: bool = True
     """Watch the sites every night."""
+    every: Literal["1h", "2h", "3h", "6h"] | None = None
+    """``esjobs serve`` also judges the running day this often; nothing is mailed before the night."""
     efficiency_surprise: _Positive = 3.4
     """Surprise of a site's efficiency, in standard deviations, from which it may be reported."""
     failures_surprise: _Positive = 5.0
