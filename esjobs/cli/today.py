@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 _DAY = click.DateTime(formats=["%Y-%m-%d"])
 
 
-@example("esjobs today", "esjobs today --night 2025-06-17", "esjobs today --update", "esjobs today --partial")
+@example("esjobs today", "esjobs today --night 2025-06-17", "esjobs today --update")
 @click.group("today", invoke_without_command=True)
 @click.option("--night", type=_DAY, metavar="DATE", help="Night; default: the last judged one.")
 @click.option("--update", is_flag=True, help="Judge the night first, and those before it that were not.")
-@click.option("--partial", is_flag=True, help="Judge the running day first, as far as its jobs are there.")
+@click.option("--partial", is_flag=True, help="Judge the running day first.")
 @rows_options
 @click.pass_context
 def today(

@@ -18,7 +18,7 @@ class TodaySettings(BaseModel):
     nightly: bool = True
     """Watch the sites every night."""
     every: Literal["1h", "2h", "3h", "6h"] | None = None
-    """``esjobs serve`` also judges the running day this often; nothing is mailed before the night."""
+    """Interval at which ``esjobs serve`` also judges the running day."""
     efficiency_surprise: _Positive = 3.4
     """Surprise of a site's efficiency, in standard deviations, from which it may be reported."""
     failures_surprise: _Positive = 5.0
