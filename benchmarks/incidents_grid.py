@@ -28,6 +28,8 @@ KIND_WEIGHT = np.array([0.12, 0.33, 0.25, 0.1, 0.2])
 CATEGORIES = ("lost heartbeat", "stage-in", "stage-out", "payload", "memory", "timeout", "pilot", "software")
 TASKS_ALIVE = 60
 JOB_SD = 0.45
+QUEUE_SD = (0.04, 0.3)  # Of queues of a site, of efficiency and of failures, in ln
+TASK_AT_SITE_SD = (0.04, 0.3)  # Of a task at a site as long as it lives
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,11 @@ class _Grid:
         self.categories = rng.dirichlet(np.full(8, 0.8), N_SITES)
         self._make_tasks()
         self._make_volumes()
+        apart = rng.spawn(1)[0]
+        self.of_queue, self.of_task = (
+            [np.exp(sd * apart.standard_normal(shape)) for sd in sds]
+            for sds, shape in ((QUEUE_SD, len(self.queues)), (TASK_AT_SITE_SD, (N_SITES, len(self.kind))))
+        )
 
     def _make_tasks(self) -> None:
         rng = self.rng
@@ -268,7 +275,9 @@ class _Grid:
         rng = self.rng
         task, queue, n = cells
         site, kind = self.site_of[queue], self.kind[task]
-        rate = np.minimum(self.fail[site] * self.fail_day[site, day] * self.task_fail[task], 0.6)
+        lasting = [self.of_queue[number][queue] * self.of_task[number][site, task] for number in (0, 1)]
+        rate = self.fail[site] * self.fail_day[site, day] * self.task_fail[task] * lasting[1]
+        rate = np.minimum(rate, 0.6)
         rate = np.minimum(rate * np.exp(0.3 * rng.standard_normal(len(n))), 0.7)
         failed = rng.binomial(n, rate)
         shares = 0.7 * self.categories[site] + 0.3 * self.task_category[task]
@@ -308,6 +317,7 @@ class _Grid:
             * self.task_factor[task]
             * self.factor[site, kind]
             * self.day_factor[site, day]
+            * lasting[0]
             * ratio
             * noise,
             0.02,

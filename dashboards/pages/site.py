@@ -102,13 +102,14 @@ def _days(metric: str, title: str, heading: str) -> Panel:
         "days",
         "One site",
         View("today_days", where=(Where("metric", (metric,)),), sort=("-day",)),
-        "Band: expected before the day was known. Shaded: incident. Hollow: few jobs. Of several sites "
-        "the first is drawn.",
+        "Band: expected before the day was known. Shaded: incident. Hollow: few jobs. Lines: a declared "
+        "value changed or an incident was acknowledged. Of several sites the first is drawn.",
         fields=(
             *(Entry("site", "Site", "name", "label"), Entry("day", "Day", "time", "x")),
             *(Entry("observed", heading, "fraction", "y"), Entry("expected", "expected", "fraction")),
             *(Entry("low", "from", "fraction"), Entry("high", "to", "fraction")),
             *(Entry("in_incident", "Incident", "yesno"), Entry("partial", "Few jobs", "yesno")),
+            Entry("mark", "Mark", "sentence"),
         ),
         empty="No judged days; run: esjobs today --update",
     )

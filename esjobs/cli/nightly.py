@@ -14,6 +14,7 @@ from esjobs.core.errors import BooksError, ClockError, EsjobsError, InputError, 
 from esjobs.entry import open as open_session
 from esjobs.pop.settings import TalpSettings
 from esjobs.settings import Settings
+from esjobs.today.settings import TodaySettings
 from esjobs.web.beside import web_beside
 from scheduler.calendar import Calendar
 from scheduler.condition import Condition, condition
@@ -174,7 +175,25 @@ def serve_nights(settings: Settings) -> None:
 
 
 def _periodic_tasks(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
-    """Return the periodic tasks between nights: collection of TALP reports, if spools are configured.
+    """Return the periodic tasks between nights, of those that are configured."""
+    return [*_gathering(settings, metrics), *_watching(settings, metrics)]
+
+
+def _watching(settings: Settings, metrics: Metrics) -> Iterator[PeriodicTask]:
+    hours = settings.section(TodaySettings).every
+    if hours is None:
+        return
+
+    def watch() -> None:
+        with open_session(settings=settings) as session:
+            _log.info("%s", session.flags.today.update_running_day().headline)
+
+    every = timedelta(hours=int(hours.removesuffix("h")))
+    yield PeriodicTask("today", every, watch, system_clock, metrics)
+
+
+def _gathering(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
+    """Return the collection of TALP reports, if spools are configured.
 
     What could be gathered is stored before spools that could not be read are told as a failure.
     """

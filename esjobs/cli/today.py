@@ -19,9 +19,12 @@ _DAY = click.DateTime(formats=["%Y-%m-%d"])
 @click.group("today", invoke_without_command=True)
 @click.option("--night", type=_DAY, metavar="DATE", help="Night; default: the last judged one.")
 @click.option("--update", is_flag=True, help="Judge the night first, and those before it that were not.")
+@click.option("--partial", is_flag=True, help="Judge the running day first.")
 @rows_options
 @click.pass_context
-def today(ctx: click.Context, night: datetime | None, update: bool, form: str, out: str) -> None:
+def today(
+    ctx: click.Context, night: datetime | None, update: bool, partial: bool, form: str, out: str
+) -> None:
     """List incidents: what is wrong, since when, at what cost, and why; most costly first.
 
     CPU efficiency and failures of each site are compared with what its past and other sites' jobs of the same
@@ -29,19 +32,22 @@ def today(ctx: click.Context, night: datetime | None, update: bool, form: str, o
     """
     if ctx.invoked_subcommand is not None:
         return
-    from esjobs.render.columns import incidents_for_people
+    from esjobs.render.columns import commands_of, incidents_for_people
 
     obj: Context = ctx.obj
     day = None if night is None else night.date()
-    with obj.session(writes=update) as session:
+    with obj.session(writes=update or partial) as session:
+        if partial:
+            session.flags.today.update_running_day()
         if update:
             session.flags.today.update(day)
         answer = session.flags.today.incidents(day)
-    rows, title = answer.rows, ""
+    rows, title, notes = answer.rows, "", answer.notes
     if format_of(form, out) == "table":
+        notes = (*notes, *commands_of(rows))
         rows, title = incidents_for_people(rows)
     emit(rows, form, out, title=title, prose=["what", "cause"])
-    say_notes(obj, answer.notes)
+    say_notes(obj, notes)
 
 
 @example("esjobs today ack SITE --until 2026-01-15 --who ann")

@@ -15,7 +15,7 @@ from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.records.names.spelling import column_named
 from esjobs.schema.catalogue import table
 from esjobs.schema.today import LASTING
-from esjobs.today.sentences import hours, what_is_wrong
+from esjobs.today.sentences import command, hours, what_is_wrong
 
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
 
@@ -177,6 +177,14 @@ def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
     ]
     columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
     return pa.table(columns), title
+
+
+def commands_of(rows: pa.Table) -> list[str]:
+    """Return a line for each reported incident with a cost: the command that shows its parts."""
+    from esjobs.today.states import Incident
+
+    reported = [Incident(**row) for row in rows.to_pylist() if row["state"] in (*LASTING, "closed")]
+    return [f"cost in parts: {each}" for each in map(command, reported) if each]
 
 
 def _acknowledged(row: Mapping[str, Any]) -> str:

@@ -84,6 +84,7 @@ TODAY_DAYS = Table(
         column("week_core_h", "number", "core-hours of the week before", "core h"),
         column("in_incident", "boolean", "true if an incident was open: not learned from"),
         column("partial", "boolean", "true if less than half of the usual jobs arrived"),
+        column("mark", "text", "declared value that changed, acknowledgement"),
     ),
     time="day",
     made_by="today",

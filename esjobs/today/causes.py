@@ -14,6 +14,7 @@ from esjobs.today.expected import Floats, Ints
 
 LEAST_SCORE = 8.0  # Of a term
 LEAST_PART = 0.02  # Of the excess, that a term explains
+MOST_WIDE = 5.0  # Variance of a leaf's failures over their expectation, at most
 TIE = 3.0  # Difference of scores that decides nothing
 ORDER = ("site", "queue", "kind", "category", "task")
 """Dimensions; among parts that explain alike the first wins, and fewer literals win."""
@@ -119,7 +120,8 @@ def _candidates(leaves: Leaves, cut: tuple[str, ...], basis: float) -> Iterator[
 def _gain(leaves: Leaves, group: Ints) -> tuple[Floats, Floats]:
     value, expected, variance = leaves.value, np.maximum(leaves.expected, 1e-9), leaves.variance
     if leaves.counts:
-        wide = np.maximum(variance / expected, 1.0)
+        # without a limit failures of a category never seen before would say nothing
+        wide = np.clip(variance / expected, 1.0, MOST_WIDE)
         ratio = np.bincount(group, value) / np.bincount(group, expected)
         observed, due = np.bincount(group, value / wide), np.bincount(group, expected / wide)
         gain = observed * np.log(np.maximum(ratio, 1e-9)) - due * (ratio - 1)

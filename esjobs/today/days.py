@@ -7,8 +7,21 @@ import numpy as np
 import numpy.typing as npt
 
 from esjobs.schema.today import EFFICIENCY, FAILED
-from esjobs.today.expected import Cells, Expected, Floats, Ints, Past, Prior, expect, sum_by
+from esjobs.today.expected import (
+    LAG,
+    NIGHTS,
+    Cells,
+    Expected,
+    Floats,
+    Ints,
+    Past,
+    Prior,
+    decay,
+    expect,
+    sum_by,
+)
 from esjobs.today.findings import Literals
+from esjobs.today.scatter import overlaps, queue_levels, shared, variances
 from esjobs.today.sums import DAYS_BACK, Sums
 
 Bools = npt.NDArray[np.bool_]
@@ -65,10 +78,18 @@ class Followed:
 class Day:
     """The judged day. ``age``: of each row in days; ``week``: core s of the week before, by site and of all.
 
-    ``partial``: sites with few jobs on the day. ``ready``: True if there is enough of a past.
+    ``partial``: sites with few jobs on the day; all of a day that is not over. ``so_far``: the part of a
+    day's jobs that is expected, by site. ``ready``: True if there is enough of a past.
     """
 
-    def __init__(self, sums: Sums, day: int, past: Remembered, followed: Sequence[Followed] = ()) -> None:
+    def __init__(
+        self,
+        sums: Sums,
+        day: int,
+        past: Remembered,
+        followed: Sequence[Followed] = (),
+        so_far: Mapping[str, float] | None = None,
+    ) -> None:
         age = day - sums.day
         inside = (age >= 0) & (age <= DAYS_BACK)
         self.sums = sums.rows(inside)
@@ -80,6 +101,9 @@ class Day:
         self.shape = (self.n_sites, max(len(sums.names["task"]), 1), max(len(sums.names["kind"]), 1))
         self.ready = len(np.unique(self.age[~self.now])) >= LEAST_DAYS
         self.week, self.partial = self._volumes()
+        self.so_far = np.array([1.0 if so_far is None else so_far.get(name, 0.0) for name in self.sites])
+        if so_far is not None:
+            self.partial[:] = True
         self.learned = self._learned()
         self.core_per_failure = self._core_per_failure()
 
@@ -96,14 +120,33 @@ class Day:
         names = self.sums.names["outcome" if dimension == "category" else dimension]
         return names.index(name) if name in names else -1
 
-    def cells(self, rows: Bools, over: Floats, under: Floats, n: Floats) -> Cells:
-        """Return sums by site, task and day of rows, sorted."""
+    def cells(
+        self, rows: Bools, over: Floats, under: Floats, n: Floats, level: Floats | None = None
+    ) -> Cells:
+        """Return sums by site, task and day of rows, sorted. ``level``: of each row, from its queue."""
         codes, (n_sites, n_tasks, _) = self.sums.codes, self.shape
         key = (self.age * n_sites + codes["site"]) * n_tasks + codes["task"]
         keys, first, code = np.unique(key[rows], return_index=True, return_inverse=True)
-        added = (sum_by(code, values[rows], len(keys)) for values in (over, under, n))
+        levels = np.ones(len(key)) if level is None else level
+        added = [sum_by(code, values[rows], len(keys)) for values in (over, under, n, under * levels)]
+        added[3] = added[3] / np.maximum(added[1], 1e-300)
         age, pair = np.divmod(keys, n_sites * n_tasks)
         return Cells(age, pair // n_tasks, pair % n_tasks, codes["kind"][rows][first], *added)
+
+    def levels(self, rows: Bools, over: Floats, under: Floats, soft: float) -> Floats:
+        """Return the level of each queue over that of its site, from the days that a base is learned from."""
+        codes = self.sums.codes
+        weight = rows * (self.age > LAG) * self.learned[codes["site"], self.age] * decay(self.age)
+        queue, site, task = (codes[name] for name in ("queue", "site", "task"))
+        return queue_levels(queue, site, task, over * weight, under * weight, soft)
+
+    def nights_variance(self, cells: Cells, metric: str) -> Floats:
+        """Return the variance of the sums of surprises of the last nights, by site, then everywhere."""
+        overlap = overlaps(cells, self.n_sites, self.shape[1], DAYS_BACK + 1)
+        frozen = self.past.frozen_of(metric, self.n_sites + 1)
+        z = np.where(frozen, np.nan, self.surprises(metric))[: self.n_sites]
+        of_sites = variances(shared(z, overlap[:, 1:]), overlap)
+        return np.vstack([of_sites, np.array(NIGHTS, np.float64)])
 
     def expected(self, cells: Cells, prior: Prior, metric: str, suspects: Bools) -> Expected:
         """Return the expectation of the cells of the day."""

@@ -31,7 +31,8 @@ class Cells:
     """Sums of several days by site and task, one row per site, task and day.
 
     ``age``: days before the judged one, which has 0. ``kind``: of the task. ``over``, ``under``: the terms of
-    the watched share: CPU s and core s, or failed and ended jobs. ``n``: jobs.
+    the watched share: CPU s and core s, or failed and ended jobs. ``n``: jobs. ``level``: of the queues over
+    that of the site.
     """
 
     age: Ints
@@ -41,6 +42,12 @@ class Cells:
     over: Floats
     under: Floats
     n: Floats
+    level: Floats | float = 1.0
+
+    @property
+    def leveled(self) -> Floats:
+        """Denominator at the level of the site."""
+        return self.under * self.level
 
     @property
     def now(self) -> npt.NDArray[np.bool_]:
@@ -81,8 +88,8 @@ class Expected:
 def efficiency_prior(cells: Cells, kinds: int) -> Prior:
     """Return the prior of efficiency: 20 jobs of a kind for a site, 30 for a task."""
     jobs = sum_by(cells.kind, cells.n, kinds)
-    core = _divided(sum_by(cells.kind, cells.under, kinds), jobs)
-    cpu = _divided(sum_by(cells.kind, cells.over, kinds), jobs)
+    core = divided(sum_by(cells.kind, cells.under, kinds), jobs)
+    cpu = divided(sum_by(cells.kind, cells.over, kinds), jobs)
     return Prior(20 * core, 30 * cpu, spreads(cells, kinds), np.full(kinds, 0.25))
 
 
@@ -100,7 +107,7 @@ def spreads(cells: Cells, kinds: int) -> Floats:
     ratio = np.log(over / under)
     weight = np.minimum(n, 300.0)
     total = sum_by(kind, weight, kinds)
-    mean = _divided(sum_by(kind, weight * ratio, kinds), total)
+    mean = divided(sum_by(kind, weight * ratio, kinds), total)
     square = sum_by(kind, weight * (ratio - mean[kind]) ** 2, kinds)
     return np.clip(np.sqrt((square + 300 * 3 * 0.1**2) / (total + 300 * 3)), 0.03, 0.5)
 
@@ -116,9 +123,9 @@ def expect(
     n_sites, n_tasks, n_kinds = shape
     now = cells.now
     late = (cells.age <= LAG) & _has_past(cells, n_sites)[cells.site]
-    learned = np.where(now | late, 0.0, skip * 0.5 ** (cells.age / HALF_LIFE))
+    learned = np.where(now | late, 0.0, skip * decay(cells.age))
     base = _bases(cells, prior, learned, n_sites, n_kinds)
-    due = cells.under * base[cells.site * n_kinds + cells.kind]
+    due = cells.leveled * base[cells.site * n_kinds + cells.kind]
     memory = np.where(now, 0.0, skip * MEMORY**cells.age)
     past_over, past_due = (sum_by(cells.task, memory * values, n_tasks) for values in (cells.over, due))
     others = now & ~suspects[cells.site]
@@ -141,9 +148,14 @@ def expect(
     return Expected(due[now] * factor, due[now] * before, unknown + leaf, leaf, new)
 
 
+def decay(age: Ints) -> Floats:
+    """Return the weights of days in a base."""
+    return np.power(0.5, age / HALF_LIFE)
+
+
 def _bases(cells: Cells, prior: Prior, learned: Floats, n_sites: int, n_kinds: int) -> Floats:
     code, size = cells.site * n_kinds + cells.kind, n_sites * n_kinds
-    over, under = (sum_by(code, learned * values, size) for values in (cells.over, cells.under))
+    over, under = (sum_by(code, learned * values, size) for values in (cells.over, cells.leveled))
     of_kind = np.tile(np.arange(n_kinds), n_sites)
     of_site = np.repeat(np.arange(n_sites), n_kinds)
     grid_under = sum_by(of_kind, under, n_kinds)
@@ -179,14 +191,15 @@ def sum_by(code: Ints, values: Floats, size: int) -> Floats:
     return np.bincount(code, values, minlength=size).astype(np.float64)
 
 
-def _divided(over: Floats, under: Floats) -> Floats:
+def divided(over: Floats, under: Floats) -> Floats:
+    """Return a ratio; 0 without a denominator."""
     return np.divide(over, under, out=np.zeros(len(over)), where=under > 0)
 
 
 def site_variance(site: Ints, value: Floats, cell: Floats, n_sites: int) -> Floats:
     """Return the relative variance of the sums of sites, whose rows are independent."""
     total = sum_by(site, value, n_sites)
-    return _divided(sum_by(site, value**2 * cell, n_sites), total**2)
+    return divided(sum_by(site, value**2 * cell, n_sites), total**2)
 
 
 @dataclass(frozen=True)
@@ -275,10 +288,15 @@ def combined(total: Floats, categories: Floats) -> Floats:
     return _z(np.minimum(np.minimum.reduce(tails), 1.0))
 
 
-def of_nights(z: Floats) -> Floats:
-    """Return the surprise of the last nights, by ``NIGHTS``; ``z``: a row a stream, last night last."""
+def of_nights(z: Floats, variance: Floats | None = None) -> Floats:
+    """Return the surprise of the last nights, by ``NIGHTS``; ``z``: a row a stream, last night last.
+
+    ``variance``: of their sum, by stream and ``NIGHTS``; None: nights are independent.
+    """
     limited = np.minimum(np.where(np.isfinite(z), z, 0.0), 8.0)
-    return np.stack([limited[:, -w:].sum(axis=1) / np.sqrt(w) for w in NIGHTS], axis=1)
+    sums = np.stack([limited[:, -w:].sum(axis=1) for w in NIGHTS], axis=1)
+    found: Floats = sums / np.sqrt(np.array(NIGHTS) if variance is None else variance)
+    return found
 
 
 def onset(z: Floats) -> int:

@@ -52,14 +52,29 @@ class Today(Facade):
         return update(context.store, requested, context.settings.section(TodaySettings))
 
     @writes
+    def update_running_day(self) -> RunReport:
+        """Judge the sites on the day that is not over, as far as its jobs are there; the night does so again.
+
+        Without jobs of that day nothing changes.
+        """
+        from esjobs.today.nights import update
+
+        context = self._context
+        settings = context.settings.section(TodaySettings)
+        return update(context.store, context.clock().date(), settings, partial=True)
+
+    @writes
     def acknowledge(self, site: str, *, until: date | str, by: str, note: str = "") -> RunReport:
         """Silence the open incident of a site until a night; then it is reported again.
 
         Raises :class:`NoResultError` when nothing of the site is open.
         """
+        from esjobs.today.nights import running_days, update
         from esjobs.today.overview import acknowledge
 
         context = self._context
         report = acknowledge(context.store, site, until=day_of(until), by=by, text=note, now=context.clock())
-        self.update(report.window)
+        night = day_of(report.window or "")
+        partial = night in running_days(context.store)
+        update(context.store, night, context.settings.section(TodaySettings), partial=partial)
         return report

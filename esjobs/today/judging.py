@@ -29,10 +29,18 @@ class Judgement:
 
 
 def judge(
-    sums: Sums, ordinal: int, past: Remembered, settings: TodaySettings, followed: Sequence[Followed] = ()
+    sums: Sums,
+    ordinal: int,
+    past: Remembered,
+    settings: TodaySettings,
+    followed: Sequence[Followed] = (),
+    so_far: Mapping[str, float] | None = None,
 ) -> Judgement:
-    """Return the judgement of a day: wide incidents first, sites by what these leave."""
-    day = Day(sums, ordinal, past, followed)
+    """Return the judgement of a day: wide incidents first, sites by what these leave.
+
+    ``so_far``: of a day that is not over, the part of its jobs that is expected, by site.
+    """
+    day = Day(sums, ordinal, past, followed, so_far)
     cpu, failed = efficiency(day), failures(day)
     leaves = {EFFICIENCY: efficiency_leaves(day, cpu), FAILED: failure_leaves(day, failed)}
     wide = tuple(wide_parts(day, leaves, settings)) if day.ready else ()
@@ -47,7 +55,9 @@ def judge(
         EFFICIENCY: efficiency_stream(day, cpu_sides),
         **failure_streams(day, failed, failed_sides, categories),
     }
-    of_sites = Sites(day, streams, leaves, wide, settings).findings()
+    variances = {EFFICIENCY: day.nights_variance(cpu.cells, EFFICIENCY)}
+    variances[FAILED] = day.nights_variance(failed.cells, FAILED)
+    of_sites = Sites(day, streams, leaves, wide, settings, variances).findings()
     others = {metric: metric.stream(day) for metric in METRICS}
     apart = (each for metric, stream in others.items() for each in metric.findings(day, stream))
     found = (*of_sites, *(one.finding for one in wide), *apart)
@@ -65,6 +75,7 @@ class Sites:
         leaves: Mapping[str, Leaves],
         wide: Sequence[Wide],
         settings: TodaySettings,
+        variances: Mapping[str, Floats],
     ) -> None:
         self.day, self.streams, self.wide, self.settings = day, streams, wide, settings
         self.leaves = {metric: self._without_wide(metric, of) for metric, of in leaves.items()}
@@ -78,7 +89,9 @@ class Sites:
             z = np.column_stack([earlier, streams[metric].z])
             need = limit + np.where(np.array(NIGHTS) > 1, WINDOWS_MORE, 0.0)
             self.z[metric] = z
-            self.over[metric] = of_nights(z) / (need + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None])
+            self.over[metric] = of_nights(z, variances[metric]) / (
+                need + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None]
+            )
 
     def findings(self) -> Iterator[Finding]:
         """Yield what the day says about each site."""

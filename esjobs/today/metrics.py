@@ -35,6 +35,7 @@ ONSET_DAYS = 14
 BUSY = 50  # Jobs a day of a site whose volume is judged
 BUSY_DAYS = 20 / 28  # Part of the days on which it has as many
 LEAST_HISTORY = 20  # Days before the first on which no jobs are a fault
+LEAST_DUE = 20  # Jobs that are expected, of which none is a fault
 LEAST_PEERS = 4  # Sites of which a median says what is common to all
 LEAST_WAITS = 10  # Jobs of a kind with a median waiting time
 SILENT = 0.3  # Part of the sites without jobs that is one fault of all
@@ -130,6 +131,7 @@ def throughput(day: Day) -> Sides:
     """
     values = day.by_day(day.sums.core_s)
     usual, busy = _usual(day, THROUGHPUT, values)
+    usual = usual * day.so_far
     judged = busy & (usual > 0) & (values[:, 0] > 0)
     ratio = np.where(judged, values[:, 0] / np.maximum(usual, 1e-9), np.nan)
     common = float(np.nan_to_num(median(np.log(ratio), LEAST_PEERS)))
@@ -153,6 +155,8 @@ def arrivals(day: Day) -> Sides:
     """Return jobs of busy sites, beside the median of their days."""
     values = day.by_day(day.sums.n_jobs)
     usual, busy = _usual(day, ARRIVALS, values)
+    usual = usual * day.so_far
+    busy = busy & (usual >= LEAST_DUE)
     observed, expected = (np.append(each, each[busy].sum()) for each in (values[:, 0], usual))
     enough = float(day.age.max(initial=0) >= LEAST_HISTORY)
     base = np.append(busy, busy.any()).astype(np.float64) * enough

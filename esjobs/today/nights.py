@@ -22,8 +22,10 @@ from esjobs.records.names.sites import Sites
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, STATES, TODAY_DAYS
 from esjobs.store.base import Change, Hide, JobStore
+from esjobs.today.marked import marks_of
 from esjobs.today.onset import with_hour
 from esjobs.today.settings import TodaySettings
+from esjobs.today.so_far import usual_parts
 from esjobs.today.states import Incident, Silence
 from esjobs.today.sums import DAYS_BACK, make_sums, of_days, read_sums, sums_of
 from esjobs.today.watching import Watch
@@ -40,12 +42,15 @@ _COLUMNS = {
 Incidents = Mapping[tuple[str, str], Incident]
 
 
-def update(store: JobStore, night: date | None, settings: TodaySettings) -> RunReport:
+def update(
+    store: JobStore, night: date | None, settings: TodaySettings, *, partial: bool = False
+) -> RunReport:
     """Bring sums, judged days and incidents up to a night (None: the last day with jobs), in one switch.
 
-    Nights before it that were not judged are judged first, and those after it again. Raises
+    Nights before it that were not judged are judged first, and those after it again. ``partial``: the day is
+    not over; only it is judged, as far as its jobs are there, and the night judges it anew. Raises
     :class:`NoJobsError` without jobs. Cost: one grouped query per span of changed days, a read of the sums of
-    four weeks before.
+    four weeks before; of a partial day its own jobs are summed, and those of a week counted by hour.
     """
     began = time.perf_counter()
     span = store.span()
@@ -55,25 +60,34 @@ def update(store: JobStore, night: date | None, settings: TodaySettings) -> RunR
     judged = _judged(store)
     last = max([night, *(day for day in judged if day <= night + timedelta(days=REPLAY_NIGHTS))])
     earliest = max(span.first.date(), night - timedelta(days=REPLAY_NIGHTS))
-    missing = [day for day in _days(earliest, night) if day not in judged]
-    first = min([night, *missing])
+    missing = [] if partial else [day for day in _days(earliest, night) if day not in judged]
+    first, last = min([night, *missing]), night if partial else last
     window = Window.of_days(first - timedelta(days=DAYS_BACK), last)
-    made = make_sums(store, window)
+    made = make_sums(store, Window.of_days(night, night) if partial else window)
     if made:
         store.publish(made)
     sums = read_sums(store, window)
     present = set(sums.column("day").to_pylist())
     nights = [day for day in _days(first, last) if day in present]
     eve = max((day for day in judged if day < first), default=None)
-    walk = Walk(store, sums, known_sites(store, window), nights, eve, settings)
+    sites = known_sites(store, window)
+    walk = Walk(store, sums, sites, nights, eve, settings, usual_parts(store, sites) if partial else None)
     store.publish([], walk.changes)
     tidy(store)
     return walk.report(night, time.perf_counter() - began)
 
 
 def _judged(store: JobStore) -> set[date]:
+    """Return the judged days, but for those that were not over."""
     table = store.aggregate(Query(("day",), (Count("n"),), over=TODAY_DAYS)).table
-    return {day for day in table.column("day").to_pylist() if day is not None}
+    days = {day for day in table.column("day").to_pylist() if day is not None}
+    return days - running_days(store)
+
+
+def running_days(store: JobStore) -> set[date]:
+    """Return the days that were judged before they were over."""
+    rows = read_table(store, TODAY_DAYS, [In("site", (EVERYWHERE,))], ["day", "partial"]).to_pylist()
+    return {row["day"] for row in rows if row["partial"]}
 
 
 def _days(first: date, last: date) -> list[date]:
@@ -91,9 +105,10 @@ class Walk:
         nights: Sequence[date],
         eve: date | None,
         settings: TodaySettings,
+        so_far: Mapping[str, float] | None = None,
     ) -> None:
         self._store, self._sums, self._sites, self._settings = store, sums, sites, settings
-        self._nights, self._eve = nights, eve
+        self._nights, self._eve, self._so_far = nights, eve, so_far
         self._of_night: dict[date, Sequence[Incident]] = {}
         self._n_sites: dict[date, int] = {}
 
@@ -113,14 +128,15 @@ class Walk:
             watch.resume(
                 Incident(**row) for row in read_table(self._store, INCIDENT_NIGHTS, [eve]).to_pylist()
             )
-        silences = silences_of(self._store)
+        silences, marks = silences_of(self._store), marks_of(self._store, self._sites)
         written: list[Change] = []
         for night in self._nights:
             days = of_days(self._sums, Window.of_days(night - timedelta(days=DAYS_BACK), night))
-            rows = watch.night(night, sums_of(days, self._sites), silences)
+            rows = watch.night(night, sums_of(days, self._sites), silences, self._so_far)
             watch.change(self._with_hour)
             self._of_night[night] = watch.incidents
             self._n_sites[night] = len({row["site"] for row in rows} - {EVERYWHERE})
+            rows = [row | {"mark": marks.get((night, row["site"]))} for row in rows]
             written.append(_replaced(self._store, TODAY_DAYS, str(night), rows))
             written.append(_replaced(self._store, INCIDENT_NIGHTS, str(night), _rows(watch.incidents)))
         for state in STATES:

@@ -15,6 +15,7 @@ from esjobs.records.names.spelling import as_stored
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENTS, LASTING, TODAY_DAYS
 from esjobs.store.base import JobStore
+from esjobs.today.nights import running_days
 
 _RANK = {"open": 0, "acknowledged": 1, "maintenance": 2, "closed": 3, "noticed": 4, "withdrawn": 5}
 
@@ -44,7 +45,8 @@ def notes_of(store: JobStore, night: date | None) -> tuple[str, ...]:
         return (f"{when} judged yet; run: esjobs today --update",)
     last = max(row["day"] for row in rows)
     n_sites = sum(row["day"] == last and row["site"] != EVERYWHERE for row in rows)
-    return (f"night {last}: {many(n_sites, 'site')} judged",)
+    when = f"{last} so far" if last in running_days(store) else f"night {last}"
+    return (f"{when}: {many(n_sites, 'site')} judged",)
 
 
 def acknowledge(store: JobStore, site: str, *, until: date, by: str, text: str, now: datetime) -> RunReport:

@@ -1,11 +1,13 @@
 """Incidents in words."""
 
 import json
+import shlex
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from esjobs.core.numbers import core_h, many, percent
 from esjobs.core.text import visible
+from esjobs.core.window import Window
 from esjobs.schema.today import EFFICIENCY, EVERYWHERE
 
 if TYPE_CHECKING:
@@ -90,6 +92,18 @@ def sentence(one: "Incident") -> str:
     if not one.what:
         parts.append(f"{hours(one.cost_core_h or 0.0)} a day, {hours(one.total_core_h)} so far")
     return f"{place}: {'; '.join(filter(None, parts))}"
+
+
+def command(one: "Incident") -> str | None:
+    """Return the command that shows the cost of an incident in parts; None for one without a cost."""
+    window = window_of(one)
+    return None if window is None else f"esjobs incident {shlex.quote(one.site)} --window {window}"
+
+
+def window_of(one: "Incident") -> Window | None:
+    """Return the days of an incident of a site; None for one everywhere, and for one that costs nothing."""
+    costs = one.site != EVERYWHERE and not one.what
+    return Window.of_days(one.since, one.until or one.night) if costs else None
 
 
 def _since(one: "Incident") -> str:

@@ -1,6 +1,6 @@
 """Settings of the daily watch."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -17,7 +17,9 @@ class TodaySettings(BaseModel):
 
     nightly: bool = True
     """Watch the sites every night."""
-    efficiency_surprise: _Positive = 3.8
+    every: Literal["1h", "2h", "3h", "6h"] | None = None
+    """Interval at which ``esjobs serve`` also judges the running day."""
+    efficiency_surprise: _Positive = 3.4
     """Surprise of a site's efficiency, in standard deviations, from which it may be reported."""
     failures_surprise: _Positive = 5.0
     """Surprise of a site's failures from which they may be reported."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esjobs.schema.today import EFFICIENCY, FAILED
-from esjobs.today.days import SUSPECT, Day
+from esjobs.today.days import SUSPECT, Bools, Day
 from esjobs.today.expected import (
     CELL_SD,
     Cells,
     Expected,
     Floats,
+    Prior,
     Surprise,
     combined,
     count_surprise,
@@ -24,6 +25,7 @@ from esjobs.today.expected import (
 
 NEW_FAILURES = 0.3  # Least expected number of failures of a category
 NEW_SHARE = 0.02  # Least expected share of a category
+QUEUE_SOFT = 3.0  # Weight of a queue's level as that of its site, beside that of a new task's factor
 GRID_SD = 0.02  # Scatter of the grid from day to day, in ln
 
 
@@ -55,19 +57,21 @@ class Stream:
 
 @dataclass(frozen=True)
 class Expectations:
-    """Cells of a metric with their expectation, and the sums by place."""
+    """Cells of a metric with their expectation, the sums by place, and levels by queue."""
 
     cells: Cells
     expected: Expected
     sides: Sides
+    levels: Floats
 
 
 def efficiency(day: Day) -> Expectations:
     """Return what is expected of the CPU time of finished jobs."""
     sums = day.sums
     rows = sums.finished & (sums.measured_core_s > 0)
-    cells = day.cells(rows, sums.cpu_s, sums.measured_core_s, sums.n_measured)
-    prior = efficiency_prior(cells, day.shape[2])
+    numbers = (sums.cpu_s, sums.measured_core_s, sums.n_measured)
+    prior = efficiency_prior(day.cells(rows, *numbers), day.shape[2])
+    cells, levels = _leveled(day, rows, numbers, prior)
 
     def surprise(sides: Sides) -> Floats:
         past = day.past_of(EFFICIENCY)
@@ -78,22 +82,31 @@ def efficiency(day: Day) -> Expectations:
         expected = day.expected(cells, prior, EFFICIENCY, suspects)
         sides = sides_of(day, cells, expected)
         suspects = surprise(sides)[:-1] > SUSPECT
-    return Expectations(cells, expected, sides)
+    return Expectations(cells, expected, sides, levels)
 
 
 def failures(day: Day) -> Expectations:
     """Return what is expected of the number of failed jobs."""
     sums = day.sums
     failed = np.where(sums.finished, 0.0, sums.n_jobs)
-    cells = day.cells(np.ones(len(day.age), np.bool_), failed, sums.n_jobs, sums.n_jobs)
-    prior = failure_prior(day.shape[2])
+    prior, rows = failure_prior(day.shape[2]), np.ones(len(day.age), np.bool_)
+    cells, levels = _leveled(day, rows, (failed, sums.n_jobs, sums.n_jobs), prior)
     suspects = np.zeros(day.n_sites, np.bool_)
     for _ in range(2):
         expected = day.expected(cells, prior, FAILED, suspects)
         sides = sides_of(day, cells, expected)
         past = day.past_of(FAILED)
         suspects = count_surprise(sides.observed, sides.expected, sides.variance, past).z[:-1] > SUSPECT
-    return Expectations(cells, expected, sides)
+    return Expectations(cells, expected, sides, levels)
+
+
+def _leveled(
+    day: Day, rows: Bools, numbers: tuple[Floats, Floats, Floats], prior: Prior
+) -> tuple[Cells, Floats]:
+    """Return cells whose denominators are weighted by the levels of their queues, and these levels."""
+    over, under, _ = numbers
+    levels = day.levels(rows, over, under, QUEUE_SOFT * float(np.mean(prior.task)))
+    return day.cells(rows, *numbers, levels[day.sums.codes["queue"]]), levels
 
 
 def sides_of(day: Day, cells: Cells, expected: Expected) -> Sides:

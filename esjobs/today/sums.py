@@ -27,6 +27,7 @@ from esjobs.today.expected import Floats, Ints
 DAYS_BACK = 28
 """Days of the past that an expectation is made of."""
 MOST_CATEGORIES = 12
+MANY_NEW = 10  # Jobs of a category on one day that are worth a name
 OTHER = "other"
 _KEYS = ("day", "queue", "task_id", "processing_type", "core_class")
 _PAIR = ("core_s", "cpu_s")
@@ -155,8 +156,9 @@ def outcome(state: str, code: str | None) -> str:
 
 
 def read_sums(store: JobStore, window: Window) -> pa.Table:
-    """Read the rows of a window."""
-    return read_table(store, DAY_SUMS, [Days.of_window(window)])
+    """Read the rows of a window, sorted: sums of equal rows must be equal to the last digit."""
+    rows = read_table(store, DAY_SUMS, [Days.of_window(window)])
+    return rows.sort_by([(name, "ascending") for name in (*_KEYS, "outcome")])
 
 
 def of_days(table: pa.Table, window: Window) -> pa.Table:
@@ -216,11 +218,20 @@ def _codes(column: pa.ChunkedArray | pa.Array) -> tuple[Ints, list[str]]:
     return code.to_numpy(zero_copy_only=False).astype(np.int64), names
 
 
+def _jobs_of_outcomes(table: pa.Table) -> dict[str, int]:
+    counts = table.select(["outcome", "n_jobs"]).group_by("outcome").aggregate([("n_jobs", "sum")])
+    return dict(zip(*(counts.column(name).to_pylist() for name in ("outcome", "n_jobs_sum")), strict=True))
+
+
 def _outcomes(table: pa.Table) -> tuple[Ints, list[str]]:
-    """Return codes of outcomes: 0 finished, then categories of failures by number of jobs; rare ones last."""
-    column, jobs = table.column("outcome"), table.column("n_jobs")
-    counts = pa.table({"outcome": column, "n": jobs}).group_by("outcome").aggregate([("n", "sum")])
-    of = dict(zip(counts.column("outcome").to_pylist(), counts.column("n_sum").to_pylist(), strict=True))
+    """Return codes of outcomes: 0 finished, then categories of failures by number of jobs; rare ones last.
+
+    Many of a category on the last day count as on all: one that is new must not be among the rest.
+    """
+    column = table.column("outcome")
+    of = _jobs_of_outcomes(table)
+    last = _jobs_of_outcomes(table.filter(pc.equal(table.column("day"), pc.max(table.column("day")))))
+    of |= {name: max(of[name], n * DAYS_BACK) for name, n in last.items() if n >= MANY_NEW}
     of.pop(FINISHED[0], None)
     ordered = sorted(of, key=lambda name: (-of[name], name))
     names = [FINISHED[0], *ordered[: MOST_CATEGORIES - 1]]

@@ -74,15 +74,24 @@ class Watch:
                 values[at] = np.nan if row[column] is None else row[column]
             self._frozen[_group(row["metric"])][at] |= bool(row["in_incident"])
 
-    def night(self, night: date, sums: Sums, silences: Mapping[str, Silence]) -> list[dict[str, Any]]:
-        """Judge a night and bring the incidents up to it; return its rows of ``today_days``."""
+    def night(
+        self,
+        night: date,
+        sums: Sums,
+        silences: Mapping[str, Silence],
+        so_far: Mapping[str, float] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Judge a night and bring the incidents up to it; return its rows of ``today_days``.
+
+        ``so_far``: of a day that is not over, the part of its jobs that is expected, by site.
+        """
         followed = [
             _followed(one, night)
             for one in self._incidents.values()
             if one.site == EVERYWHERE and not one.is_over
         ]
         past = self._before(night, sums.names["site"])
-        judgement = judge(sums, night.toordinal(), past, self._settings, followed)
+        judgement = judge(sums, night.toordinal(), past, self._settings, followed, so_far)
         self._step(night, judgement, silences)
         rows = list(self._rows(night, judgement))
         self.remember(rows)

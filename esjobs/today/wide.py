@@ -18,6 +18,7 @@ OUTSIDE = 0.1  # Least part of its loss outside of the site that lost most
 LEAST_SHARE = 0.2  # Of the loss everywhere; a smaller part is not an incident of its own
 SURPRISE = 4.2
 TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
+LEAST_FAILURES = 0.002  # Expected of a leaf; leaves without failures of which fewer are expected are left out
 LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
 
 
@@ -35,7 +36,8 @@ def efficiency_leaves(day: Day, of: Expectations) -> Leaves:
     sums = day.sums
     part = sums.rows(sums.finished & (sums.measured_core_s > 0) & day.now)
     at = day.position(of.cells, part)
-    due = of.expected.past[at] * part.measured_core_s / of.cells.under[of.cells.now][at]
+    weight = part.measured_core_s * of.levels[part.codes["queue"]]
+    due = of.expected.past[at] * weight / of.cells.leveled[of.cells.now][at]
     variance = due**2 * (of.expected.leaf[at] + LEAF_SD**2)
     return Leaves(part.cpu_s, due, np.maximum(variance, 1e-12), part.codes, of.expected.new[at], counts=False)
 
@@ -58,14 +60,14 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
         of.cells.site[of.cells.now] * day.shape[1] + of.cells.task[of.cells.now],
         cell["site"] * day.shape[1] + cell["task"],
     )
-    due = of.expected.past[at] * jobs / of.cells.under[of.cells.now][at]
+    due = of.expected.past[at] * jobs * of.levels[cell["queue"]] / of.cells.leveled[of.cells.now][at]
     mean = (due[:, None] * past_shares(day)[cell["site"], 1:]).ravel()
     value = seen[:, 1:].ravel()
     row = np.arange(len(jobs)).repeat(n_categories)
-    used = (value > 0) | (mean > 0.2)
+    used = (value > 0) | (mean > LEAST_FAILURES)
     codes = {name: cell[name][row][used] for name in ("site", "queue", "kind", "task")}
     codes["category"] = np.tile(np.arange(1, n_categories + 1), len(jobs))[used]
-    mean = np.maximum(mean[used], 1e-6)
+    mean = np.maximum(mean[used], LEAST_FAILURES)
     return Leaves(
         value[used], mean, mean * (1 + 0.05 * mean) + 0.05, codes, of.expected.new[at][row][used], counts=True
     )

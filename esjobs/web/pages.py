@@ -17,8 +17,10 @@ from dashboards.targets.html.pages.files import FIRST, Site, file_of
 from dashboards.targets.html.profile import Form, FormField, Part, ProfilePage, profile_style, render_profile
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import count
+from esjobs.core.query import In
 from esjobs.core.text import visible
 from esjobs.issues.one_job import Identity, job_story
+from esjobs.publish.publication import read_table
 from esjobs.render.html_pages import pages_of
 from esjobs.render.job_page import job_html
 from esjobs.render.job_pages import JobPages
@@ -27,7 +29,10 @@ from esjobs.render.person_page import person_page
 from esjobs.render.profile.profile import profile
 from esjobs.render.profile_page import columns_of, curve, profile_page
 from esjobs.render.today_page import today_page
+from esjobs.schema.today import INCIDENTS, LASTING
 from esjobs.today.incident import parts
+from esjobs.today.sentences import window_of
+from esjobs.today.states import Incident
 from esjobs.web.answers import Reply
 from esjobs.web.api import grouped
 from esjobs.web.jobs import job_rows
@@ -113,11 +118,21 @@ def profile_content(request: Request, level: str) -> ProfilePage:
         raise AbsentError(str(error)) from error
     links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
     if level == "site":
+        links += _incidents(request, found.named.title)
         links += [(f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names]
     elif level == "queue" and found.flags and found.flags[0]["site"]:
         site = found.flags[0]["site"]
         links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
     return replace(profile_page(found, request.now), links=links)
+
+
+def _incidents(request: Request, site: str) -> Iterator[tuple[str, str]]:
+    """Yield links to the pages of the latest incidents of a site."""
+    rows = read_table(request.session.store, INCIDENTS, [In("site", (site,))]).to_pylist()
+    for row in sorted(rows, key=lambda row: row["since"], reverse=True):
+        window = window_of(Incident(**row))
+        if window is not None and row["state"] in (*LASTING, "closed"):
+            yield f"Incident of {row['since']}", _address("/incident", site=site, window=str(window))
 
 
 def incident(request: Request) -> Reply:

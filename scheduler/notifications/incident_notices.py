@@ -7,6 +7,7 @@ from esjobs.core.query import Days
 from esjobs.publish.publication import read_table
 from esjobs.schema.today import INCIDENT_NIGHTS
 from esjobs.store.base import JobStore
+from esjobs.today.sentences import command
 from esjobs.today.states import Incident
 from scheduler.notifications.notices import Kind, Notice, Severity
 
@@ -43,7 +44,8 @@ def incident_notice(one: Incident) -> Notice | None:
         "incident_over": f"Over: {one.sentence}",
     }
     severity: Severity = "warning" if kind == "incident_opened" else "info"
-    text = f"Details: esjobs today --night {one.night}"
+    parts = command(one)
+    text = f"Details: esjobs today --night {one.night}" + (f"; cost in parts: {parts}" if parts else "")
     # waiting, throughput and the like may have causes that are not the site's: coordinators ask first
     site = None if one.group else one.site
     return Notice(

@@ -10,6 +10,7 @@ from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageErro
 from esjobs.publish.publication import read_table
 from esjobs.schema.today import DAY_SUMS, INCIDENT_NIGHTS, INCIDENTS, TABLES, TODAY_DAYS
 from esjobs.today.nights import update
+from esjobs.today.sentences import literals_of
 from esjobs.today.settings import TodaySettings
 from esjobs.today.watching import Watch
 from scheduler.notifications.incident_notices import incident_notices
@@ -75,6 +76,23 @@ def test_nights_repeated_and_judged_one_after_the_other_leave_equal_rows(filled:
             put(other.store, jobs_of([number]), str(number))
             other.flags.today.update(day(number))
         assert rows_of(other) == at_once
+
+
+@pytest.mark.parametrize("n_codes", [0, 20])
+def test_a_category_never_seen_before_is_the_cause(session: Session, n_codes: int) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        if row["state"] == "failed" and n_codes:
+            row["exit_code"] = str(1 + (7 * number + index) % n_codes)
+        if number >= BAD_FROM and row["queue"] == "OAK" and index % 4 == 0:
+            row |= {"state": "failed", "exit_code": "99"}
+        return row
+
+    put(session.store, jobs_of(range(DAYS), bad=False, change=change))
+    session.flags.today.update()
+    row = incident(session, BAD_FROM)
+    assert (row["site"], row["metric"], row["since"]) == ("OAK", "failed", day(BAD_FROM))
+    assert literals_of(row["cause_key"]) == ("failed", (("category", "failed, exit code 99"),))
+    assert row["cause_share"] > 0.8
 
 
 def test_late_jobs_change_the_night(filled: Session) -> None:

@@ -24,7 +24,7 @@ DAY_MS = 86_400_000
 
 
 def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """A value per day over its expected range; incident days are shaded, partial days hollow.
+    """A value per day over its expected range; incident days are shaded, partial days hollow, marks upright.
 
     Of several sites the first is drawn.
     """
@@ -45,6 +45,8 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     fill = {"condition": {"test": "datum.partial", "value": PAPER}, "value": BAR}
     begin, end = ({"calculate": f"datum.at {sign} {DAY_MS // 2}", "as": sign} for sign in "-+")
     shaded = {"condition": {"test": "datum.in_incident", "value": 0.16}, "value": 0}
+    marked = {"condition": {"test": "isValid(datum.mark)", "value": 1}, "value": 0}
+    noted = [{"field": "mark", "type": "nominal", "title": "Mark"}]
     layers: list[Spec] = [
         {
             "name": "incident",
@@ -52,6 +54,11 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
             "transform": [begin, end],
             "mark": {"type": "rect", "color": LOOKS["confirmed"].light},
             "encoding": {"x": {**x, "field": "-"}, "x2": {"field": "+"}, "opacity": shaded},
+        },
+        {
+            "name": "mark",
+            "mark": {"type": "rule", "color": MUTED, "strokeWidth": 2},
+            "encoding": {"x": x, "opacity": marked, "tooltip": tooltips[:2] + noted},
         },
         {"name": "band", "mark": {"type": "area", "color": BAND}, "encoding": {"x": x, **band}},
         {"name": "expected", "mark": dashes, "encoding": {"x": x, "y": expected}},
