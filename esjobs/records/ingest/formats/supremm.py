@@ -1,5 +1,7 @@
 """Jobs as SUPReMM summarises them, one JSON document each: summaries, and series for its plots.
 
+A folder stands for the JSON files below it.
+
 Summaries of both generations become job records: ``acct`` says who, when and how much; CPU time is the share
 of time in user mode and in the kernel times cores times duration. Counters: of the earlier generation (0.9,
 groups such as ``intel_snb``) the rates per core times cores times duration, of the later one (1.0,
@@ -15,7 +17,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,6 +58,11 @@ class Supremm:
     with_events = False
     default_source = "supremm"
     settable: ClassVar[tuple[Field, ...]] = JOB_FIELDS
+    wanted: ClassVar[re.Pattern[str]] = re.compile(r".*\.json(\.gz)?")
+
+    def files(self, paths: Sequence[Path]) -> list[Path]:
+        """Return the files to read, folders searched."""
+        return list(job_files.files_below(paths, self.wanted))
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         table = None
