@@ -41,6 +41,7 @@ METRICS: tuple[TimeMetric, ...] = (
     ),
     TimeMetric("cpu_system", "1", "share of the time in the kernel, 0 to 1", "mean", "cpu"),
     TimeMetric("cpu_iowait", "1", "share of the time waiting for I/O, 0 to 1", "mean", "cpu"),
+    TimeMetric("cpu_irq", "1", "share of the time on interrupts, 0 to 1", "mean", "cpu"),
     TimeMetric("ipc", "1", "instructions per cycle", "mean", "cpu"),
     TimeMetric("clock_hz", "Hz", "clock of the cores while they work", "mean", "cpu"),
     TimeMetric("flops_s", "1/s", "floating-point operations a second, of any precision", "sum", "cpu"),
@@ -58,6 +59,14 @@ METRICS: tuple[TimeMetric, ...] = (
     ),
     TimeMetric("gpu_power_w", "W", "power of a GPU", "sum", "gpu"),
     TimeMetric("gpu_clock_hz", "Hz", "clock of a GPU", "mean", "gpu"),
+    TimeMetric(
+        "gpu_sm_active", "1", "share of the time that a multiprocessor has work, mean of a GPU", "mean", "gpu"
+    ),
+    TimeMetric("gpu_sm_occupancy", "1", "share of the slots for warps in use, 0 to 1", "mean", "gpu"),
+    TimeMetric("gpu_tensor_active", "1", "share of the time that tensor cores work, 0 to 1", "mean", "gpu"),
+    TimeMetric(
+        "gpu_mem_active", "1", "share of the time that the memory of a GPU moves data, 0 to 1", "mean", "gpu"
+    ),
     TimeMetric(
         "mem_used_b",
         "B",

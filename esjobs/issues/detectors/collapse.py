@@ -25,9 +25,9 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     """Smallest ratio of the mean after a sample to the mean before it, over samples and units.
 
     1: steady; 0: no work afterwards. Numbers: ``before``, ``after`` (means), ``job`` (ratio of the mean over
-    units), ``job_begin`` (its sample), ``job_share`` (share of the time after it), ``job_pause`` (of the longest
-    pause before it, since the first work: a periodic job may end in a pause). Evidence: the unit, from the
-    split to the end.
+    units), ``job_begin`` (its sample), ``job_share`` (share of the time after it), ``job_pause`` (that of
+    the longest pause before it, since the first work: a periodic job may end in a pause). Evidence: the unit,
+    from the split to the end.
 
     ``rates``: load, FLOP/s or memory bandwidth, (n_jobs, n_units, n_samples); gaps of a unit affect that unit
     alone. ``before``, ``after``: share of samples, at least 2, required on either side of the split: the end

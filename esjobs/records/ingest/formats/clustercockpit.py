@@ -74,6 +74,7 @@ _METRICS = {
     "cpu_user": _OurMetric("cpu_user", percent=True),
     "cpu_system": _OurMetric("cpu_system", percent=True),
     "cpu_iowait": _OurMetric("cpu_iowait", percent=True),
+    "cpu_irq": _OurMetric("cpu_irq", percent=True),
     "ipc": _OurMetric("ipc", 100.0),
     "clock": _OurMetric("clock_hz", 2e10),
     "flops_any": _OurMetric("flops_s", 1e15),

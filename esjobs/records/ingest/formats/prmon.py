@@ -185,6 +185,7 @@ def _record(text: str, job_id: str, file: Input, fill: Mapping[str, object], sou
         "cpu_raw": str(processor["ModelName"]) if processor.get("ModelName") else None,
         "wall_s": most.get("wtime"),
         "cpu_s": sum(cpu) if len(cpu) == 2 else None,
+        "system_s": most.get("stime"),
         "max_rss_b": _kib(most.get("rss")),
         "max_pss_b": _kib(most.get("pss")),
         "max_vmem_b": _kib(most.get("vmem")),

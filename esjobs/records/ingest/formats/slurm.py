@@ -102,13 +102,14 @@ LAYOUT = Layout(
         column_of("executable", "jobname/program"),
         column_of("job_name", "jobname"),
         column_of("energy_j", "consumedenergyraw"),
+        column_of("system_s", "systemcpu"),
     ),
     trim=True,
 )
 
 # By column: what a cell becomes. Every other one stays, unless it says nothing.
 _PLAIN: Mapping[str, Callable[[str], str | None]] = {
-    **dict.fromkeys(("elapsed", "totalcpu"), cells.seconds),
+    **dict.fromkeys(("elapsed", "totalcpu", "systemcpu"), cells.seconds),
     "timelimit": cells.limit,
     "timelimitraw": cells.minutes,
     "maxrss": cells.bytes_of,

@@ -125,7 +125,8 @@ def _record(document: Mapping[str, Any], file: Input, fill: Mapping[str, object]
         "requested_cores": requested,
         "requested_wall_s": acct.get("timelimit"),
         "requested_memory_b": _memory(acct.get("reqmem"), nodes, requested or cores),
-        "cpu_s": _cpu_s(document, wall),
+        "cpu_s": _cpu_s(document, wall, ("user", "system"), ("nice",)),
+        "system_s": _cpu_s(document, wall, ("system",)),
         "max_rss_b": _total(used.get("max")),
         "avg_rss_b": _total(used.get("avg")),
         "counters": _counters(document, wall) or None,
@@ -152,11 +153,13 @@ def _total(statistics: object) -> float | None:
     return float(mean) * count
 
 
-def _cpu_s(document: Mapping[str, Any], wall: float | None) -> float | None:
+def _cpu_s(
+    document: Mapping[str, Any], wall: float | None, needed: Sequence[str], more: Sequence[str] = ()
+) -> float | None:
     cpu = _member(document, "cpu")
     cpu = _member(cpu, "jobcpus") or cpu
-    shares = [_total(cpu.get(name)) for name in ("user", "system", "nice")]
-    if wall is None or shares[0] is None or shares[1] is None:
+    shares = [_total(cpu.get(name)) for name in (*needed, *more)]
+    if wall is None or None in shares[: len(needed)]:
         return None
     return wall * sum(share or 0.0 for share in shares)
 
