@@ -48,7 +48,7 @@ BUDGET = {
     "docs/talp.md": 1300,
 }
 """Words of each page, and of the decisions together."""
-MOST_WORDS = 54_500
+MOST_WORDS = 54_750
 SLACK = 1.05
 
 

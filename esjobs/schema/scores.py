@@ -12,10 +12,10 @@ RANKED = (*MEASURES, "score_sum")
 _MEANINGS = {
     "score_cpu": "share of pipeline slots without useful work",
     "score_mem": "share of time that the processor waited for memory",
-    "score_mpi": "share of time in MPI, measured by TALP; else lost to communication issues",
+    "score_mpi": "share of time in MPI (TALP), or lost to communication issues",
     "score_io": "share of time lost to I/O issues",
-    "score_gpu": "share of GPU warps that could not be issued, or of idle multiprocessors (gpu_variant)",
-    "score_gpumem": "share of GPU warps that waited for memory, or of time with busy memory (gpu_variant)",
+    "score_gpu": "share of GPU warps that could not be issued, or of idle multiprocessors",
+    "score_gpumem": "share of GPU warps that waited for memory, or of time with busy memory",
 }
 _WORST = "%, 0 best, 100 worst"
 
@@ -107,7 +107,7 @@ SCORES = Table(
         column(
             "gpu_variant",
             "keyword",
-            "definition of score_gpu and score_gpumem: warps, of counters; activity, of time series",
+            "definition of the GPU scores: warps of counters, activity of series",
             values=("warps", "activity"),
         ),
     ),

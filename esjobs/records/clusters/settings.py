@@ -6,11 +6,11 @@ from pydantic import BaseModel, ConfigDict
 
 
 class ClustersSettings(BaseModel):
-    """Files that describe the machines that jobs ran on, and their programs."""
+    """Files that describe the machines that jobs ran on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     files: tuple[Path, ...] = ()
     """TOML, or ClusterCockpit's ``cluster.json``; a later file wins where two describe the same part."""
     applications: Path | None = None
-    """File of applications by program. They come before those of the package; an equal name replaces."""
+    """File of applications that come before those of the package."""
