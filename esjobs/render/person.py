@@ -288,7 +288,7 @@ def _recurring(of: Person) -> Section | None:
         }
         for row in of.recurring
     ]
-    about = "The same issue in several jobs of one name: mend it once."
+    about = "The same issue in several jobs of one name: fix it once."
     return Section("Recurring issues", about, table=_table(rows)) if rows else None
 
 

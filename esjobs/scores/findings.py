@@ -77,11 +77,11 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
         weights = [settings.weights.get(name, 0.0) for name in mine.column("severity").to_pylist()]
         # an issue whose share of the time is not known may concern all of it
         shares = mine.column("share_frac").combine_chunks().fill_null(1.0).to_numpy(zero_copy_only=False)
-        keys, known = _keys(mine), np.array(weights, np.float64)
-        issues[area] = keys, known, np.asarray(shares, np.float64)
+        keys, weight = _keys(mine), np.array(weights, np.float64)
+        issues[area] = keys, weight, np.asarray(shares, np.float64)
         # information says nothing about lost time
         judged[area] = pc.unique(
-            pa.concat_arrays([_judged(store, on_day, detectors), keys.filter(pa.array(known > 0))])
+            pa.concat_arrays([_judged(store, on_day, detectors), keys.filter(pa.array(weight > 0))])
         )
     gpu = {}
     for metric in on_gpus:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import esjobs
+from esjobs.issues.detectors.measured import REASONS, Reason
+from esjobs.schema.issues import NOTHING_FOUND
 from tests.issues.made_jobs import START, N, put_records, put_series, record, series
 
 
@@ -25,6 +27,10 @@ def test_a_thin_series_is_no_ground_for_a_score(tmp_path: Path, every: int, scor
     assert row["score_io_reason"] == (
         None if score == 0 else "no detector of input and output could judge it"
     )
+
+
+def test_reasons_of_jobs_that_were_observed_are_those_of_the_detectors() -> None:
+    assert (REASONS[Reason.FLAT], REASONS[Reason.NEVER_BUSY]) == NOTHING_FOUND
 
 
 def test_series_in_which_no_detector_finds_anything_make_no_score(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from esjobs.schema.issues import NOTHING_FOUND
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -43,8 +41,8 @@ REASONS: Mapping[Reason, str] = {
     Reason.NO_DATA: "no samples",
     Reason.TOO_FEW_SAMPLES: "fewer than 3 samples",
     Reason.GAPS: "too many gaps",
-    Reason.FLAT: NOTHING_FOUND[0],
-    Reason.NEVER_BUSY: NOTHING_FOUND[1],
+    Reason.FLAT: "a series is constant",
+    Reason.NEVER_BUSY: "never busy",
     Reason.FAILED: "the detector failed",
     Reason.UNKNOWN_DURATION: "duration unknown",
     Reason.SHORT: "shorter than an hour",
