@@ -29,6 +29,7 @@ def _job_issues(work: NightWork) -> list[Notice]:
             one.idle_core_h,
             one.idle_gpu_h,
             detect.told_from,
+            one.repeated,
         )
         for one in found[:MOST]
     ]

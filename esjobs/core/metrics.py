@@ -31,33 +31,30 @@ METRICS: tuple[TimeMetric, ...] = (
     TimeMetric(
         "cpu_load",
         "cores",
-        "how many cores (or hardware threads) are busy: 0 to 1 of a core, up to 2 where its two hardware "
-        "threads are added up; of a node or a job the sum over its cores. A load average may exceed them",
+        "busy cores or hardware threads: 0 to 1 of a core, 0 to 2 of its two threads; of a node or a job the "
+        "sum. A load average may exceed them",
         "sum",
         "cpu",
     ),
-    TimeMetric(
-        "cpu_user", "1", "share of the time in user mode, 0 to 1, of a core or mean of them", "mean", "cpu"
-    ),
-    TimeMetric("cpu_system", "1", "share of the time in the kernel, 0 to 1", "mean", "cpu"),
-    TimeMetric("cpu_iowait", "1", "share of the time waiting for I/O, 0 to 1", "mean", "cpu"),
+    TimeMetric("cpu_user", "1", "share of the time in user mode", "mean", "cpu"),
+    TimeMetric("cpu_system", "1", "share of the time in the kernel", "mean", "cpu"),
+    TimeMetric("cpu_iowait", "1", "share of the time waiting for I/O", "mean", "cpu"),
+    TimeMetric("cpu_irq", "1", "share of time on interrupts", "mean", "cpu"),
     TimeMetric("ipc", "1", "instructions per cycle", "mean", "cpu"),
     TimeMetric("clock_hz", "Hz", "clock of the cores while they work", "mean", "cpu"),
     TimeMetric("flops_s", "1/s", "floating-point operations a second, of any precision", "sum", "cpu"),
     TimeMetric("flops_dp_s", "1/s", "floating-point operations a second in double precision", "sum", "cpu"),
     TimeMetric("flops_sp_s", "1/s", "floating-point operations a second in single precision", "sum", "cpu"),
-    TimeMetric(
-        "vector_frac", "1", "share of floating-point operations that are vectorised, 0 to 1", "mean", "cpu"
-    ),
+    TimeMetric("vector_frac", "1", "share of floating-point operations that are vectorised", "mean", "cpu"),
     TimeMetric("processes", "processes", "processes of the job", "sum", "cpu"),
     TimeMetric("threads", "threads", "threads of the job", "sum", "cpu"),
-    TimeMetric("gpu_load", "1", "share of the time that a GPU is busy, 0 to 1", "mean", "gpu"),
+    TimeMetric("gpu_load", "1", "share of the time that a GPU is busy", "mean", "gpu"),
     TimeMetric("gpu_mem_used_b", "B", "memory in use on a GPU", "sum", "gpu"),
-    TimeMetric(
-        "gpu_mem_load", "1", "share of the time that the memory of a GPU is busy, 0 to 1", "mean", "gpu"
-    ),
+    TimeMetric("gpu_mem_load", "1", "share of the time that the memory of a GPU is busy", "mean", "gpu"),
     TimeMetric("gpu_power_w", "W", "power of a GPU", "sum", "gpu"),
     TimeMetric("gpu_clock_hz", "Hz", "clock of a GPU", "mean", "gpu"),
+    TimeMetric("gpu_sm_active", "1", "share of time that multiprocessors work", "mean", "gpu"),
+    TimeMetric("gpu_mem_active", "1", "share of time that GPU memory moves data", "mean", "gpu"),
     TimeMetric(
         "mem_used_b",
         "B",

@@ -49,7 +49,7 @@ KEPT = frozenset(
         *columns(
             "score_mpi_reason score_io_reason score_gpu_reason score_gpumem_reason cpu_efficiency_reason"
         ),
-        *columns("time_used_reason cores_from cpu_from"),
+        *columns("time_used_reason cores_from cpu_from gpu_variant"),
         # of factors and verdicts
         *columns(
             "level name method verdict status origin outcome kind decision sole_link cause rules resolver"

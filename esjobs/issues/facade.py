@@ -53,8 +53,8 @@ class Issues(Facade):
     ) -> Answer:
         """Rank names by what their jobs lost: :func:`~esjobs.issues.worklist.work_list`.
 
-        ``by``: user, project, queue, application, processing_type, cpu_model, detector or job; one or
-        several. ``where``: values by such a field. ``least``: least severity.
+        ``by``: user, project, queue, application, processing_type, cpu_model, job_name, detector or job; one
+        or several. ``where``: values by such a field. ``least``: least severity.
         """
         from esjobs.issues.worklist import work_list
 

@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float64]
 CARRIED = (
     *("source", "job_id", "end_time", "queue", "user", "project", "application", "processing_type"),
     "cpu_model",
+    "job_name",
 )
 """Record fields that issues carry."""
 # Fields of the record that others are worked out of

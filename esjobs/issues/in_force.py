@@ -14,7 +14,7 @@ from esjobs.records.clusters.description import Clusters
 from esjobs.records.clusters.reading import read_clusters
 from esjobs.records.clusters.settings import ClustersSettings
 
-METHOD = "2"
+METHOD = "3"
 """Version of the method; a change makes stored days stale."""
 
 

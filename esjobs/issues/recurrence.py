@@ -6,12 +6,26 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from esjobs.core.query import Count, Days, In, Query
+from esjobs.core.query import Count, Days, In, Maximum, Minimum, Present, Query
+from esjobs.issues.worklist import RECURRING
 from esjobs.publish.publication import read_table
 from esjobs.schema.issues import ISSUES, SEVERITIES
 from esjobs.store.base import JobStore
 
+_HISTORY = timedelta(days=30)
+_SHOWN = 3
 _COLUMNS = ("source", "job_id", "detector", "severity_rank", "idle_core_h", "idle_gpu_h")
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """An issue of several jobs of one name, from the day of the ``first`` to that of the ``last``."""
+
+    job_name: str
+    rule: str
+    n_jobs: int
+    first: date
+    last: date
 
 
 @dataclass(frozen=True)
@@ -19,7 +33,7 @@ class Recurrence:
     """User or project (``what``) with issues of a day after a quiet period.
 
     ``rules``: jobs per rule, most first. Wasted hours: sum over jobs of the largest of any rule, because
-    findings of one job overlap.
+    findings of one job overlap. ``repeated``: issues in several jobs of one name within 30 days, most first.
     """
 
     what: str
@@ -30,6 +44,7 @@ class Recurrence:
     rules: tuple[tuple[str, int], ...]
     idle_core_h: float
     idle_gpu_h: float
+    repeated: tuple[Repeated, ...] = ()
 
 
 def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iterator[Recurrence]:
@@ -52,7 +67,11 @@ def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iter
         for row in rows:
             if row[what] is not None and row[what] not in names_before:
                 by_name.setdefault(row[what], []).append(row)
-        found = [_recurrence(what, name, day, of_name) for name, of_name in by_name.items()]
+        repeated = _repeated(store, what, tuple(by_name), day, severities) if by_name else {}
+        found = [
+            _recurrence(what, name, day, of_name, tuple(repeated.get(name, ())[:_SHOWN]))
+            for name, of_name in by_name.items()
+        ]
         yield from sorted(
             found,
             key=lambda one: (
@@ -63,7 +82,33 @@ def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iter
         )
 
 
-def _recurrence(what: str, name: str, day: date, rows: list[dict[str, Any]]) -> Recurrence:
+def _repeated(
+    store: JobStore, what: str, names: tuple[str, ...], day: date, severities: tuple[str, ...]
+) -> dict[str, list[Repeated]]:
+    """Return by name the issues of several jobs of one job name until a day."""
+    where = (
+        Days("day", day - _HISTORY, day),
+        In("severity", severities),
+        In(what, names),
+        Present("job_name"),
+    )
+    keys = (what, "job_name", "detector")
+    query = Query(
+        keys, (Count("n"), Minimum("day", "first"), Maximum("day", "last")), where=where, over=ISSUES
+    )
+    found: dict[str, list[Repeated]] = {}
+    for row in store.aggregate(query).table.to_pylist():
+        if row["n"] >= RECURRING:
+            of_name = Repeated(row["job_name"], row["detector"], row["n"], row["first"], row["last"])
+            found.setdefault(row[what], []).append(of_name)
+    for listed in found.values():
+        listed.sort(key=lambda one: (-one.n_jobs, one.job_name, one.rule))
+    return found
+
+
+def _recurrence(
+    what: str, name: str, day: date, rows: list[dict[str, Any]], repeated: tuple[Repeated, ...]
+) -> Recurrence:
     jobs: dict[tuple[str, str], tuple[float, float]] = {}
     for row in rows:
         key = (row["source"], row["job_id"])
@@ -79,4 +124,5 @@ def _recurrence(what: str, name: str, day: date, rows: list[dict[str, Any]]) -> 
         tuple(sorted(rules.items(), key=lambda item: (-item[1], item[0]))),
         sum(core for core, _ in jobs.values()),
         sum(gpu for _, gpu in jobs.values()),
+        repeated,
     )

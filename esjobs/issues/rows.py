@@ -186,10 +186,7 @@ def _hints(facts: Facts, flagged: Flagged, shown: Mapping[str, Any]) -> list[str
     }
     for name in rule.hint.names - set(own):
         own[name] = _fact(facts, flagged, name)
-    return [
-        rule.hint.filled({name: values[row] for name, values in own.items()}.__getitem__)
-        for row in range(len(rows))
-    ]
+    return rule.hint.filled_rows(own, len(rows))
 
 
 def _fact(facts: Facts, flagged: Flagged, name: str) -> Sequence[Any]:

@@ -13,7 +13,17 @@ from esjobs.publish.publication import finite
 from esjobs.schema.issues import ISSUES, SEVERITIES
 from esjobs.store.base import JobStore
 
-BY = ("user", "project", "queue", "application", "processing_type", "cpu_model", "detector", "job")
+BY = (
+    "user",
+    "project",
+    "queue",
+    "application",
+    "processing_type",
+    "cpu_model",
+    "job_name",
+    "detector",
+    "job",
+)
 """Fields by which issues are grouped."""
 _JOB = ("source", "job_id")
 _HOURS = ("lost_node_h", "node_h", "weighted_node_h", "idle_core_h", "idle_gpu_h")
@@ -33,8 +43,8 @@ def work_list(
 
     ``n_jobs``: jobs, not findings. Hours are sums over jobs of the largest of any finding; by ``detector``,
     or of one, they are those of its findings, which overlap with those of others. ``value_low``,
-    ``value_high``: extreme values, by ``detector`` only. ``worst``: highest severity; ``last``: end of the
-    last such job. Equal losses: node-hours x weight of the severity. Cost: one grouped query. Raises
+    ``value_high``: extreme values, by ``detector`` only. ``worst``: highest severity; ``first``, ``last``:
+    ends of such jobs. Equal losses: node-hours x weight of the severity. Cost: one grouped query. Raises
     :class:`UsageError` for an unknown field, :class:`NoResultError` without issues.
     """
     keys, chosen = _keys(by), where or {}
@@ -49,6 +59,21 @@ def work_list(
     return pa.Table.from_pylist(rows, _schema(keys, metrics))
 
 
+RECURRING = 3
+"""Least jobs of one name in which an issue recurs."""
+
+
+def recurring(
+    store: JobStore, what: str, name: str, *, window: Window | None = None, least: str = "minor"
+) -> list[Mapping[str, Any]]:
+    """Return issues of a user or project that recur over jobs of one name, as rows of :func:`work_list`."""
+    try:
+        rows = work_list(store, ("job_name", "detector"), window=window, where={what: name}, least=least)
+    except NoResultError:
+        return []
+    return [row for row in rows.to_pylist() if row["job_name"] and row["n_jobs"] >= RECURRING]
+
+
 def _keys(by: Sequence[str]) -> tuple[str, ...]:
     for name in by:
         if name not in BY:
@@ -56,7 +81,7 @@ def _keys(by: Sequence[str]) -> tuple[str, ...]:
     return tuple(key for name in by for key in (_JOB if name == "job" else (name,)))
 
 
-_COMMON = (Maximum("severity_rank", "rank"), Maximum("end_time", "last"))
+_COMMON = (Maximum("severity_rank", "rank"), Minimum("end_time", "first"), Maximum("end_time", "last"))
 
 
 def _of_findings() -> tuple[Metric, ...]:
@@ -86,6 +111,7 @@ def _schema(keys: Sequence[str], metrics: Sequence[Metric]) -> pa.Schema:
             ("n_jobs", pa.int64()),
             ("worst", pa.string()),
             *hours,
+            ("first", pa.timestamp("us", tz="UTC")),
             ("last", pa.timestamp("us", tz="UTC")),
         ]
     )

@@ -12,7 +12,7 @@ from esjobs.core.numbers import amount, core_h, day_range, many, percent
 from esjobs.core.query import Filter, In, Present, Range, Times
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.issues.worklist import work_list
+from esjobs.issues.worklist import recurring, work_list
 from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import as_stored
 from esjobs.render.profile.sections import Section
@@ -29,6 +29,8 @@ ISSUE_COLUMNS = (
     ("node_h", "node-hours"),
     ("idle_core_h", "core-hours to save"),
     ("idle_gpu_h", "GPU-hours to save"),
+    ("value_low", "least value"),
+    ("value_high", "largest value"),
 )
 """Columns of a list of issues, with their headings."""
 Row = Mapping[str, Any]
@@ -40,7 +42,19 @@ _OF_GROUPS = ("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate")
 _TOP = 10
 _HINTS = 200
 """Findings among which hints of rules are looked for, the costliest first."""
-_FINDING = ("source", "job_id", "end_time", "detector", "severity", "lost_node_h", "idle_core_h", "hint")
+_FINDING = (
+    *(
+        "source",
+        "job_id",
+        "job_name",
+        "end_time",
+        "detector",
+        "severity",
+        "lost_node_h",
+        "idle_core_h",
+        "hint",
+    ),
+)
 _SCORED = ("source", "job_id", "end_time", "application", "node_h", "idle_core_h", "cpu_efficiency")
 
 
@@ -50,7 +64,8 @@ class Person:
 
     ``groups``: jobs by application, job name and queue. ``ranks``: one row per score with its place among
     all names. ``saved``: hours of issues, each job once. ``hints``: of the costliest finding, by rule.
-    ``wasteful``: scored jobs of most idle core-hours.
+    ``recurring``: issues that recur over jobs of one name, which ``findings`` has once. ``wasteful``: scored
+    jobs of most idle core-hours.
     """
 
     kind: str
@@ -62,6 +77,7 @@ class Person:
     saved: Row | None
     issues: Sequence[Row]
     hints: Mapping[str, str]
+    recurring: Sequence[Row]
     findings: Sequence[Row]
     wasteful: Sequence[Row]
 
@@ -81,7 +97,7 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
     """Return everything about a user or project.
 
     Raises :class:`NoJobsError` without jobs, :class:`UsageError` with close names for one without any. Cost:
-    four grouped queries to the jobs, four per score, three to the issues, and some rows.
+    four grouped queries to the jobs, four per score, four to the issues, and some rows.
     """
     names = query_jobs(store, [kind], ["jobs"], window=window).column(kind).drop_null().to_pylist()
     (name,) = as_stored(f"no job has the {kind}", [name], names, f"esjobs query --by {kind}")
@@ -97,7 +113,8 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
         next(iter(_work(store, (kind,), chosen, window)), None),
         _work(store, ("detector",), chosen, window),
         _hints(store, kind, name, window),
-        _rows(store, ISSUES, kind, name, window, _FINDING, _ISSUES, ISSUES.order, _TOP),
+        recurring(store, kind, name, window=window)[:_TOP],
+        _once(_rows(store, ISSUES, kind, name, window, _FINDING, _ISSUES, ISSUES.order, _HINTS))[:_TOP],
         _rows(store, SCORES, kind, name, window, _SCORED, (Present("idle_core_h"),), _IDLE_FIRST, _TOP),
     )
 
@@ -106,6 +123,14 @@ _SEVERE = In("severity", SEVERITIES[1:])
 # The worst finding of each job
 _ISSUES: tuple[Filter, ...] = (_SEVERE, Range("n_jobs", ge=1))
 _IDLE_FIRST = ("-idle_core_h", "source", "job_id")
+
+
+def _once(findings: Sequence[Row]) -> list[Row]:
+    """Return the first finding of each job name and rule; jobs without a name stay."""
+    first: dict[tuple[str, str], Row] = {}
+    for row in findings:
+        first.setdefault((row["job_name"] or f"{row['source']}\0{row['job_id']}", row["detector"]), row)
+    return list(first.values())
 
 
 def _groups(store: JobStore, field: str, where: Sequence[str], window: Window | None) -> list[Row]:
@@ -162,7 +187,7 @@ def _rows(
 
 def person_sections(of: Person) -> list[Section]:
     """Everything there is to say, in the order in which people ask."""
-    made = [_hours(of), _scores(of), _issues(of), _findings(of), _wasteful(of)]
+    made = [_hours(of), _scores(of), _issues(of), _recurring(of), _findings(of), _wasteful(of)]
     made += [_group(field, title, of.groups[field]) for field, title in _GROUPS]
     return [section for section in made if section is not None]
 
@@ -250,10 +275,28 @@ def _issues(of: Person) -> Section:
     return Section("Issues", about, [saved], _table(rows), ("hint",))
 
 
+def _recurring(of: Person) -> Section | None:
+    rows = [
+        {
+            "job_name": row["job_name"],
+            "issue": row["detector"],
+            "severity": row["worst"],
+            "jobs": row["n_jobs"],
+            "first": row["first"],
+            "last": row["last"],
+            "lost node-hours": row["lost_node_h"],
+        }
+        for row in of.recurring
+    ]
+    about = "The same issue in several jobs of one name: fix it once."
+    return Section("Recurring issues", about, table=_table(rows)) if rows else None
+
+
 def _findings(of: Person) -> Section | None:
     rows = [
         {
             "job": row["job_id"],
+            "job_name": row["job_name"],
             "ended": row["end_time"],
             "worst issue": row["detector"],
             "severity": row["severity"],
@@ -263,7 +306,7 @@ def _findings(of: Person) -> Section | None:
         }
         for row in of.findings
     ]
-    about = "With issues, most lost node-hours first. A report on one: esjobs job JOBID."
+    about = "The costliest job per name and issue. A report on one: esjobs job JOBID."
     return Section("Jobs to look at", about, table=_table(rows), prose=("hint",)) if rows else None
 
 

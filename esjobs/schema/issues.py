@@ -11,6 +11,9 @@ AREAS = ("cpu", "gpu", "memory", "io", "mpi", "request")
 ISSUE_KINDS = ("detector", "tag")
 """Origin of an issue: a detector over time series, or a condition on footprint and record."""
 
+NOTHING_FOUND = ("a series is constant", "never busy")
+"""Reasons for a missing measurement of a job that was observed."""
+
 _DAY = column("day", "day", "day of the end of the job", "UTC")
 _SOURCE = column("source", "keyword", "source of the job")
 _JOB = column("job_id", "keyword", "identifier of the job in its source")
@@ -151,6 +154,7 @@ ISSUES = Table(
         _VARIANT,
         column("severity_rank", "integer", "0 info, 1 minor, 2 major, 3 critical"),
         column("n_issues", "integer", "1; panels add it up", "issues"),
+        column("job_name", "keyword", "name that the user gave the job"),
     ),
     time="end_time",
     made_by="detect",

@@ -12,10 +12,10 @@ RANKED = (*MEASURES, "score_sum")
 _MEANINGS = {
     "score_cpu": "share of pipeline slots without useful work",
     "score_mem": "share of time that the processor waited for memory",
-    "score_mpi": "share of time lost to communication issues",
+    "score_mpi": "share of time in MPI (TALP), or lost to communication issues",
     "score_io": "share of time lost to I/O issues",
-    "score_gpu": "share of GPU warps that could not be issued",
-    "score_gpumem": "share of GPU warps that waited for memory",
+    "score_gpu": "share of GPU warps that could not be issued, or of idle multiprocessors",
+    "score_gpumem": "share of GPU warps that waited for memory, or of time with busy memory",
 }
 _WORST = "%, 0 best, 100 worst"
 
@@ -103,6 +103,12 @@ SCORES = Table(
             "keyword",
             "CPU time behind cpu_efficiency and idle_core_h: cpu_s: as recorded; load: load x wall time",
             values=("cpu_s", "load"),
+        ),
+        column(
+            "gpu_variant",
+            "keyword",
+            "definition of the GPU scores: warps of counters, activity of series",
+            values=("warps", "activity"),
         ),
     ),
     time="end_time",

@@ -1,7 +1,8 @@
-"""Issues and footprints of a day as input of scores: issues by area, and which jobs were monitored."""
+"""Issues, footprints and reports of TALP of a day as input of scores."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -9,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.identity import content_id
-from esjobs.core.metrics import METRICS
-from esjobs.core.query import Count, Days, In, Query, Sum, SumProduct
+from esjobs.core.query import Count, Days, In, Present, Query, Sum, SumProduct
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
-from esjobs.schema.issues import FOOTPRINTS, ISSUES
+from esjobs.schema.issues import FOOTPRINTS, ISSUES, MEASURES, NOTHING_FOUND
+from esjobs.schema.pop import POP
 from esjobs.scores import formulas
 from esjobs.scores.formulas import Floats
 from esjobs.scores.reasons import Reasons, codes_of, first
@@ -23,13 +24,15 @@ from esjobs.store.base import JobStore
 
 SCORED_AREAS = {"score_mpi": "mpi", "score_io": "io"}
 """Scores made from issues, and the issue area of each."""
-# The metrics of which a job must have one, so that no issue of an area means none
-_WATCHED = {
-    "mpi": tuple(metric.name for metric in METRICS if metric.area == "network"),
-    "io": tuple(metric.name for metric in METRICS if metric.area == "io"),
+# Detectors of an area: a job that none of them could judge is not without issues
+_DETECTORS = {"mpi": (), "io": ("metadata-congestion", "io-blocking")}
+_NOT_JUDGED = {
+    "mpi": "communication was not measured (TALP)",
+    "io": "no detector of input and output could judge it",
 }
-_NOT_WATCHED = {"mpi": "no monitoring data of the network", "io": "no monitoring data of input and output"}
 _BUSY_GPUS, _BUSY_CORES = "gpu_load", "cpu_load"
+_GPU_SCORES = {"score_gpu": "gpu_sm_active", "score_gpumem": "gpu_mem_active"}
+_ONE_DAY = timedelta(days=1)
 # Samples of a unit without which nobody can be said to have watched; rules do without them, too
 _FEWEST_SAMPLES = 3
 # Share of the samples that may be missing for the same
@@ -38,16 +41,18 @@ _MOST_MISSING = 0.5
 
 @dataclass(frozen=True)
 class Findings:
-    """Issues and footprints of a day; arrays run beside ``jobs``, keys of :func:`job_keys`.
+    """Issues, footprints and reports of a day; arrays run beside ``jobs``, keys of :func:`job_keys`.
 
-    ``issues``: per area job, weight and share of each issue. ``watched``: monitored jobs by area.
-    ``gpu_load``: mean GPU load. ``busy_cores``: mean number of busy cores of the job, and true
+    ``issues``: per area job, weight and share of each issue. ``judged``: jobs by area that a detector could
+    judge. ``communication``: job, share of the time outside MPI and CPU-time of each report of TALP.
+    ``gpu``: means of metrics of GPUs. ``busy_cores``: mean number of busy cores of the job, and true
     where it is the load average of nodes.
     """
 
     issues: dict[str, tuple[pa.Array, Floats, Floats]]
-    watched: dict[str, pa.Array]
-    gpu_load: tuple[pa.Array, Floats]
+    judged: dict[str, pa.Array]
+    communication: tuple[pa.Array, Floats, Floats]
+    gpu: dict[str, tuple[pa.Array, Floats]]
     busy_cores: tuple[pa.Array, Floats, npt.NDArray[np.bool_]]
 
 
@@ -62,38 +67,70 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
     areas = In("area", tuple(SCORED_AREAS.values()))
     columns = ["source", "job_id", "area", "severity", "share_frac"]
     found = read_table(store, ISSUES, [on_day, areas], columns)
-    metrics = In("metric", (*_WATCHED["mpi"], *_WATCHED["io"], _BUSY_GPUS, _BUSY_CORES))
+    on_gpus = (_BUSY_GPUS, *_GPU_SCORES.values())
     figures = ["source", "job_id", "metric", "scope", "mean", "job_mean", "n_samples", "n_units", "gap_frac"]
-    seen = read_table(store, FOOTPRINTS, [on_day, metrics], figures)
+    seen = read_table(store, FOOTPRINTS, [on_day, In("metric", (*on_gpus, _BUSY_CORES))], figures)
     seen = seen.filter(pa.array(~_thin(seen)))
-    keys, its_metric = _keys(seen), seen.column("metric").combine_chunks()
-    issues, watched = {}, {}
-    for area, names in _WATCHED.items():
+    issues, judged = {}, {}
+    for area, detectors in _DETECTORS.items():
         mine = found.filter(pc.equal(found.column("area"), area))
         weights = [settings.weights.get(name, 0.0) for name in mine.column("severity").to_pylist()]
         # an issue whose share of the time is not known may concern all of it
         shares = mine.column("share_frac").combine_chunks().fill_null(1.0).to_numpy(zero_copy_only=False)
-        issues[area] = _keys(mine), np.array(weights, np.float64), np.asarray(shares, np.float64)
-        of_area = keys.filter(pc.is_in(its_metric, pa.array(names)))
-        watched[area] = pc.unique(pa.concat_arrays([of_area, issues[area][0]]))
-    gpus = pc.equal(its_metric, _BUSY_GPUS)
-    load = seen.column("mean").combine_chunks().filter(gpus).to_numpy(zero_copy_only=False)
-    return Findings(issues, watched, (keys.filter(gpus), np.asarray(load, np.float64)), _busy_cores(seen))
+        keys, weight = _keys(mine), np.array(weights, np.float64)
+        issues[area] = keys, weight, np.asarray(shares, np.float64)
+        # information says nothing about lost time
+        judged[area] = pc.unique(
+            pa.concat_arrays([_judged(store, on_day, detectors), keys.filter(pa.array(weight > 0))])
+        )
+    gpu = {}
+    for metric in on_gpus:
+        rows = seen.filter(pc.equal(seen.column("metric"), metric))
+        gpu[metric] = _keys(rows), _numbers(rows, "mean")
+    return Findings(issues, judged, _communication(store, day), gpu, _busy_cores(seen))
+
+
+def _judged(store: JobStore, on_day: Days, detectors: tuple[str, ...]) -> pa.Array:
+    """Return the keys of jobs whose findings count and that a detector could judge."""
+    if not detectors:
+        return pa.array([], pa.string())
+    where = [on_day, In("detector", detectors)]
+    rows = read_table(store, MEASURES, where, ["source", "job_id", "value", "eligible", "reason"])
+    looked = pc.or_(
+        pc.is_valid(rows.column("value")),
+        pc.is_in(rows.column("reason"), pa.array(NOTHING_FOUND)),
+    )
+    return _keys(rows.filter(pc.and_(looked, pc.fill_null(rows.column("eligible"), False))))
+
+
+def _communication(store: JobStore, day: date) -> tuple[pa.Array, Floats, Floats]:
+    """Return job, MPI parallel efficiency and CPU time of the reports of a day's jobs.
+
+    A report may be written on the day before the end of its job, or after it.
+    """
+    days = Days("day", day - _ONE_DAY, day + _ONE_DAY)
+    where = [days, In("level", ("application",)), Present("mpi_parallel_efficiency")]
+    columns = ["source", "job_id", "main", "mpi_parallel_efficiency", "elapsed_s", "cpus"]
+    rows = read_table(store, POP, where, columns)
+    rows = rows.filter(pc.fill_null(rows.column("main"), False))
+    weight = _numbers(rows, "elapsed_s") * np.nan_to_num(_numbers(rows, "cpus"), nan=1.0)
+    return _keys(rows), _numbers(rows, "mpi_parallel_efficiency"), weight
+
+
+def _numbers(rows: pa.Table, name: str) -> Floats:
+    column = rows.column(name).cast(pa.float64()).combine_chunks()
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
 
 
 def _busy_cores(seen: pa.Table) -> tuple[pa.Array, Floats, npt.NDArray[np.bool_]]:
     loads = seen.filter(pc.equal(seen.column("metric"), _BUSY_CORES))
-    busy = loads.column("job_mean").combine_chunks().to_numpy(zero_copy_only=False)
     of_node = pc.equal(loads.column("scope"), "node").combine_chunks().fill_null(True)
-    return _keys(loads), np.asarray(busy, np.float64), of_node.to_numpy(zero_copy_only=False)
+    return _keys(loads), _numbers(loads, "job_mean"), of_node.to_numpy(zero_copy_only=False)
 
 
 def _thin(seen: pa.Table) -> npt.NDArray[np.bool_]:
     """Return the mask of footprints with too few samples: no issue in them does not mean none."""
-    n, units, gaps = (
-        seen.column(name).cast(pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
-        for name in ("n_samples", "n_units", "gap_frac")
-    )
+    n, units, gaps = (_numbers(seen, name) for name in ("n_samples", "n_units", "gap_frac"))
     with np.errstate(invalid="ignore"):
         thin: npt.NDArray[np.bool_] = (n < _FEWEST_SAMPLES * units) | (gaps > _MOST_MISSING)
     return thin
@@ -111,8 +148,12 @@ def fingerprints_of(store: JobStore, window: Window) -> dict[date, str]:
             over=ISSUES,
         ),
         Query(("day", "metric"), (Count("n"), Sum("mean", "share")), where=(days,), over=FOOTPRINTS),
+        Query(("day", "detector", "eligible", "reason"), (Count("n"),), where=(days,), over=MEASURES),
     )
     rows: dict[date, list[str]] = {}
+    for day, text in _reports(store, days):
+        for near in (day - _ONE_DAY, day, day + _ONE_DAY):
+            rows.setdefault(near, []).append(text)
     for query in queries:
         for row in store.aggregate(query).table.to_pylist():
             # engines add up in the order in which their threads come
@@ -121,26 +162,59 @@ def fingerprints_of(store: JobStore, window: Window) -> dict[date, str]:
     return {day: content_id({"rows": sorted(texts)}) for day, texts in rows.items()}
 
 
+def _reports(store: JobStore, days: Days) -> Iterator[tuple[date, str]]:
+    """Yield day and digest of the reports of TALP near some days."""
+    around = Days("day", days.first - _ONE_DAY, days.last + _ONE_DAY)
+    query = Query(("day", "fingerprint"), (Count("n"),), where=(around,), over=POP)
+    for row in store.aggregate(query).table.to_pylist():
+        yield row["day"], repr(("pop", row["day"], row["fingerprint"], row["n"]))
+
+
 def scores_of_issues(keys: pa.Array, findings: Findings, mode: str, reasons: Reasons) -> dict[str, Scored]:
-    """Return ``score_mpi`` and ``score_io`` of jobs; missing where nothing was monitored."""
+    """Return ``score_mpi`` and ``score_io`` of jobs; missing where no issue could have been found."""
     scored = {}
     for name, area in SCORED_AREAS.items():
         issue_keys, weights, shares = findings.issues[area]
         job, mine = _shared_rows(issue_keys, keys)
         value = formulas.score_issues(weights[mine], shares[mine], job, len(keys), mode)
         codes = codes_of(len(keys))
-        watched = pc.is_in(keys, findings.watched[area]).to_numpy(zero_copy_only=False)
-        first(codes, ~watched, reasons.code(_NOT_WATCHED[area]))
-        scored[name] = Scored(np.where(watched, value, np.nan), codes)
+        judged = pc.is_in(keys, findings.judged[area]).to_numpy(zero_copy_only=False)
+        first(codes, ~judged, reasons.code(_NOT_JUDGED[area]))
+        scored[name] = Scored(np.where(judged, value, np.nan), codes)
     return scored
+
+
+def communication_of(keys: pa.Array, findings: Findings) -> Floats:
+    """Return 100 x (1 - MPI parallel efficiency) of jobs, launches weighted by CPU time; NaN if unknown."""
+    its_keys, efficiencies, weights = findings.communication
+    job, mine = _shared_rows(its_keys, keys)
+    lost = np.bincount(job, weights[mine] * (1.0 - efficiencies[mine]), len(keys))
+    total = np.bincount(job, weights[mine], len(keys))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(total > 0, 100.0 * lost / total, np.nan), np.float64)
 
 
 def gpu_load_of(keys: pa.Array, findings: Findings) -> Floats:
     """Return the mean GPU load of jobs, NaN if unknown."""
-    load = np.full(len(keys), np.nan)
-    job, mine = _shared_rows(findings.gpu_load[0], keys)
-    load[job] = findings.gpu_load[1][mine]
-    return load
+    return _gpu_mean(keys, findings, _BUSY_GPUS)
+
+
+def gpu_scores_of(keys: pa.Array, findings: Findings) -> dict[str, Floats]:
+    """Return GPU scores of jobs from series; NaN if unknown.
+
+    ``score_gpu``: 100 x (1 - time of multiprocessors with work); ``score_gpumem``: 100 x time that the memory
+    moved data.
+    """
+    active, memory = (100.0 * _gpu_mean(keys, findings, metric) for metric in _GPU_SCORES.values())
+    return dict(zip(_GPU_SCORES, (100.0 - active, memory), strict=True))
+
+
+def _gpu_mean(keys: pa.Array, findings: Findings, metric: str) -> Floats:
+    mean = np.full(len(keys), np.nan)
+    its_keys, values = findings.gpu[metric]
+    job, mine = _shared_rows(its_keys, keys)
+    mean[job] = values[mine]
+    return mean
 
 
 def busy_cores_of(keys: pa.Array, findings: Findings, exclusive: npt.NDArray[np.bool_]) -> Floats:

@@ -28,13 +28,15 @@ from esjobs.scores.families import EVENTS_VERSION
 from esjobs.scores.findings import (
     Findings,
     busy_cores_of,
+    communication_of,
     findings_of,
     fingerprints_of,
     gpu_load_of,
+    gpu_scores_of,
     job_keys,
     scores_of_issues,
 )
-from esjobs.scores.formulas import Floats
+from esjobs.scores.formulas import Flags, Floats
 from esjobs.scores.nodes import Nodes, nodes_of
 from esjobs.scores.reasons import NONE, Reasons
 from esjobs.scores.scoring import Scored, score_counters
@@ -51,7 +53,7 @@ from esjobs.scores.usage import (
 )
 from esjobs.store.base import Change, Hide, JobStore
 
-SCORES_VERSION = 5
+SCORES_VERSION = 6
 """Version of the formulas; a change makes stored scores stale."""
 
 _KEPT = (
@@ -238,8 +240,12 @@ def scored_jobs(
         **scores_of_issues(keys, findings, settings.issues, reasons),
         "cpu_efficiency": efficiency(recorded, reasons),
     }
+    by_issues = _exists(scored["score_io"]) | _exists(scored["score_mpi"])
+    _prefer(scored, "score_mpi", communication_of(keys, findings))
+    gpu_counters = _exists(scored["score_gpu"]) | _exists(scored["score_gpumem"])
+    for name, of_series in gpu_scores_of(keys, findings).items():
+        _prefer(scored, name, np.where(gpu_counters, np.nan, of_series))
     values = _values(scored)
-    monitored = ~np.isnan(values["score_mpi"]) | ~np.isnan(values["score_io"])
     of_hours = hours(recorded, nodes.cores)
     time_share = time_used(recorded, reasons)
     text = pa.string()
@@ -264,11 +270,12 @@ def scored_jobs(
         ),
         # below 0 where a record has more CPU time than cores could give: sums are those of all jobs
         "idle_core_h": of_hours["core_h"] - recorded["cpu_s"] / 3600.0,
-        "issues_variant": pc.if_else(pa.array(monitored), pa.scalar(settings.issues), pa.scalar(None, text)),
+        "issues_variant": pc.if_else(pa.array(by_issues), pa.scalar(settings.issues), pa.scalar(None, text)),
         "n_scores": sum(~np.isnan(values[name]) for name in SCORE_NAMES),
         "time_used_reason": reasons.column(time_share.codes),
         "cores_from": cores_from,
         "cpu_from": cpu_from,
+        "gpu_variant": _gpu_variant(values, gpu_counters),
         "day": pa.repeat(pa.scalar(day), jobs.num_rows),
         "fingerprint": pa.repeat(pa.scalar(fingerprint), jobs.num_rows),
     }
@@ -277,6 +284,26 @@ def scored_jobs(
     schema = table_schema(SCORES)
     arrays = [_column(columns[item.name], item.type) for item in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _exists(scored: Scored) -> Flags:
+    return ~np.isnan(scored.unclipped)
+
+
+def _prefer(scored: dict[str, Scored], name: str, measured: Floats) -> None:
+    """Put a measured score in place of one that is inferred or missing."""
+    of_job = ~np.isnan(measured)
+    before = scored[name]
+    scored[name] = Scored(
+        np.where(of_job, measured, before.unclipped), np.where(of_job, NONE, before.codes).astype(np.int32)
+    )
+
+
+def _gpu_variant(values: Mapping[str, Floats], counters: Flags) -> pa.Array:
+    """Return the definition of each job's GPU scores."""
+    has_score = ~np.isnan(values["score_gpu"]) | ~np.isnan(values["score_gpumem"])
+    names = np.where(counters, "warps", "activity")
+    return pa.array(names, pa.string(), mask=~has_score)
 
 
 def _values(scored: Mapping[str, Scored]) -> dict[str, Floats]:

@@ -16,7 +16,7 @@ from esjobs.scores.reasons import NONE, Codes, Reasons, codes_of, first
 Rows = npt.NDArray[np.int64]
 
 NO_COUNTERS = "no counters"
-NO_GPU_COUNTERS = "no counters of GPUs"
+NO_GPU_COUNTERS = "no counters and no activity of GPUs"
 NO_MODEL = "the record has no CPU model"
 SMT_UNKNOWN = "smt unknown"
 NO_CYCLES = "no cycles counted"

@@ -15,7 +15,7 @@ from dashboards.spec import Page
 from dashboards.targets.html.job import Around, job_style
 from dashboards.targets.html.pages.files import FIRST, Site, file_of
 from dashboards.targets.html.profile import Form, FormField, Part, ProfilePage, profile_style, render_profile
-from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import count
 from esjobs.core.query import In
 from esjobs.core.text import visible
@@ -29,6 +29,7 @@ from esjobs.render.person_page import person_page
 from esjobs.render.profile.profile import profile
 from esjobs.render.profile_page import columns_of, curve, profile_page
 from esjobs.render.today_page import today_page
+from esjobs.schema.issues import SEVERITIES
 from esjobs.schema.today import INCIDENTS, LASTING
 from esjobs.today.incident import parts
 from esjobs.today.sentences import window_of
@@ -59,6 +60,8 @@ _LEADS = {
     **dict.fromkeys(("project", "Project"), "project"),
 }
 _PEOPLE = ("user", "project")
+_LISTS = ("user", "project", "detector", "user,detector", "user,job_name,detector", "job")
+_SORTED = ("lost_node_h", "weighted_node_h", "idle_core_h", "idle_gpu_h", "n_jobs", "value_high", "last")
 _NO_NAMES = ("", "-", "–", "others", "all")
 
 
@@ -214,6 +217,32 @@ def _n_jobs(request: Request) -> int:
     return int(counted.rows.column("jobs")[0].as_py())
 
 
+def issues(request: Request) -> Reply:
+    """Issues as a list of work: users, projects, rules or jobs by what their jobs lost."""
+    by, sort = request.one("by") or "user", request.one("sort") or ""
+    least = request.one("severity") or "minor"
+    chosen = {name: request.many(name) for name in (*_PEOPLE, "detector") if request.many(name)}
+    fields = (
+        FormField("by", "List", by, options=_LISTS),
+        *(FormField(name, name, ", ".join(chosen.get(name, ()))) for name in (*_PEOPLE, "detector")),
+        FormField("severity", "Least severity", least, options=SEVERITIES),
+        FormField("sort", "Sort by", sort, options=("", *_SORTED)),
+        _window_field(request),
+    )
+    form = Form("/issues", fields, "Show")
+    try:
+        rows = request.session.issues.work_list(
+            by.split(","), window=request.one("window"), where=chosen, least=least
+        ).rows
+    except NoResultError as error:
+        return page_of(request, ProfilePage("Issues", "", [said(str(error))], (), form))
+    rows = rows.sort_by([(sort, "descending")]) if sort in rows.column_names else rows
+    shown = rows.slice(0, _PAGE).drop_columns([name for name in ("source",) if name in rows.column_names])
+    about = "Most lost node-hours first; n_jobs counts jobs. Names lead to their jobs."
+    parts = [Part(f"{count(rows.num_rows)} rows", "", [], [], columns_of(shown))]
+    return page_of(request, ProfilePage("Issues", about, parts, (), form))
+
+
 def ask(request: Request) -> Reply:
     """A question to the jobs as a form, with its answer."""
     fields = (
@@ -255,7 +284,8 @@ def _around(request: Request, style: str) -> Around:
     if not request.reader.may("public"):
         return Around(style, "", ())
     dashboards = [(each.title, f"/pages/{file_of(each, PAGES)}") for each in _shown_pages(request)]
-    return Around(style, "", (*_OWN, *dashboards), _leader(request))
+    work = () if request.hides_people else (("Work", "/issues"),)
+    return Around(style, "", (*_OWN, *work, *dashboards), _leader(request))
 
 
 def _leader(request: Request) -> Callable[[str, str], str]:

@@ -1,6 +1,7 @@
 """Every address of the web: pattern, method, handler, parameters, formats, and the least role."""
 
 from esjobs.core.words import LEVELS
+from esjobs.schema.issues import SEVERITIES
 from esjobs.web import acts, api, forms, pages
 from esjobs.web.request import Parameter, Route
 
@@ -26,6 +27,13 @@ _GROUPS = (
     _WHERE,
     _WINDOW,
     *_ORDER,
+)
+_ISSUES = (
+    Parameter("by", "Fields to group by, one or several between commas."),
+    *(Parameter(name, f"Issues of this {name}.", many=True) for name in ("user", "project", "detector")),
+    Parameter("severity", "Least severity.", choices=SEVERITIES),
+    Parameter("sort", "Column to sort by, largest first."),
+    _WINDOW,
 )
 _YES_NO = ("yes", "no")
 _QUERY = (
@@ -67,6 +75,7 @@ PAGES: tuple[Route, ...] = (
     Route("/task/{name:any}", pages.task, "A task."),
     *forms.routes(),
     Route("/jobs", pages.jobs, "Jobs, page by page.", (_WHERE, _WINDOW, _CURSOR)),
+    Route("/issues", pages.issues, "Issues as a list of work.", _ISSUES, role="support"),
     Route("/ask", pages.ask, "A question to the jobs.", _GROUPS),
     Route("/health", api.health, "State of what is shown.", forms=("json",), role="nobody"),
 )

@@ -8,6 +8,7 @@ from esjobs.core.identity import content_id
 from esjobs.core.numbers import core_h, many
 from esjobs.core.text import visible
 from esjobs.core.window import Window
+from esjobs.issues.recurrence import Repeated
 from scheduler.notifications.notices import Notice, Severity
 
 MOST = 100  # Notices of a night; of the others one says how many they are
@@ -25,6 +26,7 @@ def job_issue(
     idle_core_h: float,
     idle_gpu_h: float,
     least: str,
+    repeated: Sequence[Repeated] = (),
 ) -> Notice:
     """Return the notice about a user or project; its id follows from the name and the day of recurrence."""
     identity = content_id({"kind": "job_issues", "what": what, "name": name, "day": day.isoformat()}, 20)
@@ -37,7 +39,11 @@ def job_issue(
     ]
     saved = f" Up to {' and '.join(hours)} could be saved." if hours else ""
     command = f"esjobs show issues --{what} {shlex.quote(visible(name))} --min-severity {least}"
-    text = f"{shown}{more}.{saved} Details: {command}"
+    recurs = "".join(
+        f" {one.rule} recurs in {one.n_jobs:,} jobs named {visible(one.job_name)}, {one.first} to {one.last}."
+        for one in repeated
+    )
+    text = f"{shown}{more}.{recurs}{saved} Details: {command}"
     subject = f"{what.capitalize()} {name}: {many(n_jobs, 'job')} with {severity} issues"
     return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day)
 

@@ -16,7 +16,10 @@ FIRST = date(2026, 3, 1)
 
 
 def put_day(
-    session: esjobs.Session, day: date, issues: Sequence[tuple[str | None, str, str, str, float]]
+    session: esjobs.Session,
+    day: date,
+    issues: Sequence[tuple[str | None, str, str, str, float]],
+    job_name: str | None = None,
 ) -> None:
     """User, job, rule, severity and wasted core-hours of the issues of a day."""
     rows = [
@@ -24,6 +27,7 @@ def put_day(
             "day": day,
             "source": "c",
             "job_id": job,
+            "job_name": job_name,
             "user": user,
             "project": None if user is None else user[0],
             "detector": rule,
@@ -86,3 +90,19 @@ def test_a_notice_says_who_what_and_how_to_see_more(name: str) -> None:
         assert notice.text.endswith("esjobs show issues --user bob --min-severity major")
     else:
         assert "--user '" in notice.text
+
+
+def test_a_mail_has_one_line_for_the_runs_of_a_name(session: esjobs.Session) -> None:
+    # far enough apart that each is a recurrence
+    for number in (0, 10, 20):
+        bad = ("alice", str(number), "cpu-idle", "major", 200.0)
+        put_day(session, FIRST + timedelta(days=number), [bad], "relax")
+    put_day(session, FIRST + timedelta(days=21), [("bob", "9", "cpu-idle", "major", 200.0)], "relax")
+    assert [one.repeated for one in recurrences(session.store, FIRST, "major", 3)] == [(), ()]
+    last = FIRST + timedelta(days=20)
+    user, _ = recurrences(session.store, last, "major", 3)
+    (repeated,) = user.repeated
+    assert (repeated.job_name, repeated.rule, repeated.n_jobs) == ("relax", "cpu-idle", 3)
+    assert (repeated.first, repeated.last) == (FIRST, last)
+    notice = job_issue("user", "alice", last, "major", 1, user.rules, 200.0, 0.0, "major", user.repeated)
+    assert f"3 jobs named relax, {FIRST} to {last}" in notice.text

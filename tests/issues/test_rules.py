@@ -252,7 +252,8 @@ def test_missing_values_are_unknown_and_never_true() -> None:
 def test_a_hint_says_what_is_not_known_and_shows_hostile_text() -> None:
     hint = read_hint("{user}: {value:percent}, {limit:bytes}", {"user", "value", "limit"}.__contains__)
     values = {"user": "a\x1b[31m\n{value}", "value": nan, "limit": 2e9}
-    told = hint.filled(values.__getitem__)
+    (told, other) = hint.filled_rows({name: [value, value] for name, value in values.items()}, 2)
+    assert other == told
     assert told.endswith(": ?, 2 GB")
     assert "\x1b" not in told
     assert "\n" not in told

@@ -1,5 +1,6 @@
 """The list of work: jobs, not findings, in the order of what they lost."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 import esjobs
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.issues.settings import DetectSettings
+from esjobs.issues.worklist import recurring
+from esjobs.render.person import person
 from tests.conftest import with_settings
-from tests.issues.made_jobs import made_series, put_records, put_series, record
+from tests.issues.made_jobs import START, made_series, put_records, put_series, record
 from tests.messages import raised
 
 
@@ -32,7 +35,7 @@ def detected(session: esjobs.Session, tmp_path: Path) -> esjobs.Session:
 def test_users_are_ordered_by_the_node_hours_that_their_jobs_lost(detected: esjobs.Session) -> None:
     rows = detected.issues.work_list(least="info").rows.to_pylist()
     assert [(row["user"], row["n_jobs"], row["worst"]) for row in rows] == [
-        ("alice", 1, "info"),
+        ("alice", 1, "minor"),
         ("carol", 1, "major"),
         ("<b>'; --", 1, "major"),
         ("bob", 1, "minor"),
@@ -48,7 +51,7 @@ def test_rules_of_a_user_have_hours_and_extreme_values(detected: esjobs.Session)
     ).rows.to_pylist()
     found = {row["detector"]: (row["n_jobs"], row["lost_node_h"], row["value_high"]) for row in rows}
     assert found["cpu-idle"] == (1, 8.0, 0.5)
-    assert set(found) == {"cpu-idle", "cpu-unused", "low-load"}
+    assert set(found) == {"cpu-idle", "cpu-unused", "low-load", "cores-spread"}
 
 
 def test_jobs_of_a_name_are_listed(detected: esjobs.Session) -> None:
@@ -76,3 +79,24 @@ def test_a_tag_that_is_reported_alone_is_not_beside_an_issue(session: esjobs.Ses
     found = {(row["job_id"], row["detector"]) for row in own.tables.issues()}
     assert ("good", "calm") in found
     assert ("lazy", "calm") not in found
+
+
+def test_an_issue_that_recurs_under_one_name_is_one_line(session: esjobs.Session, tmp_path: Path) -> None:
+    def lazy(number: int, name: str | None) -> dict[str, object]:
+        start = START + timedelta(days=number)
+        return record(f"{name}-{number}", job_name=name, cpu_s=14400.0, cores=64, start=start)
+
+    runs = [*(lazy(number, "relax") for number in range(4)), *(lazy(number, "twice") for number in range(2))]
+    put_records(session, tmp_path, [*runs, *(lazy(number, None) for number in range(3))])
+    session.issues.detect()
+    rows = {(row["job_name"], row["detector"]): row for row in recurring(session.store, "user", "alice")}
+    assert rows.keys() == {("relax", "one-core-used"), ("relax", "low-efficiency")}
+    row = rows["relax", "one-core-used"]
+    assert row["n_jobs"] == 4
+    assert row["last"] - row["first"] == timedelta(days=3)
+    assert row["lost_node_h"] == pytest.approx(4 * 4 * 63 / 64)
+    page = person(session.store, "user", "alice")
+    assert len(page.recurring) == 2
+    # jobs without a name are not taken for one
+    names = sorted(each["job_name"] or "" for each in page.findings)
+    assert names == ["", "", "", "relax", "twice"]

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.tables import Table
-from esjobs.schema.issues import FOOTPRINTS, ISSUES
+from esjobs.schema.issues import FOOTPRINTS, ISSUES, MEASURES
 from esjobs.store.base import JobStore
 from tests.contract.jobs import START, Row, day, job, put
 
@@ -68,15 +68,23 @@ def put_all(store: JobStore, rows: list[Row]) -> None:
     put(store, "made", *rows)
 
 
-def detected(store: JobStore, number: int, issues: list[Row] | None = None, **footprint: float) -> None:
-    """Make detection leave issues and footprints (mean by metric, of job 1) on a day."""
+def detected(
+    store: JobStore,
+    number: int,
+    issues: list[Row] | None = None,
+    measures: list[Row] | None = None,
+    **footprint: float,
+) -> None:
+    """Make detection leave issues, measures and footprints (mean by metric, of job 1) on a day."""
     for table, rows in (
         (ISSUES, issues or []),
+        (MEASURES, measures or []),
         (FOOTPRINTS, [{"job_id": "1", "metric": name, "mean": mean} for name, mean in footprint.items()]),
     ):
         full = [{"day": day(number), "source": "panda", **row} for row in rows]
-        store.publish([store.replace(table, str(day(number)), [_batch(table, full)])])
+        store.publish([store.replace(table, str(day(number)), [batch_of(table, full)])])
 
 
-def _batch(table: Table, rows: list[Row]) -> pa.RecordBatch:
+def batch_of(table: Table, rows: list[Row]) -> pa.RecordBatch:
+    """Rows of a table; what is not named is null."""
     return pa.RecordBatch.from_pylist(rows, schema=table_schema(table))

@@ -176,7 +176,7 @@ def test_warps_are_no_shares() -> None:
     trap = score({"gpu.eligible_warps": 8.0, "theoretical_occupancy": 100.0}, None)
     assert trap["score_gpu"] is None
     assert trap["score_gpu_reason"] == "occupancy is a share, not a number of warps: theoretical warps"
-    assert score(HASWELL, HSW, smt=True)["score_gpu_reason"] == "no counters of GPUs"
+    assert score(HASWELL, HSW, smt=True)["score_gpu_reason"] == "no counters and no activity of GPUs"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from esjobs.core.query import Count, Query, Sum
 from esjobs.core.tables import columns
 from esjobs.records.clusters.settings import ClustersSettings
 from esjobs.records.night import NightWork, Schedule
+from esjobs.schema.pop import POP
 from esjobs.schema.scores import MEASURES, SCORE_NAMES, SCORES
 from esjobs.scores import score as step
 from esjobs.scores.night import score_inputs, score_night
@@ -21,7 +22,7 @@ from esjobs.scores.settings import EfficiencySettings
 from tests.conftest import memory_session, with_settings
 from tests.contract.jobs import START, Row, day, job, put
 from tests.messages import raised
-from tests.scores.made_jobs import CPUS, detected, made_jobs, put_all
+from tests.scores.made_jobs import CPUS, batch_of, detected, made_jobs, put_all
 from tests.scores.per_job import scores_of_job
 
 HASWELL = CPUS[0]
@@ -193,26 +194,75 @@ def test_hours_of_nodes_follow_what_is_known_of_them(tmp_path: Path) -> None:
     assert (rows["2"]["cpu_model"], rows["2"]["score_cpu"]) == ("Intel Xeon E5-2697 v3", pytest.approx(50.0))
 
 
-def test_issues_make_scores_of_the_jobs_that_were_watched() -> None:
+def test_issues_make_scores_of_the_jobs_that_were_judged() -> None:
     issues: list[Row] = [
         {"job_id": "1", "area": "io", "severity": "critical", "share_frac": 0.5},
         {"job_id": "1", "area": "io", "severity": "minor", "share_frac": 0.5},
         {"job_id": "1", "area": "cpu", "severity": "critical", "share_frac": 1.0},
         {"job_id": "2", "area": "mpi", "severity": "major", "share_frac": None},
+        {"job_id": "3", "area": "mpi", "severity": "info", "share_frac": 1.0},
         {"job_id": "gone", "area": "io", "severity": "major", "share_frac": 1.0},
     ]
+    blocking = {"detector": "io-blocking", "value": None, "eligible": True, "reason": None}
+    measures: list[Row] = [
+        {"job_id": "3", **blocking, "value": 0.0},
+        {"job_id": "4", **blocking, "reason": "a series is constant"},
+        {"job_id": "5", **blocking, "reason": "too many gaps"},
+        {"job_id": "6", **blocking, "value": 0.0, "eligible": False},
+        {"job_id": "7", **blocking, "value": 0.0, "detector": "cpu-idle"},
+    ]
     with memory_session() as session:
-        put_all(session.store, [job(1, gpus=4, requested_gpus=8), job(2), job(3)])
-        detected(session.store, 0, issues, net_b_s=1e6, gpu_load=0.5)
+        put_all(session.store, [job(1, gpus=4, requested_gpus=8), *map(job, range(2, 8))])
+        detected(session.store, 0, issues, measures, net_b_s=1e6, gpu_load=0.5)
         session.scores.compute()
         rows = rows_of(session)
     assert rows["1"]["score_io"] == pytest.approx(100 * (1 - 0.5 * (1 - 0.15)))
-    assert rows["1"]["score_mpi"] == 0.0  # its network was watched, and no issue seen
+    # its network was watched, but nothing looks for communication in it
+    assert rows["1"]["score_mpi"] is None
     assert rows["1"]["gpus_used_frac"] == pytest.approx(0.25)
     assert (rows["2"]["score_mpi"], rows["2"]["score_io"]) == (pytest.approx(60.0), None)
-    assert rows["2"]["score_io_reason"] == "no monitoring data of input and output"
-    assert rows["3"]["score_mpi_reason"] == "no monitoring data of the network"
-    assert (rows["1"]["issues_variant"], rows["3"]["issues_variant"]) == ("product", None)
+    assert rows["2"]["score_io_reason"] == "no detector of input and output could judge it"
+    assert rows["3"]["score_mpi_reason"] == "communication was not measured (TALP)"
+    assert [rows[name]["score_io"] for name in "34567"] == [0.0, 0.0, None, None, None]
+    assert (rows["1"]["issues_variant"], rows["5"]["issues_variant"]) == ("product", None)
+
+
+def test_reports_of_talp_make_the_score_of_communication() -> None:
+    def report(job_id: str, efficiency: float | None, number: int = 0, **more: Any) -> Row:
+        main = {"main": True, "level": "application", "elapsed_s": 100.0, "cpus": 4, "fingerprint": "a"}
+        return {"job_id": job_id, "mpi_parallel_efficiency": efficiency, "day": day(number), **main, **more}
+
+    def put_pop(session: Session, number: int, *rows: Row) -> None:
+        full = [{"source": "panda", **row} for row in rows]
+        session.store.publish([session.store.replace(POP, str(day(number)), [batch_of(POP, full)])])
+
+    with memory_session() as session:
+        put_all(session.store, [job(1), job(2), job(3)])
+        # a job of two launches, one of which is three times as long; a region; no MPI
+        put_pop(
+            session,
+            0,
+            report("1", 0.9),
+            report("1", 0.5, elapsed_s=300.0),
+            report("1", 0.1, main=False),
+            report("2", None),
+        )
+        session.scores.compute()
+        rows = rows_of(session)
+        assert rows["1"]["score_mpi"] == pytest.approx(100 * (1 - (0.9 + 3 * 0.5) / 4))
+        assert (rows["1"]["score_mpi_reason"], rows["1"]["issues_variant"]) == (None, None)
+        assert (rows["2"]["score_mpi"], rows["3"]["score_mpi"]) == (None, None)
+        # of the day after, because a report is written at the end
+        put_pop(session, 1, report("3", 0.8, 1))
+        assert session.scores.compute().counts["days scored"] == 1
+        assert rows_of(session)["3"]["score_mpi"] == pytest.approx(20.0)
+
+
+def test_sums_of_issues_have_their_own_weights() -> None:
+    issues: list[Row] = [
+        {"job_id": "1", "area": "io", "severity": "critical", "share_frac": 0.5},
+        {"job_id": "1", "area": "io", "severity": "minor", "share_frac": 0.5},
+    ]
     with memory_session(Settings(scores=EfficiencySettings(issues="sum", weight_minor=0.4))) as session:
         put_all(session.store, [job(1)])
         detected(session.store, 0, issues)

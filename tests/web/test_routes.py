@@ -179,6 +179,15 @@ def test_pages_link_to_pages_that_exist(client: Client) -> None:
     assert {link: client.get(link).status for link in seen.values()} == dict.fromkeys(seen.values(), 200)
 
 
+def test_the_list_of_work_leads_to_people_and_jobs(client: Client) -> None:
+    page = client.get("/issues")
+    assert page.status == 200
+    for query in ("by=user,detector&severity=info&sort=n_jobs", "by=job&severity=info", "window=2001-01"):
+        assert client.get(f"/issues?{query}").status == 200
+    assert client.get("/issues?by=colour").status == 400
+    assert client.get("/issues?severity=awful").status == 400
+
+
 def test_the_description_has_every_address_for_programs(client: Client) -> None:
     document = client.get("/api/v1/openapi.json").json
     assert document["openapi"] == "3.1.0"

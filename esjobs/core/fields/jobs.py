@@ -94,6 +94,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     _keyword("job_name", "name that the user gave the job"),
     _number("energy_j", "J", "measured energy of the job's nodes; missing: not measured"),
     _keyword("release", "release of the software, such as Athena/24.0.41"),
+    _number("system_s", "s", "CPU time in the kernel"),
 )
 """Fields that a job record may carry, in the order in which they are stored and exported; new ones at the
 end."""

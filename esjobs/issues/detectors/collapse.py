@@ -10,10 +10,13 @@ import numpy as np
 
 from esjobs.issues.detectors.detector import COUNT, SHARE, Detector
 from esjobs.issues.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured
+from esjobs.issues.detectors.runs import longest_run
 from esjobs.issues.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, chunks, cleaned, samples
 
 # samples: a single one may be a glitch of the monitor
 _LEAST_SIDE = 2
+# Share of the mean before the split below which a job pauses
+_QUIET = 0.1
 # In float64 a chunk leaves the nearest cache; smaller ones cost more in calls than they save
 _ARRAYS = 1
 
@@ -22,8 +25,9 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     """Smallest ratio of the mean after a sample to the mean before it, over samples and units.
 
     1: steady; 0: no work afterwards. Numbers: ``before``, ``after`` (means), ``job`` (ratio of the mean over
-    units), ``job_begin`` (its sample), ``job_share`` (share of the time after it). Evidence: the unit, from
-    the split to the end.
+    units), ``job_begin`` (its sample), ``job_share`` (share of the time after it), ``job_pause`` (that of
+    the longest pause before it, since the first work: a periodic job may end in a pause). Evidence: the unit,
+    from the split to the end.
 
     ``rates``: load, FLOP/s or memory bandwidth, (n_jobs, n_units, n_samples); gaps of a unit affect that unit
     alone. ``before``, ``after``: share of samples, at least 2, required on either side of the split: the end
@@ -50,13 +54,14 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     unit = np.argmin(ratio, axis=1)
     at = (np.arange(jobs), unit)
     value, begin = ratio[at], split[at]
-    job, job_begin = value, begin
+    job, job_begin, job_before, mean = value, begin, means[0][at], rates.values[:, 0]
     # of one unit the job is the unit
     if units > 1:
-        mean = rates.mean[:, None, :]
-        _, smallest, split_at, _, _ = _smallest(mean, ~np.isnan(mean), sides)
-        job, job_begin = smallest[:, 0], split_at[:, 0]
+        mean = rates.mean
+        _, smallest, split_at, left, _ = _smallest(mean[:, None, :], ~np.isnan(mean[:, None, :]), sides)
+        job, job_begin, job_before = smallest[:, 0], split_at[:, 0], left[:, 0]
     valid = np.isfinite(job)
+    pause = _longest_pause(mean, _QUIET * job_before, job_begin) / n
     return measured(
         _reasons(rates, count, fits, np.isfinite(value), sum(sides)),
         value,
@@ -70,8 +75,19 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
             "job": np.where(valid, job, np.nan),
             "job_begin": np.where(valid, job_begin, np.nan),
             "job_share": np.where(valid, (n - job_begin) / n, np.nan),
+            "job_pause": np.where(valid, pause, np.nan),
         },
     )
+
+
+def _longest_pause(rates: Values, quiet: Floats, until: Ints) -> Ints:
+    """Return the samples of the longest run below ``quiet``, from the first one above it to ``until``."""
+    with np.errstate(invalid="ignore"):
+        low, high = rates <= quiet[:, None], rates > quiet[:, None]
+    index = np.arange(rates.shape[1])
+    low &= (index < until[:, None]) & (index >= np.argmax(high, axis=1)[:, None])
+    begin, end = longest_run(low)
+    return end - begin
 
 
 def _reasons(rates: Samples, count: Ints, fits: Values, assessed: Values, least: int) -> Values:
@@ -132,7 +148,10 @@ COLLAPSE = Detector(
     "smallest ratio of the load after an instant to before it",
     "1",
     ("cpu_load",),
-    {**dict.fromkeys(("before", "after", "job", "job_begin"), COUNT), "job_share": SHARE},
+    {
+        **dict.fromkeys(("before", "after", "job", "job_begin"), COUNT),
+        **dict.fromkeys(("job_share", "job_pause"), SHARE),
+    },
     measure=lambda batch, _: collapse(batch.raw_load),
     low=0.0,
 )

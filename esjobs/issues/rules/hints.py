@@ -16,7 +16,7 @@ What is not known is written as ``?``.
 
 import math
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from esjobs.core.numbers import amount, duration, percent
@@ -42,18 +42,24 @@ class Hint:
         """Names of the placeholders."""
         return frozenset(name for _, name, _ in self.parts if name)
 
-    def filled(self, value: Callable[[str], object]) -> str:
-        """Return the sentence with the values of all names."""
-        return "".join(
-            before + (formatted(value(name), form) if name else "") for before, name, form in self.parts
-        )
+    def filled_rows(self, values: Mapping[str, Sequence[object]], n: int) -> list[str]:
+        """Return the sentences of ``n`` rows; ``values``: a column for each name. Equal values cost one."""
+        texts = [""] * n
+        for before, name, form in self.parts:
+            if name:
+                column = values[name]
+                shown = {value: before + formatted(value, form) for value in set(column)}
+                texts = [text + shown[value] for text, value in zip(texts, column, strict=True)]
+            else:
+                texts = [text + before for text in texts]
+        return texts
 
 
 def read_hint(text: object, exists: Callable[[str], bool]) -> Hint:
     """Parse a hint; raises :class:`HintError`.
 
-    >>> read_hint("{value:percent} of the cores", {"value"}.__contains__).filled(lambda name: 0.5)
-    '50 % of the cores'
+    >>> read_hint("{value:percent} of the cores", {"value"}.__contains__).filled_rows({"value": [0.5, 1]}, 2)
+    ['50 % of the cores', '100 % of the cores']
     """
     if not isinstance(text, str) or not text.strip():
         raise HintError("a hint must be a text")

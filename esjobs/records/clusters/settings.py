@@ -12,3 +12,5 @@ class ClustersSettings(BaseModel):
 
     files: tuple[Path, ...] = ()
     """TOML, or ClusterCockpit's ``cluster.json``; a later file wins where two describe the same part."""
+    applications: Path | None = None
+    """File of applications that come before those of the package."""

@@ -59,6 +59,8 @@ class DuckConnection:
             "temp_directory": spill_folder() if in_memory else self._spill_folder(),
             # rows come in any order; keeping theirs would buffer whole answers
             "preserve_insertion_order": False,
+            # a checkpoint packs the last rows of a table again: with DuckDB's 16 MB that was half of a step
+            "checkpoint_threshold": "128MB",
             # no network: DuckDB would download an extension in the middle of a query
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,

@@ -48,5 +48,6 @@ SELECT
   "node" AS "node",
   "job_name" AS "job_name",
   "energy_j" AS "energy_j",
-  "release" AS "release"
+  "release" AS "release",
+  "system_s" AS "system_s"
 FROM jobs

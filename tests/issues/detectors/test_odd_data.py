@@ -115,6 +115,16 @@ def test_missing_samples_are_not_idle() -> None:
     ]
 
 
+@pytest.mark.parametrize("units", [1, 3])
+def test_pauses_before_a_collapse_are_measured(units: int) -> None:
+    rates = np.full((3, units, 480), 0.9, np.float32)
+    rates[0, :, 180:240] = rates[0, :, -60:] = 0  # periodic: ends in a pause as long as the one before
+    rates[1, :, :100] = rates[1, :, -200:] = 0  # a late start is no pause
+    found = collapse(rates).numbers
+    assert found["job_share"][:2].tolist() == pytest.approx([60 / 480, 200 / 480])
+    assert found["job_pause"].tolist() == pytest.approx([60 / 480, 0, 0])
+
+
 def test_a_silent_node_is_no_collapse() -> None:
     flops = np.ones((1, 3, 200))
     flops[0, 1, 90:] = NAN

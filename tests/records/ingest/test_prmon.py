@@ -139,3 +139,12 @@ def test_an_archive_of_many_files_is_named_by_some(session: Session, tmp_path: P
     (load,) = rows(session, "loads")
     assert load["files"].endswith("prmon_1099.txt and 3 more")
     assert len({row["job_id"] for row in rows(session)}) == 103
+
+
+def test_a_folder_stands_for_its_files(session: Session, tmp_path: Path) -> None:
+    for job in ("4711", "4712"):
+        (tmp_path / job).mkdir()
+        (tmp_path / job / f"prmon-{job}.txt").write_text(HEADER + "1700000000\t1\t5\t0\t0\t0\n" * 2)
+    (tmp_path / "notes.txt").write_text("not prmon")
+    read(session, "prmon", tmp_path)
+    assert {row["job_id"] for row in rows(session)} == {"4711", "4712"}

@@ -40,7 +40,7 @@ ABSENT = (
     *("cpu_raw", "transformation", "user", "project", "submit_time", "start_time"),
     *("nodes", "gpus", "smt", "requested_wall_s", "requested_memory_b", "requested_cores", "requested_gpus"),
     *("application", "cluster", "subcluster", "exit_code", "counters", "executable"),
-    *("error", "node", "job_name", "energy_j", "release"),
+    *("error", "node", "job_name", "energy_j", "release", "system_s"),
 )
 
 

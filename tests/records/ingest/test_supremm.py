@@ -121,3 +121,10 @@ def test_nulls_and_texts_among_samples_are_gaps(session: Session, tmp_path: Path
     np.testing.assert_array_equal(found["cpu_user", "node", "a"], [0.5, np.nan, np.nan])
     assert report.dropped == {"no series": 1}
     assert any("stored as gaps: 2" in note for note in report.notes)
+
+
+def test_a_folder_stands_for_its_documents(session: Session, shared_data: Path) -> None:
+    report = read(session, "supremm", shared_data / "supremm")
+    assert (report.rows_in, report.dropped) == (34, {"no data": 2})
+    assert len(jobs(session)) == 3
+    assert len(rows(session)) == 29

@@ -25,8 +25,9 @@ from esjobs.core.metrics import other
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import job_files
 from esjobs.records.ingest.formats.job_files import Books
+from esjobs.records.ingest.formats.naming import Naming
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.names.applications import application_of
+from esjobs.records.names.applications import Applications
 from esjobs.records.series.rows import Series
 from esjobs.schema.series import SERIES
 
@@ -73,6 +74,7 @@ _METRICS = {
     "cpu_user": _OurMetric("cpu_user", percent=True),
     "cpu_system": _OurMetric("cpu_system", percent=True),
     "cpu_iowait": _OurMetric("cpu_iowait", percent=True),
+    "cpu_irq": _OurMetric("cpu_irq", percent=True),
     "ipc": _OurMetric("ipc", 100.0),
     "clock": _OurMetric("clock_hz", 2e10),
     "flops_any": _OurMetric("flops_s", 1e15),
@@ -121,12 +123,13 @@ class _Metric(msgspec.Struct):
     unit: _Unit | str | None = None
 
 
-class ClusterCockpit:
+@dataclass(frozen=True)
+class ClusterCockpit(Naming):
     """The format ``clustercockpit``."""
 
-    name = "clustercockpit"
-    with_events = False
-    default_source = "clustercockpit"
+    name: ClassVar[str] = "clustercockpit"
+    with_events: ClassVar[bool] = False
+    default_source: ClassVar[str] = "clustercockpit"
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
     wanted: ClassVar[re.Pattern[str]] = re.compile(r"(meta|data)\.json(\.gz)?")
 
@@ -142,7 +145,7 @@ class ClusterCockpit:
             document = _document(file)
             if "jobId" in document and "startTime" in document:
                 table = None
-                yield _record(document, file, fill)
+                yield _record(document, file, fill, self.applications)
             else:
                 table = SERIES
                 yield _series(document, file, fill)
@@ -171,7 +174,9 @@ def _decoded(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     return {name: msgspec.json.decode(raw) for name, raw in document.items() if name != "statistics"}
 
 
-def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str, object]) -> Parsed:
+def _record(
+    document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str, object], applications: Applications
+) -> Parsed:
     meta = _decoded(document)
     books = Books(file.name)
     facts = _facts(meta, fill)
@@ -198,7 +203,7 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
         "gpus": _count(meta.get("numAcc"), least=0),
         "smt": smt,
         "job_name": named.get("jobName") or None,
-        "application": application_of(None, named.get("jobName"), named.get("jobScript")),
+        "application": applications.of_job(None, named.get("jobName"), named.get("jobScript")),
         # kWh, of which they round the small ones to 0
         "energy_j": (meta.get("energy") or 0) * 3.6e6 or None,
     }

@@ -1,6 +1,7 @@
 """Samples of any monitoring system in long form: a row a sample, CSV (plain or gzip) or Parquet.
 
-Answers of Prometheus are such samples, too; their labels are the columns.
+Answers of Prometheus and lines of InfluxDB are such samples, too; their labels and tags are the columns. With
+``wide`` in the map a file has a column for each metric, as of pmrep (PCP) and LDMS.
 
 Columns: job_id, metric, time, value, and where there are scope (job, node, core, ...), unit (``node07``,
 ``node07/3``) and source. Times are seconds since 1970 or ISO 8601, UTC without an offset. Names and units of
@@ -30,7 +31,7 @@ from esjobs.core.fields import Field
 from esjobs.core.metrics import SCOPES
 from esjobs.core.window import parse_time
 from esjobs.records.ingest.base import MAX_NUMBER, Parsed
-from esjobs.records.ingest.formats import job_files, prometheus
+from esjobs.records.ingest.formats import job_files, line_protocol, prometheus
 from esjobs.records.ingest.formats.job_files import Books
 from esjobs.records.ingest.formats.series_map import REQUIRED, MappedMetric, SeriesMap, read_map
 from esjobs.records.ingest.reading.inputs import Input
@@ -50,6 +51,7 @@ _MOMENT = (
 )
 _ZONED = r"(Z|[-+][0-9]{2}:?[0-9]{2})$"
 _PARQUET = b"PAR1"
+_OF_FILE = frozenset({"source", "end_time", "job_id"})
 _LAST_S = 4_102_444_800.0
 
 
@@ -58,8 +60,9 @@ class LongSeries:
 
     name = "series"
     default_source = "series"
-    settable: ClassVar[tuple[Field, ...]] = tuple(
-        field for field in job_files.OF_ONE_JOB if field.name in {"source", "end_time"}
+    settable: ClassVar[tuple[Field, ...]] = (
+        *(field for field in job_files.OF_ONE_JOB if field.name in _OF_FILE),
+        Field("unit", "keyword", "", "node that the samples are of, where the file does not name it"),
     )
 
     def __init__(self, series_map: SeriesMap | None = None) -> None:
@@ -80,32 +83,66 @@ class LongSeries:
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Yield the series of one job after another."""
         try:
-            rows, ignored = _rows(file, self.map)
-            yield from _jobs(rows, ignored, self.map, file, fill, self.default_source)
+            rows, ignored = _rows(file, self.map, fill)
+            long, series_map = (rows, self.map) if self.map.wide is None else _long(rows, self.map)
+            yield from _jobs(long, ignored, series_map, file, fill, self.default_source)
         except (InputError, pa.ArrowInvalid, ValueError) as error:
             yield job_files.damaged(file, error, SERIES)
 
 
-def _rows(file: Input, series_map: SeriesMap) -> tuple[pa.Table, Mapping[str, int]]:
+def _rows(
+    file: Input, series_map: SeriesMap, fill: Mapping[str, object]
+) -> tuple[pa.Table, Mapping[str, int]]:
     data = job_files.content(file)
     ignored: Mapping[str, int] = {}
+    time, value = series_map.names("time")[0], series_map.names("value")[0]
     if data[:4] == _PARQUET:
         table = _parquet(data, file)
     elif data.lstrip()[:1] == b"{":
-        table = prometheus.samples(data, file, series_map.names("time")[0], series_map.names("value")[0])
+        table = prometheus.samples(data, file, time, value)
+    elif line_protocol.is_line_protocol(data):
+        per_second = _PER_SECOND[series_map.time_unit or "ns"]
+        text = job_files.text_of(data, file)
+        table, unreadable = line_protocol.samples(text, file.name, time, value, per_second)
+        ignored = {"lines that are not of the line protocol, ignored": unreadable}
     else:
         table, ignored = job_files.text_columns(data, file)
     if table.num_rows > MOST_ROWS:
         raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows; split it by job")
-    lacking = [
-        name for column in REQUIRED for name in series_map.names(column) if name not in table.column_names
-    ]
+    for column in ("job_id", "unit"):
+        name = series_map.names(column)[0]
+        if column in fill and name not in table.column_names:
+            table = table.append_column(name, pa.repeat(str(fill[column]), table.num_rows))
+    required = REQUIRED if series_map.wide is None else ("job_id", "time")
+    lacking = [name for each in required for name in series_map.names(each) if name not in table.column_names]
     if lacking:
         raise InputError(
-            f"{file.name}: {', '.join(lacking)} missing in the header; expected {', '.join(REQUIRED)}, or a "
+            f"{file.name}: {', '.join(lacking)} missing in the header; expected {', '.join(required)}, or a "
             "map of its columns (--map)"
         )
     return table, ignored
+
+
+def _long(rows: pa.Table, series_map: SeriesMap) -> tuple[pa.Table, SeriesMap]:
+    """Return the metrics of the map, each from its columns, as samples in long form; others are left out."""
+    wide = series_map.wide or ""
+    of_row = {name: _texts(rows, series_map.names(name)) for name in ("source", "job_id", "scope", "unit")}
+    times = rows.column(series_map.names("time")[0])
+    pieces = []
+    for name in rows.column_names:
+        metric, _, unit = name.partition(wide) if wide else (name, "", "")
+        if metric not in series_map.metrics:
+            continue
+        units = pc.utf8_trim(pc.binary_join_element_wise(of_row["unit"], unit, "/"), "/") if unit else None
+        columns = {**of_row, **({} if units is None else {"unit": units})}
+        value = rows.column(name).cast(pa.string())
+        columns |= {"time": times, "value": value, "metric": pa.repeat(metric, rows.num_rows)}
+        pieces.append(pa.table(columns))
+    if not pieces:
+        raise InputError(f"no column is one of the metrics of the map: {', '.join(series_map.metrics)}")
+    return pa.concat_tables(pieces), SeriesMap(
+        series_map.source, series_map.time_unit, None, {}, series_map.metrics
+    )
 
 
 def _parquet(data: bytes, file: Input) -> pa.Table:
@@ -196,7 +233,7 @@ def _samples(rows: pa.Table, series_map: SeriesMap, books: Books) -> _Samples:
     codes, names = zip(*map(_coded, texts), strict=True)
     mapped = [series_map.mapped(name) for name in names[2]]
     metrics = [one or MappedMetric(name) for one, name in zip(mapped, names[2], strict=True)]
-    times = _seconds(rows.column(series_map.names("time")[0]), _PER_SECOND[series_map.time_unit])
+    times = _seconds(rows.column(series_map.names("time")[0]), _PER_SECOND[series_map.time_unit or "s"])
     values = _floats(rows.column(series_map.names("value")[0]))
     usable = np.ones(len(times), bool)
     _refuse(usable, codes[1], names[1], [not name for name in names[1]], job_files.NO_JOB, "job_id", books)

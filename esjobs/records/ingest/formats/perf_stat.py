@@ -121,6 +121,7 @@ def _job(job_id: str, block: _Block) -> dict[str, Any]:
         "job_id": job_id,
         "wall_s": block.seconds.get("time elapsed"),
         "cpu_s": sum(cpu) if len(cpu) == 2 else None if clock is None else clock.value / 1000,
+        "system_s": block.seconds.get("sys"),
         "counters": counters,
     }
 

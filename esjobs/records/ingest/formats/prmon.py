@@ -8,12 +8,15 @@ The series are of the job as a whole.
 
 JSON: the summary (``Max``, ``Avg``, ``HW``), which becomes a job record; ``--set`` gives its queue and end.
 
-The job's id comes from the digits in the file's name or from ``--set job_id=ID``.
+The job's id comes from the digits in the file's name or from ``--set job_id=ID``. A folder stands for the
+files below it whose names contain ``prmon`` or ``memory_monitor``.
 """
 
 import json
+import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,6 +70,11 @@ class Prmon:
     with_events = False
     default_source = "prmon"
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
+    wanted: ClassVar[re.Pattern[str]] = re.compile(r".*(prmon|memory_monitor).*\.(txt|json)(\.gz)?")
+
+    def files(self, paths: Sequence[Path]) -> list[Path]:
+        """Return the files to read, folders searched."""
+        return list(job_files.files_below(paths, self.wanted))
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         summary = False
@@ -177,6 +185,7 @@ def _record(text: str, job_id: str, file: Input, fill: Mapping[str, object], sou
         "cpu_raw": str(processor["ModelName"]) if processor.get("ModelName") else None,
         "wall_s": most.get("wtime"),
         "cpu_s": sum(cpu) if len(cpu) == 2 else None,
+        "system_s": most.get("stime"),
         "max_rss_b": _kib(most.get("rss")),
         "max_pss_b": _kib(most.get("pss")),
         "max_vmem_b": _kib(most.get("vmem")),

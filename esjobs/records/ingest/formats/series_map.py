@@ -6,6 +6,7 @@ A map is TOML; all of it is optional::
     time_unit = "ms"          # of times that are numbers: s, ms, us or ns since 1970
     columns.job_id = "jobid"  # their name of a column
     columns.unit = ["host", "minor_number"]   # joined by /
+    wide = "-"                # a column a metric: its name ends before this text, the rest is its unit
 
     [metrics.nvidia_gpu_duty_cycle]
     name = "gpu_load"         # docs/fields.md, or a name that begins with x_
@@ -46,10 +47,14 @@ class MappedMetric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SeriesMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Columns and metrics of files in long form. ``metrics`` without entries: the names are ours."""
+    """Columns and metrics of files. ``metrics`` without entries: the names are ours.
+
+    ``wide``: separator of metric and unit in the names of columns, where a file has one for each metric.
+    """
 
     source: str | None = None
-    time_unit: Literal["s", "ms", "us", "ns"] = "s"
+    time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    wide: str | None = None
     columns: dict[str, str | list[str]] = {}
     metrics: dict[str, MappedMetric] = {}
 

@@ -20,6 +20,7 @@ Facts about the records, checked on real ones and in Slurm's manual:
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from functools import partial
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
@@ -34,6 +35,7 @@ from esjobs.records.errors.nodes import node_names
 from esjobs.records.errors.primary import batch_error, errors_of
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import slurm_cells as cells
+from esjobs.records.ingest.formats.naming import Naming
 from esjobs.records.ingest.formats.slurm_lines import (
     Account,
     Heading,
@@ -49,10 +51,10 @@ from esjobs.records.ingest.reading.lines import complete_lines, excerpt
 from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import Block, Context, rows_of
-from esjobs.records.names.applications import applications_of
+from esjobs.records.names.applications import Applications
 
 
-def _derive(values: dict[str, Values]) -> None:
+def _derive(applications: Applications, values: dict[str, Values]) -> None:
     time_between(values, "wall_s", "start_time", "end_time")
     time_between(values, "queue_s", "submit_time", "start_time")
     requested, allocated = values.get("requested_gpus"), values.get("gpus")
@@ -66,7 +68,7 @@ def _derive(values: dict[str, Values]) -> None:
         values["node"].values = node_names(values["node"].values)
     named = {name: values[name].values for name in ("executable", "job_name") if name in values}
     if named and "application" not in values:
-        values["application"] = Values(applications_of(**named))
+        values["application"] = Values(applications.of_jobs(**named))
 
 
 LAYOUT = Layout(
@@ -100,14 +102,14 @@ LAYOUT = Layout(
         column_of("executable", "jobname/program"),
         column_of("job_name", "jobname"),
         column_of("energy_j", "consumedenergyraw"),
+        column_of("system_s", "systemcpu"),
     ),
     trim=True,
-    derive=_derive,
 )
 
 # By column: what a cell becomes. Every other one stays, unless it says nothing.
 _PLAIN: Mapping[str, Callable[[str], str | None]] = {
-    **dict.fromkeys(("elapsed", "totalcpu"), cells.seconds),
+    **dict.fromkeys(("elapsed", "totalcpu", "systemcpu"), cells.seconds),
     "timelimit": cells.limit,
     "timelimitraw": cells.minutes,
     "maxrss": cells.bytes_of,
@@ -131,12 +133,12 @@ _TIMES = ("submit", "start", "end")
 
 
 @dataclass(frozen=True)
-class SlurmSource(OfText):
+class SlurmSource(Naming, OfText):
     """Output of ``sacct --parsable2`` (or ``--parsable``), UTF-8, plain or gzip."""
 
-    name: str = "slurm"
+    name: ClassVar[str] = "slurm"
     with_events: ClassVar[bool] = False
-    default_source: str = "slurm"
+    default_source: ClassVar[str] = "slurm"
     settable: ClassVar[tuple[Field, ...]] = (
         *JOB_FIELDS,
         column("timezone", "keyword", "time zone of the file, such as Europe/Berlin; default: UTC"),
@@ -149,6 +151,7 @@ class SlurmSource(OfText):
         zone = _zone(zone_name)
         context = Context(file.name, self.default_source, jobs_fill)
         refusals, account, n_rows = Refusals(file.name), Account(), 0
+        layout = replace(LAYOUT, derive=partial(_derive, self.applications))
         heading: Heading | None = None
         waiting: list[Row] = []
         for lines in complete_lines(file, refusals, "the output of sacct"):
@@ -161,11 +164,13 @@ class SlurmSource(OfText):
                 numbered = numbered[1:] if heading.named else numbered
             rows = rows_in(numbered, heading, refusals, account, waiting)
             waiting = [] if lines.final else last_job(rows, heading)
-            parsed = _parsed(rows[: len(rows) - len(waiting)], heading, zone, context, refusals, account)
+            parsed = _parsed(
+                rows[: len(rows) - len(waiting)], heading, layout, zone, context, refusals, account
+            )
             n_rows += parsed.rows_in
             yield parsed
         if waiting and heading is not None:
-            parsed = _parsed(waiting, heading, zone, context, refusals, account)
+            parsed = _parsed(waiting, heading, layout, zone, context, refusals, account)
             n_rows += parsed.rows_in
             yield parsed
         last = refusals.last_piece()
@@ -189,6 +194,7 @@ def _zone(name: str) -> tzinfo:
 def _parsed(
     rows: Sequence[Row],
     heading: Heading,
+    layout: Layout,
     zone: tzinfo,
     context: Context,
     refusals: Refusals,
@@ -200,7 +206,7 @@ def _parsed(
     if "jobname" in heading.at:
         made["jobname/program"] = [row.program for row in jobs]
     header = [*dict.fromkeys((*heading.names, *made))]
-    binding = bind(LAYOUT, header, context.file)
+    binding = bind(layout, header, context.file)
     require(binding, tuple(context.fill), context.file, header)
     block = Block(
         {name: pa.array(values, pa.string()) for name, values in made.items()},

@@ -260,9 +260,10 @@ def _take(job: Row, steps: Sequence[Row], heading: Heading) -> None:
     at = heading.at.get("maxrss")
     if at is not None:
         job.cells[at] = _largest(_filled_cells((job, *steps), at)) or job.cells[at]
-    at = heading.at.get("totalcpu")
-    if at is not None and (job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. ")):
-        job.cells[at] = _total(_filled_cells(steps, at)) or job.cells[at]
+    for name in ("totalcpu", "systemcpu"):
+        at = heading.at.get(name)
+        if at is not None and (job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. ")):
+            job.cells[at] = _total(_filled_cells(steps, at)) or job.cells[at]
     for name in ("tresusageintot", "tresusageouttot"):
         at = heading.at.get(name)
         if at is not None and job.cells[at].strip() in cells.NOTHING:

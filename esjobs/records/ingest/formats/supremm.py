@@ -1,5 +1,7 @@
 """Jobs as SUPReMM summarises them, one JSON document each: summaries, and series for its plots.
 
+A folder stands for the JSON files below it.
+
 Summaries of both generations become job records: ``acct`` says who, when and how much; CPU time is the share
 of time in user mode and in the kernel times cores times duration. Counters: of the earlier generation (0.9,
 groups such as ``intel_snb``) the rates per core times cores times duration, of the later one (1.0,
@@ -15,7 +17,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,6 +58,11 @@ class Supremm:
     with_events = False
     default_source = "supremm"
     settable: ClassVar[tuple[Field, ...]] = JOB_FIELDS
+    wanted: ClassVar[re.Pattern[str]] = re.compile(r".*\.json(\.gz)?")
+
+    def files(self, paths: Sequence[Path]) -> list[Path]:
+        """Return the files to read, folders searched."""
+        return list(job_files.files_below(paths, self.wanted))
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         table = None
@@ -118,7 +125,8 @@ def _record(document: Mapping[str, Any], file: Input, fill: Mapping[str, object]
         "requested_cores": requested,
         "requested_wall_s": acct.get("timelimit"),
         "requested_memory_b": _memory(acct.get("reqmem"), nodes, requested or cores),
-        "cpu_s": _cpu_s(document, wall),
+        "cpu_s": _cpu_s(document, wall, ("user", "system"), ("nice",)),
+        "system_s": _cpu_s(document, wall, ("system",)),
         "max_rss_b": _total(used.get("max")),
         "avg_rss_b": _total(used.get("avg")),
         "counters": _counters(document, wall) or None,
@@ -145,11 +153,13 @@ def _total(statistics: object) -> float | None:
     return float(mean) * count
 
 
-def _cpu_s(document: Mapping[str, Any], wall: float | None) -> float | None:
+def _cpu_s(
+    document: Mapping[str, Any], wall: float | None, needed: Sequence[str], more: Sequence[str] = ()
+) -> float | None:
     cpu = _member(document, "cpu")
     cpu = _member(cpu, "jobcpus") or cpu
-    shares = [_total(cpu.get(name)) for name in ("user", "system", "nice")]
-    if wall is None or shares[0] is None or shares[1] is None:
+    shares = [_total(cpu.get(name)) for name in (*needed, *more)]
+    if wall is None or None in shares[: len(needed)]:
         return None
     return wall * sum(share or 0.0 for share in shares)
 

@@ -1,0 +1,114 @@
+"""What a month of an HPC centre costs: its records are loaded, judged and scored.
+
+    python -m benchmarks.hpc_jobs --jobs 200000 --out benchmarks/results/hpc_jobs.md
+
+Jobs of 30 days with five hardware counters each; every step is a process of its own, whose processor time and
+largest memory are taken. Costs per million jobs are scaled from the measured number, which holds where a step
+takes a day at a time.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.child import run
+from benchmarks.machine import describe, load
+
+_DAYS = 30
+_START = np.datetime64("2025-03-01T00:00:00", "us")
+_CPUS = np.array(
+    ["Intel(R) Xeon(R) CPU E5-2697 v3 @ 2.60GHz", "AMD EPYC 9654 96-Core Processor", None], object
+)
+_COUNTERS = (
+    *("uops_retired.retire_slots", "cpu_clk_unhalted.thread_any", "cpu_clk_unhalted.thread"),
+    *("cycle_activity.stalls_ldm_pending", "resource_stalls.sb"),
+)
+_STEPS = {
+    "ingest": ("ingest", "jobs", "{jobs}"),
+    "detect": ("detect",),
+    "score": ("score",),
+}
+
+
+def main() -> None:
+    """Measure, and write the table."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--jobs", type=int, default=200_000)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/hpc_jobs.md"))
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    args.out.write_text(page(args.jobs, args.seed))
+
+
+def made_jobs(number: int, seed: int) -> pa.Table:
+    """Records of jobs, in the order of their ends."""
+    rng = np.random.default_rng(seed)
+    wall = np.minimum(rng.lognormal(8.0, 1.5, number), 172_800.0)
+    ends = _START + np.sort(rng.uniform(0, _DAYS * 86_400e6, number)).astype("timedelta64[us]")
+    cores = rng.choice([1, 8, 28, 128, 512], number)
+    cycles = wall * cores * 2.5e9
+    used = rng.beta(5, 2, number)
+    shares = (4 * used, np.full(number, 2.0), np.ones(number), rng.uniform(0.1, 1.0, number), 0.1 * used)
+    columns = {
+        "source": pa.repeat("alpha", number),
+        "job_id": pa.array(np.arange(number)).cast(pa.string()),
+        "queue": rng.choice(["batch", "long", "gpu"], number),
+        "user": np.char.add("u", rng.integers(0, 500, number).astype(str)),
+        "project": np.char.add("p", rng.integers(0, 80, number).astype(str)),
+        "job_name": np.char.add("run", rng.integers(0, 5000, number).astype(str)),
+        "state": rng.choice(["finished", "failed", "timeout"], number, p=[0.9, 0.07, 0.03]),
+        "start_time": pa.array(ends - (wall * 1e6).astype("timedelta64[us]"), pa.timestamp("us", "UTC")),
+        "end_time": pa.array(ends, pa.timestamp("us", "UTC")),
+        "wall_s": wall,
+        "cpu_s": wall * cores * used,
+        "cores": cores,
+        "nodes": np.maximum(cores // 64, 1),
+        "gpus": np.where(rng.random(number) < 0.1, 4, 0),
+        "smt": rng.random(number) < 0.5,
+        "requested_wall_s": np.minimum(4 * wall, 172_800.0),
+        "requested_memory_b": cores * 4e9,
+        "max_rss_b": cores * 4e9 * rng.beta(2, 5, number),
+        "cpu_raw": pa.array(rng.choice(_CPUS, number, p=[0.6, 0.3, 0.1])),
+        **{f"counter.{name}": cycles * share for name, share in zip(_COUNTERS, shares, strict=True)},
+    }
+    return pa.table(columns)
+
+
+def page(number: int, seed: int) -> str:
+    """Run the steps, and return their costs as a page."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = Path(folder) / "jobs.parquet"
+        pq.write_table(made_jobs(number, seed), jobs)
+        for name, words in _STEPS.items():
+            store = f"duckdb:{folder}/jobs.duckdb"
+            command = [sys.executable, "-m", "esjobs", "--store", store]
+            spent = run([*command, *(word.format(jobs=jobs) for word in words)])
+            million = spent.cpu_s * 1e6 / number
+            memory = f"{spent.peak_b / 1e6:,.0f}"
+            rows.append(f"| {name} | {spent.cpu_s:.1f} | {spent.wall_s:.1f} | {memory} | {million:.0f} |")
+    about = ", ".join(f"{name} {value}" for name, value in describe().items())
+    return "\n".join(
+        [
+            "# Jobs of an HPC centre",
+            "",
+            f"{number:,} jobs of {_DAYS} days with {len(_COUNTERS)} counters, no time series, in an embedded "
+            f"store. The last column is scaled. The machine was shared: load {load()[0]:.1f}. {about}.",
+            "",
+            "| step | processor, s | wall, s | largest memory, MB | processor s per million jobs |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+            "    python -m benchmarks.hpc_jobs --jobs " + str(number),
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
