@@ -184,7 +184,10 @@ def test_of_two_services_one_works_and_that_of_a_dead_one_is_taken_over(
     server: Server, index_prefix: str
 ) -> None:
     hands = Hands()
-    with clustered(server.url, index_prefix, hands) as one, clustered(server.url, index_prefix, hands) as two:
+    with (
+        clustered(server.url, index_prefix, hands, fits=False) as one,
+        clustered(server.url, index_prefix, hands, fits=False) as two,
+    ):
         one.arrive(FIRST)
 
         def second(night: date) -> None:

@@ -12,18 +12,17 @@ from pathlib import Path
 import pytest
 
 from tests.scheduler.rows import visible_rows
-from tests.scheduler.stage import FIRST, days, settings_of, staged
+from tests.scheduler.stage import FIRST, History, settings_of, staged
 
 LAST = FIRST + timedelta(days=3)
 MOMENT = f"{LAST + timedelta(days=2)}T03:30:00+00:00"
 
 
 @pytest.fixture(scope="module")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ready(tmp_path_factory: pytest.TempPathFactory, history: History) -> Path:
     """A store with four nights, and the jobs of the fifth."""
     folder = tmp_path_factory.mktemp("ready")
-    with staged(folder) as stage:
-        stage.live(*days(FIRST, 4))
+    with staged(folder, after=history(4)) as stage:
         stage.arrive(LAST + timedelta(days=1))
     return folder / "jobs.duckdb"
 
