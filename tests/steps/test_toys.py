@@ -141,7 +141,7 @@ def test_planted_speeds_come_back_with_honest_errors(pulls: Mapping[str, Floats]
 def test_the_planted_interaction_is_found(interaction: float) -> None:
     rng = np.random.default_rng(5)
     found = []
-    for _ in range(8):
+    for _ in range(12):
         made = toy(rng, interaction=interaction)
         _, outcome = fitted(made, SETTINGS)
         row = outcome.rows[FITS].to_pylist()[0]
