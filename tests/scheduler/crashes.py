@@ -79,6 +79,12 @@ class Victim:
             return None
 
 
+def in_turn(began: dict[str, float], kills: int) -> list[str]:
+    """So many steps; every one has its share."""
+    names = [name for name in began if name != "done"]
+    return [names[number % len(names)] for number in range(kills)]
+
+
 def moments(began: dict[str, float], steps: Sequence[str], seed: int) -> list[tuple[str, float]]:
     """A random moment of each step, in seconds after it began."""
     chance = random.Random(seed)
