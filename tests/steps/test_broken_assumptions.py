@@ -91,7 +91,7 @@ def test_a_scatter_of_fixed_costs_that_cannot_be_told_from_none_is_in_the_errors
     pulls = np.concatenate(
         [
             np.concatenate(judged(SMALL.but(rho=1.0, lengths=3.0, rho_scatter=0.15), seed)[0].pulls)
-            for seed in range(2)
+            for seed in range(4)
         ]
     )
     assert pulls.std() < 1.4
