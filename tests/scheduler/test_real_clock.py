@@ -37,6 +37,7 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(
         "FAKETIME_TIMESTAMP_FILE": str(offset),
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "ESJOBS_FIT__NIGHTLY": "false",
     }
     move(right + timedelta(days=60))
     with served(tmp_path, **moved) as (process, url):

@@ -9,6 +9,7 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.scheduler.rows import visible_rows
@@ -126,15 +127,13 @@ def test_a_file_without_the_right_to_write_is_told(ready: Path, tmp_path: Path) 
 
 def test_a_damaged_file_is_told(ready: Path, tmp_path: Path) -> None:
     store = Path(shutil.copy(ready, tmp_path))
-    content = bytearray(store.read_bytes())
-    noise = random.Random(1)
-    for place in range(20_000, len(content)):
-        content[place] ^= noise.randrange(1, 256)
-    store.write_bytes(content)
+    content = np.frombuffer(store.read_bytes(), np.uint8).copy()
+    content[20_000:] ^= np.random.default_rng(1).integers(1, 256, len(content) - 20_000, np.uint8)
+    store.write_bytes(content.tobytes())
     assert_one_line(
         once(store), "the file is damaged; restore the backup, or load the records into a new file"
     )
-    assert store.read_bytes() == bytes(content)
+    assert store.read_bytes() == content.tobytes()
 
 
 def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
