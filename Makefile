@@ -46,7 +46,7 @@ test-fast: lint
 	$(BIN)/python -m pytest $(PYTEST) -m 'not matrix and not server'
 
 test-all: lint
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest $(PYTEST) --hypothesis-profile=thorough
 
 docs: $(VENV)/installed-test
 	$(BIN)/python -m docs.generate

@@ -28,7 +28,7 @@ from benchmarks.machine import describe
 from esjobs import Settings
 from esjobs import open as open_session
 from scheduler.notifications.settings import NotifySettings
-from tests.scheduler.crashes import Victim, moments
+from tests.scheduler.crashes import Victim, in_turn, moments
 from tests.scheduler.notifications.servers import MailServer, mail_server
 from tests.scheduler.rows import visible_rows
 from tests.scheduler.stage import FIRST, Hands, Stage, days, settings_of
@@ -117,7 +117,7 @@ def embedded(folder: Path, mails: MailServer, kills: int, seed: int) -> Tally:
     mails.taken.clear()
     began = Victim(settings, hands.now).survive()
     expected, new, sent = seen(settings), latest(settings), messages(mails)
-    for number, (step, after_s) in enumerate(moments(began, kills, seed), 1):
+    for number, (step, after_s) in enumerate(moments(began, in_turn(began, kills), seed), 1):
         for leftover in folder.glob("night.duckdb*"):
             leftover.unlink()
         shutil.copy(before, store)
@@ -151,7 +151,7 @@ def clustered(url: str, folder: Path, mails: MailServer, kills: int, seed: int) 
         mails.taken.clear()
         # the first nights grow into their windows, and say how long the steps take
         if night >= FIRST + timedelta(days=4):
-            for step, after_s in moments(began, 2, chance.randrange(1 << 30)):
+            for step, after_s in moments(began, in_turn(began, 2), chance.randrange(1 << 30)):
                 names = [name for name in began if name != "done"]
                 step = names[number % len(names)]  # noqa: PLW2901  every step in turn
                 number += 1

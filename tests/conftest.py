@@ -19,7 +19,11 @@ from esjobs.core import redact
 pytest_plugins = ["tests.durations", "tests.messages", "tests.servers.plugin"]
 
 # on a busy machine the first example alone may take seconds
-settings.register_profile("esjobs", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "esjobs", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
+# of ``make test-all``
+settings.register_profile("thorough", parent=settings.get_profile("esjobs"), max_examples=200)
 settings.load_profile("esjobs")
 
 SHARED_DATA = Path(__file__).parents[1].parent / "shared" / "data"

@@ -65,9 +65,8 @@ def test_every_table_shows_in_every_format(filled: Path, tmp_path: Path, what: s
                 assert row[name] == ("" if value is None else str(value))
 
 
-def test_steps_alone_give_what_run_gives(filled: Path, tmp_path: Path) -> None:
-    store = tmp_path / "steps.duckdb"
-    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+def test_steps_alone_give_what_run_gives(filled: Path, loaded: Path, tmp_path: Path) -> None:
+    store = loaded.rename(tmp_path / "steps.duckdb")
     early = run("correlate", store=store)
     assert early.exit_code == 1
     compare_text(early.stderr)
@@ -186,9 +185,8 @@ def test_settings_from_file_and_environment(
     assert {row["status"] for row in json.loads(shown.stdout)} == {"ok"}
 
 
-def test_compare_and_prune(tmp_path: Path) -> None:
-    store = tmp_path / "jobs.duckdb"
-    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+def test_compare_and_prune(loaded: Path) -> None:
+    store = loaded
     for window in ("2018-08-10/2018-08-15", "2018-08-10/2018-08-14", "2018-08-11/2018-08-15"):
         assert run("run", "--window", window, store=store).exit_code == 0
     runs = json.loads(run("show", "runs", "--format", "json", store=store).stdout)
@@ -205,9 +203,8 @@ def test_compare_and_prune(tmp_path: Path) -> None:
     assert json.loads(run("show", "buckets", "--format", "json", store=store).stdout)
 
 
-def test_prune_by_a_rule(tmp_path: Path) -> None:
-    store = tmp_path / "jobs.duckdb"
-    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+def test_prune_by_a_rule(loaded: Path, tmp_path: Path) -> None:
+    store = loaded
     for window in ("2018-08-10/2018-08-13", "2018-08-11/2018-08-14", "2018-08-12/2018-08-15"):
         assert run("run", "--window", window, store=store).exit_code == 0
     assert "kept" in run("prune", store=store).stdout

@@ -81,18 +81,19 @@ def test_the_usual_order_stays_where_nothing_else_is_asked_for(filled: Path) -> 
 def test_every_table_is_sorted_and_cut(filled: Path, what: str) -> None:
     table = next(each for each in TABLES if each.name == what)
     plain = [item.name for item in table.columns if item.type not in ("map", "list", "bytes")]
+    # a column of each type stands for the others
+    sorted_by = {item.type: item.name for item in reversed(table.columns) if item.name in plain}
     with esjobs.open(f"duckdb:{filled}", read_only=True) as session:
         try:
             everything = session.tables.read(what).rows
         except esjobs.NoResultError:
             return
-        for name in plain:
+        for name in sorted_by.values():
             rows = session.tables.read(what, sort=name, top=4, columns=[name, plain[0]]).rows
             assert rows.column_names == list(dict.fromkeys([name, plain[0]]))
             assert rows.num_rows == min(4, everything.num_rows)
-    for form in ("table", "csv"):
-        ended = run("show", what, "--sort", plain[0], "--columns", plain[-1], "--format", form, store=filled)
-        assert ended.exit_code == 0, ended.output
+    ended = run("show", what, "--sort", plain[0], "--columns", plain[-1], "--format", "table", store=filled)
+    assert ended.exit_code == 0, ended.output
 
 
 @pytest.mark.parametrize("form", ["table", "csv"])

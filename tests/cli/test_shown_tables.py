@@ -39,10 +39,9 @@ def test_tables_show_the_headline_and_files_have_all(filled: Path, what: str) ->
 
 
 def test_the_headline_is_that_of_the_run_not_of_the_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loaded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "jobs.duckdb"
-    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+    store = loaded
     monkeypatch.setenv("ESJOBS_FIT__METHODS", '["paper", "gamma"]')
     assert run("run", store=store).exit_code == 0
     monkeypatch.delenv("ESJOBS_FIT__METHODS")
@@ -112,9 +111,8 @@ def test_people_read_confirmed_or_candidate_with_the_interval() -> None:
     assert older["verdict"].to_pylist() == ["candidate", "candidate"]
 
 
-def test_the_account_of_a_run_counts_what_is_confirmed(tmp_path: Path) -> None:
-    store = tmp_path / "jobs.duckdb"
-    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+def test_the_account_of_a_run_counts_what_is_confirmed(loaded: Path) -> None:
+    store = loaded
     done = run("run", store=store)
     assert " 1  queues: confirmed" in done.stdout
     compare_text(done.stderr)
@@ -210,9 +208,8 @@ def test_one_line_where_nothing_changed(two_runs: Path, tmp_path: Path) -> None:
     assert run("compare", "--top", "0", store=store).stdout.count("\n") > 12
 
 
-def test_compare_since_a_day(tmp_path: Path) -> None:
-    store = tmp_path / "jobs.duckdb"
-    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+def test_compare_since_a_day(loaded: Path) -> None:
+    store = loaded
     windows = [
         "2018-08-10/2018-08-12",
         "2018-08-11/2018-08-13",
@@ -264,10 +261,9 @@ def test_a_method_that_no_run_has_is_not_compared(two_runs: Path) -> None:
         session.speed.compare(method="least squares").to_pandas()
 
 
-def test_a_change_that_is_its_own_scale_is_none(tmp_path: Path) -> None:
+def test_a_change_that_is_its_own_scale_is_none(loaded: Path) -> None:
     """One name in common: its ratio would be the scale of the two runs, and its change 0 by construction."""
-    store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
-    run("--store", store, "ingest", "jobs", str(job_file(tmp_path / "jobs.csv")))
+    store = f"duckdb:{loaded}"
     sets = ("SITE00", "SITE01", "SITE02"), ("SITE02", "SITE03", "SITE04"), ("SITE01", "SITE02", "SITE05")
     with esjobs.open(store) as session:
         ids = [session.run(where=[f"queue={name}" for name in names])[-1].run for names in sets]

@@ -1,4 +1,10 @@
-"""The server is killed (signal 9) at the worst moments of a day's job, and comes back."""
+"""The server is killed (signal 9) at the worst moments of a day's job, and comes back.
+
+``make test`` kills it once, in the moment of publication: what esjobs makes of a lost answer or snapshot is
+in ``faults.py``, without the minute that a server takes to come back.
+"""
+
+import pytest
 
 from esjobs.core.errors import EsjobsError
 from tests.elastic.faults import PAGE, SWITCH, writes_jobs
@@ -33,6 +39,7 @@ def survives(server: Server, stage: Stage, step: str, when: Predicate) -> None:
     stage.spoilt = False
 
 
+@pytest.mark.matrix
 @scene(
     "`kill -9` just after it carried out a bulk request of jobs, and a restart",
     "waited, sent the request again, recognised its own rows",
@@ -51,6 +58,7 @@ def test_killed_in_the_moment_of_publication(server: Server, stage: Stage) -> No
     survives(server, stage, "run", SWITCH)
 
 
+@pytest.mark.matrix
 @scene(
     "`kill -9` while a snapshot was read, and a restart",
     "refused to go on with another snapshot",

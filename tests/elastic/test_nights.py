@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ GRID = Grid(jobs_per_day=400, n_queues=20, n_models=8)
 RESULTS = ("factors", "flags", "lines", "fit_summaries", "latest_runs", "nights")
 
 
-def settings(url: str, prefix: str, **nights: object) -> Settings:
+def settings(url: str, prefix: str, **nights: Any) -> Settings:
     plain = settings_of(url, backoff_s=100.0, longest_pause_s=1_000.0, **nights)
     cluster = plain.cluster.model_copy(update={"prefix": prefix, "retries": 0})
     return plain.model_copy(update={"cluster": cluster})
@@ -56,7 +57,7 @@ def over_archive(url: str, prefix: str, hands: Hands, **sections: object) -> Ses
 
 
 @contextmanager
-def clustered(url: str, prefix: str, hands: Hands, **nights: object) -> Iterator[Stage]:
+def clustered(url: str, prefix: str, hands: Hands, **nights: Any) -> Iterator[Stage]:
     with open_session(settings=settings(url, prefix, **nights), clock=hands.clock) as session:
         yield Stage(session, hands)
 
@@ -184,7 +185,10 @@ def test_of_two_services_one_works_and_that_of_a_dead_one_is_taken_over(
     server: Server, index_prefix: str
 ) -> None:
     hands = Hands()
-    with clustered(server.url, index_prefix, hands) as one, clustered(server.url, index_prefix, hands) as two:
+    with (
+        clustered(server.url, index_prefix, hands, fits=False) as one,
+        clustered(server.url, index_prefix, hands, fits=False) as two,
+    ):
         one.arrive(FIRST)
 
         def second(night: date) -> None:

@@ -15,6 +15,8 @@ from tests.servers.proxy import Proxy, first
 from tests.servers.server import Server
 
 
+# a node that is lost is below, a cluster that answers 503 in ``faults.py``
+@pytest.mark.matrix
 @scene(
     "`kill -9` of the master of three nodes under a bulk request of jobs",
     "waited for the next master, went on with the two that are left",

@@ -79,10 +79,15 @@ class Victim:
             return None
 
 
-def moments(began: dict[str, float], kills: int, seed: int) -> list[tuple[str, float]]:
-    """So many random moments, as steps and seconds after they began; every step has its share."""
+def in_turn(began: dict[str, float], kills: int) -> list[str]:
+    """So many steps; every one has its share."""
+    names = [name for name in began if name != "done"]
+    return [names[number % len(names)] for number in range(kills)]
+
+
+def moments(began: dict[str, float], steps: Sequence[str], seed: int) -> list[tuple[str, float]]:
+    """A random moment of each step, in seconds after it began."""
     chance = random.Random(seed)
     names = [name for name in began if name != "done"]
     ends = dict(zip(names, [*(began[name] for name in names[1:]), began["done"]], strict=True))
-    chosen: Sequence[str] = [names[number % len(names)] for number in range(kills)]
-    return [(name, chance.uniform(0, ends[name] - began[name])) for name in chosen]
+    return [(name, chance.uniform(0, ends[name] - began[name])) for name in steps]

@@ -1,6 +1,7 @@
 """A grid whose days arrive one after the other, and a clock that a test moves."""
 
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -20,6 +21,8 @@ from scheduler.steps import night_steps
 
 FIRST = date(2025, 6, 1)
 NIGHT_STEPS = night_steps(CAPABILITIES)
+History = Callable[[int], Path]
+"""Fixture: the file of a store after so many nights."""
 
 
 @dataclass
@@ -52,10 +55,14 @@ class Hands:
         return RetryPolicy(self.timer, self.pause)
 
 
-def settings_of(store: str, **nights: Any) -> Settings:
-    """Settings of a small installation: one method, windows of three and seven days."""
+def settings_of(store: str, *, fits: bool = True, **nights: Any) -> Settings:
+    """Settings of a small installation: one method, windows of three and seven days.
+
+    Fits are four fifths of a night: without them where only the order of nights matters.
+    """
     given = {"windows": (3, 7), "headline": 7, "late_days": 3, **nights}
-    return Settings.model_validate({"store": store, "fit": {"methods": ("gamma",)}, "nights": given})
+    fit = {"methods": ("gamma",), "nightly": fits}
+    return Settings.model_validate({"store": store, "fit": fit, "nights": given})
 
 
 class Stage:
@@ -103,9 +110,19 @@ def days(first: date, number: int) -> list[date]:
 
 @contextmanager
 def staged(
-    folder: Path, hands: Hands | None = None, steps: Sequence[NightStep] = NIGHT_STEPS, **nights: Any
+    folder: Path,
+    hands: Hands | None = None,
+    steps: Sequence[NightStep] = NIGHT_STEPS,
+    *,
+    after: Path | None = None,
+    **settings: Any,
 ) -> Iterator[Stage]:
-    settings = settings_of(f"duckdb:{folder / 'jobs.duckdb'}", **nights)
+    """An installation in a folder; ``after``: its store begins as a copy of one of the ``history``."""
+    store = folder / "jobs.duckdb"
     hands = hands or Hands()
-    with open_session(settings=settings, clock=hands.clock) as session:
+    if after is not None:
+        folder.mkdir(exist_ok=True)
+        shutil.copy(after, store)
+        hands.morning_after(FIRST + timedelta(days=int(after.stem) - 1))
+    with open_session(settings=settings_of(f"duckdb:{store}", **settings), clock=hands.clock) as session:
         yield Stage(session, hands, steps)

@@ -10,7 +10,7 @@ from scheduler.condition import condition
 from scheduler.settings import NightlyFiles
 from tests.messages import raised
 from tests.scheduler.rows import visible_rows
-from tests.scheduler.stage import FIRST, Hands, Stage, days, staged
+from tests.scheduler.stage import FIRST, Hands, History, Stage, days, staged
 
 LAST = FIRST + timedelta(days=3)
 AHEAD = timedelta(days=60)
@@ -32,9 +32,10 @@ def future_nights(stage: Stage) -> list[date]:
     return nights
 
 
-def test_nothing_is_run_while_the_clock_is_ahead_and_everything_is_as_ever_afterwards(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 4))
+def test_nothing_is_run_while_the_clock_is_ahead_and_everything_is_as_ever_afterwards(
+    tmp_path: Path, history: History
+) -> None:
+    with staged(tmp_path, after=history(4)) as stage:
         before = known(stage)
         with raised(ClockError):
             stage.trigger(LAST + AHEAD)
@@ -47,9 +48,8 @@ def test_nothing_is_run_while_the_clock_is_ahead_and_everything_is_as_ever_after
 
 
 @pytest.mark.parametrize("now", [date(1970, 1, 1), FIRST - timedelta(days=3 * 365)])
-def test_nothing_is_run_while_the_clock_is_years_behind(tmp_path: Path, now: date) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 3))
+def test_nothing_is_run_while_the_clock_is_years_behind(tmp_path: Path, history: History, now: date) -> None:
+    with staged(tmp_path, after=history(3)) as stage:
         before = known(stage)
         with raised(ClockError):
             stage.trigger(now)
@@ -61,24 +61,22 @@ def test_nothing_is_run_while_the_clock_is_years_behind(tmp_path: Path, now: dat
 
 
 def test_a_record_with_a_wrong_year_stops_no_night(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
+    with staged(tmp_path, fits=False) as stage:
         stage.arrive(date(2060, 1, 1), jobs=20, seed=2)
         (row,) = stage.live(FIRST)
         assert (row["night"], row["state"]) == (FIRST, "done")
 
 
-def test_nights_without_jobs_follow_each_other_a_day_at_a_time(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(FIRST)
+def test_nights_without_jobs_follow_each_other_a_day_at_a_time(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(1)) as stage:
         for night in days(FIRST + timedelta(days=1), 5):
             assert [row["state"] for row in stage.trigger(night)] == ["missing"]
         with pytest.raises(ClockError):
             stage.trigger(FIRST + timedelta(days=8))
 
 
-def test_a_night_that_a_person_names_is_run(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(FIRST)
+def test_a_night_that_a_person_names_is_run(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(1)) as stage:
         later = FIRST + timedelta(days=9)
         stage.hands.morning_after(later)
         made = stage.nights.catch_up(later, later)
@@ -91,7 +89,7 @@ def test_a_file_of_the_night_is_evidence_of_it(tmp_path: Path) -> None:
     named = NightlyFiles(format="panda", files=(f"{tmp_path}/{{night}}.csv",))
     for source, accepted in ((named, True), (named.model_copy(update={"files": (f"{tmp_path}/*",)}), False)):
         folder = tmp_path / str(accepted)
-        with staged(folder, ingest=(source.model_dump(),)) as stage:
+        with staged(folder, fits=False, ingest=(source.model_dump(),)) as stage:
             stage.arrive(FIRST)
             (tmp_path / f"{later}.csv").write_text("")
             stage.hands.morning_after(later)
@@ -102,10 +100,9 @@ def test_a_file_of_the_night_is_evidence_of_it(tmp_path: Path) -> None:
                     stage.nights.tend()
 
 
-def test_nights_of_the_future_count_nowhere_and_can_be_removed(tmp_path: Path) -> None:
+def test_nights_of_the_future_count_nowhere_and_can_be_removed(tmp_path: Path, history: History) -> None:
     hands = Hands()
-    with staged(tmp_path, hands) as stage:
-        stage.live(*days(FIRST, 4))
+    with staged(tmp_path, hands, after=history(4)) as stage:
         future = future_nights(stage)
         seen = condition(stage.store, hands.now, 36.0)
         assert (seen.last_night, seen.last_state, dict(seen.nights)) == (LAST, "done", {"done": 4})
@@ -125,9 +122,10 @@ def test_nights_of_the_future_count_nowhere_and_can_be_removed(tmp_path: Path) -
         assert len(stage.session.tables.nights().to_pandas()) == 5
 
 
-def test_forgetting_nights_takes_the_memory_of_flags_back_and_no_jobs(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 3))
+def test_forgetting_nights_takes_the_memory_of_flags_back_and_no_jobs(
+    tmp_path: Path, history: History
+) -> None:
+    with staged(tmp_path, after=history(3)) as stage:
         before = {
             name: stage.session.tables.read(name).rows.to_pylist() for name in ("flag_states", "flag_events")
         }

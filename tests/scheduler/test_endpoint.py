@@ -146,7 +146,7 @@ def test_a_service_lets_itself_open_as_many_files_as_it_may() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not installed")
 def test_a_real_service_stands_1500_idle_connections(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
+    with staged(tmp_path, fits=False) as stage:
         stage.live(FIRST)
     with many_files(2_000), served(tmp_path, "prlimit", "--nofile=1024:1024") as (process, url):
         until(url, '"starting": null')

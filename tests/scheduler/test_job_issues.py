@@ -33,7 +33,7 @@ def stage(tmp_path: Path, server: MailServer) -> Iterator[Stage]:
     settings = Settings.model_validate(
         {
             "store": f"duckdb:{tmp_path / 'jobs.duckdb'}",
-            "fit": {"methods": ("gamma",)},
+            "fit": {"methods": ("gamma",), "nightly": False},
             "nights": {"windows": (2,), "headline": 2, "late_days": 2},
             "issues": {"quiet_days": QUIET_DAYS},
             "notify": {"mail": server.settings(security="none"), "recipients": people},

@@ -10,7 +10,7 @@ from esjobs.speed.night import fit_window
 from esjobs.store.lease import Lease
 from tests.messages import raised
 from tests.scheduler.rows import visible_rows
-from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, Stage, days, staged
+from tests.scheduler.stage import FIRST, NIGHT_STEPS, Hands, History, Stage, days, staged
 
 
 def shown_runs(stage: Stage) -> dict[int, bool]:
@@ -18,9 +18,9 @@ def shown_runs(stage: Stage) -> dict[int, bool]:
     return {row["window_days"]: row["shown"] for row in rows}
 
 
-def test_first_nights_fit_windows_as_far_as_data_reach(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        rows = stage.live(*days(FIRST, 4))
+def test_first_nights_fit_windows_as_far_as_data_reach(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(4)) as stage:
+        rows = sorted(stage.nights.show().to_pylist(), key=lambda row: row["night"])
         assert [row["state"] for row in rows] == ["done"] * 4
         assert [row["windows"] for row in rows] == ["3d", "3d", "3d", "3d,7d"]
         assert [row["jobs"] for row in rows] == [400] * 4
@@ -29,9 +29,8 @@ def test_first_nights_fit_windows_as_far_as_data_reach(tmp_path: Path) -> None:
         assert set(flags.column("window_days").to_pylist()) == {7}
 
 
-def test_a_second_trigger_of_a_day_does_nothing_again_that_is_done(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 4))
+def test_a_second_trigger_of_a_day_does_nothing_again_that_is_done(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(4)) as stage:
         before = visible_rows(stage.store)
         steps = {row["step"]: row["attempt"] for row in stage.nights._ledger.steps(FIRST + timedelta(days=3))}
         assert set(steps.values()) == {1}
@@ -64,9 +63,8 @@ def test_what_is_declared_in_the_middle_of_a_night_is_told_by_all_of_it_next_tim
         assert {attempts[step] for step in ("aggregate", "score")} == {1}
 
 
-def test_late_records_recompute_their_day_and_the_nights_after_it(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 6))
+def test_late_records_recompute_their_day_and_the_nights_after_it(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(6)) as stage:
         stage.arrive(FIRST + timedelta(days=3), seed=7, jobs=40)
         made = stage.live(FIRST + timedelta(days=6))
         late = {str(row["night"]): row["late_days"] for row in made}
@@ -78,20 +76,19 @@ def test_late_records_recompute_their_day_and_the_nights_after_it(tmp_path: Path
         assert {row["attempt"] for row in untouched} == {1}
 
 
-def test_records_later_than_that_wait_for_a_rerun(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 6))
+def test_records_later_than_that_wait_for_a_rerun(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(6)) as stage:
         stage.arrive(FIRST, seed=7, jobs=40)
         made = stage.live(FIRST + timedelta(days=6))
         assert [str(row["night"]) for row in made] == ["2025-06-07"]
         assert stage.nights.rerun(FIRST)["jobs"] == 440
 
 
-def test_a_rerun_leaves_the_same_rows(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 5))
+def test_a_rerun_leaves_the_same_rows(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(5)) as stage:
         before = visible_rows(stage.store)
-        for night in days(FIRST, 5):
+        # the first one, the last that had one window, the latest
+        for night in (days(FIRST, 5)[number] for number in (0, 2, 4)):
             row = stage.nights.rerun(night)
             assert row["state"] == "done"
             assert row["steps_done"] == len(stage.nights._ledger.steps(night))
@@ -99,9 +96,8 @@ def test_a_rerun_leaves_the_same_rows(tmp_path: Path) -> None:
         assert shown_runs(stage) == {3: False, 7: True}
 
 
-def test_nights_that_no_trigger_ran_are_made_up_for_oldest_first(tmp_path: Path) -> None:
-    with staged(tmp_path, catch_up=2) as stage:
-        stage.live(FIRST)
+def test_nights_that_no_trigger_ran_are_made_up_for_oldest_first(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(1), catch_up=2) as stage:
         for day in days(FIRST, 6)[1:]:
             stage.arrive(day)
         made = stage.trigger(FIRST + timedelta(days=5))
@@ -117,9 +113,8 @@ def test_nights_that_no_trigger_ran_are_made_up_for_oldest_first(tmp_path: Path)
         assert stage.nights.catch_up() == []
 
 
-def test_a_day_without_jobs_is_missing_until_they_come(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 4))
+def test_a_day_without_jobs_is_missing_until_they_come(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(4)) as stage:
         quiet = FIRST + timedelta(days=4)
         (row,) = stage.trigger(quiet)
         assert (row["state"], row["reason"]) == ("missing", "no jobs ended on this day")
@@ -131,12 +126,10 @@ def test_a_day_without_jobs_is_missing_until_they_come(tmp_path: Path) -> None:
         assert set(stage.states().values()) == {"done"}
 
 
-def test_results_do_not_depend_on_when_nights_were_run(tmp_path: Path) -> None:
-    with staged(tmp_path / "a") as stage:
-        stage.live(*days(FIRST, 5))
+def test_results_do_not_depend_on_when_nights_were_run(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path / "a", after=history(5)) as stage:
         in_time = visible_rows(stage.store)
-    with staged(tmp_path / "b") as stage:
-        stage.live(FIRST)
+    with staged(tmp_path / "b", after=history(1)) as stage:
         for day in days(FIRST, 5)[1:]:
             stage.arrive(day)
         stage.trigger(FIRST + timedelta(days=4))
@@ -146,10 +139,11 @@ def test_results_do_not_depend_on_when_nights_were_run(tmp_path: Path) -> None:
         assert shown_runs(stage) == {3: False, 7: True}
 
 
-def test_the_last_day_that_is_over_is_due_also_when_the_clock_goes_back(tmp_path: Path) -> None:
+def test_the_last_day_that_is_over_is_due_also_when_the_clock_goes_back(
+    tmp_path: Path, history: History
+) -> None:
     hands = Hands()
-    with staged(tmp_path, hands) as stage:
-        stage.live(*days(FIRST, 2))
+    with staged(tmp_path, hands, after=history(2)) as stage:
         hands.now = hands.now.replace(hour=0, minute=20)
         assert str(stage.nights.due) == "2025-06-02"
         hands.let_pass(-3600)
@@ -160,16 +154,14 @@ def test_the_last_day_that_is_over_is_due_also_when_the_clock_goes_back(tmp_path
         assert stage.states() == {"2025-06-01": "done", "2025-06-02": "done"}
 
 
-def test_a_day_that_is_not_over_is_refused(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(FIRST)
-        with raised(UsageError):
-            stage.nights.rerun(date(2025, 6, 2))
+def test_a_day_that_is_not_over_is_refused(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(1)) as stage, raised(UsageError):
+        stage.nights.rerun(date(2025, 6, 2))
 
 
 def test_one_process_at_a_time_runs_nights(tmp_path: Path) -> None:
     hands = Hands()
-    with staged(tmp_path, hands) as stage:
+    with staged(tmp_path, hands, fits=False) as stage:
         stage.arrive(FIRST)
         other = Lease(stage.store, "here", hands.clock, what="running nights", timer=hands.timer)
         other.take()
@@ -180,9 +172,10 @@ def test_one_process_at_a_time_runs_nights(tmp_path: Path) -> None:
         assert [row["state"] for row in stage.trigger(FIRST)] == ["done"]
 
 
-def test_after_a_long_pause_old_nights_are_shown_and_not_every_day_between_is_missing(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(FIRST)
+def test_after_a_long_pause_old_nights_are_shown_and_not_every_day_between_is_missing(
+    tmp_path: Path, history: History
+) -> None:
+    with staged(tmp_path, after=history(1)) as stage:
         stage.hands.morning_after(FIRST + timedelta(days=400))
         states = stage.states()
         assert states.pop("2025-06-01") == "done"

@@ -15,7 +15,7 @@ SECOND = FIRST + timedelta(days=1)
 
 
 def test_paused_nights_are_run_when_the_pause_is_over(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
+    with staged(tmp_path, fits=False) as stage:
         stage.live(FIRST)
         stage.nights.pause(by="ann", note="the cluster is being upgraded")
         stage.arrive(SECOND)
@@ -32,7 +32,7 @@ def test_paused_nights_are_run_when_the_pause_is_over(tmp_path: Path) -> None:
 
 
 def test_orders_are_kept(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
+    with staged(tmp_path, fits=False) as stage:
         stage.live(FIRST)
         stage.nights.pause(by="ann", note="disk")
         stage.hands.let_pass(60)
@@ -61,7 +61,7 @@ def test_a_trigger_of_a_paused_installation_ends_well(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     hands = Hands()
-    with staged(tmp_path, hands) as stage:
+    with staged(tmp_path, hands, fits=False) as stage:
         stage.live(FIRST)
         stage.nights.pause(by="ann")
     hands.morning_after(SECOND)

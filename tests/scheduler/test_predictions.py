@@ -28,10 +28,10 @@ def night(session: Session, hands: Hands) -> dict[str, Any]:
 
 
 def opened(folder: Path, hands: Hands, **similar: object) -> Session:
-    """An installation of one method, whose scores are made by somebody else."""
+    """An installation without fits, whose scores are made by somebody else."""
     settings = {
         "store": f"duckdb:{folder / 'jobs.duckdb'}",
-        "fit": {"methods": ("gamma",)},
+        "fit": {"nightly": False},
         "nights": {"windows": (2,), "headline": 2, "late_days": 1},
         "scores": {"nightly": False},
         "similar": similar,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.scheduler.served import served, until
-from tests.scheduler.stage import FIRST, days, staged
+from tests.scheduler.stage import FIRST, History, staged
 
 LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
@@ -17,9 +17,10 @@ pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="libfaketime is not
 
 
 @pytest.mark.slow
-def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 3))
+def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(
+    tmp_path: Path, history: History
+) -> None:
+    with staged(tmp_path, after=history(3)) as stage:
         stage.arrive(FIRST + timedelta(days=3))
         before = stage.session.tables.nights().rows.to_pylist()
     offset = tmp_path / "offset"
@@ -36,6 +37,7 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path:
         "FAKETIME_TIMESTAMP_FILE": str(offset),
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "ESJOBS_FIT__NIGHTLY": "false",
     }
     move(right + timedelta(days=60))
     with served(tmp_path, **moved) as (process, url):
@@ -51,9 +53,8 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path:
 
 
 @pytest.mark.slow
-def test_the_night_of_a_clock_of_1970_is_refused_in_one_line(tmp_path: Path) -> None:
-    with staged(tmp_path) as stage:
-        stage.live(*days(FIRST, 2))
+def test_the_night_of_a_clock_of_1970_is_refused_in_one_line(tmp_path: Path, history: History) -> None:
+    with staged(tmp_path, after=history(2)) as stage:
         before = stage.session.tables.nights().rows.to_pylist()
     store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
     # a process that is forked would not load the library

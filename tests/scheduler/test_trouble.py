@@ -9,21 +9,21 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.scheduler.rows import visible_rows
-from tests.scheduler.stage import FIRST, days, settings_of, staged
+from tests.scheduler.stage import FIRST, History, settings_of, staged
 
 LAST = FIRST + timedelta(days=3)
 MOMENT = f"{LAST + timedelta(days=2)}T03:30:00+00:00"
 
 
 @pytest.fixture(scope="module")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ready(tmp_path_factory: pytest.TempPathFactory, history: History) -> Path:
     """A store with four nights, and the jobs of the fifth."""
     folder = tmp_path_factory.mktemp("ready")
-    with staged(folder) as stage:
-        stage.live(*days(FIRST, 4))
+    with staged(folder, after=history(4)) as stage:
         stage.arrive(LAST + timedelta(days=1))
     return folder / "jobs.duckdb"
 
@@ -127,15 +127,13 @@ def test_a_file_without_the_right_to_write_is_told(ready: Path, tmp_path: Path) 
 
 def test_a_damaged_file_is_told(ready: Path, tmp_path: Path) -> None:
     store = Path(shutil.copy(ready, tmp_path))
-    content = bytearray(store.read_bytes())
-    noise = random.Random(1)
-    for place in range(20_000, len(content)):
-        content[place] ^= noise.randrange(1, 256)
-    store.write_bytes(content)
+    content = np.frombuffer(store.read_bytes(), np.uint8).copy()
+    content[20_000:] ^= np.random.default_rng(1).integers(1, 256, len(content) - 20_000, np.uint8)
+    store.write_bytes(content.tobytes())
     assert_one_line(
         once(store), "the file is damaged; restore the backup, or load the records into a new file"
     )
-    assert store.read_bytes() == bytes(content)
+    assert store.read_bytes() == content.tobytes()
 
 
 def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:

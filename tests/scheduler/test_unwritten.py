@@ -26,12 +26,12 @@ def test_the_next_process_tells_why_a_night_has_no_account(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     hands = Hands()
-    with staged(tmp_path, hands) as stage:
+    with staged(tmp_path, hands, fits=False) as stage:
         stage.live(FIRST)
         stage.arrive(THIRD + timedelta(days=1))
     store = tmp_path / "jobs.duckdb"
     with mail_server() as server:
-        plain = settings_of(f"duckdb:{store}", catch_up=0)
+        plain = settings_of(f"duckdb:{store}", fits=False, catch_up=0)
         notify = {"mail": server.settings(security="none"), "recipients": [OPERATOR]}
         settings = plain.model_copy(update={"notify": NotifySettings.model_validate(notify)})
         content = store.read_bytes()

@@ -9,8 +9,8 @@ _TOGETHER = 20
 def remove_all(server: Server, prefix: str) -> None:
     """Remove all indices, their aliases and the templates whose names begin with a prefix.
 
-    By their names: the servers refuse to remove by a wildcard. Many in one request, for each request changes
-    the state of the cluster.
+    Indices by their names, for the servers refuse to remove them by a wildcard; many in one request, for each
+    request changes the state of the cluster.
     """
     found = server.json("GET", f"_resolve/index/{prefix}*?expand_wildcards=all")
     names = [index["name"] for index in found["indices"]]
@@ -21,5 +21,5 @@ def remove_all(server: Server, prefix: str) -> None:
         ("_component_template", "component_templates"),
     ):
         answer = server.request("GET", f"{kind}/{prefix}*")
-        for template in answer.json[plural] if answer.status == 200 else []:
-            server.json("DELETE", f"{kind}/{template['name']}")
+        if answer.status == 200 and answer.json[plural]:
+            server.json("DELETE", f"{kind}/{prefix}*")

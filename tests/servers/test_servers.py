@@ -23,7 +23,7 @@ _GONE_S = 15.0
 
 LAST = pytest.mark.parametrize("server", server_params("elasticsearch9", "opensearch2"), indirect=True)
 """One version of each vendor, whose few tests wait less for a server that is cold again; the kills of the
-others are in ``tests/elastic``."""
+others are in ``tests/elastic``. Users and their rights are in ``test_access.py`` there."""
 
 
 def put(server: Server, index: str, number: int) -> None:
@@ -76,6 +76,7 @@ def test_a_test_removes_what_is_its_own(server: Server, index_prefix: str) -> No
     assert server.request("GET", f"_index_template/{mine}jobs").status == 404
 
 
+@pytest.mark.matrix
 @LAST
 def test_documents_survive_a_kill(server: Server, index_prefix: str) -> None:
     put(server, f"{index_prefix}jobs", 1)
@@ -139,7 +140,7 @@ def test_a_server_dies_with_the_process_that_started_it(name: str) -> None:
     assert not Path(folder).exists()
 
 
-@pytest.mark.parametrize("name", server_params("elasticsearch9"))
+@pytest.mark.parametrize("name", server_params(matrix=("elasticsearch9",)))
 def test_who_may_only_read_may_not_write(servers: Servers, name: str) -> None:
     security = Security(roles={"reader": Role({"jobs*": ["read"]})}, users={"reader": ["reader"]})
     with servers.of_its_own(name, security=security) as server:
@@ -153,7 +154,7 @@ def test_who_may_only_read_may_not_write(servers: Servers, name: str) -> None:
         assert server.request("POST", "jobs/_search", login=("reader", "wrong")).status == 401
 
 
-@pytest.mark.parametrize("name", server_params("opensearch2"))
+@pytest.mark.parametrize("name", server_params(matrix=("opensearch2",)))
 def test_a_server_that_does_not_start_shows_its_log(servers: Servers, name: str) -> None:
     with (
         raised(ServerError) as caught,

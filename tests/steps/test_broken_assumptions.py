@@ -4,6 +4,7 @@ Each grid is one seed of a case of ``benchmarks.honesty``, whose tables hold the
 to be on the right side by far.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from esjobs.speed.settings import FitSettings
 SMALL = Grid(sites=30, tasks=36, sites_per_task=12)
 
 
+@cache
 def judged(grid: Grid, seed: int = 5) -> tuple[Tally, Truth, dict[str, Any]]:
-    """Counts, truth and tables of one run of a grid."""
+    """Counts, truth and tables of one run of a grid; read them only."""
     tally = Tally()
     truth, found = run_grid(grid, seed, {})
     add(tally, truth, found)
@@ -38,7 +40,7 @@ def width(tally: Tally) -> float:
     return float(np.concatenate(tally.pulls).std())
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 5])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.matrix), 5])
 def test_buckets_of_few_jobs_count(jobs: int) -> None:
     """With 20 jobs a bucket at least, none of these had a factor."""
     tally, _, found = judged(SMALL.but(jobs=jobs, tasks=150, noise=0.4))
@@ -63,7 +65,7 @@ def test_a_fixed_cost_that_cannot_be_told_from_none_accuses_nobody() -> None:
     assert np.concatenate(tally.moves).std() < 0.12
 
 
-@pytest.mark.parametrize("lengths", [1.0, 3.0])
+@pytest.mark.parametrize("lengths", [pytest.param(1.0, marks=pytest.mark.matrix), 3.0])
 def test_fixed_costs_that_differ_by_site_are_seen_and_accuse_nobody(lengths: float) -> None:
     """ln(start-up time) scatters by 0.6: 25 % of the honest were accused, pulls were 12 wide."""
     tally, _, found = judged(SMALL.but(rho=1.0, lengths=lengths, rho_scatter=0.6))

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,9 +139,17 @@ def numbers(
     return number
 
 
+def alternately() -> list[Any]:
+    """Every fault once, of loads and of runs in turn; the other half repeats them on the other one."""
+    return [
+        pytest.param(action, fault, marks=() if (number + turn) % 2 == 0 else pytest.mark.matrix)
+        for number, fault in enumerate(FAULTS)
+        for turn, action in enumerate(("ingest", "run"))
+    ]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("action", ["ingest", "run"])
+@pytest.mark.parametrize(("action", "fault"), alternately())
 def test_one_call_fails(
     library: Path,
     scenes: Mapping[str, Scene],

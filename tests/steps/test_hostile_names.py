@@ -66,15 +66,13 @@ def hostile_jobs() -> pd.DataFrame:
     return jobs
 
 
-@pytest.fixture(scope="module", params=["parquet", "csv", "jsonl"])
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingested through every text format, and run."""
-    folder = tmp_path_factory.mktemp("hostile")
+def filled(folder: Path, form: str) -> Path:
+    """A store whose jobs were ingested through a text format, and run."""
     source = write_jobs(hostile_jobs(), folder / "jobs.parquet")
     file, made = source, folder / "jobs.duckdb"
-    if request.param != "parquet":
+    if form != "parquet":
         assert run(other := folder / "other.duckdb", "ingest", "jobs", str(source)).exit_code == 0
-        file = folder / f"jobs.{request.param}"
+        file = folder / f"jobs.{form}"
         assert run(other, "export", "jobs", "--out", str(file)).exit_code == 0
     report = run(made, "ingest", "jobs", str(file))
     assert report.exit_code == 0
@@ -83,7 +81,17 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return made
 
 
-def test_every_name_has_its_row_in_every_format(store: Path) -> None:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Names that went through CSV, which has most to escape."""
+    return filled(tmp_path_factory.mktemp("hostile"), "csv")
+
+
+@pytest.mark.parametrize("ingested", ["parquet", "csv", "jsonl"])
+def test_every_name_has_its_row_in_every_format(
+    request: pytest.FixtureRequest, tmp_path: Path, ingested: str
+) -> None:
+    store = request.getfixturevalue("store") if ingested == "csv" else filled(tmp_path, ingested)
     chosen = ("--level", "queue", "--type", "all", "--method", "gamma")
     for form in ("json", "csv"):
         flags = {str(row["name"]): row["verdict"] for row in rows(store, "show", "flags", *chosen, form=form)}

@@ -21,12 +21,12 @@ from tests.steps.visible import RESULTS, contents, same
 @pytest.mark.parametrize(
     ("what", "moment"),
     [
-        ("ingest", "new.parquet"),
+        pytest.param("ingest", "new.parquet", marks=pytest.mark.matrix),
         ("ingest", "storing"),
         ("aggregate", "aggregating"),
         ("aggregate", "clock 1"),
         ("run", "fitting"),
-        ("run", "judging"),
+        pytest.param("run", "judging", marks=pytest.mark.matrix),
         ("run", "clock 2"),
         ("run", "clock 4"),
         ("run", "done"),
@@ -51,7 +51,7 @@ def test_killed_at_a_moment(scenes: Mapping[str, Scene], tmp_path: Path, what: s
     assert_again_completes(scene, store)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.matrix)])
 @pytest.mark.parametrize("what", ["ingest", "aggregate", "run", "undo", "prune"])
 def test_killed_at_any_moment(scenes: Mapping[str, Scene], tmp_path: Path, what: str, seed: int) -> None:
     """Several kills in a row on one store, each at another moment of the action, then once to the end."""

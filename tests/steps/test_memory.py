@@ -25,7 +25,7 @@ from esjobs.speed.settings import FitSettings
 from esjobs.store.duck.store import DuckStore
 from tests.messages import raised
 
-SITES = 500
+SITES = 250
 DAYS = [date(2026, 3, 1) + timedelta(number) for number in range(30)]
 WINDOW = Window.of_days(DAYS[0], DAYS[-1])
 LIMIT_B = 130.0  # twenty for each of three levels, and the sums by week

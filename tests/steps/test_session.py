@@ -57,9 +57,15 @@ _DTYPES = {
 }
 
 
+@pytest.fixture(scope="module")
+def empty() -> Iterator[Session]:
+    with memory_session() as session:
+        yield session
+
+
 @pytest.mark.parametrize("name", [table.name for table in TABLES])
-def test_columns_are_typed_whatever_they_hold(ran: Session, name: str) -> None:
-    for session in (ran, memory_session()):
+def test_columns_are_typed_whatever_they_hold(ran: Session, empty: Session, name: str) -> None:
+    for session in (ran, empty):
         try:
             frame = session.tables.read(name).to_pandas()
         except NoResultError:

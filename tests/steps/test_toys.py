@@ -35,7 +35,7 @@ from tests.steps.grids import grid_jobs, load, site_names
 Floats = NDArray[np.float64]
 WINDOW = Window.parse("2018-08-10/2018-08-11")
 SETTINGS = FitSettings()
-N_TOYS = 120
+N_TOYS = 60
 
 
 @dataclass(frozen=True)
@@ -124,12 +124,13 @@ def pulls() -> Mapping[str, Floats]:
 
 @pytest.mark.parametrize("method", ["paper", "gamma"])
 def test_planted_speeds_come_back_with_honest_errors(pulls: Mapping[str, Floats], method: str) -> None:
-    """Mean 0, width 1, 68 % and 95 % covered; standard errors of these over 1 800 pulls are 0.024 and 0.011.
+    """Mean 0, width 1, 68 % and 95 % covered; standard errors of these over 900 pulls are 0.033, 0.024,
+    0.016 and 0.007.
 
     Pulls of one toy share its estimated interaction, so the limits are wider than 3 of those.
     """
     found = pulls[method]
-    assert found.size >= 100 * 15
+    assert found.size >= 50 * 15
     assert abs(found.mean()) < 0.08
     assert 0.92 < found.std() < 1.1
     assert (np.abs(found) < 1).mean() == pytest.approx(0.683, abs=0.035)
@@ -163,7 +164,7 @@ def test_planted_misdeclared_sites_are_found_and_honest_ones_are_not_flagged() -
     factor[[3, 14]] = 1.6
     factor[[7, 21]] = 0.7
     flagged, found, ok = 0, 0, 0
-    n_toys = 25
+    n_toys = 12
     for _ in range(n_toys):
         made = toy(rng, sites=30, tasks=40, per_task=10)
         declared = 12 * made.speed * np.exp(rng.normal(0, 0.05, 30)) * factor

@@ -114,7 +114,7 @@ class DuckStore:
             _WRITING.add(self._opened)
         try:
             self._made = self._opened.new
-            layout = _layout(self._opened.rows)
+            layout = {} if self._opened.location == ":memory:" else _layout(self._opened.rows)
             # The file is locked by now: the process that finds it without tables has made it.
             self._made = not layout and self._opened.new
             _lay_out(self._opened, layout, self._tables)
@@ -315,8 +315,7 @@ def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTab
         statements = schema.adding_statements(layout, tables.values())
     if statements:
         with connection.transaction():
-            for statement in statements:
-                connection.run(statement)
+            connection.run(";".join(statements))
 
 
 def _show(ask: _Ask, location: str, tables: KnownTables) -> list[str]:

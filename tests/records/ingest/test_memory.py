@@ -88,7 +88,7 @@ finally:
     [
         ("a.csv", HEADER, b"x\n", "wrong number of columns"),
         ("b.csv", HEADER, b",,\n", "missing job_id"),
-        ("a.jsonl", b"{}\n", b"{}\n", "missing job_id"),
+        pytest.param("a.jsonl", b"{}\n", b"{}\n", "missing job_id", marks=pytest.mark.matrix),
         ("b.jsonl", b"{}\n", b"[]\n", "bad JSON"),
         ("c.csv", HEADER, b"\n", ""),
     ],
