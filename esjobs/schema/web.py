@@ -8,7 +8,7 @@ ACT_KINDS = ("answer", "ack")
 
 ACTS = Table(
     "acts",
-    "what people did on the pages: never changed, never removed",
+    "acts of people on pages; never removed",
     "act",
     (
         column("act", "keyword", "id"),
