@@ -21,6 +21,7 @@ from esjobs.core.query import In
 from esjobs.core.text import visible
 from esjobs.issues.one_job import Identity, job_story
 from esjobs.publish.publication import read_table
+from esjobs.records.answer import Answer
 from esjobs.render.html_pages import pages_of
 from esjobs.render.job_page import job_html
 from esjobs.render.job_pages import JobPages
@@ -163,7 +164,7 @@ def task(request: Request) -> Reply:
         if len(days) >= _LEAST_DAYS
     ]
     parts = [
-        Part("Queues", _OF_TASK, [visible(note) for note in story.notes], [], columns_of(story.rows)),
+        Part("Queues", _OF_TASK, notes_of(story), [], columns_of(story.rows)),
         Part("Days", "", [], curves, None),
     ]
     links = [("Jobs", _address("/jobs", where=f"task_id={_quoted(name)}"))]
@@ -263,7 +264,7 @@ def ask(request: Request) -> Reply:
     except UsageError as error:
         return replace(page_of(request, ProfilePage("Ask", about, [said(str(error))], (), form)), status=400)
     groups = answer.details
-    notes = [visible(note) for note in answer.notes] or ["Every job that matches counts."]
+    notes = notes_of(answer) or ["Every job that matches counts."]
     table = columns_of(groups.read) if groups.read.num_rows else None
     parts = [Part("Answer", "", notes, [], table), same(_command(request), _python(request))]
     return page_of(request, ProfilePage("Ask", visible(answer.title) or about, parts, (), form))
@@ -383,6 +384,11 @@ def _window_field(request: Request) -> FormField:
 def _conditions(request: Request) -> str:
     said = [*request.conditions, *([request.one("window") or ""] if request.one("window") else [])]
     return visible("; ".join(said)) or "All stored jobs."
+
+
+def notes_of(answer: Answer) -> list[str]:
+    """Return the notes of an answer as sentences of a page."""
+    return [visible(note[:1].upper() + note[1:]) for note in answer.notes]
 
 
 def said(sentence: str) -> Part:

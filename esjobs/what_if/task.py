@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.conditions import written
-from esjobs.core.numbers import percent, signed_percent
+from esjobs.core.numbers import many, percent, signed_percent
 from esjobs.core.words import HALF_WIDTH_90
 from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
@@ -129,4 +129,4 @@ def _stragglers(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     }
     longest = sorted(found, key=lambda queue: -found[queue])[:3]
     listed = ", ".join(f"{queue} ({found[queue]:.1f} x the median)" for queue in longest)
-    return [f"stragglers at {len(found)} queues, longest at {listed}"] if found else []
+    return [f"stragglers at {many(len(found), 'queue')}, longest at {listed}"] if found else []
