@@ -49,7 +49,8 @@ role = "site"
 sites = ["POPLAR-LCG2"]
 ```
 
-Headers from other peers are ignored. Without `trusted_proxies` this machine reads as `support`.
+Headers from other peers are ignored. Without `trusted_proxies` this machine reads as `support`. Programs send
+`Authorization: Bearer TOKEN`: `esjobs web --new-token grafana` prints one and its settings.
 
 ## Roles
 

@@ -1,12 +1,14 @@
-"""Readers and their roles: by the header of a trusted proxy, or nobody."""
+"""Readers and their roles: by a token, by the header of a trusted proxy, or nobody."""
 
 import hashlib
 import ipaddress
+import secrets
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import UsageError
 from esjobs.flags.answering.settings import WebSettings
 
@@ -19,12 +21,29 @@ _BURST, _EVERY_S = 30.0, 2.0
 _LONGEST_NAME = 200
 
 
+TOKEN_PREFIX = "esj_"  # noqa: S105  a mark, no secret
+
+
 class ForbiddenError(UsageError):
     """Act or page that a reader may not use."""
 
 
+class UnauthorizedError(UsageError):
+    """Token that is unknown or expired."""
+
+
 class TooManyError(UsageError):
     """More acts of one peer than anybody needs."""
+
+
+def new_token() -> str:
+    """Return a token of a program, of 256 random bits."""
+    return TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def digest_of(token: str) -> str:
+    """Return what settings hold of a token; it needs no salt, nobody can guess one."""
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -49,8 +68,11 @@ class Reader:
 class Access:
     """Readers of an installation."""
 
-    def __init__(self, settings: WebSettings, *, public: bool) -> None:
+    def __init__(self, settings: WebSettings, *, public: bool, clock: Clock = system_clock) -> None:
         self._settings = settings
+        self._clock = clock
+        # a digest is looked up: how long that takes says nothing of a secret of 256 bits
+        self._tokens = {each.sha256: each for each in settings.tokens}
         self._networks = [ipaddress.ip_network(each) for each in settings.trusted_proxies]
         # on this machine alone everybody reads, as ever; who may enter something needs a name
         alone: Role = "nobody" if self._networks else "support"
@@ -59,14 +81,17 @@ class Access:
     @property
     def has_login(self) -> bool:
         """True if a reader can be somebody."""
-        return bool(self._networks)
+        return bool(self._networks or self._tokens)
 
     def reader(self, scope: Mapping[str, Any]) -> Reader:
-        """Return the reader of a request.
+        """Return the reader of a request; :class:`UnauthorizedError` for a token that is not ours.
 
         The headers count only where the connection itself comes from a trusted proxy; one that stands twice
         counts as none.
         """
+        scheme, _, secret = _only(scope, "authorization").partition(" ")
+        if scheme.lower() == "bearer" and secret.startswith(TOKEN_PREFIX):
+            return self._program(secret)
         name = _only(scope, self._settings.user_header) if self._is_trusted(scope) else ""
         if not name or len(name) > _LONGEST_NAME:
             return self._nobody
@@ -75,6 +100,12 @@ class Access:
         role = max((each.role for each in grants), key=ROLES.index, default=self._nobody.role)
         sites = {site for each in grants for site in each.sites} if role == "site" else ()
         return Reader(role, name, tuple(sorted(sites)))
+
+    def _program(self, secret: str) -> Reader:
+        token = self._tokens.get(digest_of(secret))
+        if token is None or self._clock().date() > token.until:
+            raise UnauthorizedError("this token is unknown or has expired")
+        return Reader(token.role, token.name, tuple(sorted(token.sites)) if token.role == "site" else ())
 
     def peer(self, scope: Mapping[str, Any]) -> str:
         """Return the peer that limits count: behind a trusted proxy whom it names last."""

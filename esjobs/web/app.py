@@ -12,7 +12,15 @@ from urllib.parse import parse_qsl, quote, urlencode
 from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.extras import require
 from esjobs.flags.answering.settings import WebSettings
-from esjobs.web.access import Access, ForbiddenError, Limits, Reader, TooManyError, require_own_form
+from esjobs.web.access import (
+    Access,
+    ForbiddenError,
+    Limits,
+    Reader,
+    TooManyError,
+    UnauthorizedError,
+    require_own_form,
+)
 from esjobs.web.answers import Answers, Key, OverloadedError, Reply
 from esjobs.web.api import MEDIA
 from esjobs.web.openapi import PROBLEM, description
@@ -256,6 +264,8 @@ class Web:
         headers = {"cache-control": "no-store"}
         if status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
             headers["retry-after"] = "2"
+        if status == HTTPStatus.UNAUTHORIZED:
+            headers["www-authenticate"] = "Bearer"
         if incoming.url.path.startswith(("/api/", "/health")):
             problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
             return _reading(incoming, json.dumps(problem).encode(), status, headers, PROBLEM)
@@ -350,6 +360,7 @@ def _matches(header: str, etag: str) -> bool:
 
 _STATUS: tuple[tuple[type[EsjobsError], int], ...] = (
     (AbsentError, 404),
+    (UnauthorizedError, 401),
     (ForbiddenError, 403),
     (TooManyError, 429),
     (GoneError, 410),

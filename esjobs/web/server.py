@@ -104,7 +104,7 @@ def web_of(settings: Settings, *, public: bool, clock: Clock = system_clock) -> 
     chosen = settings.section(WebSettings)
     path = chosen.journal_of(settings.location)
     acting = Acting(None if path is None else Journal(path), links_of(chosen, settings.location))
-    access = Access(chosen, public=public)
+    access = Access(chosen, public=public, clock=clock)
     hides = public and not access.has_login
     has_file = embedded_file(settings) is not None
     hidden = Source(settings, hides_people=True, clock=clock) if access.has_login and has_file else None

@@ -12,7 +12,17 @@ from esjobs.flags.answering.journal import Journal
 from esjobs.flags.answering.night import enter
 from esjobs.flags.answering.settings import WebSettings
 from esjobs.settings import Settings
-from esjobs.web.access import _BURST, ROLES, Access, Limits, Reader, Role, TooManyError
+from esjobs.web.access import (
+    _BURST,
+    ROLES,
+    Access,
+    Limits,
+    Reader,
+    Role,
+    TooManyError,
+    digest_of,
+    new_token,
+)
 from esjobs.web.request import Route
 from esjobs.web.server import web_of
 from esjobs.web.table import ACTS, PAGES, ROWS
@@ -22,6 +32,7 @@ from tests.web.test_routes import address
 NOW = datetime(2025, 7, 2, 9, tzinfo=UTC)
 BASE = "https://grid.example"
 OWN, QUEUE, OTHER = "CHERRY-T2", "CHERRY-T2_UCORE", "ELM-T2"
+TOKENS = {name: new_token() for name in ("grafana", "site", "old")}
 CONFIG = f"""
 [web]
 base_url = "{BASE}"
@@ -41,6 +52,20 @@ role = "coordinator"
 [[web.roles]]
 group = "admins"
 role = "admin"
+[[web.tokens]]
+name = "grafana"
+sha256 = "{digest_of(TOKENS["grafana"])}"
+until = 2025-07-02
+[[web.tokens]]
+name = "site"
+sha256 = "{digest_of(TOKENS["site"])}"
+until = 2030-01-01
+role = "site"
+sites = ["{OWN}"]
+[[web.tokens]]
+name = "old"
+sha256 = "{digest_of(TOKENS["old"])}"
+until = 2025-07-01
 """
 GROUPS: dict[Role, str] = {
     "nobody": "others",
@@ -106,6 +131,44 @@ def test_every_address_for_every_role(proxied: Client, client: Client, route: Ro
                 assert got.status in (200, 400, 404), (role, method)
             else:
                 assert got.status == (200 if route.method == "GET" else 404), (role, method)
+
+
+def test_a_program_reads_with_its_token_from_anywhere(proxied: Client) -> None:
+    def asked(secret: str, where: str, method: str = "GET", **more: str) -> int:
+        return proxied.get(where, method, authorization=f"Bearer {secret}", **more).status
+
+    try:
+        proxied.peer = "192.0.2.7"
+        assert asked(TOKENS["grafana"], "/api/v1/jobs?limit=1") == 200
+        assert asked(TOKENS["grafana"], "/user/analyst-a") == 200
+        assert asked(TOKENS["site"], "/user/analyst-a") == 403
+        assert asked(TOKENS["site"], f"/queue/{QUEUE}") == 200
+        assert asked(TOKENS["site"], f"/queue/{OTHER}") == 404
+        form = {"sec_fetch_site": "same-origin", "content_type": "application/x-www-form-urlencoded"}
+        assert asked(TOKENS["grafana"], "/acknowledge", "POST", **form) == 403
+        for secret in (TOKENS["old"], new_token(), "esj_", TOKENS["grafana"][:-1], TOKENS["grafana"] + "a"):
+            refused = proxied.get("/api/v1/flags", authorization=f"Bearer {secret}")
+            assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
+            assert len(secret) < 10 or secret not in refused.text
+            # no page for everybody either: who shows a token means to be somebody
+            assert asked(secret, "/health") == 401
+        # tokens of others are the proxy's affair
+        assert asked("eyJhbGciOi", "/health") == 200
+        assert proxied.get("/", authorization=f"Basic {TOKENS['grafana']}").status == 403
+    finally:
+        proxied.peer = "10.1.2.3"
+
+
+def test_settings_have_the_digest_only(tmp_path: Path) -> None:
+    from tests.cli.running import run
+
+    printed = run("web", "--new-token", 'a "b"').stdout
+    token, _, *lines = printed.splitlines()
+    assert token not in "\n".join(lines)
+    config = tmp_path / "esjobs.toml"
+    config.write_text("\n".join(lines))
+    (stored,) = load(config, "duckdb::memory:").section(WebSettings).tokens
+    assert (stored.name, stored.sha256, stored.role) == ('a "b"', digest_of(token), "support")
 
 
 def test_headers_of_others_count_nothing(proxied: Client) -> None:

@@ -1,6 +1,7 @@
 """Settings of the pages over HTTP; nights and mails read them, too."""
 
 import ipaddress
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -39,6 +40,23 @@ class WebRole(BaseModel):
     """Sites and queues that role site may see."""
 
 
+class WebToken(BaseModel):
+    """Token of a program: ``esjobs web --new-token NAME``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    """Name of the program."""
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """Digest of the token."""
+    until: date
+    """Last day."""
+    role: Literal["site", "support"] = "support"
+    """Role."""
+    sites: tuple[str, ...] = ()
+    """Sites and queues of role site."""
+
+
 class WebSettings(BaseModel):
     """Pages over HTTP: where they listen, who reads them, and how sites answer."""
 
@@ -47,7 +65,7 @@ class WebSettings(BaseModel):
     listen: str = ""
     """Address, as ``127.0.0.1:8080``, on which ``esjobs serve`` shows pages; empty: none."""
     hosts: tuple[str, ...] = ()
-    """Names by which readers reach the pages, beside those of this machine."""
+    """Names of the pages, beside those of this machine."""
     public: bool = False
     """Show pages without names of people to everybody."""
     base_url: Annotated[str, AfterValidator(_origin)] | None = None
@@ -57,14 +75,15 @@ class WebSettings(BaseModel):
     link_days: Count = 60
     """Days for which a link is valid."""
     journal: Path | None = None
-    """File of what people enter on pages; default: beside the embedded store. A cluster requires it."""
+    """File of entries; default: beside the embedded store; a cluster requires it."""
     trusted_proxies: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
     """Networks of proxies that say who reads."""
     user_header: str = "X-Forwarded-User"
     """Header with the name of the reader."""
     groups_header: str = "X-Forwarded-Groups"
-    """Header with the reader's groups, separated by commas."""
+    """Header with the reader's groups."""
     roles: tuple[WebRole, ...] = ()
+    tokens: tuple[WebToken, ...] = ()
 
     def journal_of(self, location: str) -> Path | None:
         """Return the journal of a store at ``location``; None without one."""
