@@ -117,7 +117,7 @@ def _who(flag: "Flag") -> str:
 
 
 def _slower(flag: "Flag") -> str:
-    expected = "than declared" if flag.level == "queue" else "than its reference score"
+    expected = "than its reference score" if flag.level == "cpu_model" else "than declared"
     if flag.deviation is None or flag.deviation_low is None or flag.deviation_high is None:
         return f"slower or faster {expected}, by an unknown amount"
     return (

@@ -167,13 +167,14 @@ def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "state": row["state"] if row["state"] != "acknowledged" else _acknowledged(row),
             "since": row["since"],
             "site": row["site"],
-            "what": what_is_wrong(Incident(**row)),
-            "cost a day": None if row["state"] == "closed" else hours(row["cost_core_h"] or 0.0),
-            "so far": hours(row["total_core_h"]),
+            "what": what_is_wrong(one),
+            # waiting and the like cost nothing that could be added up
+            "cost a day": None if row["state"] == "closed" or one.what else hours(row["cost_core_h"] or 0.0),
+            "so far": None if one.what else hours(row["total_core_h"]),
             "cause": row["cause"],
             "share": percent(row["cause_share"]),
         }
-        for row in reported
+        for row, one in ((row, Incident(**row)) for row in reported)
     ]
     columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
     return pa.table(columns), title

@@ -1,7 +1,7 @@
 """Page of the day: what the last night found and changed, and whether anybody must act."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -15,14 +15,19 @@ from esjobs.core.words import ALL_TYPES
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
+from esjobs.render.columns import incidents_for_people
 from esjobs.render.freshness import freshness_of
 from esjobs.render.profile_page import columns_of
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
 from esjobs.schema.nights import NIGHTS
 from esjobs.schema.speed import FIT_SUMMARIES, SPEED
+from esjobs.schema.today import INCIDENT_NIGHTS
 from esjobs.store.base import JobStore
+from esjobs.today.overview import listed
 
 _NIGHTS = 14
+INCIDENT_DAYS = 30
+"""Days in which incidents that are over stay on the page."""
 _LEVELS = (("queue", "queues"), ("cpu_model", "CPU models"))
 
 Row = Mapping[str, Any]
@@ -31,7 +36,7 @@ Row = Mapping[str, Any]
 def today_page(store: JobStore, now: datetime) -> ProfilePage:
     """Return the page of the latest run and the last night; without a run it says so.
 
-    Cost: the flags of the last night, some rows of other tables.
+    Cost: the flags of the last night, the incidents of a month, some rows of other tables.
     """
     run = latest_run(store, SPEED)
     if run is None:
@@ -44,7 +49,8 @@ def today_page(store: JobStore, now: datetime) -> ProfilePage:
     every = [In("processing_type", (ALL_TYPES,))]
     states = read_table(store, FLAG_STATES, every).to_pylist()
     open_flags = [_open_flags(states, level, words) for level, words in _LEVELS]
-    parts = [_conclusion(store, run, states), _changes(store, states), *open_flags]
+    days = (run.window.last_day - timedelta(days=INCIDENT_DAYS), max(run.window.last_day, now.date()))
+    parts = [_conclusion(store, run, states), _changes(store, states), _incidents(store, *days), *open_flags]
     return ProfilePage("Today", source, [*parts, *_nights(store)])
 
 
@@ -72,11 +78,10 @@ def _changes(store: JobStore, states: Sequence[Row]) -> Part:
     rows = [row for row in found if row["kind"] != "noticed"]
     n_noticed = len(found) - len(rows)
     seen = [f"First seen, not confirmed yet: {many(n_noticed, 'deviation')}."]
-    headings = ("name", "level", "event", "work", "deviation", "why")
+    headings = ("queue", "CPU model", "event", "work", "deviation", "why")
     cells = [
         [
-            row["name"],
-            row["level"].replace("cpu_model", "CPU model"),
+            *(row["name"] if row["level"] == level else "" for level, _ in _LEVELS),
             row["kind"].replace("_", " "),
             row["processing_type"],
             _deviation(row["deviation"]),
@@ -84,12 +89,29 @@ def _changes(store: JobStore, states: Sequence[Row]) -> Part:
         ]
         for row in rows
     ]
-    table = columns_of(_texts(headings, cells)) if rows else None
+    shown = _texts(headings, cells) if rows else None
+    if shown is not None and not any(shown["CPU model"].to_pylist()):
+        shown = shown.drop_columns(["CPU model"])
+    table = None if shown is None else columns_of(shown)
     return Part(title, f"Night of {night}.", seen if n_noticed else [], [], table)
 
 
+def _incidents(store: JobStore, first: date, last: date) -> Part:
+    """Incidents of the daily watch: those that last by cost, then those of these days that are over."""
+    rows = read_table(store, INCIDENT_NIGHTS, [Days("night", first, last)])
+    newest = {row["incident"]: row for row in sorted(rows.to_pylist(), key=lambda row: row["night"])}
+    found = listed(pa.Table.from_pylist(list(newest.values()), schema=rows.schema))
+    table, _ = incidents_for_people(found)
+    if not table.num_rows:
+        return Part("Incidents", "", [f"No incident of a site in {INCIDENT_DAYS} days."], [], None)
+    about = f"Efficiency, failures and waiting against what was expected; {INCIDENT_DAYS} days."
+    return Part("Incidents", about, [], [], columns_of(table))
+
+
 def _of_night(store: JobStore, table: Table, night: date) -> list[Row]:
-    rows = read_table(store, table, [Days("night", night, night)]).to_pylist()
+    # a site's flag has the cause of its queues
+    where = [Days("night", night, night), In("level", tuple(level for level, _ in _LEVELS))]
+    rows = read_table(store, table, where).to_pylist()
     return sorted(rows, key=lambda row: (row["kind"], -abs(row["deviation"] or 0.0), row["name"]))
 
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import esjobs
+from esjobs.schema.today import EVERYWHERE, LASTING
+from esjobs.today.sentences import hours
 from tests.web.client import Client
 
 
@@ -112,6 +114,14 @@ def test_today_is_what_the_tables_say(client: Client, session: esjobs.Session) -
         .to_pylist()
     )
     assert sentence in text
+    rows = sorted(session.tables.read("incident_nights").rows.to_pylist(), key=lambda row: row["night"])
+    newest = {row["incident"]: row for row in rows}.values()
+    told = [row for row in newest if row["state"] in (*LASTING, "closed")]
+    assert all(f'<a href="/site/{row["site"]}">' in text for row in told if row["site"] != EVERYWHERE)
+    assert all(row["what"] or hours(row["total_core_h"]) in text for row in told)
+    assert ("No incident of a site" in text) == (not told)
+    # what sites deviate by follows from their queues
+    assert "site ALDER-HEP" not in text
     run = session.runs.shown("flags")
     assert run is not None
     assert client.get("/health").json["run"] == run.run
