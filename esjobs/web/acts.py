@@ -283,5 +283,5 @@ def _number(text: str | None) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value <= _LARGEST_VALUE:
-        raise UsageError(f"the value must be a number above 0, at most {_LARGEST_VALUE:,.0f}, as 11.2")
+        raise UsageError(f"the value must be a number above 0, at most {count(_LARGEST_VALUE)}, as 11.2")
     return value
