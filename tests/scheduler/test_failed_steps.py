@@ -67,6 +67,7 @@ def test_what_needs_the_fits_waits_for_them(tmp_path: Path) -> None:
             "score",
             "notify",
             "prune",
+            "enter",
         }
 
 
@@ -75,7 +76,7 @@ def test_without_buckets_only_files_and_messages_are_done(tmp_path: Path) -> Non
         (row,) = stage.live(FIRST)
         compare_text(row["reason"])
         done = {each["step"] for each in stage.nights._ledger.steps(FIRST) if each["state"] == "done"}
-        assert done == {"ingest", "talp", "notify"}
+        assert done == {"enter", "ingest", "talp", "notify"}
 
 
 def test_a_longer_window_that_cannot_be_fitted_leaves_the_verdicts(tmp_path: Path) -> None:
