@@ -219,7 +219,7 @@ def _arguments(question: Question, request: Request) -> tuple[list[Any], dict[st
         try:
             value = entry.read(text)
         except ValueError:
-            raise UsageError(f"{entry.label}: '{text:.60}' is no value, such as {entry.hint}") from None
+            raise UsageError(f"{entry.label}: cannot read '{text:.60}'; write it like {entry.hint}") from None
         if entry.keyword:
             keywords[entry.keyword] = value
         else:

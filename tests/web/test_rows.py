@@ -83,7 +83,7 @@ def test_the_answer_of_the_form_says_how_to_get_it_elsewhere(client: Client, ses
     for row in answer.rows.to_pylist():
         assert row["queue"] in text
     for note in answer.notes:
-        assert note in text
+        assert note[:1].upper() + note[1:] in text
     wrong = client.get("/ask?by=beauty")
     assert wrong.status == 400
     assert "beauty" in wrong.text
