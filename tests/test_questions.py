@@ -86,7 +86,10 @@ def _none_is_slow(rows: Sequence[Row]) -> None:
 
 
 def _is_planted(rows: Sequence[Row]) -> None:
-    assert [row["site"] for row in rows if row["state"] == "open"] == [SITE]
+    first, *others = [row for row in rows if row["state"] == "open"]
+    assert first["site"] == SITE
+    # of 1,800 nights of sites some two have false alarms, at sites of some forty jobs a day
+    assert all(row["cost_core_h"] < 0.01 * first["cost_core_h"] for row in others)
 
 
 FEW = ["cores>1", "busy_cores<=1.1", "busy_cores>=0.5", "state=finished"]
