@@ -99,7 +99,8 @@ def assert_after(session: Session, after: Contents, *, reported: bool) -> None:
     days that the failed one has aggregated, and says so; a load reports elsewhere.
     """
     expected = {name: after[name] for name in after if reported or name != "runs"}
-    assert differing(expected, visible(session)) == []
+    found = differing(expected, visible(session))
+    assert not found, found
 
 
 def assert_before(found: Contents, before: Contents, after: Contents) -> None:

@@ -1,7 +1,7 @@
 """The server is killed (signal 9) at the worst moments of a day's job, and comes back.
 
-``make test`` kills it once, in the moment of publication: what esjobs makes of a lost answer or snapshot is
-in ``faults.py``, without the minute that a server takes to come back.
+In ``make test-all``: what esjobs makes of a lost answer or snapshot is in ``faults.py``, without the minute
+that a server takes to come back.
 """
 
 import pytest
@@ -49,6 +49,7 @@ def test_killed_in_the_middle_of_a_load(server: Server, stage: Stage) -> None:
     survives(server, stage, "ingest", writes_jobs)
 
 
+@pytest.mark.matrix
 @scene(
     "`kill -9` just after the aliases were switched, and a restart",
     "waited, sent the switch again",

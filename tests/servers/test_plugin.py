@@ -60,7 +60,8 @@ COVERED = {
     "test_killed_in_the_middle_of_a_load": "lost bulks in tests/elastic/faults.py",
     "test_killed_while_it_was_read": "the snapshot that is closed in tests/elastic/faults.py",
     "test_a_master_is_lost": "test_a_node_with_an_address_is_lost; answers 503 in tests/elastic/faults.py",
-    "test_documents_survive_a_kill": "test_killed_in_the_moment_of_publication",
+    "test_killed_in_the_moment_of_publication": "lost and late answers in tests/elastic/faults.py",
+    "test_documents_survive_a_kill": "restarts in tests/servers/test_servers.py",
     "test_who_may_only_read_may_not_write": "tests/elastic/test_access.py",
     "test_a_server_that_does_not_start_shows_its_log": "no other test: it is about the tests themselves",
 }
