@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import core_h, exact_percent
 from esjobs.core.window import Window
-from esjobs.delivered.accounting import BENCHMARKS, HOUR_S, Row, messages
+from esjobs.delivered.accounting import BENCHMARKS, HOUR_S, Row, messages, whole_months
 from esjobs.delivered.availability import read_availability
-from esjobs.delivered.pledges import Pledges, months_of, read_pledges
+from esjobs.delivered.pledges import Pledges, read_pledges
 from esjobs.delivered.work import Groups, Question, Sums, require_groupings, table_of, with_pledges
 from esjobs.publish.publication import read_table
 from esjobs.records.answer import Answer
@@ -53,14 +53,13 @@ def accounted(
 
 
 def _months(store: JobStore, window: Window | None) -> Window:
-    if window is None:
-        stored = read_table(store, ACCOUNTING, columns=["month"]).column("month")
-        if not len(stored):
-            raise NoResultError("no accounting stored; load it: esjobs ingest apel")
-        first, last = (pc.min_max(stored)[end].as_py() for end in ("min", "max"))
-        return Window.parse(f"{first:%Y-%m}/{last:%Y-%m}")
-    months = list(months_of(window))
-    return Window.parse(f"{months[0]}/{months[-1]}")
+    if window is not None:
+        return whole_months(store, window)
+    stored = read_table(store, ACCOUNTING, columns=["month"]).column("month")
+    if not len(stored):
+        raise NoResultError("no accounting stored; load it: esjobs ingest apel")
+    first, last = (pc.min_max(stored)[end].as_py() for end in ("min", "max"))
+    return Window.parse(f"{first:%Y-%m}/{last:%Y-%m}")
 
 
 def _add(groups: Groups, question: Question, row: Row) -> None:

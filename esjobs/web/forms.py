@@ -14,7 +14,7 @@ from esjobs.render.profile_page import columns_of
 from esjobs.schema import delivered, what_if
 from esjobs.web.answers import Reply
 from esjobs.web.pages import notes_of, page_of, said, same
-from esjobs.web.request import Handler, Parameter, Request, Route
+from esjobs.web.request import Handler, Parameter, Request, Route, conditions_in
 
 _MOST_ROWS = 200
 
@@ -60,15 +60,11 @@ def _declarations(text: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in pairs}
 
 
-def _conditions(text: str) -> list[str]:
-    return [each.strip() for each in text.split(" ; ") if each.strip()]
-
-
 def _fields(text: str) -> list[str]:
     return list(split(text))
 
 
-_WHERE = Entry("where", "Conditions", "state=failed ; efficiency<10%", "--where", "where", read=_conditions)
+_WHERE = Entry("where", "Conditions", "state=failed ; efficiency<10%", "--where", "where", read=conditions_in)
 _WINDOW = Entry("window", "Window", "2025-06, 7d, 2025-06-01/2025-06-08", "--window", "window")
 _TASK = Entry("task", "Task", "22957682", "--task", "task")
 _TYPE = Entry("type", "Processing type", "evgen", "--processing-type", "processing_type")
@@ -232,7 +228,7 @@ def _command(question: Question, request: Request) -> str:
     for entry in question.entries:
         text = request.one(entry.name)
         if text is not None:
-            several = entry.read(text) if entry.read is _conditions else [text]
+            several = entry.read(text) if entry.read is conditions_in else [text]
             if not entry.option:
                 several = text.split()
             words += [f"{entry.option} {shlex.quote(each)}".strip() for each in several]

@@ -67,6 +67,11 @@ class Acting:
     links: Links | None = None
 
 
+def conditions_in(text: str) -> list[str]:
+    """Return the conditions of a field of a form, between semicolons with spaces."""
+    return [each.strip() for each in text.split(" ; ") if each.strip()]
+
+
 @dataclass(frozen=True)
 class Request:
     """A request: what is shown, the parts of the path, parameters, format, reader.
@@ -96,9 +101,7 @@ class Request:
     @property
     def conditions(self) -> tuple[str, ...]:
         """Conditions; a form has them in one field, between semicolons with spaces."""
-        return tuple(
-            each.strip() for text in self.many("where") for each in text.split(" ; ") if each.strip()
-        )
+        return tuple(each for text in self.many("where") for each in conditions_in(text))
 
     def number(self, name: str, usual: int, most: int) -> int:
         """Return a whole number from 1 to ``most``."""

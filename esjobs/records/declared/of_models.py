@@ -49,7 +49,7 @@ def declared_models(store: JobStore, window: Window, names: Iterable[str]) -> di
     for (benchmark, model), score in scores.items():
         found[benchmark.upper()][model] = _chosen(score, states.get(model))
     order = sorted(found, key=lambda each: (_n_values(found[each]), each), reverse=True)
-    return {model: _declared(model, order, found) for model in sorted(wanted) if _named(model, found)}
+    return {model: _declared(model, order, found) for model in sorted({model for _, model in scores})}
 
 
 def smt_states(store: JobStore, window: Window) -> dict[str, bool]:
@@ -111,10 +111,6 @@ def _range(scores: Scores) -> str:
 
 def _n_values(of_benchmark: Mapping[str, _Chosen]) -> int:
     return sum(chosen.value is not None for chosen in of_benchmark.values())
-
-
-def _named(model: str, found: Mapping[str, Mapping[str, _Chosen]]) -> bool:
-    return any(model in of_benchmark for of_benchmark in found.values())
 
 
 def _declared(model: str, order: list[str], found: Mapping[str, Mapping[str, _Chosen]]) -> Declared:
