@@ -224,6 +224,21 @@ def test_a_reader_is_told_when_a_month_goes_under_it(server: Server, index_prefi
     store.close()
 
 
+def test_a_snapshot_without_a_shard_is_refused(server: Server, index_prefix: str) -> None:
+    """An index whose shard is nowhere is not an index without rows."""
+    here, nowhere = f"{index_prefix}here", f"{index_prefix}nowhere"
+    server.json("PUT", here, {})
+    unallocated = {"settings": {"index.routing.allocation.require._name": "nobody"}}
+    server.json("PUT", f"{nowhere}?wait_for_active_shards=0&timeout=1s", unallocated)
+    cluster = connect(Access(server.url, retries=0))
+    try:
+        with raised(StoreError), scan.PointInTime(cluster, f"{here},{nowhere}") as at:
+            at.search({"size": 0})
+    finally:
+        server.json("DELETE", nowhere)
+        cluster.close()
+
+
 def test_an_alias_without_our_filter_is_told_and_nothing_is_swept(server: Server, index_prefix: str) -> None:
     store = opened(server.url, index_prefix)
     store.publish([of_day(store, FIRST)])

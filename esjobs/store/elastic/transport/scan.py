@@ -28,6 +28,8 @@ _LONG_RUN = 1000
 _KEEP_ALIVE = "5m"
 # Always the same copy of a shard, as long as it is there: copies are not refreshed at the same moment
 _SAME_COPIES = {"preference": "esjobs"}
+# OpenSearch would leave a shard that is just starting out of a snapshot, and no later answer would say so
+_ALL_SHARDS = {"allow_partial_pit_creation": "false"}
 # A search works on two shards of a node at a time, for the cluster has other users
 _COMPLETE = {"allow_partial_search_results": "false", "max_concurrent_shard_requests": 2}
 
@@ -44,8 +46,9 @@ class PointInTime:
         self._one_index = not any(character in index for character in PATTERN)
         target = quote(index, safe=PATTERN)
         path = f"/{target}/_pit" if self._elastic else f"/{target}/_search/point_in_time"
+        params = {"keep_alive": _KEEP_ALIVE, **_SAME_COPIES, **({} if self._elastic else _ALL_SHARDS)}
         try:
-            answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE, **_SAME_COPIES})
+            answer = cluster.call("POST", path, params=params)
             # a pattern that matches nothing: Elasticsearch gives a snapshot of no shards
             if answer["_shards"]["total"]:
                 self._id = answer["id" if self._elastic else "pit_id"]
